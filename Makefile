@@ -1,0 +1,95 @@
+# Two commands do everything on a fresh machine that has Python: `make run` and `make test`.
+
+PYTHON ?= python3
+LOCK ?= constraints.txt
+ORACLE := @google/gemini-cli-core@0.61.0
+
+ifeq ($(OS),Windows_NT)
+scripts := Scripts
+else
+scripts := bin
+endif
+BIN := .venv/$(scripts)
+WHEEL := build/wheel
+
+# The wheel is started on an empty home, whatever the caller's own variables say.
+HOME_OF_WHEEL := "$(CURDIR)/$(WHEEL)/home"
+SMOKE := cd $(WHEEL) && \
+	HOME=$(HOME_OF_WHEEL) USERPROFILE=$(HOME_OF_WHEEL) POLLUX_HOME=$(HOME_OF_WHEEL) POLLUX_ARCHIVE=archive.db \
+	venv/$(scripts)/pollux
+
+# Named after the lock, so that another LOCK means another installation.
+INSTALLED := .venv/installed-$(notdir $(LOCK))
+
+.NOTPARALLEL:
+.PHONY: help run install test lint fix test-code test-wheel test-oracle bench docs lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
+
+run: install ## Show your own sessions, or the demo when there are none
+	$(BIN)/pollux demo --if-empty
+
+install: $(INSTALLED) ## Create .venv: what the lock names, and ourselves in place
+
+# Every dependency is fetched once, checked by hash and installed from .venv/wheels, where `test-wheel` finds it too.
+$(INSTALLED): pyproject.toml $(LOCK)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Pollux needs Python 3.11 or newer: set PYTHON")'
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip wheel --quiet --require-hashes --no-deps -r $(LOCK) -w .venv/wheels
+	$(BIN)/python -m pip install --quiet --no-index --no-deps .venv/wheels/*.whl
+	$(BIN)/python -m pip install --quiet --no-index --no-deps --no-build-isolation -e .
+	@touch $@
+
+test: lint test-code test-wheel ## All checks, as in CI
+
+lint: install ## Style, format and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+fix: install ## Repair style and format where a tool can
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+test-code: install ## The tests, in parallel, with coverage
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered
+
+test-wheel: install ## Build the wheel, start it with run-time dependencies alone
+	rm -rf $(WHEEL)
+	$(BIN)/python -m pip wheel --quiet --no-index --no-deps --no-build-isolation -w $(WHEEL) .
+	$(PYTHON) -m venv $(WHEEL)/venv
+	$(WHEEL)/venv/$(scripts)/python -m pip install --quiet --no-index --find-links .venv/wheels $(WHEEL)/*.whl
+	mkdir $(WHEEL)/home
+	$(SMOKE) --version
+ifneq ($(wildcard src/pollux/cli/demo.py),)
+	$(SMOKE) demo --if-empty
+endif
+
+test-oracle: install build/oracle/node_modules ## Compare with the client's own reader (needs Node.js)
+	POLLUX_ORACLE="$(CURDIR)/build/oracle" $(BIN)/python -m pytest tests/corpus/test_oracle.py
+
+build/oracle/node_modules: Makefile
+	npm install --prefix build/oracle --omit=optional --ignore-scripts --no-audit --no-fund $(ORACLE)
+	@touch $@
+
+bench: install ## Measure against peers and limits
+	$(BIN)/python scripts/bench.py
+
+docs: install ## Write the command reference anew
+	$(BIN)/python scripts/docs.py
+
+# The build back end stands here, since a lock of a project leaves it out; `editables` is what it needs for `-e`.
+lock: build/lock ## Write the lock anew; LOCKFLAGS=--upgrade takes the newest
+	printf '%s\n' 'hatchling>=1.27' 'editables>=0.5' | \
+	build/lock/$(scripts)/uv pip compile - pyproject.toml --group dev --quiet --universal --python-version 3.11 \
+		--generate-hashes --custom-compile-command 'make lock' $(LOCKFLAGS) -o $(LOCK)
+	@! grep -nE '://|^-' $(LOCK)
+
+build/lock:
+	$(PYTHON) -m venv $@
+	$@/$(scripts)/python -m pip install --quiet uv
+
+clean: ## Remove all that the other targets made
+	rm -rf .venv build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests scripts -name __pycache__ -exec rm -rf {} +
