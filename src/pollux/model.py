@@ -41,6 +41,8 @@ class Origin(StrEnum):
     STATE_SNAPSHOT = "state_snapshot"
     CONTINUE = "continue"
     AGENT_PROMPT = "agent_prompt"
+    LOADED = "loaded"
+    """Typed, but in another session: `/chat resume` brought it here."""
     MODEL = "model"
     NOTICE = "notice"
     SYNTHETIC = "synthetic"

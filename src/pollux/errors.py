@@ -1,0 +1,51 @@
+"""What callers must act on: wrong input of theirs, never a fault in a session file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class PolluxError(Exception):
+    """The base of all: its text is one sentence for a person, with the next step in it."""
+
+
+class NoSuchSessionError(PolluxError):
+    """Nothing fits the name somebody gave."""
+
+    def __init__(self, wanted: str, n_sessions: int) -> None:
+        """Say what was looked for and where to look."""
+        where = f"among {n_sessions} sessions" if n_sessions else "and there are no sessions here at all"
+        super().__init__(f"No session fits '{wanted}', {where}; `pollux ls --all` lists what there is.")
+
+
+class AmbiguousSessionError(PolluxError):
+    """Several sessions fit."""
+
+    def __init__(self, wanted: str, ids: Sequence[str]) -> None:
+        """Name the first few."""
+        shown = ", ".join(ids[:5]) + (" …" if len(ids) > 5 else "")  # noqa: PLR2004
+        super().__init__(f"'{wanted}' fits {len(ids)} sessions ({shown}); give more characters of the id.")
+
+
+class NoSuchProjectError(PolluxError):
+    """No project fits the name somebody gave."""
+
+    def __init__(self, wanted: str) -> None:
+        """Say what to do."""
+        super().__init__(f"No project fits '{wanted}'; `pollux projects` lists those that have sessions.")
+
+
+class BadFilterError(PolluxError):
+    """A date or a span of time that cannot be understood."""
+
+    def __init__(self, option: str, value: str, examples: str) -> None:
+        """Give examples."""
+        super().__init__(f"{option} '{value}' is not understood; try {examples}.")
+
+
+class UnreadableFileError(PolluxError):
+    """A file that somebody named cannot be opened."""
+
+    def __init__(self, path: object, reason: str | None) -> None:
+        """Say why."""
+        super().__init__(f"{path} cannot be read: {reason or 'unknown reason'}.")

@@ -1,0 +1,119 @@
+"""The log generation (0.39–): one JSON record a line, appended and never taken back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from pollux.formats import lenient
+from pollux.formats.operations import Header, Operation, Put, Record, Rewind, Update
+from pollux.formats.records import Wire, elements, fields, metadata, record, wire
+from pollux.formats.source import Line, Source, Span
+from pollux.model import Problem
+
+_BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{"(?:sessionId|projectHash|startTime|lastUpdated|kind|id|\$\w+)":')
+
+
+def sniff(head: bytes) -> bool:
+    """Tell from the first bytes of a file whether it is of this generation: it begins with one of its records."""
+    return bool(_BEGINNING.match(head))
+
+
+def read(source: Source) -> Iterator[Operation]:
+    """Read one file; what a line cannot say becomes a problem, never a gap."""
+    file = str(source.path)
+    for line in source.lines():
+        if not line.data or line.data.isspace():
+            continue
+        for operation in _line(line):
+            yield msgspec.structs.replace(operation, file=file) if isinstance(operation, Problem) else operation
+
+
+def _line(line: Line) -> Iterator[Operation]:
+    try:
+        decoded, bad = wire(line.data)
+    except ValueError as first:
+        line = line._replace(data=lenient.mask(line.data))
+        try:
+            decoded, bad = wire(line.data)
+        except ValueError:
+            yield from _salvage(line, str(first))
+            return
+    if bad:
+        yield _bad_value(bad, line)
+    yield from _operations(decoded, line.data, line, salvaged=False)
+
+
+def _operations(decoded: Wire, data: bytes, line: Line, *, salvaged: bool, start: int = 0) -> Iterator[Operation]:
+    """Tell what a record does; the first test that fits decides, in the client's own order."""
+    if decoded.rewind_to is not msgspec.UNSET:
+        yield Rewind(line.number, decoded.rewind_to, salvaged)
+    elif decoded.id is not msgspec.UNSET:
+        at = line.start + start
+        yield Put(record(decoded, data, Span(at, at + len(data)), line.number), salvaged)
+    elif (update := bytes(decoded.set))[:1] in (b"{", b"["):
+        raw = fields(update)
+        records, problems = _records(raw.get("messages", b""), line)
+        yield Update(line.number, metadata(raw), records, salvaged)
+        yield from problems
+    elif decoded.session_id is not msgspec.UNSET and decoded.project_hash is not msgspec.UNSET:
+        raw = fields(data)
+        records, problems = _records(raw.get("messages", b""), line)
+        yield Header(line.number, metadata(raw), records or (), salvaged)
+        yield from problems
+    else:
+        yield _unknown(data, line)
+
+
+def _records(array: bytes, line: Line) -> tuple[tuple[Record, ...] | None, list[Problem]]:
+    """Read a list of messages inside a line, each with its place in the file; `None` for what is no list."""
+    if array[:1] != b"[":
+        return None, []
+    records, problems = [], []
+    position = line.data.find(array)
+    for element in elements(array):
+        start = line.data.index(element, position)
+        position = start + len(element)
+        decoded, bad = wire(element)
+        if bad:
+            problems.append(_bad_value(bad, line))
+        if decoded.id is not msgspec.UNSET:
+            span = Span(line.start + start, line.start + position)
+            records.append(record(decoded, element, span, line.number))
+        else:
+            problems.append(Problem("no-message", "an element of a list of messages has no id", line=line.number))
+    return tuple(records), problems
+
+
+def _salvage(line: Line, reason: str) -> Iterator[Operation]:
+    """Take the whole records out of a line that is not JSON: half a record with another glued to it, mostly."""
+    if line.data.startswith(lenient.BOM):
+        yield lenient.BOM_PROBLEM
+    n_found = 0
+    if head := lenient.leading_fields(line.data.removeprefix(lenient.BOM)):
+        n_found += 1
+        yield Header(line.number, head, salvaged=True)
+    for span in lenient.fragments(line.data):
+        data = line.data[span.start : span.end]
+        decoded, _ = wire(data)
+        for operation in _operations(decoded, data, line, salvaged=True, start=span.start):
+            n_found += not isinstance(operation, Problem)
+            yield operation
+    saved = f"{n_found} record(s) saved from it" if n_found else "nothing could be saved from it"
+    yield Problem("torn-line", f"not JSON ({reason}); {saved}", line=line.number)
+
+
+def _unknown(data: bytes, line: Line) -> Problem:
+    value = lenient.decode(data)
+    if not isinstance(value, dict):
+        return Problem("unknown-record", f"a record that is no object: {str(value)[:40]}", line=line.number)
+    operators = [key for key in value if key.startswith("$")]
+    if operators:
+        return Problem("unknown-operator", f"unknown operator {', '.join(operators)}", line=line.number)
+    return Problem("unknown-record", f"a record of unknown kind, with keys {sorted(value)[:8]}", line=line.number)
+
+
+def _bad_value(bad: str, line: Line) -> Problem:
+    return Problem("bad-value", f"values of an unexpected type were left out: {bad}", line=line.number)

@@ -1,0 +1,103 @@
+"""Operations: what one record of a session file says, light enough to be kept by the hundred thousand.
+
+The text of a message stays in its file. A record knows its span there, and the few facts that a list, a count or the
+replay needs; `formats.wire` builds the whole message from the same bytes when somebody wants to read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import msgspec
+
+from pollux.formats.source import Span
+from pollux.model import Json, Origin, Problem, Tokens
+
+
+class CallHead(msgspec.Struct, frozen=True, rename="camel"):
+    """What a list needs to know of a tool call."""
+
+    id: str | None = None
+    name: str = ""
+    status: str | None = None
+    timestamp: str | None = None
+    display_name: str | None = None
+    agent_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One recording of a message; the same message may be recorded many times."""
+
+    id: str
+    kind: str
+    at: str | None
+    model: str | None
+    tokens: Tokens | None
+    calls: tuple[CallHead, ...]
+    has_thoughts: bool
+    origin: Origin
+    prompt: str
+    """What a user message says, for titles and lists; cut at `PROMPT_KEPT` characters. Empty for all others."""
+    span: Span
+    line: int
+    is_masked: bool = False
+    """Tool output in it was replaced by a note where to find it."""
+
+
+PROMPT_KEPT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Metadata of the session; a compact document carries its messages here too."""
+
+    line: int
+    fields: Mapping[str, Json]
+    records: tuple[Record, ...] = ()
+    salvaged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A message, new or recorded again."""
+
+    record: Record
+    salvaged: bool = False
+    """Taken out of a line that the client cannot read, and so not part of its state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """`$set`: some metadata, and perhaps the whole list of messages anew."""
+
+    line: int
+    fields: Mapping[str, Json]
+    records: tuple[Record, ...] | None = None
+    salvaged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """`$rewindTo`: this message and all after it are dropped."""
+
+    line: int
+    target: str
+    salvaged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Metadata and all messages at once, as the client's older releases wrote them."""
+
+    fields: Mapping[str, Json]
+    records: tuple[Record, ...]
+    spans: tuple[Span, ...]
+    """Every element of the list, also those that are no messages."""
+    salvaged: bool = False
+    """The client cannot read this file."""
+
+
+Operation: TypeAlias = Header | Put | Update | Rewind | Document | Problem

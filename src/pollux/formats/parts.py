@@ -1,0 +1,166 @@
+"""The client's content → our parts: a string, a part, or a list of both, in whatever form a release wrote it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pollux.formats.times import instant
+from pollux.model import (
+    Attachment,
+    Code,
+    CodeResult,
+    FunctionCall,
+    FunctionResponse,
+    Part,
+    Text,
+    Thought,
+    Unknown,
+)
+
+_KNOWN = frozenset({"text", "thought", "thoughtSignature", "callIndex"})
+_JS_SPACE = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"  # noqa: E501  what JavaScript's trim() takes off
+
+
+def parts(content: Any) -> tuple[Part, ...]:  # noqa: ANN401  the decoding edge
+    """Convert a content of any form."""
+    if content is None or content == "":
+        return ()
+    if isinstance(content, list):
+        return tuple(part for one in content for part in _parts(one))
+    return _parts(content)
+
+
+def attachments(values: list[Any]) -> tuple[Attachment, ...]:
+    """Return only the media among some parts."""
+    return tuple(part for part in parts(values) if isinstance(part, Attachment))
+
+
+def thoughts(values: Any) -> tuple[Thought, ...]:  # noqa: ANN401
+    """Convert the list of thoughts that stands beside the content."""
+    found = []
+    for value in values if isinstance(values, list) else [values] if values else []:
+        if isinstance(value, dict):
+            subject, text = value.get("subject"), value.get("description")
+            found.append(Thought(_text(text), _text(subject), instant(value.get("timestamp"))))
+        else:
+            found.append(Thought(_text(value)))
+    return tuple(found)
+
+
+def verbose_text(content: Any) -> str:  # noqa: ANN401
+    """Render a content as the client does to decide whether a session is worth resuming."""
+    if not content:
+        return ""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "".join(verbose_text(one) for one in content)
+    if not isinstance(content, dict):
+        return ""
+    for key, shown in _SHOWN.items():
+        if key in content:
+            return shown
+    return _text(content.get("text"))
+
+
+def is_ignored(text: str) -> bool:
+    """Tell whether the client takes a user's text for none."""
+    trimmed = text.strip(_JS_SPACE)
+    return not trimmed or trimmed.startswith(("/", "?", "<session_context>", "<hook_context>"))
+
+
+def is_resumable(message: dict[str, Any]) -> bool:
+    """Tell whether the client takes a message for conversation."""
+    text = verbose_text(message.get("content"))
+    if message.get("type") == "user":
+        return not is_ignored(text)
+    if message.get("type") == "gemini":
+        return bool(text.strip(_JS_SPACE) or message.get("toolCalls") or message.get("thoughts"))
+    return False
+
+
+def title_words(message: dict[str, Any]) -> str | None:
+    """Return what the client would take for a title from a user's message; `None` if it would not look at it."""
+    content = message.get("content")
+    if not content or not is_resumable(message):
+        return None
+    if isinstance(content, list):
+        texts = (part.get("text") for part in content if isinstance(part, dict))
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else None
+
+
+_SHOWN = {
+    "videoMetadata": "[Video Metadata]",
+    "thought": "[Thought]",
+    "codeExecutionResult": "[Code Execution Result]",
+    "executableCode": "[Executable Code]",
+    "fileData": "[File Data]",
+    "functionCall": "[Function Call]",
+    "functionResponse": "[Function Response]",
+    "inlineData": "[Media]",
+}
+
+
+def _parts(value: Any) -> tuple[Part, ...]:  # noqa: ANN401
+    """Convert one part; one that holds several things becomes several."""
+    if isinstance(value, str):
+        return (Text(value),) if value else ()
+    if not isinstance(value, dict):
+        return (Unknown(value),)
+    found: list[Part] = []
+    text = value.get("text")
+    if isinstance(text, str) and (text or len(value) == 1):
+        found.append(Thought(text) if value.get("thought") else Text(text))
+    for key, one in value.items():
+        if key in _KNOWN:
+            continue
+        convert = _CONVERT.get(key)
+        found.append(convert(one) if convert and isinstance(one, dict) else Unknown({key: one}))
+    if not found and not isinstance(text, str):
+        found.append(Unknown(value))
+    return tuple(found)
+
+
+def _function_call(value: dict[str, Any]) -> Part:
+    return FunctionCall(_text_or_none(value.get("id")), _text(value.get("name")), value.get("args", {}))
+
+
+def _function_response(value: dict[str, Any]) -> Part:
+    return FunctionResponse(_text_or_none(value.get("id")), _text(value.get("name")), value.get("response"))
+
+
+def _inline(value: dict[str, Any]) -> Part:
+    data = _text(value.get("data"))
+    size = len(data) * 3 // 4 - data[-2:].count("=")
+    return Attachment(_text(value.get("mimeType")) or "application/octet-stream", size, data=data)
+
+
+def _file(value: dict[str, Any]) -> Part:
+    return Attachment(_text(value.get("mimeType")) or "application/octet-stream", uri=_text(value.get("fileUri")))
+
+
+def _code(value: dict[str, Any]) -> Part:
+    return Code(_text(value.get("language")).lower(), _text(value.get("code")))
+
+
+def _code_result(value: dict[str, Any]) -> Part:
+    return CodeResult(_text(value.get("outcome")), _text(value.get("output")))
+
+
+_CONVERT = {
+    "functionCall": _function_call,
+    "functionResponse": _function_response,
+    "inlineData": _inline,
+    "fileData": _file,
+    "executableCode": _code,
+    "codeExecutionResult": _code_result,
+}
+
+
+def _text(value: Any) -> str:  # noqa: ANN401
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _text_or_none(value: Any) -> str | None:  # noqa: ANN401
+    return value if isinstance(value, str) else None

@@ -1,0 +1,199 @@
+"""A JSON object → what kind of record it is and, for a message, its light `Record`.
+
+The typed decoder skips what a list does not need and is as fast as reading the file. Where it refuses, a slower way
+keeps whatever is well formed: one bad value spoils only itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from pollux.formats import lenient
+from pollux.formats.operations import PROMPT_KEPT, CallHead, Record
+from pollux.formats.source import Span
+from pollux.model import Json, Kind, Tokens
+from pollux.origins import origin_of, user_origin
+
+
+class _Part(msgspec.Struct):
+    text: str | None = None
+    function_response: msgspec.Raw = msgspec.field(name="functionResponse", default=msgspec.Raw())
+    inline_data: msgspec.Raw = msgspec.field(name="inlineData", default=msgspec.Raw())
+    file_data: msgspec.Raw = msgspec.field(name="fileData", default=msgspec.Raw())
+
+
+class _Tokens(msgspec.Struct):
+    input: int | None = 0
+    cached: int | None = 0
+    output: int | None = 0
+    thoughts: int | None = 0
+    tool: int | None = 0
+    total: int | None = 0
+
+
+class Wire(msgspec.Struct):
+    """One object of a session file, of whatever kind: only what decides and what counts."""
+
+    rewind_to: str | msgspec.UnsetType = msgspec.field(name="$rewindTo", default=msgspec.UNSET)
+    id: str | msgspec.UnsetType = msgspec.UNSET
+    set: msgspec.Raw = msgspec.field(name="$set", default=msgspec.Raw())
+    session_id: str | msgspec.UnsetType = msgspec.field(name="sessionId", default=msgspec.UNSET)
+    project_hash: str | msgspec.UnsetType = msgspec.field(name="projectHash", default=msgspec.UNSET)
+    type: str | None = None
+    timestamp: str | None = None
+    model: str | None = None
+    tokens: _Tokens | None = None
+    content: msgspec.Raw = msgspec.Raw()
+    display_content: msgspec.Raw = msgspec.field(name="displayContent", default=msgspec.Raw())
+    tool_calls: list[CallHead] | None = msgspec.field(name="toolCalls", default=None)
+    thoughts: msgspec.Raw = msgspec.Raw()
+
+
+_TEXTS = ("$rewindTo", "id", "sessionId", "projectHash")
+_TEXTS_OR_NULL = ("type", "timestamp", "model")
+_CALL_TEXTS = ("id", "status", "timestamp", "displayName", "agentId")
+_MASKED = b"<tool_output_masked>"
+_EMPTY = (b"", b"[]", b"null")
+
+_decode_wire = msgspec.json.Decoder(Wire).decode
+_decode_parts = msgspec.json.Decoder(list[_Part | str]).decode
+_decode_part = msgspec.json.Decoder(_Part | str).decode
+_decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+def wire(data: bytes) -> tuple[Wire, str | None]:
+    """Decode an object; the second value says what had to be left out of it.
+
+    Raises `ValueError` for what the fast decoder does not take (see `lenient.mask`), and gives an empty `Wire` for what
+    is no object.
+    """
+    try:
+        return _decode_wire(data), None
+    except msgspec.ValidationError:
+        value = msgspec.json.decode(data)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(value, dict):
+        return Wire(), None
+    bad = _drop_bad_values(value)
+    return _decode_wire(msgspec.json.encode(value)), bad
+
+
+def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
+    """Make the light record of a message."""
+    kind = wire.type or Kind.UNKNOWN
+    tokens = wire.tokens
+    if kind == Kind.USER:
+        text, n_responses, has_media = _head(wire.content)
+        origin, prompt = user_origin(text, n_responses=n_responses, has_media=has_media)
+        if wire.display_content and (shown := _head(wire.display_content)[0].strip()):
+            prompt = shown
+    else:
+        prompt = ""
+        origin = origin_of(kind, _short_text(wire.content))
+    return Record(
+        id=str(wire.id),
+        kind=kind,
+        at=wire.timestamp,
+        model=wire.model,
+        tokens=Tokens(
+            tokens.input or 0,
+            tokens.cached or 0,
+            tokens.output or 0,
+            tokens.thoughts or 0,
+            tokens.tool or 0,
+            tokens.total or 0,
+        )
+        if tokens
+        else None,
+        calls=tuple(wire.tool_calls or ()),
+        has_thoughts=bytes(wire.thoughts) not in _EMPTY,
+        origin=origin,
+        prompt=prompt[:PROMPT_KEPT],
+        span=span,
+        line=line,
+        is_masked=bool(wire.tool_calls) and _MASKED in data,
+    )
+
+
+def fields(data: bytes) -> dict[str, bytes]:
+    """Split an object into its values, undecoded."""
+    return {key: bytes(value) for key, value in _decode_fields(data).items()} if bytes(data[:1]) == b"{" else {}
+
+
+def elements(data: bytes) -> list[bytes]:
+    """Split an array into its values, undecoded."""
+    return [bytes(element) for element in _decode_elements(data)]
+
+
+def metadata(raw: dict[str, bytes]) -> dict[str, Json]:
+    """Decode all metadata, but not the messages."""
+    return {key: lenient.decode(value) for key, value in raw.items() if key != "messages"}
+
+
+def _head(content: msgspec.Raw) -> tuple[str, int, bool]:
+    """Return the text of a content, the number of function responses in it, and whether it carries media."""
+    data = bytes(content)
+    if data[:1] == b'"':
+        return lenient.decode(data), 0, False
+    try:
+        parts = _decode_parts(data) if data[:1] == b"[" else [_decode_part(data)] if data[:1] == b"{" else []
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        parts = _decode_parts(lenient.encode(_good_parts(lenient.decode(data))))
+    text = "".join(part if isinstance(part, str) else part.text or "" for part in parts)
+    structs = [part for part in parts if isinstance(part, _Part)]
+    n_responses = sum(1 for part in structs if part.function_response)
+    return text, n_responses, any(part.inline_data or part.file_data for part in structs)
+
+
+def _short_text(content: msgspec.Raw) -> str:
+    """Return the text of an answer if it is short enough to be one of the client's own set phrases."""
+    data = bytes(content)
+    return _head(content)[0] if 2 < len(data) < 200 else ""  # noqa: PLR2004  bytes of JSON
+
+
+def _drop_bad_values(value: dict[str, Any]) -> str | None:
+    """Take out what the typed decoder would refuse, and say what it was."""
+    bad = [key for key in _TEXTS if key in value and not isinstance(value[key], str)]
+    bad += [key for key in _TEXTS_OR_NULL if not isinstance(value.get(key), str | None)]
+    tokens = value.get("tokens")
+    if isinstance(tokens, dict):
+        bad_counts = [key for key, count in tokens.items() if not _is_count(count)]
+        for key in bad_counts:
+            del tokens[key]
+        bad += [f"tokens.{key}" for key in bad_counts if key in _Tokens.__struct_fields__]
+    elif tokens is not None:
+        bad.append("tokens")
+    calls = value.get("toolCalls")
+    if isinstance(calls, list):
+        value["toolCalls"] = [_good_call(call) for call in calls if isinstance(call, dict)]
+        bad += ["toolCalls"] * (len(value["toolCalls"]) != len(calls))
+    elif calls is not None:
+        bad.append("toolCalls")
+    for key in bad:
+        if key != "toolCalls" or not isinstance(calls, list):
+            value.pop(key, None)
+    return ", ".join(bad) or None
+
+
+def _is_count(value: object) -> bool:
+    return value is None or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63)
+
+
+def _good_call(call: dict[str, Any]) -> dict[str, Any]:
+    head = {key: call[key] for key in _CALL_TEXTS if isinstance(call.get(key), str)}
+    return {**head, "name": call["name"]} if isinstance(call.get("name"), str) else head
+
+
+def _good_parts(value: object) -> list[object]:
+    parts = value if isinstance(value, list) else [value]
+    good: list[object] = []
+    for part in parts:
+        if isinstance(part, str):
+            good.append(part)
+        elif isinstance(part, dict):
+            good.append({key: one for key, one in part.items() if key != "text" or isinstance(one, str | None)})
+    return good

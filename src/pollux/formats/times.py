@@ -1,0 +1,21 @@
+"""Times as the client writes them: ISO 8601, milliseconds, UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def instant(value: object) -> datetime | None:
+    """Read a time; what is none has none, and a time without a zone is UTC."""
+    if not isinstance(value, str):
+        return None
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def stamp(at: datetime) -> str:
+    """Write a time as the client does."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

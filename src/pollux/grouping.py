@@ -1,0 +1,215 @@
+"""Files → sessions: one session may be spread over many files.
+
+Files are first put together by the eight characters of the session id that their names carry, so that only what may
+belong together is in memory at the same time; the ids inside decide.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeAlias
+
+from pollux.formats.times import instant
+from pollux.locate import SessionFile, name_facts
+from pollux.model import Fate, Json, Message, ModelCall, Origin, Problem, Role
+from pollux.reading import Reading, read, whole
+from pollux.replay import Call, Entry
+
+FullId: TypeAlias = Callable[[SessionFile, str], str | None]
+"""Knows the whole id of a session whose file has lost its header, from the eight characters in its name."""
+
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Placed:
+    """A reading, and where its file was found."""
+
+    reading: Reading
+    file: SessionFile | None = None
+    role: Role = Role.MAIN
+
+    @property
+    def seen(self) -> dict[str, Json]:
+        """All metadata of the file."""
+        return self.reading.replay.seen
+
+    @property
+    def timeline(self) -> list[Entry]:
+        """The messages of the file."""
+        return self.reading.replay.timeline
+
+    @property
+    def started(self) -> datetime | None:
+        """When the session began, by the earliest evidence."""
+        stamps = (instant(self.seen.get("startTime")), *(instant(entry.at) for entry in self.timeline[:1]))
+        return min((at for at in stamps if at), default=None) or name_facts(self.reading.path.name)[0]
+
+    @property
+    def updated(self) -> datetime | None:
+        """When the client last touched the session, as it says, or as its messages say."""
+        stamps = (instant(entry.at) for entry in self.timeline)
+        return instant(self.seen.get("lastUpdated")) or max((at for at in stamps if at), default=None)
+
+    @property
+    def is_stub(self) -> bool:
+        """Whether nothing but the preamble was ever recorded here."""
+        return all(entry.origin == Origin.SESSION_CONTEXT for entry in self.timeline)
+
+
+@dataclass(slots=True)
+class Group:
+    """One session put together from its files: each message once, each model call once."""
+
+    id: str
+    kind: str
+    files: list[Placed]
+    parent: str | None = None
+    parent_call: str | None = None
+    timeline: list[tuple[Placed, Entry]] = field(default_factory=list)
+    calls: dict[str, ModelCall] = field(default_factory=dict)
+
+    @property
+    def main(self) -> Placed:
+        """The file that the client would load."""
+        return next((one for one in self.files if one.role == Role.MAIN), self.files[-1])
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The messages of all files."""
+        return [entry for _, entry in self.timeline]
+
+    def messages(self) -> Iterator[Message]:
+        """Yield the timeline, one whole message at a time."""
+        for placed, entry in self.timeline:
+            yield whole(placed.reading, entry)
+
+
+def bundles(files: Iterable[SessionFile]) -> list[list[SessionFile]]:
+    """Put together what may belong to the same session, by the beginning of its id in the names."""
+    found: dict[str, list[SessionFile]] = defaultdict(list)
+    for file in files:
+        id8 = file.parent[:8] if file.parent else name_facts(file.path.name)[1]
+        found[id8 or str(file.path)].append(file)
+    return list(found.values())
+
+
+def groups(bundle: Iterable[SessionFile], full_id: FullId) -> tuple[list[Group], list[Problem]]:
+    """Read one bundle of files and put its sessions together."""
+    placed: list[Placed] = []
+    problems: list[Problem] = []
+    for file in bundle:
+        try:
+            placed.append(Placed(read(file.path), file))
+        except OSError as error:
+            problems.append(Problem("unreadable-file", f"cannot be read: {error.strerror}", str(file.path)))
+    members: dict[tuple[str, str], list[Placed]] = defaultdict(list)
+    for one in placed:
+        members[_key(one, placed, full_id)].append(one)
+    return [_group(kind, id_, files) for (kind, id_), files in members.items()], problems
+
+
+def group_from(path: Path) -> Group:
+    """Read one file that somebody named, wherever it stands. Raises `OSError` if it cannot be opened."""
+    one = Placed(read(path))
+    kind = "subagent" if one.seen.get("kind") == "subagent" else "main"
+    return _group(kind, one.reading.id or name_facts(path.name)[1] or path.stem, [one])
+
+
+def regroup(kind: str, id_: str, paths: Iterable[Path]) -> Group:
+    """Put a session together again whose files are known. Raises `OSError` if one cannot be opened."""
+    return _group(kind, id_, [Placed(read(path)) for path in paths])
+
+
+def _key(one: Placed, others: list[Placed], full_id: FullId) -> tuple[str, str]:
+    """Tell which session a file belongs to."""
+    assert one.file is not None
+    id_, stem = one.reading.id, one.reading.path.name.partition(".")[0]
+    if one.file.parent:
+        return "subagent", id_ or stem
+    if id_ is None:
+        id8 = name_facts(one.reading.path.name)[1] or stem
+        same = (other.reading.id for other in others if other.reading.id and other.reading.id.startswith(id8))
+        id_ = next(same, None) or full_id(one.file, id8) or id8
+    if one.seen.get("kind") == "subagent":
+        return "subagent", f"{id_}:{stem}"  # up to 0.36 it had its parent's id, and only the file was its own
+    return "main", id_
+
+
+def _group(kind: str, id_: str, files: list[Placed]) -> Group:
+    files.sort(key=lambda one: (one.started or _EARLIEST, one.reading.path.name, str(one.reading.path)))
+    _give_roles(files)
+    found = Group(id_, kind, files)
+    if kind == "subagent":
+        parent = next((one.file.parent for one in files if one.file and one.file.parent), None)
+        found.parent = parent or (id_.rpartition(":")[0] or None)
+    places: dict[str, int] = {}
+    for one in files:
+        for entry in one.timeline:
+            place = places.setdefault(entry.id, len(found.timeline))
+            if place == len(found.timeline):
+                found.timeline.append((one, entry))
+            else:
+                found.timeline[place] = _better(found.timeline[place], (one, entry))
+    fates = {entry.id: entry.fate for entry in found.entries}
+    for one in files:
+        for call in one.reading.replay.calls.values():
+            found.calls.setdefault(call.id, _model_call(id_, one, call, fates.get(call.entry.id, call.entry.fate)))
+    return found
+
+
+def _give_roles(files: list[Placed]) -> None:
+    """Tell what each file is to the session; the one that was touched last is the one the client would load."""
+    main = max(
+        files,
+        key=lambda one: (
+            one.reading.replay.is_readable,
+            not one.is_stub,
+            one.updated or _EARLIEST,
+            one.reading.format == "log",
+        ),
+    )
+    for one in files:
+        path = one.reading.path
+        if one is main:
+            is_import = any(entry.id.startswith("import-") for entry in one.timeline[:3])
+            one.role = Role.IMPORT if is_import else Role.MAIN
+        elif path.suffix not in (".json", ".jsonl"):
+            one.role = Role.UNREADABLE
+        elif one.is_stub:
+            one.role = Role.STUB
+        elif any(other is not one and other.reading.path.name == path.name for other in files):
+            one.role = Role.COPY
+        elif path.suffix == ".json" and any(
+            other.reading.path.stem == path.stem for other in files if other is not one
+        ):
+            one.role = Role.TWIN
+        else:
+            one.role = Role.PART
+
+
+def _better(old: tuple[Placed, Entry], new: tuple[Placed, Entry]) -> tuple[Placed, Entry]:
+    """Choose between two files' recordings of one message: the fuller one, with the fate the main file gives it."""
+    fuller = max((old, new), key=lambda one: (one[1].tokens is not None, len(one[1].calls)))
+    fates = {one[1].fate for one in (old, new)}
+    of_main = [entry.fate for placed, entry in (old, new) if placed.role in (Role.MAIN, Role.IMPORT)]
+    fuller[1].fate = of_main[0] if of_main else Fate.ACTIVE if Fate.ACTIVE in fates else old[1].fate
+    fuller[1].at = old[1].at or new[1].at
+    return fuller
+
+
+def _model_call(session_id: str, placed: Placed, call: Call, fate: Fate) -> ModelCall:
+    return ModelCall(
+        session_id,
+        call.id,
+        instant(call.entry.at),
+        call.model or call.entry.model,
+        fate,
+        call.tokens,
+        str(placed.reading.path),
+        call.line,
+    )

@@ -1,0 +1,365 @@
+"""Homes → project folders and session files: names and stat, never contents."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from pollux.model import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """One `.gemini` folder, under whatever name."""
+
+    root: Path
+    tmp: Path
+    """Where the project folders are."""
+    how: str
+    """What decided: `--home`, a variable, `user home`; `…, sandbox` for what macOS Seatbelt keeps apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFile:
+    """A file that holds a session, a subagent's session, or what is left of one."""
+
+    path: Path
+    home: Home
+    folder: str
+    """Name of the project folder: a hash or a slug."""
+    parent: str | None
+    """Session that started this subagent."""
+    size: int
+    mtime_ns: int
+    inode: int
+    what: str
+    """`session`, `subagent`, or `leftover` for a rescue copy or an unfinished rewrite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """What the client keeps about one project."""
+
+    path: Path
+    name: str
+    home: Home
+    has_marker: bool = False
+    files: tuple[SessionFile, ...] = ()
+    logs: Path | None = None
+    checkpoints: tuple[Path, ...] = ()
+    """Saved by `/chat save`."""
+    restore_points: tuple[Path, ...] = ()
+    """Saved for `/restore`."""
+    tool_outputs: tuple[Path, ...] = ()
+    """Long outputs: a folder a session, or files."""
+    shell_history: Path | None = None
+    activity_logs: tuple[Path, ...] = ()
+    others: tuple[Path, ...] = ()
+    """Whatever else is there: plans, memory, bug reports, backups of `logs.json`, names nobody knows yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """All that was found, sorted, each real file once."""
+
+    homes: tuple[Home, ...]
+    folders: tuple[Folder, ...]
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def files(self) -> Iterator[SessionFile]:
+        """The session files of all folders."""
+        return (file for folder in self.folders for file in folder.files)
+
+
+class _Place(NamedTuple):
+    """Where something was found and where it really is."""
+
+    path: str
+    real: str
+    is_linked: bool
+
+    def below(self, entry: _Entry) -> _Place:
+        if entry.is_symlink():
+            return _Place(entry.path, os.path.realpath(entry.path), is_linked=True)
+        return _Place(entry.path, f"{self.real}{os.sep}{entry.name}", self.is_linked)
+
+
+class _Find(NamedTuple):
+    """A session file, before it is known whether it was found elsewhere too."""
+
+    place: _Place
+    file: SessionFile
+
+
+class _Draft(NamedTuple):
+    """A project folder, before doubles are taken out."""
+
+    place: _Place
+    folder: Folder
+    finds: list[_Find]
+
+
+_Entry: TypeAlias = "os.DirEntry[str]"
+_Problems: TypeAlias = list[Problem]
+_Found = TypeVar("_Found", _Find, _Draft)
+
+_HASH = re.compile(r"[0-9a-f]{64}")
+_CHECKPOINT = re.compile(r"checkpoint(?:-.*)?\.json", re.DOTALL)
+_LEFTOVER = re.compile(r".+\.(?:unreadable|tmp)-[\w-]+", re.DOTALL)
+_NAME = re.compile(
+    r"session-(?:(\d{4}-\d\d-\d\dT\d\d-\d\d)(?:-\d\d)??|(\d{13}))-([^./\\]{1,8})\.jsonl?(?:\.(?:unreadable|tmp)-[\w-]+)?",
+)
+_SUFFIXES = (".json", ".jsonl")
+_FOLDERS = {
+    "chats": "chats",
+    "checkpoints": "restore_points",
+    "logs": "activity_logs",
+    "tool-outputs": "tool_outputs",
+    "tool_output": "tool_outputs",
+}
+_FILES = {".project_root": "marker", "logs.json": "logs", "shell_history": "shell_history"}
+_NOT_PROJECTS = frozenset({"bin", "background-processes"})
+_HOME_MARKS = ("projects.json", "trustedFolders.json", "installation_id", "google_accounts.json")
+
+
+def homes(given: Sequence[Path], environ: Mapping[str, str], user_home: Path) -> tuple[Home, ...]:
+    """Tell which homes to read: those given, else those of the first variable that is set, else the user's."""
+    found: dict[str, Home] = {}
+    for home in _named_homes(given, environ, user_home):
+        for each in (home, *_sandbox(home)):
+            found.setdefault(os.path.realpath(each.tmp), each)
+    return tuple(found.values())
+
+
+def locate(homes: Iterable[Home]) -> Located:
+    """List the project folders of the homes and their session files."""
+    homes = tuple(homes)
+    problems: _Problems = []
+    drafts = [draft for home in homes for draft in _drafts(home, problems)]
+    return Located(homes, tuple(_without_doubles(drafts)), tuple(problems))
+
+
+def name_facts(filename: str) -> tuple[datetime | None, str | None]:
+    """Tell start time and the first 8 characters of the session id from a file's name, for a file without header."""
+    match = _NAME.fullmatch(filename)
+    if match is None:
+        return None, None
+    minute, milliseconds, id8 = match.groups()
+    if milliseconds:
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(milliseconds)), id8
+    try:
+        return datetime.strptime(minute, "%Y-%m-%dT%H-%M").replace(tzinfo=UTC), id8
+    except ValueError:
+        return None, id8
+
+
+def _named_homes(given: Sequence[Path], environ: Mapping[str, str], user_home: Path) -> Iterator[Home]:
+    listed = [part for part in environ.get("POLLUX_HOME", "").split(os.pathsep) if part]
+    if given:
+        for path in given:
+            yield _recognised(_existing(_absolute(path, user_home)), "--home")
+    elif listed:
+        for part in listed:
+            yield _recognised(_absolute(part, user_home), "POLLUX_HOME")
+    elif value := environ.get("GEMINI_CLI_HOME"):
+        yield _recognised(_absolute(value, user_home), "GEMINI_CLI_HOME")
+    elif value := environ.get("GEMINI_DIR"):
+        root = _absolute(value, user_home)
+        yield Home(root, root / "tmp", "GEMINI_DIR")
+    elif value := environ.get("GEMINI_SESSIONS_DIR"):
+        tmp = _absolute(value, user_home)
+        yield Home(tmp.parent, tmp, "GEMINI_SESSIONS_DIR")
+    else:
+        yield Home(user_home / ".gemini", user_home / ".gemini" / "tmp", "user home")
+
+
+def _absolute(path: str | Path, user_home: Path) -> Path:
+    parts = Path(path).parts
+    expanded = user_home.joinpath(*parts[1:]) if parts[:1] == ("~",) else Path(path)
+    return Path(os.path.abspath(expanded))  # noqa: PTH100  # takes out `..`, which Path.absolute() keeps
+
+
+def _existing(path: Path) -> Path:
+    if not _is_folder(path):
+        found = "is not a folder" if os.path.lexists(path) else "does not exist"
+        raise FileNotFoundError(f"--home {path} {found}: name the folder that contains .gemini, or .gemini itself")
+    return path
+
+
+def _recognised(folder: Path, how: str) -> Home:
+    """Tell by what a folder holds whether it contains `.gemini`, is that, or is its `tmp`."""
+    inner = folder / ".gemini"
+    if _is_folder(inner / "tmp"):
+        root = inner
+    elif _has_projects(folder / "tmp"):
+        root = folder
+    elif _has_projects(folder) or (folder.name == "tmp" and _is_home(folder.parent)):
+        return Home(folder.parent, folder, how)
+    elif _is_home(folder) and not (_is_folder(inner) and folder.name != ".gemini"):
+        root = folder
+    else:
+        root = inner
+    return Home(root, root / "tmp", how)
+
+
+def _is_home(folder: Path) -> bool:
+    return folder.name == ".gemini" or any(os.path.lexists(folder / mark) for mark in _HOME_MARKS)
+
+
+def _has_projects(folder: Path) -> bool:
+    return any(_is_surely_project(entry) for entry in _entries(str(folder), []))
+
+
+def _is_surely_project(entry: _Entry) -> bool:
+    """Be stricter than the client: this looks at folders that may not be Gemini's at all."""
+    if not _is_folder(entry.path):
+        return False
+    if _HASH.fullmatch(entry.name) or os.path.lexists(f"{entry.path}{os.sep}.project_root"):
+        return True
+    return any(file.name.startswith("session-") for file in _entries(f"{entry.path}{os.sep}chats", []))
+
+
+def _is_folder(path: str | Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112  # Path.is_dir() raises where it may not look
+
+
+def _sandbox(home: Home) -> Iterator[Home]:
+    """Give the home that the client uses inside the macOS Seatbelt, if there is one beside this."""
+    root = home.root.parent / ".cache" / ".gemini"
+    if home.root.name == ".gemini" and _is_folder(root):
+        yield Home(root, root / "tmp", f"{home.how}, sandbox")
+
+
+def _drafts(home: Home, problems: _Problems) -> Iterator[_Draft]:
+    tmp = str(home.tmp)
+    if not os.path.lexists(tmp):  # a home where nothing was ever done is no fault
+        return
+    place = _Place(tmp, os.path.realpath(tmp), is_linked=False)
+    for entry in _entries(tmp, problems):
+        if _leads_to_folder(entry, problems):
+            draft = _draft(home, entry.name, place.below(entry), problems)
+            if draft is not None:
+                yield draft
+
+
+def _draft(home: Home, name: str, place: _Place, problems: _Problems) -> _Draft | None:
+    """Sort the entries of a folder below `tmp`; nothing when it is not a project's."""
+    found: dict[str, list[_Entry]] = {}
+    for entry in _entries(place.path, problems):
+        found.setdefault(_role(entry, is_folder=_leads_to_folder(entry, problems)), []).append(entry)
+    is_used = not found.keys().isdisjoint(("chats", "logs", "checkpoints"))
+    if not ("marker" in found or _HASH.fullmatch(name) or (is_used and name not in _NOT_PROJECTS)):
+        return None
+    folder = Folder(
+        path=Path(place.path),
+        name=name,
+        home=home,
+        has_marker="marker" in found,
+        logs=_path(found.get("logs")),
+        checkpoints=_paths(found.get("checkpoints")),
+        restore_points=_contents(found.get("restore_points"), problems, ".json"),
+        tool_outputs=_contents(found.get("tool_outputs"), problems) + _paths(found.get("loose_outputs")),
+        shell_history=_path(found.get("shell_history")),
+        activity_logs=_contents(found.get("activity_logs"), problems, ".jsonl"),
+        others=_paths(found.get("others")),
+    )
+    finds = [find for chats in found.get("chats", ()) for find in _finds(home, name, place.below(chats), problems)]
+    return _Draft(place, folder, finds)
+
+
+def _role(entry: _Entry, *, is_folder: bool) -> str:
+    name = entry.name
+    if is_folder:
+        return _FOLDERS.get(name, "others")
+    if _CHECKPOINT.fullmatch(name):
+        return "checkpoints"
+    if name.endswith((".output", ".txt")):  # where 0.5 to 0.27 put them
+        return "loose_outputs"
+    return _FILES.get(name, "others")
+
+
+def _finds(home: Home, folder: str, chats: _Place, problems: _Problems) -> Iterator[_Find]:
+    for entry, place, parent, what in _candidates(chats, problems):
+        try:
+            status = entry.stat()
+        except OSError as error:
+            problems.append(Problem("vanished-file", f"listed, but cannot be reached: {error.strerror}", entry.path))
+            continue
+        if not stat.S_ISREG(status.st_mode):
+            problems.append(Problem("not-a-file", "named like a session, but is no file", entry.path))
+            continue
+        size, mtime_ns, inode = status.st_size, status.st_mtime_ns, status.st_ino
+        file = SessionFile(Path(entry.path), home, folder, parent, size, mtime_ns, inode, what)
+        yield _Find(place.below(entry), file)
+
+
+def _candidates(chats: _Place, problems: _Problems) -> Iterator[tuple[_Entry, _Place, str | None, str]]:
+    """Give what is named like a session; subagents are one level deeper, and nothing is below them."""
+    for entry in _entries(chats.path, problems):
+        if _leads_to_folder(entry, problems):
+            parent = chats.below(entry)
+            for inner in _entries(parent.path, problems):
+                if inner.name.endswith(_SUFFIXES):
+                    yield inner, parent, entry.name, "subagent"
+                elif _LEFTOVER.fullmatch(inner.name):
+                    yield inner, parent, entry.name, "leftover"
+        elif entry.name.startswith("session-") and entry.name.endswith(_SUFFIXES):
+            yield entry, chats, None, "session"
+        elif _LEFTOVER.fullmatch(entry.name):
+            yield entry, chats, None, "leftover"
+
+
+def _entries(folder: str, problems: _Problems) -> list[_Entry]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=attrgetter("name"))
+    except OSError as error:
+        problems.append(Problem("unreadable-folder", f"cannot be listed: {error.strerror}", folder))
+        return []
+
+
+def _leads_to_folder(entry: _Entry, problems: _Problems) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError as error:  # a loop of links
+        problems.append(Problem("unreadable-folder", f"leads nowhere: {error.strerror}", entry.path))
+        return False
+
+
+def _path(entries: Sequence[_Entry] | None) -> Path | None:
+    return Path(entries[0].path) if entries else None
+
+
+def _paths(entries: Iterable[_Entry] | None, suffix: str = "") -> tuple[Path, ...]:
+    return tuple([Path(entry.path) for entry in entries if entry.name.endswith(suffix)]) if entries else ()
+
+
+def _contents(folders: Iterable[_Entry] | None, problems: _Problems, suffix: str = "") -> tuple[Path, ...]:
+    if not folders:
+        return ()
+    return tuple(path for folder in folders for path in _paths(_entries(folder.path, problems), suffix))
+
+
+def _without_doubles(drafts: Sequence[_Draft]) -> Iterator[Folder]:
+    """Leave every real folder and file to one owner: the first that reaches it without a link, else the first."""
+    folders = _owners(drafts)
+    kept = [draft for draft in drafts if folders[draft.place.real] is draft]
+    files = _owners([find for draft in kept for find in draft.finds])
+    for draft in kept:
+        own = tuple([find.file for find in draft.finds if files[find.place.real] is find])
+        yield replace(draft.folder, files=own) if own else draft.folder
+
+
+def _owners(found: Sequence[_Found]) -> dict[str, _Found]:
+    owners: dict[str, _Found] = {}
+    for each in sorted(found, key=lambda each: each.place.is_linked):
+        owners.setdefault(each.place.real, each)
+    return owners

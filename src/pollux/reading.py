@@ -1,0 +1,121 @@
+"""One file → its readings, and from them whole messages: where the operations, the replay and the bytes meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pollux import formats
+from pollux.formats import lenient
+from pollux.formats.messages import message
+from pollux.formats.operations import Record
+from pollux.formats.parts import parts, title_words
+from pollux.formats.source import Source, Span
+from pollux.model import FunctionCall, FunctionResponse, Json, Message, Problem, Text
+from pollux.replay import Entry, Fingerprint, Replay, replay
+
+
+@dataclass(slots=True)
+class Reading:
+    """One file, read."""
+
+    path: Path
+    format: str
+    source: Source
+    replay: Replay
+
+    @property
+    def id(self) -> str | None:
+        """The session id that the file gives itself."""
+        found = self.replay.metadata.get("sessionId") or self.replay.seen.get("sessionId")
+        return found if isinstance(found, str) and found else None
+
+
+def read(path: Path) -> Reading:
+    """Read one file of whatever generation. Raises `OSError` if it cannot be opened."""
+    source, format_, operations = formats.opened(Source(path))
+    result = replay(
+        operations,
+        lambda record: _fingerprint(source, record),
+        lambda record: title_words(_object(source, record.span)),
+    )
+    if not result.is_readable and not result.problems and format_ in ("document", "log"):
+        result.problems.append(_refused(result, path))
+    return Reading(path, format_, source, result)
+
+
+def messages(reading: Reading, entries: list[Entry]) -> Iterator[Message]:
+    """Build the whole messages of some entries, one at a time."""
+    for entry in entries:
+        yield whole(reading, entry)
+
+
+def whole(reading: Reading, entry: Entry) -> Message:
+    """Build one message from the recordings that hold its words, its calls and its thoughts."""
+    loaded: dict[Span, dict[str, Any]] = {}
+
+    def load(record: Record | None) -> dict[str, Any] | None:
+        if record is None:
+            return None
+        if record.span not in loaded:
+            loaded[record.span] = _object(reading.source, record.span)
+        return loaded[record.span]
+
+    content = load(entry.content) or {}
+    return message(
+        {"id": entry.id, "type": entry.kind, **content, "timestamp": entry.at},
+        calls=load(entry.calls_from),
+        thinking=load(entry.thoughts_from),
+        origin=entry.origin,
+        fate=entry.fate,
+        tokens=entry.tokens,
+        model=entry.model,
+        file=str(reading.path),
+        line=entry.line,
+    )
+
+
+def arguments(reading: Reading, entry: Entry) -> list[Json]:
+    """Return only the arguments of a message's tool calls, without building the rest."""
+    data = reading.source.slice(entry.calls_from.span) if entry.calls_from else b"{}"
+    try:
+        return [call.args for call in _decode_calls(data).tool_calls]
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return [call.args for call in whole(reading, entry).tool_calls]
+
+
+class _Call(msgspec.Struct):
+    args: Any = None
+
+
+class _Calls(msgspec.Struct, rename="camel"):
+    tool_calls: list[_Call] = []
+
+
+_decode_calls = msgspec.json.Decoder(_Calls).decode
+
+
+def _object(source: Source, span: Span) -> dict[str, Any]:
+    """Decode the object at a span; empty if the file was changed under our hands."""
+    try:
+        value = lenient.decode(source.slice(span))
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _fingerprint(source: Source, record: Record) -> Fingerprint:
+    found = parts(_object(source, record.span).get("content"))
+    ids = frozenset(part.id for part in found if isinstance(part, FunctionCall | FunctionResponse) and part.id)
+    return record.kind, ids, "".join(part.text for part in found if isinstance(part, Text)).strip()
+
+
+def _refused(result: Replay, path: Path) -> Problem:
+    if result.timeline:
+        text = "no header: the client takes this file for corrupt and will delete it"
+        return Problem("no-header", text, str(path), 1)
+    return Problem("no-session", "no session could be found in this file", str(path), 1)

@@ -1,0 +1,221 @@
+"""The sessions of some homes: found, put together, linked, and each told which project it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from pollux import agents, projects
+from pollux.errors import AmbiguousSessionError, NoSuchSessionError, UnreadableFileError
+from pollux.formats import prompts
+from pollux.grouping import Group, bundles, group_from, groups, regroup
+from pollux.locate import Folder, Home, Located, SessionFile, locate
+from pollux.model import ModelCall, Origin, Problem, Project, Role, Session, Tokens
+from pollux.reading import arguments, whole
+from pollux.summary import summary
+
+Progress = Callable[[int, int], None]
+"""Told after each bundle: bytes read, bytes in all."""
+
+_LATEST = "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All that was found in some homes."""
+
+    located: Located
+    sessions: tuple[Session, ...] = ()
+    """Newest first; subagents and stubs included."""
+    problems: tuple[Problem, ...] = ()
+    """Those that belong to no session."""
+
+    @property
+    def main(self) -> tuple[Session, ...]:
+        """What a list shows: no subagents, nothing that is only a stub."""
+        return tuple(one for one in self.sessions if one.kind == "main" and not one.is_stub)
+
+
+def history(
+    homes: Iterable[Home],
+    *,
+    memory: Mapping[str, str] | None = None,
+    progress: Progress = lambda _done, _all: None,
+) -> History:
+    """Read all sessions of some homes; memory grows with their number, not with their size."""
+    located = locate(homes)
+    reader = _Reader(located, memory or {})
+    files = list(located.files)
+    n_bytes, done = sum(file.size for file in files), 0
+    sessions: list[Session] = []
+    for bundle in bundles(files):
+        sessions += reader.sessions(bundle)
+        done += sum(file.size for file in bundle)
+        progress(done, n_bytes)
+    found = sorted(_once(_with_children(sessions)), key=_newest_first)
+    return History(located, tuple(found), (*located.problems, *reader.problems))
+
+
+def opened(session: Session) -> Group:
+    """Put a session together again, to read its messages. Raises `UnreadableFileError`."""
+    try:
+        group = regroup(session.kind, session.id, [ref.path for ref in session.files])
+    except OSError as error:
+        raise UnreadableFileError(error.filename, error.strerror) from None
+    group.parent, group.parent_call = session.parent, session.parent_call
+    agents.mark_prompts(group)
+    return group
+
+
+def from_file(path: Path) -> tuple[Session, Group]:
+    """Read a file that somebody named. Raises `UnreadableFileError`."""
+    try:
+        group = group_from(path)
+    except OSError as error:
+        raise UnreadableFileError(path, error.strerror) from None
+    agents.mark_prompts(group)
+    return summary(group, _project(group, projects.NOTHING_KNOWN, None, {})), group
+
+
+def select(found: History, wanted: str) -> Session:
+    """Find the one session that somebody means: an id, its beginning, a file's stem, `latest` or `@2`."""
+    if wanted == _LATEST or wanted.startswith("@"):
+        number = 1 if wanted == _LATEST else int(wanted[1:]) if wanted[1:].isdecimal() else 0
+        if 1 <= number <= len(found.main):
+            return found.main[number - 1]
+        raise NoSuchSessionError(wanted, len(found.main))
+    exact = [one for one in found.sessions if wanted == one.id or _has_stem(one, wanted)]
+    fitting = exact or [one for one in found.sessions if one.id.startswith(wanted)]
+    fitting = [one for one in fitting if one.kind == "main"] or fitting
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise AmbiguousSessionError(wanted, [one.id for one in fitting])
+    raise NoSuchSessionError(wanted, len(found.sessions))
+
+
+def calls_with_children(session: Session, by_id: Mapping[str, Session]) -> Iterator[ModelCall]:
+    """Yield the model calls of a session and of all its subagents."""
+    yield from session.calls
+    for child in session.children:
+        if child in by_id:
+            yield from calls_with_children(by_id[child], by_id)
+
+
+def total(calls: Iterable[ModelCall]) -> Tokens:
+    """Sum up tokens."""
+    return sum((call.tokens for call in calls), Tokens())
+
+
+class _Reader:
+    """Reads bundles, with what each home knows about projects and prompts, looked up once."""
+
+    def __init__(self, located: Located, memory: Mapping[str, str]) -> None:
+        self._folders = {(folder.home, folder.name): folder for folder in located.folders}
+        self._known: dict[Home, projects.Known] = {}
+        self._logged: dict[Path, list[str]] = {}
+        self._memory = memory
+        self.problems: list[Problem] = []
+
+    def sessions(self, bundle: Sequence[SessionFile]) -> list[Session]:
+        found, problems = groups(bundle, self._full_id)
+        self.problems += problems
+        agents.link(found)
+        for group in found:
+            agents.mark_prompts(group)
+        return [summary(group, self._project(group)) for group in found]
+
+    def _project(self, group: Group) -> Project:
+        file = group.main.file
+        if file is None:
+            return _project(group, projects.NOTHING_KNOWN, None, self._memory)
+        if file.home not in self._known:
+            self._known[file.home] = projects.known_paths(file.home)
+            self.problems += self._known[file.home].problems
+        return _project(group, self._known[file.home], file.folder, self._memory)
+
+    def _full_id(self, file: SessionFile, id8: str) -> str | None:
+        """Look a whole id up in the prompts that the client logs beside the sessions."""
+        folder: Folder | None = self._folders.get((file.home, file.folder))
+        if folder is None or folder.logs is None:
+            return None
+        if folder.logs not in self._logged:
+            self._logged[folder.logs] = _logged_ids(folder.logs)
+        return next((id_ for id_ in self._logged[folder.logs] if id_.startswith(id8)), None)
+
+
+def _logged_ids(logs: Path) -> list[str]:
+    try:
+        return list(dict.fromkeys(prompt.session_id for prompt in prompts.read(logs.read_bytes()).prompts))
+    except OSError:
+        return []  # reported where the prompts themselves are wanted
+
+
+def _project(group: Group, known: projects.Known, folder: str | None, memory: Mapping[str, str]) -> Project:
+    seen = group.main.seen
+    digest = seen.get("projectHash")
+    digest = digest if isinstance(digest, str) and digest else None
+    directories = seen.get("directories")
+    is_known = digest in known.by_hash
+    return projects.resolve(
+        digest,
+        folder,
+        known,
+        directories=[one for one in directories if isinstance(one, str)] if isinstance(directories, list) else (),
+        session_context=() if is_known else tuple(_context_directories(group)),
+        arguments=_argument_paths(group),
+        memory=memory,
+    )
+
+
+def _context_directories(group: Group) -> Iterator[str]:
+    for placed, entry in group.timeline[:3]:
+        if entry.origin == Origin.SESSION_CONTEXT:
+            yield from projects.workspace_directories(whole(placed.reading, entry).text)
+
+
+def _argument_paths(group: Group) -> Iterator[str]:
+    """Look for paths in the first few tool calls; their ancestors may prove which folder it was."""
+    with_calls = (one for one in group.timeline if one[1].calls_from)
+    for placed, entry in islice(with_calls, _CALLS_LOOKED_AT):
+        for args in arguments(placed.reading, entry):
+            yield from projects.argument_paths(args)
+
+
+_CALLS_LOOKED_AT = 5
+
+
+def _with_children(sessions: Sequence[Session]) -> list[Session]:
+    children: dict[str, list[str]] = {}
+    for one in sorted(sessions, key=lambda one: (one.started is not None, one.started, one.id)):
+        if one.parent:
+            children.setdefault(one.parent, []).append(one.id)
+    return [msgspec.structs.replace(one, children=tuple(children.get(one.id, ()))) for one in sessions]
+
+
+def _once(sessions: Sequence[Session]) -> list[Session]:
+    """Leave each model call to one session: an imported session repeats the messages of another, tokens and all."""
+    owners: dict[tuple[str, Tokens], str] = {}
+    ordered = sorted(sessions, key=lambda one: (_is_import(one), one.started is None, one.started, one.id))
+    found = []
+    for one in ordered:
+        own = tuple(call for call in one.calls if owners.setdefault((call.message_id, call.tokens), one.id) == one.id)
+        found.append(one if len(own) == len(one.calls) else msgspec.structs.replace(one, calls=own))
+    return found
+
+
+def _is_import(session: Session) -> bool:
+    return any(ref.role == Role.IMPORT for ref in session.files)
+
+
+def _newest_first(session: Session) -> tuple[float, str]:
+    at = session.ended or session.updated or session.started
+    return (-at.timestamp() if at else 0.0, session.id)
+
+
+def _has_stem(session: Session, wanted: str) -> bool:
+    return any(wanted in (ref.path.stem, ref.path.name) for ref in session.files)

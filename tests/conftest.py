@@ -1,0 +1,86 @@
+"""Every test has a home of its own, lives in UTC and cannot reach the network."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).parents[1]
+
+# What the clients, the platform or Pollux would take from the caller; the settings of the tests themselves stay.
+_FOREIGN = ("GEMINI_", "GOOGLE_", "POLLUX_", "XDG_")
+_OURS = ("POLLUX_CORPUS", "POLLUX_ORACLE", "POLLUX_REWRITE")
+_SCREEN = ("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR")
+
+_HOME = {
+    "HOME": "",
+    "USERPROFILE": "",
+    "XDG_CACHE_HOME": ".cache",
+    "XDG_CONFIG_HOME": ".config",
+    "XDG_DATA_HOME": ".local/share",
+    "XDG_RUNTIME_DIR": ".run",
+    "XDG_STATE_HOME": ".local/state",
+    "WIN_PD_OVERRIDE_APPDATA": "AppData/Roaming",  # platformdirs asks Windows itself, not the environment
+    "WIN_PD_OVERRIDE_LOCAL_APPDATA": "AppData/Local",
+}
+
+# A slow machine is no wrong answer; in CI the same examples come every time.
+settings.register_profile("pollux", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("pollux")
+
+
+@pytest.fixture(autouse=True)
+def _own_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    for name in [*os.environ]:
+        if (name.startswith(_FOREIGN) and name not in _OURS) or name in _SCREEN:
+            monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    for name, folder in _HOME.items():
+        monkeypatch.setenv(name, str(home / folder))
+
+
+@pytest.fixture(autouse=True)
+def _utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    if hasattr(time, "tzset"):  # not on Windows
+        time.tzset()
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("connect", "connect_ex"):
+        monkeypatch.setattr(socket.socket, name, _local_only(getattr(socket.socket, name)))
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """Give the folder of real session trees, which lies beside the repository and not in it."""
+    folder = Path(os.environ.get("POLLUX_CORPUS") or ROOT.parent / "shared" / "corpus")
+    if not folder.is_dir():
+        pytest.skip(f"no corpus at {folder}: set POLLUX_CORPUS to its folder")
+    return folder
+
+
+def _local_only(connect: Any) -> Any:  # noqa: ANN401  # two signatures of the standard library in one
+    def guarded(self: socket.socket, address: Any) -> Any:  # noqa: ANN401
+        if self.family in {socket.AF_INET, socket.AF_INET6} and not _is_loopback(address[0]):
+            pytest.fail(f"a test reached for the network: {address}")
+        return connect(self, address)
+
+    return guarded
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
