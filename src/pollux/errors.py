@@ -8,6 +8,9 @@ from collections.abc import Sequence
 class PolluxError(Exception):
     """The base of all: its text is one sentence for a person, with the next step in it."""
 
+    status = 1
+    """How the command ends: 1 for nothing found, 2 for wrong usage."""
+
 
 class NoSuchSessionError(PolluxError):
     """Nothing fits the name somebody gave."""
@@ -20,6 +23,8 @@ class NoSuchSessionError(PolluxError):
 
 class AmbiguousSessionError(PolluxError):
     """Several sessions fit."""
+
+    status = 2
 
     def __init__(self, wanted: str, ids: Sequence[str]) -> None:
         """Name the first few."""
@@ -37,6 +42,8 @@ class NoSuchProjectError(PolluxError):
 
 class BadFilterError(PolluxError):
     """A date or a span of time that cannot be understood."""
+
+    status = 2
 
     def __init__(self, option: str, value: str, examples: str) -> None:
         """Give examples."""

@@ -14,7 +14,7 @@ from pollux.errors import AmbiguousSessionError, NoSuchSessionError, UnreadableF
 from pollux.formats import prompts
 from pollux.grouping import Group, bundles, group_from, groups, regroup
 from pollux.locate import Folder, Home, Located, SessionFile, locate
-from pollux.model import ModelCall, Origin, Problem, Project, Role, Session, Tokens
+from pollux.model import Origin, Problem, Project, Role, Session, Tokens
 from pollux.reading import arguments, whole
 from pollux.summary import summary
 
@@ -96,19 +96,6 @@ def select(found: History, wanted: str) -> Session:
     if fitting:
         raise AmbiguousSessionError(wanted, [one.id for one in fitting])
     raise NoSuchSessionError(wanted, len(found.sessions))
-
-
-def calls_with_children(session: Session, by_id: Mapping[str, Session]) -> Iterator[ModelCall]:
-    """Yield the model calls of a session and of all its subagents."""
-    yield from session.calls
-    for child in session.children:
-        if child in by_id:
-            yield from calls_with_children(by_id[child], by_id)
-
-
-def total(calls: Iterable[ModelCall]) -> Tokens:
-    """Sum up tokens."""
-    return sum((call.tokens for call in calls), Tokens())
 
 
 class _Reader:

@@ -10,13 +10,15 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from math import isfinite
 from pathlib import PurePosixPath
 from typing import NamedTuple, TypeAlias
 
 import msgspec
 
 from pollux.formats import lenient
+from pollux.formats.times import instant, stamp
 from pollux.model import Json, Problem
 
 Wire: TypeAlias = dict[str, Json]
@@ -29,7 +31,7 @@ class Converted(msgspec.Struct, frozen=True):
     header: Wire
     messages: tuple[Wire, ...] = ()
     problems: tuple[Problem, ...] = ()
-    """Without a file: the caller knows where the bytes came from."""
+    """Without a file: only the caller knows where the bytes came from."""
     synthesised: frozenset[str] = frozenset()
     """Which facts are made up: `id` and `timestamp` (of messages), `session_id`."""
 
@@ -52,16 +54,17 @@ class Key(NamedTuple):
     """The first character of its value."""
 
 
-_BOM = b"\xef\xbb\xbf"
 _SPACE = " \t\n\r"
 _TOKEN = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")(?:\s*:\s*(?=(\S?)))?|[\[{]|[\]}]|"', re.DOTALL)
-_EXACT_DIGITS = 19  # what every JSON library takes for an integer
+_INTEGER = 19  # digits that every JSON library takes for an integer
+_OPERATORS = frozenset({"id", "messages", "sessionId"})
+"""Keys that make a record of a session file what it is, besides those with a dollar sign."""
 
 
 def decode(data: bytes) -> tuple[Json, tuple[Problem, ...]]:
     """Decode a whole file; of a broken one, the values that are complete up to the break."""
     try:
-        return msgspec.json.decode(data.removeprefix(_BOM)), ()
+        return msgspec.json.decode(data.removeprefix(lenient.BOM)), ()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     text = utf8(data).decode()
@@ -101,7 +104,7 @@ def utf8(data: bytes) -> bytes:
     encoding = json.detect_encoding(data)
     if not encoding.startswith("utf-8"):
         data = data.decode(encoding, "replace").encode()
-    return lenient.mask(data.removeprefix(_BOM))
+    return lenient.mask(data.removeprefix(lenient.BOM))
 
 
 def head_text(head: bytes) -> str:
@@ -126,27 +129,30 @@ def keys(text: str) -> Iterator[Key]:
             yield Key(depth, token[1][1:-1], token[2])
 
 
+def extras(fields: Wire) -> Wire:
+    """Keep what else a file says about a session, apart from what the replay would take for an instruction."""
+    clashing = {key: value for key, value in fields.items() if key in _OPERATORS or key.startswith("$")}
+    rest = {key: value for key, value in fields.items() if key not in clashing}
+    return rest | {"other": clashing} if clashing else rest
+
+
 def stem(name: str) -> str:
     """Return what a file is called, without its last suffix."""
     return PurePosixPath(name).stem or "unknown"
 
 
-def iso(at: datetime, *, seconds: int = 0, milliseconds: int = 0) -> str:
-    """Write a time as the client does, some time later if asked for."""
+def stamp_after(at: datetime, *, seconds: int = 0, milliseconds: int = 0) -> str:
+    """Write as the client does the time so much after another one."""
     with suppress(OverflowError):  # a clock at the end of time: order is lost, the conversation is not
         at += timedelta(seconds=seconds, milliseconds=milliseconds)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return stamp(at)
 
 
 def time_from(value: Json) -> datetime | None:
-    """Read a time as the client writes it; without a zone it is UTC."""
-    if not isinstance(value, str):
-        return None
-    try:
-        at = datetime.fromisoformat(value)
-        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        return None
+    """Read a time as the client writes it; one beyond the calendar is none."""
+    with suppress(OverflowError):
+        return instant(value)
+    return None
 
 
 def _fill_object(fields: Wire, text: str, at: int) -> int:
@@ -198,8 +204,13 @@ def _pass(mark: str, text: str, at: int) -> int:
     return _skip(text, at + 1)
 
 
-def _integer(digits: str) -> int | float:
-    return int(digits) if len(digits) <= _EXACT_DIGITS else float(digits)
+def _integer(digits: str) -> int | str:
+    return int(digits) if len(digits) <= _INTEGER else digits
 
 
-_DECODER = json.JSONDecoder(parse_int=_integer)
+def _float(digits: str) -> float | str:
+    return value if isfinite(value := float(digits)) else digits
+
+
+# What no JSON library could write again is kept as it stands.
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=str)

@@ -13,7 +13,8 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from pollux.formats.converted import Converted, Wire, decode, head_text, iso, keys, stem
+from pollux.formats.converted import Converted, Wire, decode, extras, head_text, keys, stamp_after, stem
+from pollux.formats.times import stamp
 from pollux.model import Json, Problem
 
 
@@ -65,7 +66,7 @@ def sniff(head: bytes) -> bool:
 def convert(data: bytes, *, name: str, modified: datetime) -> Converted:
     """Convert one file; a bad entry becomes a message of kind `unknown` and a problem."""
     document, torn = decode(data)
-    holder, entries, extras = _contents(document)
+    holder, entries, rest = _contents(document)
     problems = [*torn]
     if holder is None and not torn:
         problems.append(Problem("no-history", "no history array: this is not a saved conversation"))
@@ -75,10 +76,16 @@ def convert(data: bytes, *, name: str, modified: datetime) -> Converted:
     _link_calls(read, start)
     messages: list[Wire] = []
     for index, (message, _, faults) in enumerate(read):
-        messages.append({"id": f"{own}#{index}", "timestamp": iso(start, seconds=index), **message})
+        messages.append({"id": f"{own}#{index}", "timestamp": stamp_after(start, seconds=index), **message})
         problems += (Problem(code, f"{holder}[{index}]: {fault}") for code, fault in faults)
-    header = _header(extras, own, start, len(messages))
-    made_up = {"id", "timestamp"} | ({"session_id"} if header["sessionId"] != extras.get("sessionId") else set())
+    made_up = {"id", "timestamp"}
+    session_id = rest.get("sessionId")
+    if isinstance(session_id, str) and session_id:
+        del rest["sessionId"]
+    else:
+        session_id = own
+        made_up.add("session_id")
+    header: Wire = {"sessionId": session_id, **_times(start, len(messages)), **_tag(own), **extras(rest)}
     return Converted(header, tuple(messages), tuple(problems), frozenset(made_up))
 
 
@@ -107,13 +114,13 @@ def _request(entry: Json) -> Json:
             return {"role": "user", "parts": [entry]}
 
 
-def _header(extras: Wire, name: str, start: datetime, n_messages: int) -> Wire:
-    header: Wire = {"startTime": iso(start), "lastUpdated": iso(start, seconds=max(n_messages - 1, 0))}
-    if tag := _CHECKPOINT_NAME.fullmatch(name):
-        header["tag"] = unquote(tag[1])
-    header |= extras
-    own = extras.get("sessionId")
-    return header | {"sessionId": own if isinstance(own, str) and own else name}
+def _times(start: datetime, n_messages: int) -> Wire:
+    return {"startTime": stamp(start), "lastUpdated": stamp_after(start, seconds=max(n_messages - 1, 0))}
+
+
+def _tag(name: str) -> Wire:
+    found = _CHECKPOINT_NAME.fullmatch(name)
+    return {"tag": unquote(found[1])} if found else {}
 
 
 def _time_from_name(name: str) -> datetime | None:
@@ -173,7 +180,7 @@ def _link_calls(entries: list[_Entry], start: datetime) -> None:
             for response in _responses(parts):
                 call = by_id.pop(_key(response.fields), None) or _asked(response.fields, turn)
                 if call is not None:
-                    at = iso(start, seconds=index, milliseconds=min(response.place, _LAST_PART))
+                    at = stamp_after(start, seconds=index, milliseconds=min(response.place, _LAST_PART))
                     _answer(call, response, at)
         was_model = is_model
 
@@ -183,7 +190,7 @@ def _calls(parts: list[Json], start: datetime, second: int) -> Iterator[Wire]:
         match part:
             case {"functionCall": dict(call)} if isinstance(call.get("name"), str):
                 own: Wire = {"id": call["id"]} if isinstance(call.get("id"), str) else {}
-                at = iso(start, seconds=second, milliseconds=min(place, _LAST_PART))
+                at = stamp_after(start, seconds=second, milliseconds=min(place, _LAST_PART))
                 yield own | {"name": call["name"], "args": call.get("args", {}), "status": "pending", "timestamp": at}
 
 

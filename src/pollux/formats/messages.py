@@ -11,8 +11,10 @@ from pollux.formats.times import instant
 from pollux.model import Fate, FunctionCall, FunctionResponse, Kind, Message, Origin, Text, Thought, Tokens, ToolCall
 from pollux.tools import tool
 
-_KNOWN = frozenset({"id", "timestamp", "type", "content", "displayContent", "thoughts", "tokens", "model", "toolCalls"})
-_KNOWN_IN_CALL = frozenset(
+KNOWN_FIELDS = frozenset(
+    {"id", "timestamp", "type", "content", "displayContent", "thoughts", "tokens", "model", "toolCalls"}
+)
+KNOWN_FIELDS_OF_CALLS = frozenset(
     {
         "id",
         "name",
@@ -60,7 +62,7 @@ def message(
         tokens=tokens,
         file=file,
         line=line,
-        extra={key: value for key, value in content.items() if key not in _KNOWN},
+        extra={key: value for key, value in content.items() if key not in KNOWN_FIELDS},
     )
 
 
@@ -113,7 +115,7 @@ def _call(value: dict[str, Any]) -> ToolCall:
         markdown=bool(value.get("renderOutputAsMarkdown")),
         at=instant(value.get("timestamp")),
         agent_id=_text(value.get("agentId")) or None,
-        extra={key: one for key, one in value.items() if key not in _KNOWN_IN_CALL},
+        extra={key: one for key, one in value.items() if key not in KNOWN_FIELDS_OF_CALLS},
     )
 
 

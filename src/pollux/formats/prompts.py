@@ -12,7 +12,8 @@ from datetime import datetime
 
 import msgspec
 
-from pollux.formats.converted import Converted, Wire, decode, head_text, iso, keys, salvage, time_from, utf8
+from pollux.formats.converted import Converted, Wire, decode, head_text, keys, salvage, time_from, utf8
+from pollux.formats.times import stamp
 from pollux.model import Json, Problem
 
 
@@ -37,6 +38,7 @@ class Prompts(msgspec.Struct, frozen=True):
 
 _KNOWN = frozenset({"sessionId", "messageId", "timestamp", "type", "message"})
 _ENTRY = re.compile(r'\{\s*"(?:sessionId|messageId|timestamp|type|message)"\s*:')
+_BREAKS = 1000  # after so many there is no hope, only work
 _EMPTY = re.compile(r"\[\s*\]?\s*")
 
 
@@ -81,12 +83,15 @@ def sessions(prompts: Prompts) -> tuple[Converted, ...]:
 
 
 def _whole_entries(text: str) -> Iterator[Json]:
-    position = 0
-    while entry := _ENTRY.search(text, position):
+    position, n_breaks = 0, 0
+    while n_breaks < _BREAKS and (entry := _ENTRY.search(text, position)):
         value, end, fault = salvage(text, entry.start())
-        if fault is None:
+        if fault:
+            position = entry.end()
+            n_breaks += 1
+        else:
+            position = end
             yield value
-        position = entry.end() if fault else end
 
 
 def _prompt(entry: Json) -> tuple[LoggedPrompt | None, str | None]:
@@ -115,13 +120,15 @@ def _session(session_id: str, logged: list[LoggedPrompt]) -> Converted:
     times = [prompt.at for prompt in logged if prompt.at]
     header: Wire = {"sessionId": session_id}
     if times:
-        header |= {"startTime": iso(min(times)), "lastUpdated": iso(max(times))}
+        header |= {"startTime": stamp(min(times)), "lastUpdated": stamp(max(times))}
     messages = tuple(_message(f"{session_id}#{index}", prompt) for index, prompt in enumerate(logged))
     return Converted(header, messages, synthesised=frozenset({"id"}))
 
 
 def _message(own: str, prompt: LoggedPrompt) -> Wire:
-    message: Wire = {**prompt.extra, "id": own, "type": prompt.kind, "content": [{"text": prompt.text}]}
+    message: Wire = {"id": own, "type": prompt.kind, "content": [{"text": prompt.text}]}
+    if prompt.extra:
+        message["entry"] = prompt.extra
     if prompt.at:
-        message["timestamp"] = iso(prompt.at)
+        message["timestamp"] = stamp(prompt.at)
     return message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import weakref
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,6 +37,8 @@ class Source:
         self.path = path
         self._data = data
         self._file = None if data is not None else path.open("rb", buffering=0)
+        if self._file is not None:
+            weakref.finalize(self, self._file.close)  # many sources are simply let go
         stat = None if self._file is None else os.fstat(self._file.fileno())
         self.size = len(data or b"") if stat is None else stat.st_size
         self.modified = modified or datetime.fromtimestamp(stat.st_mtime if stat else 0, UTC)

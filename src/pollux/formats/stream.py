@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
 
-from pollux.formats import lenient
-from pollux.formats.converted import Converted, Wire, head_text, iso, keys, salvage, stem, time_from, utf8
+from pollux.formats.converted import Converted, Wire, decode, extras, head_text, keys, salvage, stem, time_from, utf8
+from pollux.formats.times import stamp
 from pollux.model import Json, Problem
 
 _EVENTS = {
@@ -30,6 +30,7 @@ _EVENT_SIGN = re.compile(rf'"type"\s*:\s*"(?:{"|".join(_EVENTS)})"')
 _OUTPUT = frozenset({"session_id", "response", "stats", "error", "warnings"})
 _OUTPUT_START = re.compile(rf'\{{(?<![^\n]\{{)\s*"(?:{"|".join(sorted(_OUTPUT))})"\s*:')  # in the first column
 _SESSION_START = re.compile(r'\{\s*"(?:sessionId|id)"')  # by far the most files: told apart at a glance
+_TRIES = 1000  # objects to look at in a file that has so many and not the one
 _SHOWN = 80  # characters of a line that is quoted in a problem
 
 
@@ -40,12 +41,15 @@ class _Capture:
     name: str
     at: str
     """The time of the newest event."""
-    header: Wire = field(default_factory=dict)
+    started: str | None = None
+    session_id: str | None = None
+    rest: Wire = field(default_factory=dict)
+    """What the first and the last event say about the session."""
     messages: list[Wire] = field(default_factory=list)
     calls: dict[str, Wire] = field(default_factory=dict)
     results: list[Json] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    made_up: set[str] = field(default_factory=lambda: {"id"})
+    made_up: set[str] = field(default_factory=lambda: {"id", "session_id"})
     text: str | None = None
     """What the open answer says so far; none where the next text begins a message."""
     asked: list[Json] | None = None
@@ -87,11 +91,8 @@ def _lines(data: bytes) -> Iterator[tuple[int, str, Wire | None]]:
 def _cut(line: bytes) -> tuple[str, Wire | None]:
     """Cut a line into words and the object that ends it."""
     start = 0 if line.lstrip().startswith(b"{") else line.find(_EVENT)
-    try:
-        value = lenient.decode(line[start:]) if start >= 0 else None
-    except ValueError:
-        value = None
-    return (line[:start].decode(), value) if isinstance(value, dict) else (line.decode(), None)
+    value, torn = decode(line[start:]) if start >= 0 else (None, ())
+    return (line[:start].decode(), value) if isinstance(value, dict) and not torn else (line.decode(), None)
 
 
 def _is_event(value: Wire) -> bool:
@@ -100,7 +101,7 @@ def _is_event(value: Wire) -> bool:
 
 
 def _converted_stream(lines: list[tuple[int, str, Wire | None]], name: str, modified: datetime) -> Converted:
-    capture = _Capture(name, iso(modified))
+    capture = _Capture(name, stamp(modified))
     noise: list[tuple[int, str]] = []
     for number, text, event in lines:
         if text.strip():
@@ -116,11 +117,19 @@ def _converted_stream(lines: list[tuple[int, str, Wire | None]], name: str, modi
     elif not capture.results:
         capture.problems.append(Problem("torn-stream", "the run was cut short: it has no result", line=last_number))
     capture.problems += _noise_problems(noise)
-    header = {"sessionId": name, **capture.header, "lastUpdated": capture.at}
-    if len(capture.results) > 1:
-        header["results"] = capture.results
-    made_up = capture.made_up | ({"session_id"} if "sessionId" not in capture.header else set())
-    return Converted(header, tuple(capture.messages), tuple(capture.problems), frozenset(made_up))
+    return Converted(
+        _stream_header(capture), tuple(capture.messages), tuple(capture.problems), frozenset(capture.made_up)
+    )
+
+
+def _stream_header(capture: _Capture) -> Wire:
+    header: Wire = {
+        "sessionId": capture.session_id or capture.name,
+        "startTime": capture.started,
+        "lastUpdated": capture.at,
+        **extras(capture.rest),
+    }
+    return header | {"results": capture.results} if len(capture.results) > 1 else header
 
 
 def _take_time(capture: _Capture, event: Wire) -> None:
@@ -129,7 +138,7 @@ def _take_time(capture: _Capture, event: Wire) -> None:
         capture.at = at
     else:
         capture.made_up.add("timestamp")
-    capture.header.setdefault("startTime", capture.at)
+    capture.started = capture.started or capture.at
 
 
 def _take_event(capture: _Capture, event: Wire, line: int) -> None:
@@ -155,7 +164,7 @@ def _take_event(capture: _Capture, event: Wire, line: int) -> None:
         case _:
             kind = event.get("type")
             kind = kind if isinstance(kind, str) and kind else "unknown"
-            _add_message(capture, kind, [], {"event": event})
+            _add_message(capture, kind, [], event)
             capture.problems.append(
                 Problem("unknown-event", f"an event of kind {kind!r} that Pollux cannot place", line=line)
             )
@@ -163,9 +172,10 @@ def _take_event(capture: _Capture, event: Wire, line: int) -> None:
 
 def _take_init(capture: _Capture, event: Wire, session_id: str, line: int) -> None:
     """Begin the session; a second run of the same session goes on with it."""
-    known = capture.header.setdefault("sessionId", session_id)
-    capture.header |= _rest(event, "session_id")
-    if known != session_id:
+    capture.session_id = capture.session_id or session_id
+    capture.made_up.discard("session_id")
+    capture.rest |= _rest(event, "session_id")
+    if capture.session_id != session_id:
         text = f"another session, {session_id}, begins here; split the file to see them apart"
         capture.problems.append(Problem("second-session", text, line=line))
 
@@ -190,8 +200,8 @@ def _take_tool_result(capture: _Capture, event: Wire, call: Wire) -> None:
     """Complete the call; what is printed is the tool's display, and the model was sent at most the error."""
     _end_text(capture)
     capture.asked = None
-    call |= _rest(event, "tool_id", "output", "status") | {"timestamp": capture.at}
-    call["status"] = event.get("status", "success")
+    call |= _rest(event, "tool_id", "output", *call)
+    call |= {"status": event.get("status", "success"), "timestamp": capture.at}
     if "output" in event:
         call["resultDisplay"] = event["output"]
     match event:
@@ -203,15 +213,16 @@ def _take_tool_result(capture: _Capture, event: Wire, call: Wire) -> None:
 def _take_result(capture: _Capture, event: Wire) -> None:
     rest = _rest(event)
     capture.results.append(rest)
-    capture.header |= rest
+    capture.rest |= rest
     match event:
         case {"error": {"message": str(text)}}:
             _add_message(capture, "error", [{"text": text}], {})
 
 
 def _add_answer(capture: _Capture, extra: Wire) -> list[Json]:
-    model = capture.header.get("model")
-    _add_message(capture, "gemini", [], extra | ({"model": model} if model else {}))
+    _add_message(capture, "gemini", [], extra)
+    if model := capture.rest.get("model"):
+        capture.messages[-1]["model"] = model
     capture.asked = []
     return capture.asked
 
@@ -220,7 +231,8 @@ def _add_message(capture: _Capture, kind: str, content: list[Json], extra: Wire)
     _end_text(capture)
     capture.asked = None
     own = f"{capture.name}#{len(capture.messages)}"
-    capture.messages.append({**extra, "id": own, "timestamp": capture.at, "type": kind, "content": content})
+    message: Wire = {"id": own, "timestamp": capture.at, "type": kind, "content": content}
+    capture.messages.append(message | {"event": extra} if extra else message)
 
 
 def _end_text(capture: _Capture) -> None:
@@ -253,14 +265,14 @@ def _converted_output(text: str, name: str, modified: datetime) -> Converted:
     problems += _noise_problems([*_noise_around(text, start, end)])
     own = output.get("session_id")
     made_up = {"id", "timestamp"} if isinstance(own, str) else {"id", "timestamp", "session_id"}
-    header: Wire = {key: value for key, value in output.items() if key not in {"session_id", "response"}}
+    header = extras({key: value for key, value in output.items() if key not in {"session_id", "response"}})
     header |= {
         "sessionId": own if isinstance(own, str) else name,
-        "startTime": iso(modified),
-        "lastUpdated": iso(modified),
+        "startTime": stamp(modified),
+        "lastUpdated": stamp(modified),
     }
     messages = tuple(
-        {"id": f"{name}#{index}", "timestamp": iso(modified), **message}
+        {"id": f"{name}#{index}", "timestamp": stamp(modified), **message}
         for index, message in enumerate(_output_messages(output))
     )
     return Converted(header, messages, tuple(problems), frozenset(made_up))
@@ -269,16 +281,17 @@ def _converted_output(text: str, name: str, modified: datetime) -> Converted:
 def _output(text: str) -> tuple[Wire, int, int, list[Problem]]:
     """Find the object of `-o json` among other words, with its place."""
     first: tuple[Wire, int, int, list[Problem]] | None = None
-    position = 0
-    while found := _OUTPUT_START.search(text, position):
+    position, n_tries = 0, 0
+    while n_tries < _TRIES and (found := _OUTPUT_START.search(text, position)):
+        n_tries += 1
         value, end, fault = salvage(text, found.start())
         position = max(end, found.end())
         torn = [Problem("torn-json", f"cut short ({fault.msg})", line=fault.lineno)] if fault else []
-        if isinstance(value, dict):
-            output = value, found.start(), len(text) if fault else end, torn
-            first = first or output
-            if not {"session_id", "response", "stats"}.isdisjoint(value):
-                return output
+        output = value if isinstance(value, dict) else {}
+        place = output, found.start(), len(text) if fault else end, torn
+        first = first or place
+        if not {"session_id", "response", "stats"}.isdisjoint(output):
+            return place
     return first or ({}, 0, 0, [Problem("no-output", "neither an event nor an answer of the client was found")])
 
 

@@ -11,9 +11,9 @@ def instant(value: object) -> datetime | None:
         return None
     try:
         found = datetime.fromisoformat(value)
-    except ValueError:
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
 def stamp(at: datetime) -> str:

@@ -1,0 +1,90 @@
+"""The command line: one module a command, loaded when called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import NamedTuple
+
+import click
+
+from pollux import __version__
+
+
+class Command(NamedTuple):
+    """Where a command is, and what the list of commands says of it."""
+
+    module: str
+    summary: str
+
+
+COMMANDS = {
+    "ls": Command("pollux.cli.ls", "List sessions, newest first."),
+    "show": Command("pollux.cli.show", "Read a session."),
+    "tree": Command("pollux.cli.tree", "Show a session's files and subagents."),
+    "raw": Command("pollux.cli.raw", "Print a session's file, byte for byte."),
+    "export": Command("pollux.cli.export", "Hand sessions over to other programs."),
+    "projects": Command("pollux.cli.projects", "List projects, and how their paths are known."),
+    "doctor": Command("pollux.cli.doctor", "Say what was found, and all that could not be read."),
+    "demo": Command("pollux.cli.demo", "Try any command on invented sessions."),
+    "completion": Command("pollux.cli.completion", "Print the completion script of a shell."),
+}
+
+_HELP = """Keeps, reads, counts, finds, exports and proves Gemini CLI history.
+
+Without a command: an overview of what there is.
+
+\b
+  pollux                       what is here, and what is new
+  pollux ls --project .        the sessions of this folder
+  pollux show latest           read the newest one
+  pollux show @2 --detail full
+  pollux demo                  no sessions yet? look at invented ones
+"""
+
+
+class _Commands(click.Group):
+    """Reads the table above instead of importing every command."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Keep the order of the table."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        if ctx.resilient_parsing and ctx.args:
+            return None
+        command = import_module(COMMANDS[cmd_name].module).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.summary) for name, command in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the known commands when the given one is none of them."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"There is no command '{args[0]}'. Known: {', '.join(COMMANDS)}.")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=_Commands,
+    help=_HELP,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, "-V", "--version", message="pollux %(version)s")
+@click.pass_context
+def pollux(ctx: click.Context) -> None:
+    """Show the overview when no command is given."""
+    if ctx.invoked_subcommand is None:
+        overview = import_module("pollux.cli.overview").command
+        ctx.invoke(overview)

@@ -1,0 +1,66 @@
+"""`pollux show`: read a session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import click
+
+from pollux import jsontext
+from pollux.cli import output
+from pollux.cli.meant import meant
+from pollux.cli.scope import Scope, options
+from pollux.model import Message, Session
+from pollux.terminal.transcript import header, transcript
+from pollux.views.listing import SESSION, message_row, session_row
+from pollux.views.transcript import Branches, Detail, Options, blocks
+
+
+@click.command()
+@click.argument("wanted", metavar="ID|FILE", default="latest")
+@options()
+@click.option(
+    "--detail",
+    type=click.Choice([str(one) for one in Detail]),
+    default=str(Detail.NORMAL),
+    show_default=True,
+    help="How much: only prompts, the dialogue, tool calls in brief, or everything.",
+)
+@click.option(
+    "--branches",
+    type=click.Choice([str(one) for one in Branches]),
+    default=str(Branches.ACTIVE),
+    show_default=True,
+    help="Whether to show what was rewound, rolled back or compressed.",
+)
+@click.option("--thoughts/--no-thoughts", default=None, help="The model's reasoning; by default only in full detail.")
+@click.option("--pager/--no-pager", default=True, help="Scroll on a terminal.")
+def command(scope: Scope, wanted: str, *, detail: str, branches: str, thoughts: bool | None, pager: bool) -> None:
+    """Read a session: the newest, unless an id, the beginning of one, @2 or a file is given.
+
+    \b
+      pollux show
+      pollux show a82545c4 --detail full
+      pollux show @3 --branches all
+      pollux show ./session-2026-01-27T15-21-a82545c4.json
+    """
+    session, group, by_id = meant(scope, wanted)
+    if scope.as_json:
+        output.write(_json(session, group.messages(), by_id))
+    else:
+        chosen = Options(Detail(detail), Branches(branches), thoughts, session.project.path)
+        with output.paged(wanted=pager) as console:
+            console.print(header(session, encoding=console.encoding))
+            for renderable in transcript(blocks(group.messages(), chosen), encoding=console.encoding):
+                console.print(renderable)
+    status = 1 if scope.as_json and session.problems else output.say_problems(session.problems)
+    click.get_current_context().exit(status)
+
+
+def _json(session: Session, messages: Iterable[Message], by_id: dict[str, Session]) -> Iterator[bytes]:
+    """Write the object piece by piece: a huge session never stands whole in memory."""
+    yield b'{"schema":' + jsontext.encode(SESSION) + b',"session":' + jsontext.encode(session_row(session, by_id))
+    yield b',"timeline":['
+    for number, message in enumerate(messages):
+        yield (b"," if number else b"") + jsontext.encode(message_row(message))
+    yield b'],"children":' + jsontext.encode(session.children) + b"}\n"
