@@ -16,7 +16,7 @@ FRONT_ENDS = {"cli", "tui", "web", "mcp"}
 # From bottom to top, each module or folder of src/pollux in one layer.
 LAYERS = (
     {"model"},
-    {"errors", "locate", "formats", "origins", "replay", "reading", "projects", "tools", "prices", "filters"},
+    {"errors", "locate", "formats", "origins", "entries", "copies", "timeline", "replay", "reading", "projects", "tools", "prices", "filters", "jsontext"},
     {"sessions", "grouping", "agents", "summary", "archive", "views"},
     {"exports", "lake", "terminal"},
     FRONT_ENDS,

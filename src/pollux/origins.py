@@ -12,6 +12,8 @@ _BLOCKS = (
     ("state_snapshot", Origin.STATE_SNAPSHOT),
 )
 
+_HOOK_START, _HOOK_END = "<hook_context>", "</hook_context>"
+
 _USER_PREFIXES = (
     ("I ran the following shell command:", Origin.SHELL_MODE),
     ("Here is the user's editor context as a JSON object", Origin.IDE_CONTEXT),
@@ -43,15 +45,7 @@ def user_origin(text: str, *, n_responses: int = 0, has_media: bool = False) -> 
     """Tell what a `user` message is, and the words in it that a human typed (for all others: what it says)."""
     if n_responses:
         return Origin.TOOL_RESPONSE, text
-    typed = text.strip()
-    found: Origin | None = None
-    for tag, origin in _BLOCKS:
-        if typed.startswith(f"<{tag}>"):
-            _, end, rest = typed.partition(f"</{tag}>")
-            found = found or origin
-            if not end:
-                return found, text
-            typed = rest.strip()
+    typed, found = _without_blocks(text.strip())
     if found is not None and not typed:
         return found, text
     if typed == _CONTINUE:
@@ -62,6 +56,20 @@ def user_origin(text: str, *, n_responses: int = 0, has_media: bool = False) -> 
     if not typed and not has_media:
         return Origin.SYNTHETIC, text
     return Origin.HUMAN, typed
+
+
+def _without_blocks(text: str) -> tuple[str, Origin | None]:
+    """Take off what the client puts before and hooks put behind a prompt; tell what the first of it was."""
+    found: Origin | None = None
+    for tag, origin in _BLOCKS:
+        if text.startswith(f"<{tag}>"):
+            _, end, rest = text.partition(f"</{tag}>")
+            found = found or origin
+            text = rest.strip() if end else ""
+    while text.endswith(_HOOK_END) and (start := text.rfind(_HOOK_START)) >= 0:
+        found = found or Origin.HOOK_CONTEXT
+        text = text[:start].strip()
+    return text, found
 
 
 def origin_of(kind: str, text: str, *, n_responses: int = 0, has_media: bool = False) -> Origin:

@@ -111,7 +111,7 @@ def _object(source: Source, span: Span) -> dict[str, Any]:
 def _fingerprint(source: Source, record: Record) -> Fingerprint:
     found = parts(_object(source, record.span).get("content"))
     ids = frozenset(part.id for part in found if isinstance(part, FunctionCall | FunctionResponse) and part.id)
-    return record.kind, ids, "".join(part.text for part in found if isinstance(part, Text)).strip()
+    return record.kind, ids, tuple(text for part in found if isinstance(part, Text) and (text := part.text.strip()))
 
 
 def _refused(result: Replay, path: Path) -> Problem:

@@ -68,6 +68,7 @@ def _pair(key: str, value: object) -> bytes:
 
 def _pretty(data: bytes) -> bytes:
     try:
+        data.decode("utf-8")  # the fast one does not look
         return msgspec.json.format(data, indent=2)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _dumps(lenient.decode(data), indent=2)

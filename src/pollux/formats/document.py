@@ -18,10 +18,10 @@ from pollux.formats.records import elements, fields, metadata, record, wire
 from pollux.formats.source import Line, Source, Span
 from pollux.model import Json, Problem
 
-_INDENTED = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{[ \t]*[\r\n]")
 _BEGINNING = re.compile(
-    _INDENTED.pattern + rb'\s*"(?:sessionId|projectHash|startTime|lastUpdated|messages|summary|directories|kind)"\s*:'
+    rb'(?:\xef\xbb\xbf)?\s*\{[ \t]*[\r\n]\s*"(?:sessionId|projectHash|startTime|lastUpdated|messages|summary|directories|kind)"\s*:'
 )
+_INDENTED = re.compile(rb'[\r\n](?:  "\w+": |    \{[\r\n])')
 AT_ONCE = 32 << 20
 _LIST = b'  "messages": ['
 _LIST_ENDS = (b"  ]", b"  ],")
@@ -36,7 +36,7 @@ def sniff(head: bytes) -> bool:
 
 def looks_indented(head: bytes) -> bool:
     """Tell whether a file may be of this generation though it does not begin like it."""
-    return bool(_INDENTED.match(head))
+    return bool(_INDENTED.search(head))
 
 
 def read(source: Source) -> Iterator[Operation]:
@@ -56,10 +56,13 @@ def read(source: Source) -> Iterator[Operation]:
 def sound(data: bytes) -> tuple[Document, list[Problem]]:
     """Read a whole document; raises `ValueError` if it is not one."""
     try:
-        raw = fields(data)
+        return _whole(data)
     except ValueError:
-        data = lenient.mask(data)
-        raw = fields(data)
+        return _whole(lenient.mask(data))
+
+
+def _whole(data: bytes) -> tuple[Document, list[Problem]]:
+    raw = fields(data)
     array = raw.get("messages", b"[]")
     position = max(data.find(array, data.find(b'"messages"')), 0)
     number = 1 + data.count(b"\n", 0, position)
@@ -127,8 +130,12 @@ def _take_line(layout: _Layout, line: Line) -> None:
         if data.startswith(lenient.BOM):
             data = data.removeprefix(lenient.BOM)
             layout.problems.append(lenient.BOM_PROBLEM)
-        layout.outside.append(data)
-        layout.in_list = data == _LIST
+        if data != _MESSAGE:
+            layout.outside.append(data)
+            layout.in_list = data == _LIST
+            return
+        layout.in_list = True  # its first line is broken
+        layout.inside.append(line)
     elif not layout.inside and data in _LIST_ENDS:
         layout.outside.append(data)
         layout.in_list = False
@@ -146,7 +153,9 @@ def _end_message(layout: _Layout) -> None:
     if not lines:
         return
     first = lines[0]
-    data = b"\n".join(line.data for line in lines).removesuffix(b",")
+    ends = [line.start for line in lines[1:]]
+    data = b"".join(line.data.ljust(end - line.start, b"\n") for line, end in zip(lines, ends, strict=False))
+    data = (data + lines[-1].data).removesuffix(b",")
     blanks = len(data) - len(data.lstrip())
     span = Span(first.start + blanks, lines[-1].start + len(lines[-1].data.removesuffix(b",")))
     try:

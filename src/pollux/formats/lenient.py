@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -38,7 +39,7 @@ def decode(data: bytes) -> Any:  # noqa: ANN401  the decoding edge
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass
     try:
-        return json.loads(data.decode("utf-8", "replace"), parse_constant=_refuse)
+        return _DECODER.decode(data.decode("utf-8", "replace"))
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -86,7 +87,7 @@ def leading_fields(data: bytes) -> dict[str, Json]:
     while match := _KEY.match(text, position):
         try:
             found[json.loads(match[1])], position = _DECODER.raw_decode(text, match.end())
-        except ValueError:
+        except (ValueError, RecursionError):
             break
     return found
 
@@ -95,4 +96,14 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse)
+def _integer(digits: str) -> int | None:
+    return int(digits) if len(digits) < _INFINITE else None
+
+
+def _float(digits: str) -> float | None:
+    return found if isfinite(found := float(digits)) else None
+
+
+_INFINITE = 310
+"""So many digits are infinity to JavaScript, which it writes as `null`."""
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_refuse)

@@ -31,22 +31,25 @@ def read(source: Source) -> Iterator[Operation]:
             yield msgspec.structs.replace(operation, file=file) if isinstance(operation, Problem) else operation
 
 
-def _line(line: Line) -> Iterator[Operation]:
+def _line(line: Line) -> list[Operation]:
     try:
-        decoded, bad = wire(line.data)
+        return _whole(line.data, line)
     except ValueError as first:
         line = line._replace(data=lenient.mask(line.data))
         try:
-            decoded, bad = wire(line.data)
+            return _whole(line.data, line)
         except ValueError:
-            yield from _salvage(line, str(first))
-            return
-    if bad:
-        yield _bad_value(bad, line)
-    yield from _operations(decoded, line.data, line, salvaged=False)
+            return [*_salvage(line, str(first))]
 
 
-def _operations(decoded: Wire, data: bytes, line: Line, *, salvaged: bool, start: int = 0) -> Iterator[Operation]:
+def _whole(data: bytes, line: Line, *, salvaged: bool = False, start: int = 0) -> list[Operation]:
+    """Read one record; raises `ValueError` if it is not JSON all through."""
+    decoded, bad = wire(data)
+    problems = [_bad_value(bad, line)] if bad else []
+    return [*problems, *_operations(decoded, data, line, salvaged=salvaged, start=start)]
+
+
+def _operations(decoded: Wire, data: bytes, line: Line, *, salvaged: bool, start: int) -> Iterator[Operation]:
     """Tell what a record does; the first test that fits decides, in the client's own order."""
     if decoded.rewind_to is not msgspec.UNSET:
         yield Rewind(line.number, decoded.rewind_to, salvaged)
@@ -54,7 +57,7 @@ def _operations(decoded: Wire, data: bytes, line: Line, *, salvaged: bool, start
         at = line.start + start
         yield Put(record(decoded, data, Span(at, at + len(data)), line.number), salvaged)
     elif (update := bytes(decoded.set))[:1] in (b"{", b"["):
-        raw = fields(update)
+        raw = fields(update) if update[:1] == b"{" else {}
         records, problems = _records(raw.get("messages", b""), line)
         yield Update(line.number, metadata(raw), records, salvaged)
         yield from problems
@@ -96,11 +99,12 @@ def _salvage(line: Line, reason: str) -> Iterator[Operation]:
         n_found += 1
         yield Header(line.number, head, salvaged=True)
     for span in lenient.fragments(line.data):
-        data = line.data[span.start : span.end]
-        decoded, _ = wire(data)
-        for operation in _operations(decoded, data, line, salvaged=True, start=span.start):
-            n_found += not isinstance(operation, Problem)
-            yield operation
+        try:
+            found = _whole(line.data[span.start : span.end], line, salvaged=True, start=span.start)
+        except ValueError:
+            continue  # nested almost too deeply
+        n_found += sum(1 for operation in found if not isinstance(operation, Problem))
+        yield from found
     saved = f"{n_found} record(s) saved from it" if n_found else "nothing could be saved from it"
     yield Problem("torn-line", f"not JSON ({reason}); {saved}", line=line.number)
 

@@ -8,7 +8,20 @@ from typing import Any
 from pollux.formats.displays import display
 from pollux.formats.parts import attachments, parts, thoughts
 from pollux.formats.times import instant
-from pollux.model import Fate, FunctionCall, FunctionResponse, Kind, Message, Origin, Text, Thought, Tokens, ToolCall
+from pollux.model import (
+    Fate,
+    FunctionCall,
+    FunctionResponse,
+    Kind,
+    Message,
+    Origin,
+    Part,
+    Text,
+    Thought,
+    Tokens,
+    ToolCall,
+)
+from pollux.origins import user_origin
 from pollux.tools import tool
 
 KNOWN_FIELDS = frozenset(
@@ -46,7 +59,6 @@ def message(
 ) -> Message:
     """Build a message from its recordings: the one with the words, and those with the calls and the thoughts."""
     found = parts(content.get("content"))
-    shown = content.get("displayContent")
     return Message(
         id=str(content.get("id", "")),
         kind=_kind(content.get("type")),
@@ -57,7 +69,7 @@ def message(
         thoughts=thoughts((thinking or content).get("thoughts"))
         or tuple(part for part in found if isinstance(part, Thought)),
         tool_calls=tool_calls((calls or content).get("toolCalls")) or _asked(found),
-        display=parts(shown) if shown else None,
+        display=_typed(parts(content.get("displayContent")), found) if origin in _TYPED else None,
         model=model,
         tokens=tokens,
         file=file,
@@ -69,6 +81,16 @@ def message(
 def tool_calls(values: Any) -> tuple[ToolCall, ...]:  # noqa: ANN401  the decoding edge
     """Convert the records of tool calls."""
     return tuple(_call(value) for value in values if isinstance(value, dict)) if isinstance(values, list) else ()
+
+
+_TYPED = frozenset({Origin.HUMAN, Origin.LOADED})
+
+
+def _typed(shown: tuple[Part, ...], sent: tuple[Part, ...]) -> tuple[Part, ...] | None:
+    """Return what was typed, if it is not just what was sent: files, hooks and the client itself add to a prompt."""
+    text = "".join(part.text for part in shown or sent if isinstance(part, Text))
+    typed = user_origin(text)[1]
+    return (Text(typed),) if typed != text.strip() else shown or None
 
 
 def _kind(value: object) -> Kind:

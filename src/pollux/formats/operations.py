@@ -43,8 +43,12 @@ class Record:
     """What a user message says, for titles and lists; cut at `PROMPT_KEPT` characters. Empty for all others."""
     span: Span
     line: int
+    responses: tuple[str, ...] = ()
+    """The ids of the calls that a user message answers."""
     is_masked: bool = False
     """Tool output in it was replaced by a note where to find it."""
+    is_bare: bool = False
+    """An answer without model and tokens, written as the API wants it: the client recorded its history again."""
 
 
 PROMPT_KEPT = 1000

@@ -13,13 +13,17 @@ import msgspec
 from pollux.formats import lenient
 from pollux.formats.operations import PROMPT_KEPT, CallHead, Record
 from pollux.formats.source import Span
-from pollux.model import Json, Kind, Tokens
+from pollux.model import Json, Kind, Origin, Tokens
 from pollux.origins import origin_of, user_origin
+
+
+class _Response(msgspec.Struct):
+    id: str | None = None
 
 
 class _Part(msgspec.Struct):
     text: str | None = None
-    function_response: msgspec.Raw = msgspec.field(name="functionResponse", default=msgspec.Raw())
+    function_response: _Response | None = msgspec.field(name="functionResponse", default=None)
     inline_data: msgspec.Raw = msgspec.field(name="inlineData", default=msgspec.Raw())
     file_data: msgspec.Raw = msgspec.field(name="fileData", default=msgspec.Raw())
 
@@ -73,13 +77,13 @@ def wire(data: bytes) -> tuple[Wire, str | None]:
     try:
         return _decode_wire(data), None
     except msgspec.ValidationError:
-        value = msgspec.json.decode(data)
+        value = lenient.decode(data)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if not isinstance(value, dict):
         return Wire(), None
     bad = _drop_bad_values(value)
-    return _decode_wire(msgspec.json.encode(value)), bad
+    return _decode_wire(lenient.encode(value)), bad
 
 
 def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
@@ -87,12 +91,12 @@ def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
     kind = wire.type or Kind.UNKNOWN
     tokens = wire.tokens
     if kind == Kind.USER:
-        text, n_responses, has_media = _head(wire.content)
-        origin, prompt = user_origin(text, n_responses=n_responses, has_media=has_media)
-        if wire.display_content and (shown := _head(wire.display_content)[0].strip()):
-            prompt = shown
+        text, responses, has_media = _head(wire.content)
+        origin, prompt = user_origin(text, n_responses=len(responses), has_media=has_media)
+        if origin == Origin.HUMAN and wire.display_content:
+            prompt = user_origin(_head(wire.display_content)[0])[1] or prompt
     else:
-        prompt = ""
+        prompt, responses = "", ()
         origin = origin_of(kind, _short_text(wire.content))
     return Record(
         id=str(wire.id),
@@ -115,13 +119,18 @@ def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
         prompt=prompt[:PROMPT_KEPT],
         span=span,
         line=line,
+        responses=responses,
         is_masked=bool(wire.tool_calls) and _MASKED in data,
+        is_bare=kind == Kind.GEMINI and not (wire.model or wire.tokens or wire.tool_calls) and _is_list(wire.content),
     )
 
 
 def fields(data: bytes) -> dict[str, bytes]:
-    """Split an object into its values, undecoded."""
-    return {key: bytes(value) for key, value in _decode_fields(data).items()} if bytes(data[:1]) == b"{" else {}
+    """Split an object into its values, undecoded; raises `ValueError` if it is none."""
+    try:
+        return {key: bytes(value) for key, value in _decode_fields(data).items()}
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
 
 
 def elements(data: bytes) -> list[bytes]:
@@ -134,19 +143,24 @@ def metadata(raw: dict[str, bytes]) -> dict[str, Json]:
     return {key: lenient.decode(value) for key, value in raw.items() if key != "messages"}
 
 
-def _head(content: msgspec.Raw) -> tuple[str, int, bool]:
-    """Return the text of a content, the number of function responses in it, and whether it carries media."""
+def _is_list(content: msgspec.Raw) -> bool:
+    data = bytes(content)
+    return data[:1] == b"[" and data != b"[]"
+
+
+def _head(content: msgspec.Raw) -> tuple[str, tuple[str, ...], bool]:
+    """Return the text of a content, the ids of the function responses in it, and whether it carries media."""
     data = bytes(content)
     if data[:1] == b'"':
-        return lenient.decode(data), 0, False
+        return lenient.decode(data), (), False
     try:
         parts = _decode_parts(data) if data[:1] == b"[" else [_decode_part(data)] if data[:1] == b"{" else []
     except (msgspec.DecodeError, UnicodeDecodeError):
         parts = _decode_parts(lenient.encode(_good_parts(lenient.decode(data))))
     text = "".join(part if isinstance(part, str) else part.text or "" for part in parts)
     structs = [part for part in parts if isinstance(part, _Part)]
-    n_responses = sum(1 for part in structs if part.function_response)
-    return text, n_responses, any(part.inline_data or part.file_data for part in structs)
+    responses = tuple(part.function_response.id or "" for part in structs if part.function_response)
+    return text, responses, any(part.inline_data or part.file_data for part in structs)
 
 
 def _short_text(content: msgspec.Raw) -> str:
@@ -189,11 +203,18 @@ def _good_call(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _good_parts(value: object) -> list[object]:
-    parts = value if isinstance(value, list) else [value]
-    good: list[object] = []
-    for part in parts:
-        if isinstance(part, str):
-            good.append(part)
-        elif isinstance(part, dict):
-            good.append({key: one for key, one in part.items() if key != "text" or isinstance(one, str | None)})
+    """Keep of each part what the head needs and what has the right type."""
+    return [_good_part(part) for part in (value if isinstance(value, list) else [value])]
+
+
+def _good_part(part: object) -> object:
+    if not isinstance(part, dict):
+        return part if isinstance(part, str) else {}
+    good = {key: part[key] for key in ("inlineData", "fileData") if key in part}
+    if isinstance(part.get("text"), str):
+        good["text"] = part["text"]
+    if "functionResponse" in part:
+        response = part["functionResponse"]
+        id_ = response.get("id") if isinstance(response, dict) else None
+        good["functionResponse"] = {"id": id_ if isinstance(id_, str) else None}
     return good

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
-from itertools import dropwhile
+from itertools import dropwhile, islice
 from typing import ClassVar, TypeAlias, assert_never
 
 from markdown_it import MarkdownIt
@@ -22,7 +22,7 @@ from rich.style import Style
 from rich.syntax import Syntax
 from rich.text import Text
 
-from pollux.model import Attachment, Fate, Kind, Origin, ScreenDisplay, Session, Tokens
+from pollux.model import Attachment, Cell, Fate, Kind, Origin, ScreenDisplay, Session, Tokens
 from pollux.terminal.text import clean, count, encodable, lasted, safe, screen_text, size
 from pollux.views.tools import (
     Agent,
@@ -57,7 +57,7 @@ from pollux.views.transcript import (
 
 PROSE = 100
 """Columns that prose fills at most: longer lines are hard to read."""
-LONG_TEXT = 100_000
+LONG_TEXT = 50_000
 """Characters above which words are not laid out but only broken at the edge: it would take seconds."""
 LONG_LINE = 2_000
 LONG_CODE = 20_000
@@ -82,7 +82,7 @@ _CHANGE = {
     Change.HUNK: ("⋯", "dim cyan"),
 }
 
-_Row: TypeAlias = "tuple[Text | str, str, str]"
+_Row: TypeAlias = "tuple[Text | str, Text | str, str]"
 """What stands before a line, the line, its style."""
 
 
@@ -111,20 +111,17 @@ def transcript(
     before: Block | None = None
     day: date | None = None
     for block in blocks:
-        parts: list[RenderableType] = []
         if before is not None and not (isinstance(before, Tool) and isinstance(block, Tool | Usage)):
-            parts.append(Text())
+            yield Text()
         today = page.day(block)
         if day and today and today != day:
-            parts += [Text(f"─── {today:%A}, {today.day} {today:%B %Y} ───", "dim"), Text()]
+            yield _Safe(Group(Text(f"─── {today:%A}, {today.day} {today:%B %Y} ───", "dim"), Text()), encoding)
         day = today or day
-        if block.fate is Fate.ACTIVE or isinstance(block, LeftOut):
-            parts.append(_block(block, page))
-        else:
-            if before is None or before.fate is not block.fate:
-                parts.append(Text(f"⑂ {FATES[block.fate]}", "yellow"))
-            parts.append(_Gutter(_block(block, page), "┊ ", style="yellow"))
-        yield _Safe(Group(*parts), encoding)
+        is_flagged = block.fate is not Fate.ACTIVE and not isinstance(block, LeftOut)
+        if is_flagged and (before is None or before.fate is not block.fate):
+            yield _Safe(Text(f"⑂ {FATES[block.fate]}", "yellow"), encoding)
+        for part in _block(block, page):
+            yield _Safe(_Gutter(part, "┊ ", style="yellow") if is_flagged else part, encoding)
         before = block
 
 
@@ -134,6 +131,10 @@ class _Page:
 
     zone: tzinfo | None
     encoding: str
+
+    @property
+    def is_unicode(self) -> bool:
+        return self.encoding.lower().startswith("utf")
 
     def text(self, text: str) -> str:
         return encodable(clean(text), self.encoding)
@@ -149,102 +150,104 @@ class _Page:
         return at.astimezone(self.zone).date() if at else None
 
 
-def _block(block: Block, page: _Page) -> RenderableType:
+def _block(block: Block, page: _Page) -> Iterator[RenderableType]:
     match block:
         case Prompt():
-            return _prompt(block, page)
+            yield from _prompt(block, page)
         case Answer(text=text):
-            return _Gutter(_answer(page.text(text), page), Text("✦ ", "magenta"), "  ", most=PROSE)
+            yield from _marked(_answer(page.text(text), page), Text("✦ ", "magenta"), most=PROSE)
         case Thinking(subject=subject, text=text):
-            words = page.text(_joined_lines(subject, text))
-            return _Gutter(_prose(words, "dim italic"), Text("✻ ", "dim"), "  ", most=PROSE)
+            words = page.text("\n".join(filter(None, (subject, text))))
+            yield from _marked(_prose(words, "dim italic"), Text("✻ ", "dim"), most=PROSE)
         case Tool():
-            return _tool(block, page)
+            yield from _tool(block, page)
         case Notice(kind=kind, text=text):
             mark, style = _NOTICE.get(kind, ("•", "cyan"))
-            body = _rows(_excerpt(text, page, "red" if kind is Kind.ERROR else ""))
-            return _Gutter(body if text.head else Text("(no words)", "dim"), Text(f"{mark} ", style), "  ")
+            rows = [*_excerpt(text, page, "red" if kind is Kind.ERROR else "")]
+            yield from _marked(_rows(rows or [("", "(no words)", "dim")]), Text(f"{mark} ", style))
         case Synthetic():
-            return _synthetic(block, page)
+            yield from _synthetic(block, page)
         case Attached(attachment=attachment):
-            return _Gutter(_attachment(attachment, page), "  ")
+            yield _Gutter(_attachment(attachment, page), "  ")
         case Other(text=text):
-            return Group(Text("? a part that Pollux does not know", "yellow"), _body(Data(text), page))
+            yield Text("? a part that Pollux does not know", "yellow")
+            yield from _rows(_excerpt(text, page, "dim"), Text("  │ ", "dim"))
         case Usage(model=model, tokens=tokens):
-            return _Gutter(Text(_joined(page.line(model or ""), _tokens(tokens)), "dim"), "  ")
+            yield _Gutter(Text(_joined(page.line(model or ""), _tokens(tokens)), "dim"), "  ")
         case LeftOut(words=words, fate=fate):
-            return Text(f"{'⋯' if fate is Fate.COMPRESSED else '⑂'} {words}", "yellow")
+            yield Text(f"{'⋯' if fate is Fate.COMPRESSED else '⑂'} {words}", "yellow")
         case _:
             assert_never(block)
 
 
-def _prompt(block: Prompt, page: _Page) -> RenderableType:
-    parts: list[RenderableType] = []
-    if block.origin is not Origin.HUMAN:
-        parts.append(Text(LABELS[block.origin], "dim"))
-    if block.text.hidden:
-        parts.append(_rows(_excerpt(block.text, page)))
-    elif block.text.head.strip():
-        parts.append(_prose(page.text(block.text.head)))
-    elif not block.attachments:
-        parts.append(Text("(no words)", "dim"))
-    parts += [_attachment(attachment, page) for attachment in block.attachments]
+def _prompt(block: Prompt, page: _Page) -> Iterator[RenderableType]:
+    def parts() -> Iterator[RenderableType]:
+        if block.origin is not Origin.HUMAN:
+            yield Text(LABELS[block.origin], "dim")
+        if block.text.hidden:
+            yield from _rows(_excerpt(block.text, page))
+        elif block.text.head.strip():
+            yield from _prose(page.text(block.text.head))
+        elif not block.attachments:
+            yield Text("(no words)", "dim")
+        yield from (_attachment(attachment, page) for attachment in block.attachments)
+
     colour = "bold cyan" if block.origin is Origin.HUMAN else "bold magenta"
-    return _Gutter(_Aside(Group(*parts), page.clock(block.at)), "▌ ", style=colour, most=PROSE)
+    for number, part in enumerate(parts()):
+        body = part if number else _Aside(part, page.clock(block.at))
+        yield _Gutter(body, "▌ ", style=colour, most=PROSE)
 
 
-def _tool(block: Tool, page: _Page) -> RenderableType:
+def _tool(block: Tool, page: _Page) -> Iterator[RenderableType]:
     mark, colour = _STATUS["error"] if block.is_failed else _STATUS.get(block.status, ("?", "yellow"))
     summary = block.summary
     line = Text(page.line(summary.label), "bold").append(f" {page.line(summary.text)}".rstrip(), "not bold")
     if summary.outcome:
-        line.append(f"  · {page.line(summary.outcome)}", "red" if block.is_failed else "dim not bold")
-    parts: list[RenderableType] = [line]
-    parts += [
-        _Gutter(_body(body, page), "> " if isinstance(body, Input) else "│ ", style="dim") for body in block.bodies
-    ]
-    parts += [_Gutter(_attachment(attachment, page), "│ ", style="dim") for attachment in block.attachments]
-    parts += [Text(f"({page.line(note)})", "dim italic") for note in block.notes]
-    return _Gutter(Group(*parts), Text(f"  {mark} ", colour), "    ")
+        line.append(f"  · {page.line(summary.outcome)}", "not bold red" if block.is_failed else "not bold dim")
+    yield _Gutter(line, Text(f"  {mark} ", colour), "    ")
+    for body in block.bodies:
+        yield from _rows(_body(body, page), Text("    > " if isinstance(body, Input) else "    │ ", "dim"))
+    yield from (_Gutter(_attachment(attachment, page), "    ") for attachment in block.attachments)
+    yield from (_Gutter(Text(f"({page.line(note)})", "dim italic"), "    ") for note in block.notes)
 
 
-def _synthetic(block: Synthetic, page: _Page) -> RenderableType:
+def _synthetic(block: Synthetic, page: _Page) -> Iterator[RenderableType]:
     words = f"⋯ {block.label}"
     if block.summary:
         words += f": {page.line(block.summary)}"
     if block.text.hidden and not block.text.head:
         words += f" ({block.text.hidden})"
-    line = Text(words, "dim")
-    if not block.text.head:
-        return line
-    return Group(line, _Gutter(_rows(_excerpt(block.text, page, "dim")), "  │ ", style="dim"))
+    yield Text(words, "dim")
+    if block.text.head:
+        yield from _rows(_excerpt(block.text, page, "dim"), Text("  │ ", "dim"))
 
 
-def _body(body: Body, page: _Page) -> RenderableType:
+def _body(body: Body, page: _Page) -> Iterator[_Row]:
     match body:
         case Input(text=text) | Data(text=text):
-            return _rows(_excerpt(text, page, "dim"))
+            yield from _excerpt(text, page, "dim")
         case Output(text=text, is_error=is_error):
-            return _rows(_excerpt(text, page, "red" if is_error else "dim"))
+            yield from _excerpt(text, page, "red" if is_error else "dim")
         case Diff():
-            return _diff(body, page)
-        case Screen():
-            return _screen(body)
+            yield from _diff(body, page)
+        case Screen(head=head, tail=tail, hidden_lines=hidden):
+            yield from (_screen_row(cells, page) for cells in head)
+            yield from _more(hidden, "line")
+            yield from (_screen_row(cells, page) for cells in tail)
         case Todos(todos=todos):
-            marks = ((*_TODO.get(todo.status, ("?", "yellow")), todo) for todo in todos)
-            done = {"completed", "cancelled"}
-            return _rows(
-                (Text(f"{mark} ", style), page.line(todo.description), "dim" if todo.status in done else "")
-                for mark, style, todo in marks
-            )
+            for todo in todos:
+                mark, style = _TODO.get(todo.status, ("?", "yellow"))
+                is_over = todo.status in {"completed", "cancelled"}
+                yield Text(f"{mark} ", style), page.line(todo.description), "dim" if is_over else ""
         case Matches():
-            return _matches(body, page)
+            yield from _matches(body, page)
         case Files(files=files, hidden=hidden):
-            return _rows([*(("", page.line(name), "dim") for name in files), *_more(hidden, "name")])
+            yield from (("", page.line(name), "dim") for name in files)
+            yield from _more(hidden, "name")
         case Agent():
-            return _agent(body, page)
+            yield from _agent(body, page)
         case Questions():
-            return _questions(body, page)
+            yield from _questions(body, page)
         case _:
             assert_never(body)
 
@@ -261,73 +264,58 @@ def _more(hidden: int, noun: str) -> Iterator[_Row]:
         yield "", f"… {_counted(hidden, f'more {noun}')}", "dim italic"
 
 
-def _diff(body: Diff, page: _Page) -> RenderableType:
+def _diff(body: Diff, page: _Page) -> Iterator[_Row]:
     """Show a diff; lines have their number after the change, removed ones that before it."""
     numbers = [line.old if line.change is Change.DELETE else line.new for line in body.lines]
     wide = max((len(str(number)) for number in numbers if number), default=0)
-
-    def rows() -> Iterator[_Row]:
-        for place, (number, line) in enumerate(zip(numbers, body.lines, strict=True)):
-            mark, style = _CHANGE[line.change]
-            if line.change is not Change.HUNK:
-                before = f"{number or '':>{wide}} " if wide else ""
-                yield Text(before, "dim").append(f"{mark} ", style), page.text(line.text), style
-            elif place:
-                yield "", mark, style
-
-    return _rows([*rows(), *_more(body.hidden_lines, "line")])
+    for place, (number, line) in enumerate(zip(numbers, body.lines, strict=True)):
+        mark, style = _CHANGE[line.change]
+        if line.change is not Change.HUNK:
+            before = f"{number or '':>{wide}} " if wide else ""
+            yield Text(before, "dim").append(f"{mark} ", style), page.text(line.text), style
+        elif place:
+            yield "", mark, style
+    yield from _more(body.hidden_lines, "line")
 
 
-def _screen(body: Screen) -> RenderableType:
-    parts: list[RenderableType] = [screen_text(ScreenDisplay(body.head))]
-    parts += [_rows(_more(body.hidden_lines, "line"))] if body.hidden_lines else []
-    parts += [screen_text(ScreenDisplay(body.tail))] if body.tail else []
-    return Group(*parts)
+def _screen_row(cells: tuple[Cell, ...], page: _Page) -> _Row:
+    text = screen_text(ScreenDisplay((cells,)))
+    is_plain = len(text) > LONG_LINE or not page.is_unicode
+    return ("", page.text(text.plain), "") if is_plain else ("", text, "")
 
 
-def _matches(body: Matches, page: _Page) -> RenderableType:
-    def rows() -> Iterator[_Row]:
-        for match in body.matches:
-            place = Text(page.line(match.path), "magenta").append(":", "dim")
-            if match.line is not None:
-                place.append(str(match.line), "green").append("-" if match.is_context else ":", "dim")
-            yield place.append(" "), page.line(match.text), "dim"
-
-    return _rows([*rows(), *_more(body.hidden, "line")])
+def _matches(body: Matches, page: _Page) -> Iterator[_Row]:
+    for match in body.matches:
+        place = Text(page.line(match.path), "magenta").append(":", "dim")
+        if match.line is not None:
+            place.append(str(match.line), "green").append("-" if match.is_context else ":", "dim")
+        yield place.append(" "), page.line(match.text), "dim"
+    yield from _more(body.hidden, "line")
 
 
-def _agent(body: Agent, page: _Page) -> RenderableType:
-    def rows() -> Iterator[_Row]:
-        for activity in body.activity:
-            is_thought = activity.type == "thought" and activity.status != "error"
-            mark, style = ("✻", "dim") if is_thought else _ACTIVITY.get(activity.status, ("○", "dim"))
-            words = f"{activity.content} {activity.description}".strip()
-            yield Text(f"{mark} ", style), page.line(words), "dim italic" if is_thought else "dim"
-        yield from _more(body.hidden, "step")
-        if body.result is not None:
-            yield from _excerpt(body.result, page)
-
-    return _rows(rows())
+def _agent(body: Agent, page: _Page) -> Iterator[_Row]:
+    for activity in body.activity:
+        is_thought = activity.type == "thought" and activity.status != "error"
+        mark, style = ("✻", "dim") if is_thought else _ACTIVITY.get(activity.status, ("○", "dim"))
+        words = f"{activity.content} {activity.description}".strip()
+        yield Text(f"{mark} ", style), page.line(words), "dim italic" if is_thought else "dim"
+    yield from _more(body.hidden, "step")
+    if body.result is not None:
+        yield from _excerpt(body.result, page)
 
 
-def _questions(body: Questions, page: _Page) -> RenderableType:
-    def rows() -> Iterator[_Row]:
-        for question in body.questions:
-            yield "? ", page.line(question.question), ""
-            if question.choices:
-                yield "  ", page.line(" / ".join(question.choices)), "dim"
-            if question.answer:
-                yield Text("→ ", "green"), page.line(question.answer), ""
-
-    return _rows(rows())
+def _questions(body: Questions, page: _Page) -> Iterator[_Row]:
+    for question in body.questions:
+        yield "? ", page.line(question.question), ""
+        if question.choices:
+            yield "  ", page.line(" / ".join(question.choices)), "dim"
+        if question.answer:
+            yield Text("→ ", "green"), page.line(question.answer), ""
 
 
 def _attachment(attachment: Attachment, page: _Page) -> Text:
-    words = ", ".join(
-        word
-        for word in (attachment.media_type, size(attachment.size) if attachment.size is not None else attachment.uri)
-        if word
-    )
+    size_or_place = attachment.uri if attachment.size is None else size(attachment.size)
+    words = ", ".join(filter(None, (attachment.media_type, size_or_place)))
     return Text("▣ ", "cyan").append(page.line(words), "dim")
 
 
@@ -369,20 +357,33 @@ def _joined(*words: str) -> str:
     return " · ".join(word for word in words if word)
 
 
-def _joined_lines(*words: str) -> str:
-    return "\n".join(word for word in words if word)
+def _prose(text: str, style: str = "") -> Iterator[RenderableType]:
+    if len(text) <= LONG_TEXT:
+        yield Text(text, style)
+    else:
+        yield from _rows(("", line, style) for line in text.split("\n"))
 
 
-def _prose(text: str, style: str = "") -> RenderableType:
-    return Text(text, style) if len(text) <= LONG_TEXT else _rows(("", line, style) for line in text.split("\n"))
+def _answer(text: str, page: _Page) -> Iterator[RenderableType]:
+    laid_out = _Markdown(text, page) if len(text) <= LONG_TEXT else None
+    if laid_out is not None and not laid_out.is_lossy:
+        yield laid_out
+    else:
+        yield from _prose(text)
 
 
-def _answer(text: str, page: _Page) -> RenderableType:
-    return _Markdown(text, page) if len(text) <= LONG_TEXT else _prose(text)
+def _marked(parts: Iterable[RenderableType], mark: Text, most: int | None = None) -> Iterator[RenderableType]:
+    """Put a mark before the first line, and set all others in."""
+    blank = " " * cell_len(mark.plain)
+    for number, part in enumerate(parts):
+        yield _Gutter(part, blank if number else mark, blank, most=most)
 
 
-def _rows(rows: Iterable[_Row]) -> RenderableType:
-    return _Rows(tuple(rows))
+def _rows(rows: Iterable[_Row], lead: Text | None = None) -> Iterator[RenderableType]:
+    """Give so many rows at a time that a long output neither waits for its end nor is held as a whole."""
+    rest = iter(rows)
+    while some := tuple(islice(rest, 500)):
+        yield _Rows(some, lead or Text())
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,23 +391,32 @@ class _Rows:
     """Lines as they are, each with something before it; quick for lines of any length."""
 
     rows: tuple[_Row, ...]
+    lead: Text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lead = [*self.lead.render(console)]
+        room = options.max_width - cell_len(self.lead.plain)
         for before, line, style in self.rows:
-            lead = before if isinstance(before, Text) else Text(before)
-            width = cell_len(lead.plain)
+            first = before if isinstance(before, Text) else Text(before)
+            width = cell_len(first.plain)
             look = console.get_style(style)
-            for number, piece in enumerate(_pieces(console, line, max(options.max_width - width, 8))):
-                if number:
+            for number, piece in enumerate(_pieces(console, line, max(room - width, 8))):
+                yield from lead
+                if number and width:
                     yield Segment(" " * width)
+                elif width:
+                    yield from first.render(console)
+                if isinstance(piece, Text):
+                    yield from piece.render(console)
                 else:
-                    yield from lead.render(console)
-                yield Segment(piece, look)
+                    yield Segment(piece, look)
                 yield Segment.line()
 
 
-def _pieces(console: Console, line: str, width: int) -> Iterable[str]:
+def _pieces(console: Console, line: Text | str, width: int) -> Iterable[Text | str]:
     """Break a line between words; one that is too long for prose, just anywhere."""
+    if isinstance(line, Text):
+        return line.wrap(console, width)
     if len(line) <= width // 2 or (len(line) <= width and line.isascii()):
         return (line,)
     if len(line) <= LONG_LINE:
@@ -509,10 +519,10 @@ class _Code(markdown.CodeBlock):
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
         if len(code) > LONG_CODE:
-            body = _prose(code)
+            yield from _rows((("", line, "") for line in code.split("\n")), Text("    "))
         else:
             body = Syntax(code, self.lexer_name, theme="ansi_dark", background_color="default", word_wrap=True)
-        yield _Gutter(body, "    ")
+            yield _Gutter(body, "    ")
 
 
 class _Quote(markdown.BlockQuote):
@@ -532,7 +542,11 @@ class _Markdown(markdown.Markdown):
         "code_block": _Code,
         "blockquote_open": _Quote,
     }
-    _parser: ClassVar[MarkdownIt] = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+    _parser: ClassVar[MarkdownIt] = (
+        MarkdownIt("commonmark", {"html": False, "maxNesting": 20})
+        .enable(["strikethrough", "table"])
+        .disable("reference")
+    )
 
     def __init__(self, text: str, page: _Page) -> None:
         super().__init__("", hyperlinks=False)
@@ -544,3 +558,9 @@ class _Markdown(markdown.Markdown):
                 child.content = page.text(child.content)
                 if child.type == "image":  # Rich would put it before its paragraph, and leave out where it is
                     child.type, child.content = "text", f"▣ {child.content} ({child.attrs.get('src', '')})"
+
+    @property
+    def is_lossy(self) -> bool:
+        """Whether something of the text is not shown: what is nested too deep, or nothing but marks."""
+        levels = [token.level for token in self.parsed if token.content or token.type == "hr"]
+        return not levels or max(levels) >= self._parser.options["maxNesting"] - 1

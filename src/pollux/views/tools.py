@@ -647,13 +647,22 @@ def _screen(lines: tuple[tuple[Cell, ...], ...], limits: Limits | None) -> Itera
     end = len(lines)
     while end and not any(cell.text.strip() or cell.bg for cell in lines[end - 1]):
         end -= 1
-    lines = lines[:end]
+    lines = lines[:end] if limits is None else tuple(tuple(_cut_cells(cells)) for cells in lines[:end])
     if not lines:
         return
     if limits is None or end <= limits.head + limits.tail + 1:
         yield Screen(lines)
     else:
         yield Screen(lines[: limits.head], lines[end - limits.tail :], end - limits.head - limits.tail)
+
+
+def _cut_cells(cells: tuple[Cell, ...]) -> Iterator[Cell]:
+    room = LINE
+    for cell in cells:
+        yield cell if len(cell.text) <= room else msgspec.structs.replace(cell, text=cell.text[:room] + "…")
+        room -= len(cell.text)
+        if room <= 0:
+            return
 
 
 def _asked(args: _Args) -> Iterator[Question]:

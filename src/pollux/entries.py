@@ -1,0 +1,39 @@
+"""What the replay keeps of a message and of a model call: light, and open to change until the file ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pollux.formats.operations import CallHead, Record
+from pollux.model import Fate, Origin, Tokens
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """One original message, with all its recordings folded together."""
+
+    id: str
+    kind: str
+    at: str | None
+    line: int
+    origin: Origin
+    prompt: str
+    content: Record
+    """The recording with the words as first written; the next ones are those with the calls and the thoughts."""
+    fate: Fate = Fate.ACTIVE
+    model: str | None = None
+    tokens: Tokens | None = None
+    calls: tuple[CallHead, ...] = ()
+    calls_from: Record | None = None
+    thoughts_from: Record | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The counts of one model call, as recorded under one message id."""
+
+    id: str
+    entry: Entry
+    model: str | None
+    tokens: Tokens
+    line: int
