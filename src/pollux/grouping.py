@@ -13,10 +13,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
+from pollux.formats import lenient
 from pollux.formats.times import instant
 from pollux.locate import SessionFile, name_facts
 from pollux.model import Fate, Json, Message, ModelCall, Origin, Problem, Role
-from pollux.reading import Reading, read, whole
+from pollux.reading import Reading, read, state, whole
 from pollux.replay import Call, Entry
 
 FullId: TypeAlias = Callable[[SessionFile, str], str | None]
@@ -87,6 +88,15 @@ class Group:
         """Yield the timeline, one whole message at a time."""
         for placed, entry in self.timeline:
             yield whole(placed.reading, entry)
+
+    def state(self) -> Iterator[Json]:
+        """Yield the messages that the client itself would load, in its own words."""
+        for data in state(self.main.reading):
+            yield lenient.decode(data)
+
+    def usage(self) -> tuple[ModelCall, ...]:
+        """Return every model call that the files hold the counts of, once."""
+        return tuple(self.calls.values())
 
 
 def bundles(files: Iterable[SessionFile]) -> list[list[SessionFile]]:

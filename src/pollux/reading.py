@@ -48,10 +48,10 @@ def read(path: Path) -> Reading:
     return Reading(path, format_, source, result)
 
 
-def messages(reading: Reading, entries: list[Entry]) -> Iterator[Message]:
-    """Build the whole messages of some entries, one at a time."""
-    for entry in entries:
-        yield whole(reading, entry)
+def state(reading: Reading) -> Iterator[bytes]:
+    """Yield the messages that the client would load, as they stand in the file."""
+    for span in reading.replay.spans:
+        yield reading.source.slice(span)
 
 
 def whole(reading: Reading, entry: Entry) -> Message:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -9,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
-from pollux import agents, projects
+from pollux import agents, locate, projects
 from pollux.errors import AmbiguousSessionError, NoSuchSessionError, UnreadableFileError
 from pollux.formats import prompts
 from pollux.grouping import Group, bundles, group_from, groups, regroup
-from pollux.locate import Folder, Home, Located, SessionFile, locate
+from pollux.locate import Folder, Home, Located, SessionFile
 from pollux.model import Origin, Problem, Project, Role, Session, Tokens
 from pollux.reading import arguments, whole
 from pollux.summary import summary
@@ -40,6 +41,11 @@ class History:
         return tuple(one for one in self.sessions if one.kind == "main" and not one.is_stub)
 
 
+def homes(*given: str | Path) -> tuple[Home, ...]:
+    """Tell which homes to read: those given, else what the environment says, else the user's own."""
+    return locate.homes([Path(one) for one in given], os.environ, Path.home())
+
+
 def history(
     homes: Iterable[Home],
     *,
@@ -47,7 +53,7 @@ def history(
     progress: Progress = lambda _done, _all: None,
 ) -> History:
     """Read all sessions of some homes; memory grows with their number, not with their size."""
-    located = locate(homes)
+    located = locate.locate(homes)
     reader = _Reader(located, memory or {})
     files = list(located.files)
     n_bytes, done = sum(file.size for file in files), 0

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from pollux import locate
 from pollux.cli import output
+from pollux.locate import locate
+from pollux.sessions import homes
 
 HOME = Path(__file__).parents[1] / "demo" / "home"
 
@@ -40,4 +41,4 @@ def command(rest: tuple[str, ...], *, if_empty: bool, only_path: bool) -> None:
 
 
 def _has_sessions() -> bool:
-    return any(True for _ in locate.locate(locate.homes((), os.environ, Path.home())).files)
+    return any(True for _ in locate(homes()).files)

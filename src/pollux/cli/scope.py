@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -15,10 +14,10 @@ from typing import Any, TypeVar
 
 import click
 
-from pollux import filters, locate, projects
+from pollux import filters, projects
 from pollux.filters import Filter
 from pollux.model import Session
-from pollux.sessions import History, Progress, history, select
+from pollux.sessions import History, Progress, history, homes, select
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _QUIET_SECONDS = 0.5
@@ -34,10 +33,9 @@ class Scope:
 
     def history(self) -> History:
         """Read what there is, with a progress bar when it takes time."""
-        homes = locate.homes(self.homes, os.environ, Path.home())
         memory = projects.load_memory(memory_path())
         with progress("reading") as tell:
-            found = history(homes, memory=memory, progress=tell)
+            found = history(homes(*self.homes), memory=memory, progress=tell)
         _remember(found, memory)
         return found
 

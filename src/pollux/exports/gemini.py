@@ -11,7 +11,7 @@ import msgspec
 from pollux.formats import lenient
 from pollux.formats.parts import is_resumable, title_words
 from pollux.formats.times import stamp
-from pollux.reading import Reading
+from pollux.reading import Reading, state
 
 _KEYS = ("sessionId", "projectHash", "startTime", "lastUpdated", "summary", "memoryScratchpad", "directories", "kind")
 
@@ -22,8 +22,7 @@ def render(reading: Reading) -> Iterator[bytes]:
     first_words: str | None = reading.replay.first_words
     head = _head(reading)
     yield b"{\n" + b"".join(b"  " + _pair(key, value) + b",\n" for key, value in head.items()) + b'  "messages": ['
-    for span in reading.replay.spans:
-        data = reading.source.slice(span)
+    for data in state(reading):
         yield (b"," if n_messages else b"") + b"\n    " + _pretty(data).replace(b"\n", b"\n    ")
         n_messages += 1
         value = lenient.decode(data)

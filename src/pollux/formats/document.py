@@ -21,7 +21,7 @@ from pollux.model import Json, Problem
 _BEGINNING = re.compile(
     rb'(?:\xef\xbb\xbf)?\s*\{[ \t]*[\r\n]\s*"(?:sessionId|projectHash|startTime|lastUpdated|messages|summary|directories|kind)"\s*:'
 )
-_INDENTED = re.compile(rb'[\r\n](?:  "\w+": |    \{[\r\n])')
+_INDENTED = re.compile(rb'[\r\n] +(?:"\w+": |\{[\r\n])')
 AT_ONCE = 32 << 20
 _LIST = b'  "messages": ['
 _LIST_ENDS = (b"  ]", b"  ],")
@@ -95,7 +95,7 @@ def _message(data: bytes, span: Span, line: int) -> tuple[list[Record], list[Pro
 class _Layout:
     """What has been found so far in a file that is read line by line."""
 
-    outside: list[bytes] = field(default_factory=list)
+    outside: list[Line] = field(default_factory=list)
     """The lines around the list of messages."""
     inside: list[Line] = field(default_factory=list)
     """The lines of the message at hand."""
@@ -112,8 +112,9 @@ def _by_layout(source: Source) -> Iterator[Operation]:
         last = line.number
         _take_line(layout, line)
     _end_message(layout)
-    found, is_whole = _fields_outside(layout.outside)
+    found, is_whole = _fields_outside([line.data for line in layout.outside])
     if not is_whole:
+        _take_outside(layout)
         text = "the file is cut short" if layout.outside or layout.records else "the file holds no session"
         layout.problems.append(Problem("torn-document", f"{text}; {len(layout.records)} message(s) saved", line=last))
     salvaged = not is_whole or bool(layout.problems)
@@ -128,16 +129,12 @@ def _take_line(layout: _Layout, line: Line) -> None:
         return
     if not layout.in_list:
         if data.startswith(lenient.BOM):
-            data = data.removeprefix(lenient.BOM)
+            line = Line(line.number, line.start + len(lenient.BOM), data.removeprefix(lenient.BOM))
             layout.problems.append(lenient.BOM_PROBLEM)
-        if data != _MESSAGE:
-            layout.outside.append(data)
-            layout.in_list = data == _LIST
-            return
-        layout.in_list = True  # its first line is broken
-        layout.inside.append(line)
+        layout.outside.append(line)
+        layout.in_list = data == _LIST
     elif not layout.inside and data in _LIST_ENDS:
-        layout.outside.append(data)
+        layout.outside.append(line)
         layout.in_list = False
     else:
         if data == _MESSAGE and layout.inside:
@@ -153,9 +150,7 @@ def _end_message(layout: _Layout) -> None:
     if not lines:
         return
     first = lines[0]
-    ends = [line.start for line in lines[1:]]
-    data = b"".join(line.data.ljust(end - line.start, b"\n") for line, end in zip(lines, ends, strict=False))
-    data = (data + lines[-1].data).removesuffix(b",")
+    data = _joined(lines).removesuffix(b",")
     blanks = len(data) - len(data.lstrip())
     span = Span(first.start + blanks, lines[-1].start + len(lines[-1].data.removesuffix(b",")))
     try:
@@ -170,13 +165,39 @@ def _end_message(layout: _Layout) -> None:
     layout.problems += problems
 
 
+def _take_outside(layout: _Layout) -> None:
+    """Look for messages where none should be: the line that begins or ends their list may be broken."""
+    runs: list[list[Line]] = []
+    for line in layout.outside:
+        if not runs or line.number > runs[-1][-1].number + 1:
+            runs.append([])
+        runs[-1].append(line)
+    for run in runs:
+        records, problems = _fragments(_joined(run), run[0])
+        layout.records += records
+        layout.problems += problems
+    layout.records.sort(key=lambda record: record.span)
+
+
+def _joined(lines: list[Line]) -> bytes:
+    """Put lines together again, each at its own distance from the first."""
+    ends = (line.start for line in lines[1:])
+    return b"".join(line.data.ljust(end - line.start, b"\n") for line, end in zip(lines, ends, strict=False)) + (
+        lines[-1].data
+    )
+
+
 def _fragments(data: bytes, first: Line) -> tuple[list[Record], list[Problem]]:
     records: list[Record] = []
     problems: list[Problem] = []
-    for found in lenient.fragments(lenient.mask(data)):
+    data = lenient.mask(data)
+    for found in lenient.fragments(data):
         number = first.number + data.count(b"\n", 0, found.start)
         span = Span(first.start + found.start, first.start + found.end)
-        more, new = _message(lenient.mask(data[found.start : found.end]), span, number)
+        try:
+            more, new = _message(data[found.start : found.end], span, number)
+        except ValueError:
+            continue  # nested almost too deeply
         records += more
         problems += new
     return records, problems
