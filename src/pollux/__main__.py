@@ -4,44 +4,79 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
+from typing import TextIO
 
 import click
 
 from pollux.errors import PolluxError
 
+_INTERRUPTED = 130
+
 
 def main() -> None:
     """Run the command line."""
-    from pollux.cli import pollux  # noqa: PLC0415  after the cheap imports: --version and completion stay quick
-
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+    sys.stdout, sys.stderr = (_open(stream) for stream in (sys.stdout, sys.stderr))
     try:
-        status = pollux.main(standalone_mode=False)
-    except click.exceptions.Exit as end:
-        status = end.exit_code
-    except click.ClickException as error:
-        error.show()
-        status = error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        status = 130
+        status = _run()
+        sys.stdout.flush()
     except BrokenPipeError:  # `pollux ls | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
-    except PolluxError as error:
-        click.echo(str(error), err=True)
-        status = error.status
+        _close(sys.stdout)
     except OSError as error:
+        status = 1
+        _close(sys.stdout)
         click.echo(_sentence(error), err=True)
-        status = 2
-    sys.exit(status if isinstance(status, int) else 0)
+    sys.exit(status)
+
+
+def _run() -> int:
+    try:
+        from pollux.cli import pollux  # noqa: PLC0415  after the cheap imports: --version and completion stay quick
+
+        status = pollux.main(standalone_mode=False)
+    except click.UsageError as error:
+        return _say(_usage(error), error.exit_code)
+    except click.ClickException as error:
+        return _say(error.format_message(), error.exit_code)
+    except PolluxError as error:
+        return _say(str(error), error.status)
+    except (click.Abort, KeyboardInterrupt):
+        return _INTERRUPTED
+    return status if isinstance(status, int) else 0
+
+
+def _say(sentence: str, status: int) -> int:
+    from pollux.cli import output  # noqa: PLC0415
+
+    output.words(sentence)
+    return status
+
+
+def _usage(error: click.UsageError) -> str:
+    """Say what is wrong, and where to read on unless it says so itself."""
+    sentence = error.format_message()
+    if "`" in sentence or error.ctx is None:
+        return sentence
+    return f"{sentence.rstrip('.')}; `{error.ctx.command_path} --help` tells more."
+
+
+def _open(stream: TextIO | None) -> TextIO:
+    """Make a stream that never fails over a character, and that is there even after `>&-`."""
+    if stream is None:
+        return Path(os.devnull).open("w", encoding="utf-8")
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="replace")
+    return stream
+
+
+def _close(stream: TextIO) -> None:
+    """Lead what is still to be written into nothing, so that the interpreter's end does not fail over it again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _sentence(error: OSError) -> str:
-    if error.filename and error.strerror:
-        return f"{error.filename}: {error.strerror}."
-    return str(error)
+    return f"{error.filename or 'The output'} cannot be read or written: {error.strerror or error}."
 
 
 if __name__ == "__main__":

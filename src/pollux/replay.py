@@ -36,7 +36,6 @@ class Replay:
     first_words: str | None = None
     """What the client would show as the title: the first words of a user that are any."""
     scratchpad_is_stale: bool | None = None
-    n_headers: int = 0
     has_checkpoints: bool = False
 
     @property
@@ -58,16 +57,36 @@ def replay(
     words: Callable[[Record], str | None],
 ) -> Replay:
     """Run the operations of one file; the callables look at the bytes of a record where its head is not enough."""
-    result = Replay()
-    timeline = Timeline(result.timeline, result.calls, result.problems, fingerprint)
+    running = Running(fingerprint, words)
     for operation in operations:
+        running.take(operation)
+    return running.result
+
+
+class Running:
+    """A replay that goes on: as long as a file grows, only what is new needs to be run."""
+
+    def __init__(
+        self,
+        fingerprint: Callable[[Record], Fingerprint],
+        words: Callable[[Record], str | None],
+        result: Replay | None = None,
+    ) -> None:
+        """Begin, or go on from a result that was kept; then the timeline must be given its memory back too."""
+        self.result = result or Replay()
+        self.timeline = Timeline(self.result.timeline, self.result.calls, self.result.problems, fingerprint)
+        self._words = words
+
+    def take(self, operation: Operation) -> None:
+        """Run one operation."""
+        result, timeline = self.result, self.timeline
         match operation:
             case Problem():
                 result.problems.append(operation)
             case Put(record, salvaged):
                 if not salvaged:
                     result.state[record.id] = record
-                    _note_first_words(result, record, words)
+                    _note_first_words(result, record, self._words)
                     _note_stale(result)
                 timeline.put(record, is_new_only=salvaged)
             case Rewind(line, target, salvaged):
@@ -76,23 +95,15 @@ def replay(
                     _note_stale(result)
                 timeline.rewind(target, line)
             case Update(_, fields, records, salvaged):
-                result.seen |= fields
-                if not salvaged:
-                    _update_state(result, fields, records, words)
-                if records is not None and not salvaged:
-                    result.has_checkpoints = True
-                    timeline.checkpoint(records)
-                for record in records or () if salvaged else ():
-                    timeline.put(record, is_new_only=True)
+                self._update(fields, records, salvaged=salvaged)
             case Header(_, fields, records, salvaged):
                 result.seen |= fields
                 if not salvaged:
-                    result.n_headers += 1
                     result.metadata |= fields
                 for record in records:
                     if not salvaged:
                         result.state[record.id] = record
-                        _note_first_words(result, record, words)
+                        _note_first_words(result, record, self._words)
                     timeline.put(record)
             case Document(fields, records):
                 result.document = operation
@@ -100,22 +111,23 @@ def replay(
                 result.metadata |= fields
                 for record in records:
                     timeline.put(record)
-    return result
 
-
-def _update_state(
-    result: Replay,
-    fields: Mapping[str, Json],
-    records: tuple[Record, ...] | None,
-    words: Callable[[Record], str | None],
-) -> None:
-    if "memoryScratchpad" in fields:
-        result.scratchpad_is_stale = False if fields["memoryScratchpad"] else None
-    if records is not None:
-        result.state = {record.id: record for record in records}
-        for record in records:
-            _note_first_words(result, record, words)
-    result.metadata |= fields
+    def _update(self, fields: Mapping[str, Json], records: tuple[Record, ...] | None, *, salvaged: bool) -> None:
+        result = self.result
+        result.seen |= fields
+        if salvaged:
+            for record in records or ():
+                self.timeline.put(record, is_new_only=True)
+            return
+        if "memoryScratchpad" in fields:
+            result.scratchpad_is_stale = False if fields["memoryScratchpad"] else None
+        if records is not None:
+            result.has_checkpoints = True
+            result.state = {record.id: record for record in records}
+            for record in records:
+                _note_first_words(result, record, self._words)
+            self.timeline.checkpoint(records)
+        result.metadata |= fields
 
 
 def _note_first_words(result: Replay, record: Record, words: Callable[[Record], str | None]) -> None:

@@ -27,103 +27,103 @@ class Timeline:
         fingerprint: Callable[[Record], Fingerprint],
     ) -> None:
         """Grow the lists given."""
-        self._entries = entries
-        self._calls = calls
-        self._problems = problems
-        self._prints = Prints(fingerprint)
-        self._by_id: dict[str, list[Entry]] = {}
+        self.entries = entries
+        self.calls = calls
+        self.problems = problems
+        self.prints = Prints(fingerprint)
+        self.by_id: dict[str, list[Entry]] = {}
         """A copy's id leads to its originals: more than one, if the copy is fused."""
-        self._by_response: dict[str, Entry] = {}
-        self._alive: dict[str, list[Entry]] = {}
-        self._new: list[str] = []
+        self.by_response: dict[str, Entry] = {}
+        self.alive: dict[str, list[Entry]] = {}
+        self.new: list[str] = []
         """The ids that were met for the first time since the last checkpoint, in order."""
-        self._repeats = False
+        self.repeats = False
         """Whether the last of them was a copy."""
 
     def put(self, record: Record, *, is_new_only: bool = False) -> None:
         """Take a message that has a line of its own."""
-        entries = self._by_id.get(record.id)
+        entries = self.by_id.get(record.id)
         if entries is None:
             again = self._recorded_again(record)
-            self._repeats = bool(again)
+            self.repeats = bool(again)
             entries = again or [self._add(record)]
-            self._by_id[record.id] = entries
-            self._new.append(record.id)
+            self.by_id[record.id] = entries
+            self.new.append(record.id)
         elif is_new_only:
             self._count(record, entries[0])
             return
         elif len(entries) == 1 and entries[0].id == record.id:
             _merge(entries[0], record, is_rewrite=False)
         self._count(record, entries[0])
-        self._alive.setdefault(record.id, entries)
+        self.alive.setdefault(record.id, entries)
         for entry in entries:
             entry.fate = Fate.ACTIVE
 
     def rewind(self, target: str, line: int) -> None:
         """Drop a message and all after it, or everything if it is not there: as the client does."""
-        ids = list(self._alive)
-        if target not in self._alive:
+        ids = list(self.alive)
+        if target not in self.alive:
             text = f"a rewind to the unknown message {target} dropped all before it"
-            self._problems.append(Problem("unknown-rewind", text, line=line))
-        dropped = [self._alive.pop(one) for one in (ids[ids.index(target) :] if target in self._alive else ids)]
-        still = _ids(self._alive)
+            self.problems.append(Problem("unknown-rewind", text, line=line))
+        dropped = [self.alive.pop(one) for one in (ids[ids.index(target) :] if target in self.alive else ids)]
+        still = _ids(self.alive)
         for entry in (entry for entries in dropped for entry in entries):
             if entry.id not in still:
                 entry.fate = Fate.REWOUND
-        self._new.clear()
+        self.new.clear()
 
     def checkpoint(self, records: tuple[Record, ...]) -> None:
         """Take over a new list of messages: recognise copies, and tell what became of those that are gone."""
-        is_history = len(records) > 1 and [record.id for record in records] == self._new[-len(records) :]
-        before = self._forget(records) if is_history else self._alive
+        is_history = len(records) > 1 and [record.id for record in records] == self.new[-len(records) :]
+        before = self._forget(records) if is_history else self.alive
         is_summary = not is_history and any(
-            record.origin == Origin.STATE_SNAPSHOT and record.id not in self._by_id for record in records
+            record.origin == Origin.STATE_SNAPSHOT and record.id not in self.by_id for record in records
         )
-        known = {entry.id for record in records for entry in self._by_id.get(record.id, ())}
+        known = {entry.id for record in records for entry in self.by_id.get(record.id, ())}
         copies: Copies | None = None
         alive: dict[str, list[Entry]] = {}
         has_new = False
         for record in records:
-            entries = self._by_id.get(record.id)
+            entries = self.by_id.get(record.id)
             if entries is None:
-                copies = copies or Copies(self._candidates(before), known, self._prints)
+                copies = copies or Copies(self._candidates(before), known, self.prints)
                 is_copy = not (is_summary and record.origin in (Origin.STATE_SNAPSHOT, Origin.SYNTHETIC))
                 entries = copies.originals(record, is_history=is_history) if is_copy else []
                 if not entries:
                     entries = [self._add_loaded(record)]
                     has_new = has_new or record.origin != Origin.TOOL_RESPONSE
-                self._by_id[record.id] = entries
+                self.by_id[record.id] = entries
             elif entries[0].id == record.id:
                 _merge(entries[0], record, is_rewrite=True)
             self._count(record, entries[0])
             alive[record.id] = entries
         _settle(before, alive, has_new=has_new)
-        self._alive = alive
-        self._new.clear()
+        self.alive = alive
+        self.new.clear()
 
     def _recorded_again(self, record: Record) -> list[Entry]:
         """Recognise a copy that has a line of its own, as far as one line can tell."""
         if record.responses:
-            return [self._by_response[one] for one in record.responses[:1] if one in self._by_response]
+            return [self.by_response[one] for one in record.responses[:1] if one in self.by_response]
         if record.is_bare:
-            return Copies(self._candidates(self._alive), set(), self._prints).originals(record, is_history=False)
+            return Copies(self._candidates(self.alive), set(), self.prints).originals(record, is_history=False)
         if record.origin == Origin.SESSION_CONTEXT:
-            return [entry for entry in self._entries[:1] if entry.prompt == record.prompt]
-        if record.origin == Origin.HUMAN and self._repeats:  # in the middle of a history that was cut short
-            return [entry for entry in self._entries if entry.prompt == record.prompt][:1]
+            return [entry for entry in self.entries[:1] if entry.prompt == record.prompt]
+        if record.origin == Origin.HUMAN and self.repeats:  # in the middle of a history that was cut short
+            return [entry for entry in self.entries if entry.prompt == record.prompt][:1]
         return []
 
     def _candidates(self, before: dict[str, list[Entry]]) -> list[Entry]:
         """Return the messages that may be copied: those alive first, then those that are dead."""
         alive = {entry.id: entry for entries in before.values() for entry in entries}
-        return [*alive.values(), *(entry for entry in self._entries if entry.id not in alive)]
+        return [*alive.values(), *(entry for entry in self.entries if entry.id not in alive)]
 
     def _add(self, record: Record) -> Entry:
         entry = Entry(record.id, record.kind, record.at, record.line, record.origin, record.prompt, record)
         _merge(entry, record, is_rewrite=False)
-        self._entries.append(entry)
+        self.entries.append(entry)
         for one in filter(None, record.responses):
-            self._by_response.setdefault(one, entry)
+            self.by_response.setdefault(one, entry)
         return entry
 
     def _add_loaded(self, record: Record) -> Entry:
@@ -135,16 +135,16 @@ class Timeline:
 
     def _count(self, record: Record, entry: Entry) -> None:
         if record.tokens is not None:
-            self._calls[record.id] = Call(record.id, entry, record.model, record.tokens, record.line)
+            self.calls[record.id] = Call(record.id, entry, record.model, record.tokens, record.line)
 
     def _forget(self, records: tuple[Record, ...]) -> dict[str, list[Entry]]:
         """Forget lines that only repeat the history: the checkpoint will say which copy is whose."""
         ids = {record.id for record in records}
-        self._entries[:] = [entry for entry in self._entries if entry.id not in ids]
+        self.entries[:] = [entry for entry in self.entries if entry.id not in ids]
         for one in ids:
-            del self._by_id[one]
-        self._by_response = {one: entry for one, entry in self._by_response.items() if entry.id not in ids}
-        return {one: entries for one, entries in self._alive.items() if one not in ids}
+            del self.by_id[one]
+        self.by_response = {one: entry for one, entry in self.by_response.items() if entry.id not in ids}
+        return {one: entries for one, entries in self.alive.items() if one not in ids}
 
 
 def _merge(entry: Entry, record: Record, *, is_rewrite: bool) -> None:

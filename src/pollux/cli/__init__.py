@@ -1,4 +1,8 @@
-"""The command line: one module a command, loaded when called."""
+"""The command line: one module a command, loaded when called.
+
+A command's module imports at its top only what its options need; the rest comes when it runs. So completion, which
+asks for options alone, never waits for what reads or draws.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 from pollux import __version__
 
@@ -52,9 +57,8 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command."""
+        del ctx
         if cmd_name not in COMMANDS:
-            return None
-        if ctx.resilient_parsing and ctx.args:
             return None
         command = import_module(COMMANDS[cmd_name].module).command
         assert isinstance(command, click.Command)
@@ -66,13 +70,22 @@ class _Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.summary) for name, command in COMMANDS.items()])
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command's name without importing the commands."""
+        return [*completed_command(incomplete), *click.Command.shell_complete(self, ctx, incomplete)]
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Name the known commands when the given one is none of them."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            ctx.fail(f"There is no command '{args[0]}'. Known: {', '.join(COMMANDS)}.")
+        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"There is no command '{args[0]}'; the commands are {', '.join(COMMANDS)}.")
         return super().resolve_command(ctx, args)
+
+
+def completed_command(incomplete: str) -> list[CompletionItem]:
+    """Give the commands that begin so."""
+    return [CompletionItem(name, help=one.summary) for name, one in COMMANDS.items() if name.startswith(incomplete)]
 
 
 @click.group(

@@ -1,24 +1,37 @@
 """Where words and data go: stdout is data, stderr is words, and a pager only on a terminal."""
+# ruff: noqa: PLC0415  what draws is imported when something is drawn
 
 from __future__ import annotations
 
+import codecs
 import os
-import shlex
 import shutil
-import subprocess
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 import click
-from rich.console import Console
 
-from pollux import jsontext
-from pollux.model import Problem
-from pollux.terminal.text import clean
+if TYPE_CHECKING:
+    import subprocess
+
+    from rich.console import Console
+
+    from pollux.model import Problem
+
+NOTHING_HERE = "No sessions here. `pollux doctor` says where was looked; `pollux demo` shows invented ones."
 
 _SHOWN = 5
+_NARROWEST = 20
+
+
+def now() -> datetime:
+    """Tell the time: the one clock of all commands."""
+    return datetime.now(UTC)
 
 
 def is_terminal() -> bool:
@@ -26,53 +39,79 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def width() -> int:
+    """Tell how many columns the terminal has."""
+    return max(_NARROWEST, shutil.get_terminal_size().columns)
+
+
 def console() -> Console:
     """Return a console for data; as wide as the terminal, or as long as the lines are."""
+    from rich.console import Console
+
     return Console(highlight=False, soft_wrap=not is_terminal())
 
 
 def print_json(value: object) -> None:
     """Print one JSON object."""
+    from pollux import jsontext
+
     write([jsontext.encode(value), b"\n"])
 
 
 def write(pieces: Iterable[bytes]) -> None:
-    """Write bytes to stdout."""
+    """Write bytes to stdout: as they are into a pipe or a file, harmless to a terminal."""
     stream = sys.stdout.buffer
-    for piece in pieces:
+    for piece in _harmless(pieces) if is_terminal() else pieces:
         stream.write(piece)
     stream.flush()
 
 
 def words(text: str) -> None:
     """Say something that is not data."""
-    click.echo(clean(text), err=True)
+    from pollux.terminal.text import clean
+
+    text = clean(text)
+    if sys.stderr.isatty():
+        lines = text.split("\n")
+        text = "\n".join(textwrap.fill(line, width(), break_long_words=False, break_on_hyphens=False) for line in lines)
+    click.echo(text, err=True)
 
 
 def say_problems(problems: Iterable[Problem], *, hint: str = "`pollux doctor` lists them all.") -> int:
     """Name the first few problems on stderr; return the exit status they make."""
     found = list(problems)
     for problem in found[:_SHOWN]:
-        place = f"{problem.file}:{problem.line}" if problem.line else problem.file
+        file = short(problem.file) if problem.file else None
+        place = f"{file}:{problem.line}" if problem.line else file
         words(f"{place}: {problem.message}" if place else problem.message)
     if len(found) > _SHOWN:
         words(f"… and {len(found) - _SHOWN} more problems; {hint}")
     return 1 if found else 0
 
 
+def short(path: str | Path) -> str:
+    """Write the user's own folder as `~`."""
+    try:
+        inner = Path(path).relative_to(Path.home())
+    except ValueError:
+        return str(path)
+    return str(Path("~") / inner)
+
+
 @contextmanager
 def paged(*, wanted: bool) -> Iterator[Console]:
     """Give a console that writes into a pager where there is a terminal, and straight out where there is none."""
-    command = shlex.split(os.environ.get("PAGER") or "less")
-    if not wanted or not is_terminal() or not command or not shutil.which(command[0]):
+    command = _pager() if wanted and is_terminal() else []
+    if not command:
         yield console()
         return
-    width = shutil.get_terminal_size().columns
+    import subprocess
+
     environment = {"LESS": "-RFX", **os.environ}
     with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, text=True, encoding="utf-8") as pager:  # noqa: S603  the user's own pager
         assert pager.stdin is not None
         try:
-            yield _console_for(pager.stdin, width)
+            yield _console_for(pager.stdin, width())
         except BrokenPipeError:
             pass  # the reader has seen enough
         finally:
@@ -81,7 +120,25 @@ def paged(*, wanted: bool) -> Iterator[Console]:
             _wait(pager)
 
 
+def _harmless(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    from pollux.terminal.text import safe
+
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    for piece in pieces:
+        yield safe(decoder.decode(piece)).encode()
+    yield safe(decoder.decode(b"", final=True)).encode()
+
+
+def _pager() -> list[str]:
+    import shlex
+
+    command = shlex.split(os.environ.get("PAGER") or "less")
+    return command if command and shutil.which(command[0]) else []
+
+
 def _console_for(stream: IO[str], width: int) -> Console:
+    from rich.console import Console
+
     return Console(file=stream, width=width, force_terminal="NO_COLOR" not in os.environ, highlight=False)
 
 

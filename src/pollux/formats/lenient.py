@@ -24,6 +24,7 @@ _ESCAPE = re.compile(
 )
 _RECORD = re.compile(rb'\{\s*"(?:id|\$set|\$rewindTo|sessionId)"\s*:')
 _KEY = re.compile(r'\s*[{,]\s*("(?:sessionId|projectHash|startTime|lastUpdated|kind|summary|directories)")\s*:\s*')
+_TRIES = 1000  # each costs time in proportion to what stands before it
 _BROKEN = {0xDC00 + byte: "?" for byte in range(0x80, 0x100)}
 
 
@@ -68,12 +69,13 @@ def fragments(data: bytes, start: int = 0) -> Iterator[Span]:
     Half a record with another one glued to it is the usual case. Objects nested in a found one are not found again.
     """
     text = data.decode("latin-1")  # one character a byte, so that positions are offsets
-    position = start
-    while match := _RECORD.search(data, position):
+    position, n_failed = start, 0
+    while n_failed < _TRIES and (match := _RECORD.search(data, position)):
         try:
             _, end = _DECODER.raw_decode(text, match.start())
         except (ValueError, RecursionError):
             position = match.start() + 1
+            n_failed += 1
             continue
         yield Span(match.start(), end)
         position = end
@@ -97,13 +99,13 @@ def _refuse(constant: str) -> None:
 
 
 def _integer(digits: str) -> int | None:
-    return int(digits) if len(digits) < _INFINITE else None
+    return int(digits) if len(digits) <= _DIGITS else None
 
 
 def _float(digits: str) -> float | None:
     return found if isfinite(found := float(digits)) else None
 
 
-_INFINITE = 310
-"""So many digits are infinity to JavaScript, which it writes as `null`."""
+_DIGITS = 4300
+"""More are too many for Python; to JavaScript they are infinity, which it writes as `null`."""
 _DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_refuse)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from io import FileIO
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -32,16 +33,35 @@ class Line(NamedTuple):
 class Source:
     """A file, or bytes that came from elsewhere; never more than a block and one line in memory at a time."""
 
-    def __init__(self, path: Path, *, data: bytes | None = None, modified: datetime | None = None) -> None:
-        """Open a file, or take the bytes given as its contents."""
+    def __init__(
+        self,
+        path: Path,
+        *,
+        data: bytes | None = None,
+        read: Callable[[int, int], bytes] | None = None,
+        size: int = 0,
+        modified: datetime | None = None,
+    ) -> None:
+        """Open a file, or take its contents: as bytes, or as a function that returns those between two offsets."""
         self.path = path
-        self._data = data
-        self._file = None if data is not None else path.open("rb", buffering=0)
-        if self._file is not None:
-            weakref.finalize(self, self._file.close)  # many sources are simply let go
-        stat = None if self._file is None else os.fstat(self._file.fileno())
-        self.size = len(data or b"") if stat is None else stat.st_size
-        self.modified = modified or datetime.fromtimestamp(stat.st_mtime if stat else 0, UTC)
+        self.modified = modified or datetime.fromtimestamp(0, UTC)
+        self.size = len(data) if data is not None else size
+        self._file: FileIO | None = None
+        self._read: Callable[[int, int], bytes]
+        if data is not None:
+            self._read = lambda start, end: data[start:end]
+        elif read is not None:
+            self._read = read
+        else:
+            self._open(path)
+
+    def _open(self, path: Path) -> None:
+        self._file = file = path.open("rb", buffering=0)
+        weakref.finalize(self, file.close)  # many sources are simply let go
+        stat = os.fstat(file.fileno())
+        self.size = stat.st_size
+        self.modified = datetime.fromtimestamp(stat.st_mtime, UTC)
+        self._read = lambda start, end: _pread(file.fileno(), end - start, start)
 
     def close(self) -> None:
         """Give the file back."""
@@ -60,36 +80,34 @@ class Source:
 
     def slice(self, span: Span) -> bytes:
         """Return the bytes of a span; fewer if the file has shrunk meanwhile."""
-        if self._data is not None:
-            return self._data[span.start : span.end]
-        assert self._file is not None
-        return _pread(self._file.fileno(), span.end - span.start, span.start)
+        return self._read(span.start, span.end)
 
     def whole(self) -> bytes:
         """Return everything; only for formats that cannot be read piece by piece."""
         return b"".join(self.blocks())
 
-    def blocks(self) -> Iterator[bytes]:
-        """Yield the file in large pieces."""
-        if self._data is not None:
-            yield self._data
-            return
-        assert self._file is not None
-        offset = 0
-        while block := _pread(self._file.fileno(), _BLOCK, offset):
+    def blocks(self, start: int = 0) -> Iterator[bytes]:
+        """Yield the file in large pieces, from some place on."""
+        while block := self._read(start, start + _BLOCK):
             yield block
-            offset += len(block)
+            start += len(block)
 
-    def lines(self) -> Iterator[Line]:
-        r"""Yield the lines as the client's reader cuts them: at `\n`, `\r\n` and a lone `\r`."""
-        number, start, rest = 0, 0, b""
-        for block in self.blocks():
+    def lines(self, start: int = 0, number: int = 0) -> Iterator[Line]:
+        r"""Yield the lines as the client's reader cuts them: at `\n`, `\r\n` and a lone `\r`.
+
+        Args:
+            start: where to begin, just behind a `\n`.
+            number: how many lines there are before that.
+
+        """
+        rest: list[bytes] = []
+        for block in self.blocks(start):
             last = block.rfind(b"\n") + 1
             if not last:
-                rest += block
+                rest.append(block)
                 continue
-            data = rest + block[:last] if rest else block[:last]
-            rest = block[last:]
+            data = b"".join([*rest, block[:last]])
+            rest = [block[last:]]
             position = 0
             while position < len(data):
                 end = data.index(b"\n", position)
@@ -97,8 +115,8 @@ class Source:
                 yield from _cut(Line(number, start + position, data[position:end]))
                 position = end + 1
             start += len(data)
-        if rest:
-            yield from _cut(Line(number + 1, start, rest))
+        if tail := b"".join(rest):
+            yield from _cut(Line(number + 1, start, tail))
 
     def sha256(self) -> str:
         """Return the digest of the whole file."""

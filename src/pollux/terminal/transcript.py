@@ -21,6 +21,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.syntax import Syntax
 from rich.text import Text
+from rich.theme import Theme
 
 from pollux.model import Attachment, Cell, Fate, Kind, Origin, ScreenDisplay, Session, Tokens
 from pollux.terminal.text import clean, count, encodable, lasted, safe, screen_text, size
@@ -272,7 +273,7 @@ def _diff(body: Diff, page: _Page) -> Iterator[_Row]:
         mark, style = _CHANGE[line.change]
         if line.change is not Change.HUNK:
             before = f"{number or '':>{wide}} " if wide else ""
-            yield Text(before, "dim").append(f"{mark} ", style), page.text(line.text), style
+            yield Text.assemble((before, "dim"), (f"{mark} ", style)), page.text(line.text), style
         elif place:
             yield "", mark, style
     yield from _more(body.hidden_lines, "line")
@@ -286,7 +287,7 @@ def _screen_row(cells: tuple[Cell, ...], page: _Page) -> _Row:
 
 def _matches(body: Matches, page: _Page) -> Iterator[_Row]:
     for match in body.matches:
-        place = Text(page.line(match.path), "magenta").append(":", "dim")
+        place = Text.assemble((page.line(match.path), "magenta"), (":", "dim"))
         if match.line is not None:
             place.append(str(match.line), "green").append("-" if match.is_context else ":", "dim")
         yield place.append(" "), page.line(match.text), "dim"
@@ -316,7 +317,7 @@ def _questions(body: Questions, page: _Page) -> Iterator[_Row]:
 def _attachment(attachment: Attachment, page: _Page) -> Text:
     size_or_place = attachment.uri if attachment.size is None else size(attachment.size)
     words = ", ".join(filter(None, (attachment.media_type, size_or_place)))
-    return Text("▣ ", "cyan").append(page.line(words), "dim")
+    return Text.assemble(("▣ ", "cyan"), (page.line(words), "dim"))
 
 
 def _tokens(tokens: Tokens) -> str:
@@ -394,23 +395,26 @@ class _Rows:
     lead: Text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        lead = [*self.lead.render(console)]
+        lead = [*_segments(self.lead, console)]
         room = options.max_width - cell_len(self.lead.plain)
         for before, line, style in self.rows:
-            first = before if isinstance(before, Text) else Text(before)
-            width = cell_len(first.plain)
+            first = before if isinstance(before, Text) or not before else Text(before)
+            width = cell_len(first.plain) if isinstance(first, Text) else 0
             look = console.get_style(style)
             for number, piece in enumerate(_pieces(console, line, max(room - width, 8))):
                 yield from lead
-                if number and width:
-                    yield Segment(" " * width)
-                elif width:
-                    yield from first.render(console)
+                if isinstance(first, Text):
+                    yield from [Segment(" " * width)] if number else _segments(first, console)
                 if isinstance(piece, Text):
-                    yield from piece.render(console)
+                    yield from _segments(piece, console)
                 else:
                     yield Segment(piece, look)
                 yield Segment.line()
+
+
+def _segments(text: Text, console: Console) -> Iterable[Segment]:
+    """Render a text within a line; Rich does that without the style of the whole."""
+    return Segment.apply_style(text.render(console), console.get_style(text.style))
 
 
 def _pieces(console: Console, line: Text | str, width: int) -> Iterable[Text | str]:
@@ -445,7 +449,7 @@ class _Gutter:
         # Rich begins lists and code with an empty line.
         for number, line in enumerate(dropwhile(_is_blank, lines)):
             before, shown = rest if number else first, [*_trimmed(line)]
-            yield from (before if shown else Text(before.plain.rstrip(), self.style)).render(console)
+            yield from _segments(before if shown else Text(before.plain.rstrip(), self.style), console)
             yield from shown
             yield Segment.line()
 
@@ -510,7 +514,7 @@ class _Heading(markdown.Heading):
 
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
         level = int(self.tag[1:])
-        yield Text("#" * level + " ", "dim").append_text(self.text)
+        yield Text.assemble(("#" * level + " ", "dim"), self.text)
 
 
 class _Code(markdown.CodeBlock):
@@ -548,6 +552,9 @@ class _Markdown(markdown.Markdown):
         .disable("reference")
     )
 
+    # Without Rich's black background, which not every terminal has.
+    _theme: ClassVar[Theme] = Theme({"markdown.code": "bold cyan", "markdown.code_block": "none"})
+
     def __init__(self, text: str, page: _Page) -> None:
         super().__init__("", hyperlinks=False)
         self.markup = text
@@ -558,6 +565,10 @@ class _Markdown(markdown.Markdown):
                 child.content = page.text(child.content)
                 if child.type == "image":  # Rich would put it before its paragraph, and leave out where it is
                     child.type, child.content = "text", f"▣ {child.content} ({child.attrs.get('src', '')})"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        with console.use_theme(self._theme):
+            yield from super().__rich_console__(console, options)
 
     @property
     def is_lossy(self) -> bool:

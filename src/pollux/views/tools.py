@@ -281,14 +281,19 @@ def line(text: str, limit: int | None = None) -> str:
 
 def compact(value: Json) -> str:
     """Write a JSON value on one line, without the quotes of plain words."""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, separators=(", ", ": "), default=str)
+    return value if isinstance(value, str) else _json(value)
 
 
 def pretty(value: Json) -> str:
     """Write a JSON value over several lines, for people."""
-    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    return _json(value, indent=2)
+
+
+def _json(value: Json, indent: int | None = None) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=indent)
+    except RecursionError:
+        return "(nested too deep to be shown)"
 
 
 def unwrapped(text: str, notes: list[str]) -> str:
