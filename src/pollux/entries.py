@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from pollux.formats.operations import CallHead, Record
 from pollux.model import Fate, Origin, Tokens
 
 
-@dataclass(slots=True, eq=False)
-class Entry:
+class Entry(msgspec.Struct, eq=False, array_like=True):
     """One original message, with all its recordings folded together."""
 
     id: str
@@ -28,8 +27,7 @@ class Entry:
     thoughts_from: Record | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True, eq=False):
     """The counts of one model call, as recorded under one message id."""
 
     id: str

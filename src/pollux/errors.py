@@ -56,3 +56,9 @@ class UnreadableFileError(PolluxError):
     def __init__(self, path: object, reason: str | None) -> None:
         """Say why."""
         super().__init__(f"{path} cannot be read: {reason or 'unknown reason'}.")
+
+
+class ArchiveError(PolluxError):
+    """The archive cannot be used as it is."""
+
+    status = 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,14 +38,22 @@ class Reading:
 def read(path: Path) -> Reading:
     """Read one file of whatever generation. Raises `OSError` if it cannot be opened."""
     source, format_, operations = formats.opened(Source(path))
-    result = replay(
-        operations,
+    return finished(source, format_, replay(operations, *looks(source)))
+
+
+def looks(source: Source) -> tuple[Callable[[Record], Fingerprint], Callable[[Record], str | None]]:
+    """Return what the replay asks where the head of a record is not enough: its fingerprint, and words for a title."""
+    return (
         lambda record: _fingerprint(source, record),
         lambda record: title_words(_object(source, record.span)),
     )
+
+
+def finished(source: Source, format_: str, result: Replay) -> Reading:
+    """Put a reading together; a file that the client cannot read has a problem, if only that."""
     if not result.is_readable and not result.problems and format_ in ("document", "log"):
-        result.problems.append(_refused(result, path))
-    return Reading(path, format_, source, result)
+        result.problems.append(_refused(result, source.path))
+    return Reading(source.path, format_, source, result)
 
 
 def state(reading: Reading) -> Iterator[bytes]:

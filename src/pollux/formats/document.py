@@ -19,7 +19,8 @@ from pollux.formats.source import Line, Source, Span
 from pollux.model import Json, Problem
 
 _BEGINNING = re.compile(
-    rb'(?:\xef\xbb\xbf)?\s*\{[ \t]*[\r\n]\s*"(?:sessionId|projectHash|startTime|lastUpdated|messages|summary|directories|kind)"\s*:'
+    rb"(?:\xef\xbb\xbf)?\s*\{[ \t]*[\r\n]\s*"
+    rb'"(?:sessionId|projectHash|startTime|lastUpdated|messages|summary|directories|kind)"\s*:'
 )
 _INDENTED = re.compile(rb'[\r\n] +(?:"\w+": |\{[\r\n])')
 AT_ONCE = 32 << 20
@@ -70,10 +71,11 @@ def _whole(data: bytes) -> tuple[Document, list[Problem]]:
     for element in elements(array) if array[:1] == b"[" else ():
         start = data.index(element, position)
         number += data.count(b"\n", position, start)
-        position = start
-        span = Span(start, start + len(element))
+        position = start + len(element)
+        span = Span(start, position)
         spans.append(span)
         found, problem = _message(element, span, number)
+        number += element.count(b"\n")
         records += found
         problems += problem
     return Document(metadata(raw), tuple(records), tuple(spans)), problems

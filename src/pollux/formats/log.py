@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -23,12 +24,18 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source) -> Iterator[Operation]:
     """Read one file; what a line cannot say becomes a problem, never a gap."""
-    file = str(source.path)
     for line in source.lines():
-        if not line.data or line.data.isspace():
-            continue
-        for operation in _line(line):
-            yield msgspec.structs.replace(operation, file=file) if isinstance(operation, Problem) else operation
+        yield from operations(line, source.path)
+
+
+def operations(line: Line, path: Path) -> list[Operation]:
+    """Read one line: no operation in a blank one, several in one that is broken and could be saved."""
+    if not line.data or line.data.isspace():
+        return []
+    found = _line(line)
+    if not any(isinstance(one, Problem) for one in found):
+        return found
+    return [msgspec.structs.replace(one, file=str(path)) if isinstance(one, Problem) else one for one in found]
 
 
 def _line(line: Line) -> list[Operation]:

@@ -7,7 +7,6 @@ replay needs; `formats.wire` builds the whole message from the same bytes when s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import msgspec
@@ -27,8 +26,7 @@ class CallHead(msgspec.Struct, frozen=True, rename="camel"):
     agent_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True, array_like=True):
     """One recording of a message; the same message may be recorded many times."""
 
     id: str
@@ -54,8 +52,7 @@ class Record:
 PROMPT_KEPT = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(msgspec.Struct, frozen=True):
     """Metadata of the session; a compact document carries its messages here too."""
 
     line: int
@@ -64,8 +61,7 @@ class Header:
     salvaged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(msgspec.Struct, frozen=True):
     """A message, new or recorded again."""
 
     record: Record
@@ -73,8 +69,7 @@ class Put:
     """Taken out of a line that the client cannot read, and so not part of its state."""
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(msgspec.Struct, frozen=True):
     """`$set`: some metadata, and perhaps the whole list of messages anew."""
 
     line: int
@@ -83,8 +78,7 @@ class Update:
     salvaged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Rewind:
+class Rewind(msgspec.Struct, frozen=True):
     """`$rewindTo`: this message and all after it are dropped."""
 
     line: int
@@ -92,8 +86,7 @@ class Rewind:
     salvaged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(msgspec.Struct, frozen=True):
     """Metadata and all messages at once, as the client's older releases wrote them."""
 
     fields: Mapping[str, Json]

@@ -94,7 +94,7 @@ def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
         text, responses, has_media = _head(wire.content)
         origin, prompt = user_origin(text, n_responses=len(responses), has_media=has_media)
         if origin == Origin.HUMAN and wire.display_content:
-            prompt = user_origin(_head(wire.display_content)[0])[1] or prompt
+            prompt = user_origin(_head(wire.display_content)[0])[1].strip() or prompt
     else:
         prompt, responses = "", ()
         origin = origin_of(kind, _short_text(wire.content))

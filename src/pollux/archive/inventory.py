@@ -1,0 +1,82 @@
+"""All files that are worth keeping of some homes: names and stat only."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pollux.locate import Home, Located
+from pollux.model import Problem
+
+_AT_ROOT = ("projects.json", "trustedFolders.json", "settings.json")
+_NOT_KEPT = (".lock", ".tmp")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One file, as the disk has it now."""
+
+    home: str
+    path: str
+    """Below the home, with `/`."""
+    place: str
+    size: int
+    mtime_ns: int
+    inode: int
+
+
+def inventory(located: Located, problems: list[Problem]) -> Iterator[Item]:
+    """List every file of every project folder, and what in the home tells where the projects are."""
+    for home in located.homes:
+        root = str(home.root)
+        for name in _AT_ROOT:
+            yield from _item(os.path.join(root, name), root, name)  # noqa: PTH118  a hot loop
+        yield from _markers(home)
+    for folder in located.folders:
+        yield from _walk(str(folder.path), str(folder.home.root), f"tmp/{folder.name}", problems)
+
+
+def _markers(home: Home) -> Iterator[Item]:
+    """List what the client's snapshots of projects say of their paths; the snapshots themselves are no history."""
+    history = home.root / "history"
+    try:
+        names = sorted(os.listdir(history))  # noqa: PTH208  a hot loop
+    except OSError:
+        return
+    for name in names:
+        yield from _item(str(history / name / ".project_root"), str(home.root), f"history/{name}/.project_root")
+
+
+def _walk(folder: str, home: str, path: str, problems: list[Problem]) -> Iterator[Item]:
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError as error:
+        problems.append(Problem("unreadable-folder", f"cannot be listed: {error.strerror}", folder))
+        return
+    for entry in entries:
+        name = f"{path}/{entry.name}"
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk(entry.path, home, name, problems)
+            elif not entry.name.endswith(_NOT_KEPT):
+                yield from _item(entry.path, home, name, entry.stat())
+        except OSError as error:
+            problems.append(Problem("vanished-file", f"listed, but cannot be reached: {error.strerror}", entry.path))
+
+
+def _item(place: str, home: str, path: str, status: os.stat_result | None = None) -> Iterator[Item]:
+    try:
+        status = status or os.stat(place)  # noqa: PTH116  a hot loop
+    except OSError:
+        return
+    if stat.S_ISREG(status.st_mode):
+        yield Item(home, path, place, status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+def place_of(home: str, path: str) -> Path:
+    """Tell where a file that was kept stood."""
+    return Path(home, *path.split("/"))

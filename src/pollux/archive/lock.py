@@ -1,0 +1,61 @@
+"""One writer at a time, by a lock that names its owner; it dies with its process, however that dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import IO
+
+
+class WriterLock:
+    """A lock on a file beside the archive."""
+
+    def __init__(self, archive: Path) -> None:
+        """Nothing is locked yet."""
+        self.path = archive.with_name(archive.name + ".lock")
+        self._file: IO[str] | None = None
+
+    def take(self) -> bool:
+        """Take the lock if nobody has it; never wait."""
+        file = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8")
+        if not _lock(file):
+            file.close()
+            return False
+        file.truncate(0)
+        file.seek(0)
+        json.dump({"pid": os.getpid(), "command": " ".join(sys.argv[1:2])}, file)
+        file.flush()
+        self._file = file
+        return True
+
+    def owner(self) -> str:
+        """Say who has the lock, as far as they said."""
+        try:
+            found = json.loads(self.path.read_text(encoding="utf-8"))
+            return f"pollux {found['command']} (process {found['pid']})"
+        except (OSError, ValueError, KeyError, TypeError):
+            return "another Pollux"
+
+    def release(self) -> None:
+        """Give the lock back."""
+        if self._file:
+            self._file.truncate(0)
+            self._file.close()
+            self._file = None
+
+
+def _lock(file: IO[str]) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt  # noqa: PLC0415  only there
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl  # noqa: PLC0415  only there
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,95 @@
+"""The shape of what is ours to keep: named steps, each in a transaction of its own.
+
+Derived tables have no steps: a newer reader throws them away and builds them again (`facts.py`).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+from pollux.errors import ArchiveError
+
+
+def _first(database: sqlite3.Connection) -> None:
+    for statement in _RAW:
+        database.execute(statement)
+
+
+_RAW = (
+    """
+    CREATE TABLE files (
+        id INTEGER PRIMARY KEY,
+        machine TEXT NOT NULL,
+        home TEXT NOT NULL,
+        path TEXT NOT NULL,
+        size INTEGER NOT NULL,
+        mtime_ns INTEGER NOT NULL,
+        inode INTEGER NOT NULL,
+        first_us INTEGER NOT NULL,
+        last_us INTEGER NOT NULL,
+        gone_us INTEGER,
+        version_id INTEGER,
+        UNIQUE (machine, home, path)
+    )
+    """,
+    """
+    CREATE TABLE versions (
+        id INTEGER PRIMARY KEY,
+        file_id INTEGER NOT NULL REFERENCES files (id),
+        number INTEGER NOT NULL,
+        kept INTEGER NOT NULL,
+        head BLOB NOT NULL,
+        tail BLOB NOT NULL,
+        mtime_ns INTEGER NOT NULL,
+        first_us INTEGER NOT NULL,
+        UNIQUE (file_id, number)
+    )
+    """,
+    """
+    CREATE TABLE segments (
+        id INTEGER PRIMARY KEY,
+        version_id INTEGER NOT NULL REFERENCES versions (id),
+        start INTEGER NOT NULL,
+        length INTEGER NOT NULL,
+        sha256 BLOB NOT NULL,
+        base_id INTEGER REFERENCES segments (id),
+        depth INTEGER NOT NULL DEFAULT 0,
+        data BLOB NOT NULL,
+        UNIQUE (version_id, start)
+    )
+    """,
+    "CREATE TABLE tombstones (session_id TEXT PRIMARY KEY, at_us INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE facts_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+)
+
+STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first,)
+"""In order; `PRAGMA user_version` says how many of them an archive has taken."""
+
+
+def migrate(database: sqlite3.Connection, path: object) -> None:
+    """Take the steps that an archive has not taken yet. Raises `ArchiveError` for one that is newer than we are."""
+    taken = database.execute("PRAGMA user_version").fetchone()[0]
+    if taken > len(STEPS):
+        raise ArchiveError(
+            f"{path} was written by a newer Pollux (format {taken}, this one knows {len(STEPS)}); please update Pollux."
+        )
+    for number in range(taken, len(STEPS)):
+        with transaction(database):
+            STEPS[number](database)
+            database.execute(f"PRAGMA user_version = {number + 1}")
+
+
+class transaction:  # noqa: N801  reads as a verb where it is used
+    """`BEGIN IMMEDIATE` … `COMMIT`, or `ROLLBACK` when something goes wrong."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        """Take the connection, which is in autocommit mode."""
+        self._database = database
+
+    def __enter__(self) -> None:
+        self._database.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._database.in_transaction:
+            self._database.execute("COMMIT" if kind is None else "ROLLBACK")

@@ -1,0 +1,272 @@
+"""The client's files in SQLite, byte for byte.
+
+A file is a row; each time it was written anew it has another version; the bytes of a version stand in segments, one for
+each time something was added to it. Nothing that was kept is ever changed: a file that grew gets another segment, a
+file that is different gets another version. The client rewrites old `.json` sessions whole at every turn; such a
+version is compressed against the one before it and costs little more than what is new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import time
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import zstandard
+
+from pollux.archive.inventory import Item
+
+SEGMENT = 4 << 20
+"""Bytes of a file in one segment, at most."""
+_PROBE = 4096
+_LEVEL = 3
+_DEEPEST = 16
+"""How many versions may lean on each other before one stands alone again."""
+_TRIES, _PAUSE = 5, 0.02
+
+
+class Version(NamedTuple):
+    """One state of a file that was not just a continuation of the one before."""
+
+    id: int
+    number: int
+    kept: int
+    head: bytes
+    tail: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What keeping a file came to."""
+
+    file_id: int
+    version_id: int
+    start: int
+    """Where the new bytes begin in the version; its end if there are none."""
+    end: int
+    is_new_version: bool
+
+
+def keep(database: sqlite3.Connection, item: Item, *, machine: str, now_us: int, stores: bool = True) -> Kept:
+    """Take in what is new of a file. Raises `OSError` if it cannot be read; then nothing has changed.
+
+    Without `stores` only the row and the version are made: for an archive in memory, which reads the live file.
+    """
+    row = database.execute(
+        "SELECT id, version_id, inode FROM files WHERE machine = ? AND home = ? AND path = ?",
+        (machine, item.home, item.path),
+    ).fetchone()
+    version = current_version(database, row[1]) if row and row[1] else None
+    with open(item.place, "rb", buffering=0) as file:  # noqa: PTH123  a string from the inventory
+        status = os.fstat(file.fileno())
+        size = status.st_size
+        goes_on = version is not None and _goes_on(
+            database, file.fileno(), version, size, is_same=row[2] == status.st_ino
+        )
+        file_id = row[0] if row else _new_file(database, item, machine, now_us)
+        if version is None or not goes_on:
+            data_from, version = 0, _new_version(database, file_id, version, now_us)
+            pieces = _whole_pieces(file.fileno(), item.path)
+        else:
+            data_from = version.kept
+            pieces = _pieces(file.fileno(), data_from, size)
+        end = data_from
+        for piece in pieces:
+            if stores:
+                _add_segment(database, version, end, piece)
+            end += len(piece)
+        head, tail = _probe(file.fileno(), 0, end), _probe(file.fileno(), max(0, end - _PROBE), end)
+    database.execute(
+        "UPDATE versions SET kept = ?, head = ?, tail = ?, mtime_ns = ? WHERE id = ?",
+        (end, head, tail, status.st_mtime_ns, version.id),
+    )
+    database.execute(
+        "UPDATE files SET size = ?, mtime_ns = ?, inode = ?, last_us = ?, gone_us = NULL, version_id = ? WHERE id = ?",
+        (status.st_size, status.st_mtime_ns, status.st_ino, now_us, version.id, file_id),
+    )
+    return Kept(file_id, version.id, data_from, end, is_new_version=not goes_on)
+
+
+def current_version(database: sqlite3.Connection, version_id: int) -> Version:
+    """Look a version up."""
+    columns = "id, number, kept, head, tail"
+    return Version(*database.execute(f"SELECT {columns} FROM versions WHERE id = ?", (version_id,)).fetchone())  # noqa: S608
+
+
+def reader(database: sqlite3.Connection, version_id: int) -> Reader:
+    """Return the bytes of a version, to be read in any order."""
+    rows = database.execute("SELECT start, length, id FROM segments WHERE version_id = ? ORDER BY start", (version_id,))
+    return Reader(database, [tuple(row) for row in rows])
+
+
+class Reader:
+    """Reads a version from its segments; the last few stay unpacked."""
+
+    def __init__(self, database: sqlite3.Connection, segments: list[tuple[int, int, int]]) -> None:
+        """Take the starts, lengths and ids of the segments, in order."""
+        self._segments = segments
+        self._starts = [start for start, _, _ in segments]
+        self.size = segments[-1][0] + segments[-1][1] if segments else 0
+        self._content = lru_cache(maxsize=4)(lambda segment_id: content(database, segment_id))
+
+    def __call__(self, start: int, end: int) -> bytes:
+        """Return the bytes between two offsets."""
+        end = min(end, self.size)
+        found = []
+        index = max(bisect_right(self._starts, start) - 1, 0)
+        while start < end:
+            at, length, segment_id = self._segments[index]
+            found.append(self._content(segment_id)[start - at : end - at])
+            start = at + length
+            index += 1
+        return found[0] if len(found) == 1 else b"".join(found)
+
+
+def content(database: sqlite3.Connection, segment_id: int) -> bytes:
+    """Unpack one segment, and what it leans on."""
+    data, length, base_id = database.execute(
+        "SELECT data, length, base_id FROM segments WHERE id = ?", (segment_id,)
+    ).fetchone()
+    dictionary = _dictionary(content(database, base_id)) if base_id else None
+    unpacked = zstandard.ZstdDecompressor(dict_data=dictionary) if dictionary else zstandard.ZstdDecompressor()
+    return unpacked.decompress(data, max_output_size=length)
+
+
+def merge(database: sqlite3.Connection, version_id: int) -> int:
+    """Put small neighbouring segments of a version together; return how many fewer there are."""
+    rows = database.execute(
+        "SELECT id, start, length FROM segments WHERE version_id = ? AND base_id IS NULL ORDER BY start", (version_id,)
+    ).fetchall()
+    n_fewer = 0
+    for run in _runs(rows):
+        data = b"".join(content(database, row[0]) for row in run)
+        database.executemany("DELETE FROM segments WHERE id = ?", [(row[0],) for row in run])
+        _insert(database, version_id, run[0][1], data, None, 0)
+        n_fewer += len(run) - 1
+    return n_fewer
+
+
+def _runs(rows: list[tuple[int, int, int]]) -> Iterator[list[tuple[int, int, int]]]:
+    run: list[tuple[int, int, int]] = []
+    for row in rows:
+        if run and (row[1] != run[-1][1] + run[-1][2] or sum(one[2] for one in run) + row[2] > SEGMENT):
+            if len(run) > 1:
+                yield run
+            run = []
+        run.append(row)
+    if len(run) > 1:
+        yield run
+
+
+def _goes_on(database: sqlite3.Connection, fd: int, version: Version, size: int, *, is_same: bool) -> bool:
+    """Tell whether a file still begins with what was kept of it.
+
+    A file that grew under the same inode is known by its first and its last bytes; any other is compared in full.
+    """
+    if size < version.kept:
+        return False
+    if _probe(fd, 0, version.kept) != version.head:
+        return False
+    if _probe(fd, max(0, version.kept - _PROBE), version.kept) != version.tail:
+        return False
+    if is_same and size > version.kept:
+        return True
+    rows = database.execute("SELECT start, length, sha256 FROM segments WHERE version_id = ?", (version.id,))
+    return all(_digest(_read(fd, start, start + length)) == digest for start, length, digest in rows)
+
+
+def _new_file(database: sqlite3.Connection, item: Item, machine: str, now_us: int) -> int:
+    found = database.execute(
+        "INSERT INTO files (machine, home, path, size, mtime_ns, inode, first_us, last_us) "
+        "VALUES (?, ?, ?, 0, 0, 0, ?, ?)",
+        (machine, item.home, item.path, now_us, now_us),
+    ).lastrowid
+    assert found is not None
+    return found
+
+
+def _new_version(database: sqlite3.Connection, file_id: int, before: Version | None, now_us: int) -> Version:
+    number = before.number + 1 if before else 1
+    found = database.execute(
+        "INSERT INTO versions (file_id, number, kept, head, tail, mtime_ns, first_us) VALUES (?, ?, 0, ?, ?, 0, ?)",
+        (file_id, number, b"", b"", now_us),
+    ).lastrowid
+    assert found is not None
+    return Version(found, number, 0, b"", b"")
+
+
+def _whole_pieces(fd: int, path: str) -> Iterator[bytes]:
+    """Read a file from its beginning; an old session may be caught while the client rewrites it, so look again."""
+    first = _read(fd, 0, SEGMENT)
+    if path.endswith(".json"):
+        for _ in range(_TRIES):
+            if len(first) == SEGMENT or first.rstrip().endswith((b"}", b"]")):
+                break
+            time.sleep(_PAUSE)
+            first = _read(fd, 0, SEGMENT)
+    if first:
+        yield first
+        yield from _pieces(fd, len(first), None)
+
+
+def _pieces(fd: int, start: int, end: int | None) -> Iterator[bytes]:
+    while piece := _read(fd, start, min(start + SEGMENT, end) if end is not None else start + SEGMENT):
+        yield piece
+        start += len(piece)
+
+
+def _add_segment(database: sqlite3.Connection, version: Version, start: int, data: bytes) -> None:
+    base = _base(database, version) if start == 0 and version.number > 1 else None
+    _insert(database, version.id, start, data, *(base or (None, 0)))
+
+
+def _base(database: sqlite3.Connection, version: Version) -> tuple[int, int] | None:
+    """Return the segment of the version before that this one may lean on, and how deep that makes it."""
+    found = database.execute(
+        """
+        SELECT segments.id, segments.depth + 1
+        FROM segments JOIN versions ON versions.id = segments.version_id
+        WHERE versions.file_id = (SELECT file_id FROM versions WHERE id = ?)
+            AND versions.number = ? AND segments.start = 0 AND segments.depth < ?
+        """,
+        (version.id, version.number - 1, _DEEPEST),
+    ).fetchone()
+    return (found[0], found[1]) if found else None
+
+
+def _insert(
+    database: sqlite3.Connection, version_id: int, start: int, data: bytes, base_id: int | None, depth: int
+) -> None:
+    dictionary = _dictionary(content(database, base_id)) if base_id else None
+    packer = zstandard.ZstdCompressor(_LEVEL, dict_data=dictionary) if dictionary else zstandard.ZstdCompressor(_LEVEL)
+    database.execute(
+        "INSERT INTO segments (version_id, start, length, sha256, base_id, depth, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (version_id, start, len(data), _digest(data), base_id, depth, packer.compress(data)),
+    )
+
+
+def _dictionary(data: bytes) -> zstandard.ZstdCompressionDict | None:
+    if len(data) < 8:  # noqa: PLR2004  less is no dictionary
+        return None
+    return zstandard.ZstdCompressionDict(data, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+
+
+def _probe(fd: int, start: int, end: int) -> bytes:
+    return _digest(_read(fd, start, min(start + _PROBE, end)))
+
+
+def _read(fd: int, start: int, end: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(fd, end - start, start)
+    os.lseek(fd, start, os.SEEK_SET)  # Windows has no pread
+    return os.read(fd, end - start)
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()

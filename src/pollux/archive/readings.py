@@ -1,0 +1,93 @@
+"""Readings of archived files: from where the last one stopped, and from the archive's own bytes."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import UTC, datetime
+
+from pollux import formats
+from pollux.archive.inventory import place_of
+from pollux.archive.raw import reader
+from pollux.archive.snapshots import restored, snapshot
+from pollux.formats import log
+from pollux.formats.source import Source, Span
+from pollux.reading import Reading, finished, looks
+from pollux.replay import Running
+
+
+def source_of(database: sqlite3.Connection, version_id: int, *, stores: bool) -> Source:
+    """Open the bytes of a version: in the archive, or on the disk if the archive keeps none.
+
+    Raises `OSError` if the file on the disk is gone.
+    """
+    home, path, mtime_ns = database.execute(
+        "SELECT files.home, files.path, versions.mtime_ns FROM versions JOIN files ON files.id = versions.file_id "
+        "WHERE versions.id = ?",
+        (version_id,),
+    ).fetchone()
+    place = place_of(home, path)
+    if not stores:
+        return Source(place)
+    read = reader(database, version_id)
+    return Source(place, read=read, size=read.size, modified=datetime.fromtimestamp(mtime_ns / 1e9, UTC))
+
+
+def read_on(source: Source, kept: bytes | None) -> tuple[Reading, bytes]:
+    """Read a file, from where it was left if it was read before; return also what to set aside for the next time."""
+    if kept is not None:
+        before, running = restored(kept, *looks(source))
+        if before.format == "log":
+            return _read_log(source, running, before.offset, before.line)
+    source, format_, operations = formats.opened(source)
+    running = Running(*looks(source))
+    if format_ == "log":
+        return _read_log(source, running, 0, 0)
+    for operation in operations:
+        running.take(operation)
+    aside = snapshot(running, offset=source.size, line=0, format_=format_)
+    return finished(source, format_, running.result), aside
+
+
+def taken_up(source: Source, kept: bytes) -> Reading:
+    """Take a reading up as it was set aside; only an open last line has to be looked at."""
+    before, running = restored(kept, *looks(source))
+    if before.format == "log":
+        return _with_open_line(source, running, before.offset, before.line)
+    if before.format == "document":
+        return finished(source, "document", running.result)
+    return read_on(source, None)[0]
+
+
+def _read_log(source: Source, running: Running, offset: int, line: int) -> tuple[Reading, bytes]:
+    """Read a log on; only whole lines are set aside, since the last one may still be growing."""
+    end = _end_of_lines(source, offset)
+    for found in source.lines(offset, line):
+        if found.start >= end:
+            break
+        line = found.number
+        for operation in log.operations(found, source.path):
+            running.take(operation)
+    aside = snapshot(running, offset=end, line=line, format_="log")
+    return _with_open_line(source, running, end, line), aside
+
+
+def _with_open_line(source: Source, running: Running, offset: int, line: int) -> Reading:
+    for found in source.lines(offset, line):
+        for operation in log.operations(found, source.path):
+            running.take(operation)
+    return finished(source, "log", running.result)
+
+
+def _end_of_lines(source: Source, start: int) -> int:
+    """Find the end of the last whole line; where there is none, that is where we are."""
+    position = source.size
+    while position > start:
+        begin = max(start, position - _LOOK_BACK)
+        found = source.slice(Span(begin, position)).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        position = begin
+    return start
+
+
+_LOOK_BACK = 1 << 20

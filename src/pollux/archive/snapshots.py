@@ -1,0 +1,120 @@
+"""A replay, set aside: so that of a file that grew only what is new has to be read.
+
+Derived like the facts, and thrown away with them. Plain data all through: an archive may come from somebody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from pollux.copies import Fingerprint
+from pollux.entries import Call, Entry
+from pollux.formats.operations import Document, Record
+from pollux.formats.source import Span
+from pollux.model import Problem, Tokens
+from pollux.replay import Replay, Running
+
+
+class _Call(msgspec.Struct, frozen=True, array_like=True):
+    id: str
+    entry: int
+    model: str | None
+    tokens: Tokens
+    line: int
+
+
+class _Document(msgspec.Struct, frozen=True, array_like=True):
+    spans: tuple[Span, ...]
+    salvaged: bool
+
+
+class Snapshot(msgspec.Struct, frozen=True, array_like=True):
+    """All that a replay knows, and how far it has read."""
+
+    offset: int
+    line: int
+    format: str
+    metadata: dict[str, Any]
+    seen: dict[str, Any]
+    state: list[Record]
+    document: _Document | None
+    entries: list[Entry]
+    calls: list[_Call]
+    problems: list[Problem]
+    first_words: str | None
+    scratchpad_is_stale: bool | None
+    has_checkpoints: bool
+    by_id: dict[str, list[int]]
+    by_response: dict[str, int]
+    alive: dict[str, list[int]]
+    new: list[str]
+    repeats: bool
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Snapshot).decode
+
+
+def snapshot(running: Running, *, offset: int, line: int, format_: str) -> bytes:
+    """Set a replay aside."""
+    result, timeline = running.result, running.timeline
+    places = {entry.id: place for place, entry in enumerate(result.timeline)}
+    return _encode(
+        Snapshot(
+            offset=offset,
+            line=line,
+            format=format_,
+            metadata=result.metadata,
+            seen=result.seen,
+            state=list(result.state.values()),
+            document=_Document(result.document.spans, result.document.salvaged) if result.document else None,
+            entries=result.timeline,
+            calls=[
+                _Call(one.id, places[one.entry.id], one.model, one.tokens, one.line) for one in result.calls.values()
+            ],
+            problems=result.problems,
+            first_words=result.first_words,
+            scratchpad_is_stale=result.scratchpad_is_stale,
+            has_checkpoints=result.has_checkpoints,
+            by_id=_placed(timeline.by_id, places),
+            by_response={one: places[entry.id] for one, entry in timeline.by_response.items()},
+            alive=_placed(timeline.alive, places),
+            new=timeline.new,
+            repeats=timeline.repeats,
+        )
+    )
+
+
+def restored(
+    data: bytes, fingerprint: Callable[[Record], Fingerprint], words: Callable[[Record], str | None]
+) -> tuple[Snapshot, Running]:
+    """Take a replay up again, to read it or to go on with it."""
+    found = _decode(data)
+    entries = found.entries
+    result = Replay(
+        metadata=found.metadata,
+        seen=found.seen,
+        state={record.id: record for record in found.state},
+        document=Document({}, (), found.document.spans, found.document.salvaged) if found.document else None,
+        timeline=entries,
+        calls={one.id: Call(one.id, entries[one.entry], one.model, one.tokens, one.line) for one in found.calls},
+        problems=found.problems,
+        first_words=found.first_words,
+        scratchpad_is_stale=found.scratchpad_is_stale,
+        has_checkpoints=found.has_checkpoints,
+    )
+    running = Running(fingerprint, words, result)
+    timeline = running.timeline
+    timeline.by_id = {one: [entries[place] for place in places] for one, places in found.by_id.items()}
+    timeline.by_response = {one: entries[place] for one, place in found.by_response.items()}
+    timeline.alive = {one: [entries[place] for place in places] for one, places in found.alive.items()}
+    timeline.new = found.new
+    timeline.repeats = found.repeats
+    return found, running
+
+
+def _placed(entries: dict[str, list[Entry]], places: dict[str, int]) -> dict[str, list[int]]:
+    return {one: [places[entry.id] for entry in found] for one, found in entries.items()}
