@@ -55,10 +55,13 @@ def _say(sentence: str, status: int) -> int:
 
 def _usage(error: click.UsageError) -> str:
     """Say what is wrong, and where to read on unless it says so itself."""
-    sentence = error.format_message()
-    if "`" in sentence or error.ctx is None:
+    sentence, ctx = error.format_message(), error.ctx
+    if isinstance(error, click.NoSuchOption) and ctx and isinstance(ctx.command, click.Group):
+        return f"`{ctx.command_path}` has no option {error.option_name}; options follow a command, as in `pollux ls --json`."
+    if "`" in sentence or ctx is None:
         return sentence
-    return f"{sentence.rstrip('.')}; `{error.ctx.command_path} --help` tells more."
+    sentence = sentence.rstrip(".")
+    return f"{sentence}{' ' if sentence[-1] in '?)' else '; '}`{ctx.command_path} --help` tells more."
 
 
 def _open(stream: TextIO | None) -> TextIO:
@@ -76,7 +79,9 @@ def _close(stream: TextIO) -> None:
 
 
 def _sentence(error: OSError) -> str:
-    return f"{error.filename or 'The output'} cannot be read or written: {error.strerror or error}."
+    if error.filename is None:
+        return f"The output cannot be written: {error.strerror or error}."
+    return f"{error.filename} cannot be used: {error.strerror}."
 
 
 if __name__ == "__main__":

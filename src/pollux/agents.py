@@ -61,10 +61,11 @@ def _link_by_words(children: list[Group], by_id: dict[str, Group]) -> None:
     for child in sorted(children, key=lambda one: str(one.main.started)):
         parent = by_id[str(child.parent)]
         calls = [
-            (call.id, list(_told(placed, entry)))
+            (call.id, list(_texts(call.args)))
             for placed, entry in parent.timeline
-            for call in entry.calls
-            if not call.agent_id and tool(call.name, call.display_name).is_agent and call.id not in taken
+            if any(not head.agent_id and tool(head.name, head.display_name).is_agent for head in entry.calls)
+            for call in whole(placed.reading, entry).tool_calls
+            if tool(call.name, call.display_name).is_agent and call.id not in taken
         ]
         prompt = next((entry.prompt for entry in child.entries if entry.prompt), "")
         same = [one for one, told in calls if any(text and text in prompt for text in told)]

@@ -41,23 +41,26 @@ def moment(option: str, text: str, *, now: datetime, zone: tzinfo | None = None)
     if words in _DAYS:
         day = (now.astimezone(zone) - timedelta(days=_DAYS[words])).date()
         return _start_of(day, zone)
-    if span := _SPAN.fullmatch(words):
-        return now - int(span[1]) * _SPANS[span[2]]
+    if _SPAN.fullmatch(words):
+        return before(option, text, now=now)
     try:
         if len(words) <= len("2026-11-01"):
             return _start_of(date.fromisoformat(words), zone)
         found = datetime.fromisoformat(text.strip())
-    except ValueError:
+    except (OverflowError, ValueError):
         raise BadFilterError(option, text, _EXAMPLES) from None
     return found if found.tzinfo else _in_zone(found, zone)
 
 
-def span(option: str, text: str) -> timedelta:
-    """Read a length of time such as `7d`, `12h` or `2w`."""
+def before(option: str, text: str, *, now: datetime) -> datetime:
+    """Go back by a length of time such as `7d`, `12h` or `2w`."""
     found = _SPAN.fullmatch(text.strip().lower())
-    if not found:
-        raise BadFilterError(option, text, "7d, 12h, 2w or 3m")
-    return int(found[1]) * _SPANS[found[2]]
+    try:
+        if found:
+            return now - int(found[1]) * _SPANS[found[2]]
+    except (OverflowError, ValueError):  # before the year 1, or thousands of digits
+        pass
+    raise BadFilterError(option, text, "7d, 12h, 2w or 3m")
 
 
 def chosen(sessions: Iterable[Session], wanted: Filter, *, cwd: Path, user_home: Path) -> tuple[Session, ...]:

@@ -77,7 +77,7 @@ class Group:
     @property
     def main(self) -> Placed:
         """The file that the client would load."""
-        return next((one for one in self.files if one.role == Role.MAIN), self.files[-1])
+        return next(one for one in self.files if one.role in (Role.MAIN, Role.IMPORT))
 
     @property
     def entries(self) -> list[Entry]:
@@ -151,7 +151,7 @@ def _key(one: Placed, others: list[Placed], full_id: FullId) -> tuple[str, str]:
 
 
 def _group(kind: str, id_: str, files: list[Placed]) -> Group:
-    files.sort(key=lambda one: (one.started or _EARLIEST, one.reading.path.name, str(one.reading.path)))
+    files.sort(key=_oldest_first)
     _give_roles(files)
     found = Group(id_, kind, files)
     if kind == "subagent":
@@ -170,6 +170,12 @@ def _group(kind: str, id_: str, files: list[Placed]) -> Group:
         for call in one.reading.replay.calls.values():
             found.calls.setdefault(call.id, _model_call(id_, one, call, fates.get(call.entry.id, call.entry.fate)))
     return found
+
+
+def _oldest_first(one: Placed) -> tuple[bool, datetime, str, str]:
+    """Order files by their beginning; what the client moved out of the way is older than what took its place."""
+    path = one.reading.path
+    return not path.suffix.startswith(".unreadable"), one.started or _EARLIEST, path.name, str(path)
 
 
 def _give_roles(files: list[Placed]) -> None:

@@ -10,6 +10,7 @@ _BLOCKS = (
     ("session_context", Origin.SESSION_CONTEXT),
     ("hook_context", Origin.HOOK_CONTEXT),
     ("state_snapshot", Origin.STATE_SNAPSHOT),
+    ("loaded_context", Origin.SESSION_CONTEXT),
 )
 
 _HOOK_START, _HOOK_END = "<hook_context>", "</hook_context>"
@@ -26,6 +27,9 @@ _USER_PREFIXES = (
     ("First, reason in your scratchpad. Then, generate the <state_snapshot>", Origin.STATE_SNAPSHOT),
     ("Your task is to do a deep investigation of the codebase to find all relevant files", Origin.AGENT_PROMPT),
 )
+
+_REFERENCED = "\n--- Content from referenced files ---"
+"""Behind this, old releases put the files that a prompt names with @."""
 
 _CONTINUE = "Please continue."
 
@@ -55,7 +59,7 @@ def user_origin(text: str, *, n_responses: int = 0, has_media: bool = False) -> 
             return origin, typed
     if not typed and not has_media:
         return Origin.SYNTHETIC, text
-    return Origin.HUMAN, typed
+    return Origin.HUMAN, typed.partition(_REFERENCED)[0].rstrip()
 
 
 def _without_blocks(text: str) -> tuple[str, Origin | None]:

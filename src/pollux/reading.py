@@ -74,6 +74,8 @@ def whole(reading: Reading, entry: Entry) -> Message:
         return loaded[record.span]
 
     content = load(entry.content) or {}
+    if not entry.calls and entry.content.is_bare:
+        content = content | {"toolCalls": _answered(reading, content)}
     return message(
         {"id": entry.id, "type": entry.kind, **content, "timestamp": entry.at},
         calls=load(entry.calls_from),
@@ -85,6 +87,25 @@ def whole(reading: Reading, entry: Entry) -> Message:
         file=str(reading.path),
         line=entry.line,
     )
+
+
+def _answered(reading: Reading, content: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rebuild the records of calls that only a history holds: the request here, the response in a later message."""
+    responses = {one: entry.content.span for entry in reading.replay.timeline for one in entry.content.responses if one}
+    found = []
+    for part in parts(content.get("content")):
+        if isinstance(part, FunctionCall):
+            call: dict[str, Any] = {"id": part.id, "name": part.name, "args": part.args}
+            if part.id in responses:
+                call["result"] = _object(reading.source, responses[part.id]).get("content")
+                call["status"] = "error" if _has_failed(call["result"], part.id) else "success"
+            found.append(call)
+    return found
+
+
+def _has_failed(result: object, call_id: str | None) -> bool:
+    mine = (part for part in parts(result) if isinstance(part, FunctionResponse) and part.id == call_id)
+    return any(isinstance(part.response, dict) and "error" in part.response for part in mine)
 
 
 def arguments(reading: Reading, entry: Entry) -> list[Json]:

@@ -63,6 +63,9 @@ def replay(
     return running.result
 
 
+_JS_FALSE: tuple[Json, ...] = (None, False, 0, "")
+
+
 class Running:
     """A replay that goes on: as long as a file grows, only what is new needs to be run."""
 
@@ -120,7 +123,7 @@ class Running:
                 self.timeline.put(record, is_new_only=True)
             return
         if "memoryScratchpad" in fields:
-            result.scratchpad_is_stale = False if fields["memoryScratchpad"] else None
+            result.scratchpad_is_stale = None if fields["memoryScratchpad"] in _JS_FALSE else False
         if records is not None:
             result.has_checkpoints = True
             result.state = {record.id: record for record in records}

@@ -74,7 +74,7 @@ class Timeline:
 
     def checkpoint(self, records: tuple[Record, ...]) -> None:
         """Take over a new list of messages: recognise copies, and tell what became of those that are gone."""
-        is_history = len(records) > 1 and [record.id for record in records] == self.new[-len(records) :]
+        is_history = self._repeats_history([record.id for record in records])
         before = self._forget(records) if is_history else self.alive
         is_summary = not is_history and any(
             record.origin == Origin.STATE_SNAPSHOT and record.id not in self.by_id for record in records
@@ -89,6 +89,8 @@ class Timeline:
                 copies = copies or Copies(self._candidates(before), known, self.prints)
                 is_copy = not (is_summary and record.origin in (Origin.STATE_SNAPSHOT, Origin.SYNTHETIC))
                 entries = copies.originals(record, is_history=is_history) if is_copy else []
+                if record.origin == Origin.HUMAN and not any(_is_typed(entry) for entry in entries):
+                    entries = []  # its preamble is known, its words are not
                 if not entries:
                     entries = [self._add_loaded(record)]
                     has_new = has_new or record.origin != Origin.TOOL_RESPONSE
@@ -100,6 +102,13 @@ class Timeline:
         _settle(before, alive, has_new=has_new)
         self.alive = alive
         self.new.clear()
+
+    def _repeats_history(self, ids: list[str]) -> bool:
+        """Tell whether these messages were all recorded just now, though others that they may repeat are alive."""
+        if len(ids) < 2 or ids != self.new[-len(ids) :]:  # noqa: PLR2004  one message is no history
+            return False
+        own = set(ids)
+        return any(entries[0].kind not in _NOTICES for one, entries in self.alive.items() if one not in own)
 
     def _recorded_again(self, record: Record) -> list[Entry]:
         """Recognise a copy that has a line of its own, as far as one line can tell."""
@@ -176,6 +185,10 @@ def _settle(before: dict[str, list[Entry]], alive: dict[str, list[Entry]], *, ha
         entry.fate = Fate.COMPRESSED if has_new else Fate.ROLLED_BACK if is_tail else Fate.ACTIVE
     for entry in (entry for entries in alive.values() for entry in entries):
         entry.fate = Fate.ACTIVE
+
+
+def _is_typed(entry: Entry) -> bool:
+    return entry.kind == Kind.USER and entry.origin in (Origin.HUMAN, Origin.LOADED)
 
 
 def _ids(entries: dict[str, list[Entry]]) -> set[str]:

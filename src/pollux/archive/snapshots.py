@@ -29,6 +29,7 @@ class _Call(msgspec.Struct, frozen=True, array_like=True):
 class _Document(msgspec.Struct, frozen=True, array_like=True):
     spans: tuple[Span, ...]
     salvaged: bool
+    has_list: bool
 
 
 class Snapshot(msgspec.Struct, frozen=True, array_like=True):
@@ -70,7 +71,7 @@ def snapshot(running: Running, *, offset: int, line: int, format_: str) -> bytes
             metadata=result.metadata,
             seen=result.seen,
             state=list(result.state.values()),
-            document=_Document(result.document.spans, result.document.salvaged) if result.document else None,
+            document=_document(result.document),
             entries=result.timeline,
             calls=[
                 _Call(one.id, places[one.entry.id], one.model, one.tokens, one.line) for one in result.calls.values()
@@ -98,7 +99,7 @@ def restored(
         metadata=found.metadata,
         seen=found.seen,
         state={record.id: record for record in found.state},
-        document=Document({}, (), found.document.spans, found.document.salvaged) if found.document else None,
+        document=_whole_document(found.document),
         timeline=entries,
         calls={one.id: Call(one.id, entries[one.entry], one.model, one.tokens, one.line) for one in found.calls},
         problems=found.problems,
@@ -114,6 +115,14 @@ def restored(
     timeline.new = found.new
     timeline.repeats = found.repeats
     return found, running
+
+
+def _document(found: Document | None) -> _Document | None:
+    return _Document(found.spans, found.salvaged, found.has_list) if found else None
+
+
+def _whole_document(kept: _Document | None) -> Document | None:
+    return Document({}, (), kept.spans, kept.salvaged, kept.has_list) if kept else None
 
 
 def _placed(entries: dict[str, list[Entry]], places: dict[str, int]) -> dict[str, list[int]]:

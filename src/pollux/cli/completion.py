@@ -1,4 +1,5 @@
 """`pollux completion`: the completion script of a shell."""
+# ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ def command(shell: str) -> None:
       pollux completion zsh > ~/.zfunc/_pollux
       pollux completion fish > ~/.config/fish/completions/pollux.fish
     """
-    from pollux.cli import pollux  # noqa: PLC0415  the group that this command belongs to
+    from pollux.cli import pollux
 
     found = get_completion_class(shell)
     assert found is not None

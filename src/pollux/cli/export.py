@@ -1,111 +1,162 @@
 """`pollux export`: hand sessions over."""
+# ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
 
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from pollux.cli import output
-from pollux.cli.meant import is_file
+from pollux.cli.complete import session_ids
+from pollux.cli.meant import in_file, in_history, named_file
 from pollux.cli.scope import Scope, options, progress
 from pollux.exports import EXPORTERS, Exporter
-from pollux.formats.times import stamp
-from pollux.grouping import Group
-from pollux.model import Session
-from pollux.sessions import from_file, opened
+
+if TYPE_CHECKING:
+    from pollux.grouping import Group
+    from pollux.model import Problem, Session
+
+_HELP = """Write sessions in another form; several go into a folder, a file each, with stable names.
+
+\b
+{formats}
+\b
+  pollux export latest --format gemini -o session.json
+  pollux export --all --project . --format jsonl -o exports/
+"""
 
 
-@click.command()
-@click.argument("wanted", metavar="[ID|FILE]...", nargs=-1)
+class _Chosen(NamedTuple):
+    """A session to hand over; one from a file that was named is open already."""
+
+    session: Session
+    group: Group | None = None
+
+
+class _Job(NamedTuple):
+    """What to hand over, and in which form."""
+
+    chosen: list[_Chosen]
+    exporter: Exporter
+    by_id: dict[str, Session]
+    problems: list[Problem]
+
+    def rendered(self, one: _Chosen) -> Iterator[bytes]:
+        """Write one session in the form wanted."""
+        from pollux.sessions import opened
+
+        return self.exporter.render(one.session, one.group or opened(one.session), self.by_id)
+
+
+@click.command(help=_HELP.format(formats="\n".join(f"  {name:<8} {one.summary}" for name, one in EXPORTERS.items())))
+@click.argument("wanted", metavar="[ID|FILE]...", nargs=-1, shell_complete=session_ids)
 @options(json=False)
 @click.option("--format", "-f", "name", type=click.Choice(list(EXPORTERS)), default="json", show_default=True)
 @click.option("--all", "everything", is_flag=True, help="All sessions that fit the other options.")
-@click.option("--output", "-o", default="-", show_default=True, help="A file, a folder, or - for stdout.")
-def command(scope: Scope, wanted: tuple[str, ...], *, name: str, everything: bool, output: str) -> None:
-    """Write sessions in another form; several go into a folder, a file each, with stable names.
-
-    \b
-      gemini   what the client itself would load; `gemini --session-file` takes it
-      json     all that Pollux knows, in one object
-      jsonl    the same, one record a line
-    \b
-      pollux export latest --format gemini -o session.json
-      pollux export --all --project . --format jsonl -o exports/
-    """
+@click.option("--output", "-o", "target", default="-", show_default=True, help="A file, a folder, or - for stdout.")
+def command(scope: Scope, wanted: tuple[str, ...], *, name: str, everything: bool, target: str) -> None:
+    """Choose the sessions, and hand them over."""
     if not wanted and not everything:
         raise click.UsageError("Say which sessions: some ids, files, `latest`, or --all.")
-    exporter = EXPORTERS[name]
     by_id: dict[str, Session] = {}
     chosen = list(_chosen(scope, wanted, by_id, everything=everything))
-    if output == "-":
-        _to_stdout(chosen, exporter, by_id)
-    elif len(chosen) == 1 and not everything and not (Path(output).is_dir() or output.endswith(("/", os.sep))):
-        _write(Path(output), exporter.render(*_opened(chosen[0]), by_id))
-    else:
-        _to_folder(Path(output), chosen, exporter, by_id)
-    click.get_current_context().exit(_status(chosen))
+    if not chosen:
+        raise click.ClickException("No session fits; `pollux ls` lists what there is.")
+    problems = [problem for one in chosen for problem in one.session.problems]
+    _hand_over(_Job(chosen, EXPORTERS[name], by_id, problems), target, everything=everything)
+    click.get_current_context().exit(output.say_problems(problems))
 
 
-def _chosen(
-    scope: Scope, wanted: tuple[str, ...], by_id: dict[str, Session], *, everything: bool
-) -> Iterator[tuple[Session, Group | None]]:
-    """Yield the sessions meant; a file that was named is open already."""
-    if everything or not all(is_file(one) for one in wanted):
-        found = scope.history()
-        by_id.update((one.id, one) for one in found.sessions)
-    for one in wanted:
-        yield from_file(Path(one)) if is_file(one) else (scope.session(found, one), None)
-    if everything:
-        yield from ((session, None) for session in scope.sessions(found))
+def _chosen(scope: Scope, wanted: tuple[str, ...], by_id: dict[str, Session], *, everything: bool) -> Iterator[_Chosen]:
+    """Yield the sessions meant, in the order asked for, and each once."""
+    files = {one: named_file(one) for one in wanted}
+    found = scope.history() if everything or not all(files.values()) else None
+    by_id.update((one.id, one) for one in (found.sessions if found else ()))
+    taken: set[str] = set()
+    for one, file in files.items():
+        if file:
+            yield _Chosen(*in_file(file))
+        elif found and (session := in_history(scope, found, one)).id not in taken:
+            taken.add(session.id)
+            yield _Chosen(session)
+    if everything and found:
+        yield from (_Chosen(one) for one in scope.sessions(found) if one.id not in taken)
 
 
-def _opened(chosen: tuple[Session, Group | None]) -> tuple[Session, Group]:
-    session, group = chosen
-    return session, group or opened(session)
+def _hand_over(job: _Job, target: str, *, everything: bool) -> None:
+    """Write to stdout, into one file, or into a folder, whichever is meant."""
+    suffix = job.exporter.suffix
+    is_stream = suffix == ".jsonl"  # of which many make one
+    if target == "-" and (len(job.chosen) == 1 or is_stream):
+        for one in job.chosen:
+            output.write(job.rendered(one))
+        return
+    path = Path(target)
+    is_folder = (
+        path.is_dir() or target.endswith(("/", os.sep)) or ((everything or len(job.chosen) > 1) and not path.suffix)
+    )
+    try:
+        if target != "-" and is_folder:
+            _to_folder(job, path)
+        elif len(job.chosen) == 1 or (is_stream and target != "-"):
+            _write(path, chain.from_iterable(job.rendered(one) for one in job.chosen))
+        else:
+            raise click.UsageError(
+                f"{len(job.chosen)} sessions do not fit into one {suffix} file; give a folder: `-o exports/`."
+            )
+    except OSError as error:
+        raise click.ClickException(
+            f"{target} cannot be written: {error.strerror}; give another place with `-o`."
+        ) from None
 
 
-def _to_stdout(chosen: list[tuple[Session, Group | None]], exporter: Exporter, by_id: dict[str, Session]) -> None:
-    if len(chosen) > 1 and exporter.suffix != ".jsonl":
-        raise click.UsageError(f"{len(chosen)} sessions do not fit into one {exporter.suffix} stream; give -o FOLDER.")
-    for one in chosen:
-        output.write(exporter.render(*_opened(one), by_id))
+def _to_folder(job: _Job, folder: Path) -> None:
+    from pollux.errors import UnreadableFileError
+    from pollux.model import Problem
 
-
-def _to_folder(
-    folder: Path, chosen: list[tuple[Session, Group | None]], exporter: Exporter, by_id: dict[str, Session]
-) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    names: set[str] = set()
     with progress("exporting") as tell:
-        for number, one in enumerate(chosen, 1):
-            _write(folder / _name(one[0], exporter), exporter.render(*_opened(one), by_id))
-            tell(number, len(chosen))
-    output.words(f"{len(chosen)} session(s) written to {folder}")
+        for number, one in enumerate(job.chosen, 1):
+            name = _name(one.session, job.exporter.suffix, names)
+            names.add(name)
+            try:
+                _write(folder / name, job.rendered(one))
+            except UnreadableFileError as error:  # gone since it was listed: the others are still wanted
+                job.problems.append(Problem("unreadable-file", str(error)))
+                names.remove(name)
+            tell(number, len(job.chosen))
+    output.words(f"{len(names)} session{'s' * (len(names) != 1)} written to {folder}")
 
 
-def _name(session: Session, exporter: Exporter) -> str:
+def _name(session: Session, suffix: str, taken: set[str]) -> str:
     """Name a file by when the session began and its id: the same session always gets the same name."""
+    from pollux.formats.times import stamp
+
     began = stamp(session.started)[:16].replace(":", "-") + "_" if session.started else ""
-    safe = "".join(char if char.isalnum() or char in "-_" else "_" for char in session.id)
-    return f"{began}{safe}{exporter.suffix}"
+    safe = began + "".join(char if char.isalnum() or char in "-_" else "_" for char in session.id)
+    others = (f"{safe}-{number}{suffix}" for number in range(2, len(taken) + 3))
+    return next(name for name in chain([f"{safe}{suffix}"], others) if name not in taken)
 
 
 def _write(path: Path, pieces: Iterable[bytes]) -> None:
     """Write beside the place and move into it, so that nobody ever sees half a file."""
+    if path.exists() and not path.is_file():  # a device or a pipe
+        with path.open("wb") as stream:
+            stream.writelines(pieces)
+        return
+    path = path.resolve()  # a link stays one
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         try:
             file.writelines(pieces)
+            file.flush()
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise
     Path(file.name).replace(path)
-
-
-def _status(chosen: list[tuple[Session, Group | None]]) -> int:
-    if not chosen:
-        output.words("No session fits; `pollux ls` lists what there is.")
-        return 1
-    return output.say_problems(problem for session, _ in chosen for problem in session.problems)

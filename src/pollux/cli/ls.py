@@ -1,19 +1,18 @@
 """`pollux ls`: the sessions, newest first."""
+# ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import click
 
 from pollux.cli import output
 from pollux.cli.scope import Scope, options
-from pollux.model import Problem, Session
-from pollux.sessions import History
-from pollux.terminal.listing import session_lines, session_table
-from pollux.views.listing import SESSIONS, problem_row, session_row
 
-_HINT = "No sessions here. `pollux doctor` says where was looked; `pollux demo` shows invented ones."
+if TYPE_CHECKING:
+    from pollux.model import Problem, Session
+    from pollux.sessions import History
 
 
 @click.command()
@@ -33,29 +32,55 @@ def command(scope: Scope, *, everything: bool, limit: int | None) -> None:
     """
     found = scope.history()
     sessions = scope.sessions(found, everything=everything)[:limit]
-    by_id = {one.id: one for one in found.sessions}
     if scope.as_json:
-        output.print_json(
-            {
-                "schema": SESSIONS,
-                "sessions": [session_row(one, by_id) for one in sessions],
-                "problems": [problem_row(one) for one in (*found.problems, *_problems(sessions))],
-            }
-        )
+        _print_json(found, sessions)
     elif output.is_terminal() and sessions:
-        output.console().print(session_table(sessions, by_id, now=datetime.now(UTC)))
+        _print_table(found, sessions)
     else:
-        output.write(line.encode("utf-8", "replace") for line in session_lines(sessions, by_id))
+        print_lines(found, sessions)
     click.get_current_context().exit(_status(scope, found, sessions))
 
 
+def print_lines(found: History, sessions: tuple[Session, ...]) -> None:
+    """Print one line a session, for other programs."""
+    from pollux.terminal.listing import session_lines
+
+    by_id = {one.id: one for one in found.sessions}
+    output.write(line.encode("utf-8", "replace") for line in session_lines(sessions, by_id))
+
+
+def _print_json(found: History, sessions: tuple[Session, ...]) -> None:
+    from pollux.views.listing import SESSIONS, problem_row, session_row
+
+    by_id = {one.id: one for one in found.sessions}
+    output.print_json(
+        {
+            "schema": SESSIONS,
+            "sessions": [session_row(one, by_id) for one in sessions],
+            "problems": [problem_row(one) for one in (*found.problems, *_problems(sessions))],
+        }
+    )
+
+
+def _print_table(found: History, sessions: tuple[Session, ...]) -> None:
+    from pollux.terminal.listing import session_table
+
+    by_id = {one.id: one for one in found.sessions}
+    # the numbers by which `show @2` finds them, also in a list of only some
+    numbers = {one.id: number for number, one in enumerate(found.main, 1)}
+    table = session_table(sessions, by_id, numbers, now=output.now(), width=output.width())
+    output.console().print(table)
+
+
 def _status(scope: Scope, found: History, sessions: tuple[Session, ...]) -> int:
-    if not sessions and not scope.as_json:
-        output.words("No session fits." if found.main else _HINT)
     problems = (*found.problems, *_problems(sessions))
-    if problems and not scope.as_json:
+    if scope.as_json:
+        return 1 if problems or not sessions else 0
+    if not sessions:
+        output.words("No session fits." if found.main else output.NOTHING_HERE)
+    if problems:
         n_files = len({problem.file for problem in problems})
-        output.words(f"{n_files} file(s) with problems; `pollux doctor` lists them.")
+        output.words(f"{n_files} file{'s' * (n_files != 1)} with problems; `pollux doctor` lists them.")
     return 1 if problems or not sessions else 0
 
 

@@ -1,21 +1,19 @@
 """`pollux projects`: where sessions were held, and how we know."""
+# ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
-from rich.table import Table
-from rich.text import Text
 
-from pollux import projects
-from pollux.cli import output
-from pollux.cli.scope import Scope, memory_path, options
-from pollux.model import Session
-from pollux.terminal.text import ago, clean, count, line
-from pollux.views.projects import PROJECTS, ProjectRow, project_json, project_rows
+from pollux.cli import memory, output
+from pollux.cli.scope import Scope, options
+
+if TYPE_CHECKING:
+    from pollux.model import Session
+    from pollux.views.projects import ProjectRow
 
 
 @click.command()
@@ -24,12 +22,16 @@ from pollux.views.projects import PROJECTS, ProjectRow, project_json, project_ro
 def command(scope: Scope, *, scan: bool) -> None:
     """List projects, the one last used first, and how their paths are known.
 
-    A path is proven when its SHA-256 is the session's project hash. What was proven once is remembered.
+    A path is proven when its SHA-256 is the session's project hash; a question mark stands behind one that is not.
+    What was proven once is remembered.
 
     \b
       pollux projects
       pollux projects --scan
     """
+    from pollux.terminal.listing import project_lines, project_table
+    from pollux.views.projects import PROJECTS, project_json, project_rows
+
     found = scope.history()
     sessions = scope.sessions(found, everything=True)
     if scan:
@@ -38,12 +40,10 @@ def command(scope: Scope, *, scan: bool) -> None:
     if scope.as_json:
         output.print_json({"schema": PROJECTS, "projects": [project_json(row) for row in rows]})
     elif output.is_terminal() and rows:
-        output.console().print(_table(rows))
+        output.console().print(project_table(rows, now=output.now(), width=output.width()))
         _hints(rows)
     else:
-        for row in rows:
-            fields = (row.project.path or row.project.name, row.project.how or "", row.n_sessions, row.tokens.total)
-            click.echo("\t".join(clean(str(field)) for field in fields))
+        output.write(line.encode("utf-8", "replace") for line in project_lines(rows))
     if not rows:
         output.words("No projects here; `pollux doctor` says where was looked.")
         click.get_current_context().exit(1)
@@ -51,45 +51,20 @@ def command(scope: Scope, *, scan: bool) -> None:
 
 def _scanned(sessions: tuple[Session, ...]) -> tuple[Session, ...]:
     """Try the hashes of likely folders on projects without a path, and remember what fits."""
-    wanted = {one.project.hash for one in sessions if one.project.hash and not one.project.proven}
-    paths = projects.scan(projects.likely_roots(Path.home()), wanted)
-    if paths:
-        projects.remember(memory_path(), paths)
-    output.words(f"{len(paths)} of {len(wanted)} unknown project(s) found")
-    return tuple(_with_path(one, paths) for one in sessions)
+    from pollux import projects
 
-
-def _with_path(session: Session, paths: dict[str, str]) -> Session:
-    path = paths.get(session.project.hash or "")
-    if not path:
-        return session
-    project = msgspec.structs.replace(session.project, path=path, how="scan", proven=True)
-    return msgspec.structs.replace(session, project=project)
-
-
-def _table(rows: list[ProjectRow]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
-    table.add_column("project", style="green", no_wrap=True, max_width=20, overflow="ellipsis")
-    table.add_column("path", ratio=1, no_wrap=True, overflow="ellipsis")
-    table.add_column("known by", no_wrap=True)
-    table.add_column("sessions", justify="right")
-    table.add_column("tokens", justify="right")
-    table.add_column("last used", no_wrap=True)
-    now = datetime.now(UTC)
-    for row in rows:
-        how = row.project.how or "hash only"
-        table.add_row(
-            line(row.project.name, 40),
-            Text(line(row.project.path or row.project.hash or "", 300), "" if row.project.path else "dim"),
-            Text(how if row.project.proven or not row.project.path else f"{how}?", "" if row.project.proven else "dim"),
-            str(row.n_sessions),
-            count(row.tokens.total),
-            ago(row.last, now) if row.last else "",
-        )
-    return table
+    n_unknown = len(memory.unproven(sessions))
+    better = memory.proven(sessions, projects.likely_roots(Path.home()))
+    n_found = n_unknown - len(memory.unproven(better))
+    output.words(f"{n_found} of {n_unknown} unknown projects found")
+    problem = memory.remember(better, memory.recalled())
+    output.say_problems([problem] if problem else [])
+    return better
 
 
 def _hints(rows: list[ProjectRow]) -> None:
+    from pollux import projects
+
     if any(row.project.path is None for row in rows):
         output.words("Some projects are known only by their hash: `pollux projects --scan` looks for them.")
     paths = [row.project.path for row in rows if row.project.path]

@@ -1,23 +1,27 @@
 """The options that every reading command shares, and what they lead to: homes, history, the sessions meant."""
+# ruff: noqa: PLC0415  imported when a command runs: completion needs the options alone
 
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pollux import filters, projects
-from pollux.filters import Filter
-from pollux.model import Session
-from pollux.sessions import History, Progress, history, homes, select
+from pollux.cli import memory, output
+from pollux.cli.complete import project_names
+
+if TYPE_CHECKING:
+    from pollux.filters import Filter
+    from pollux.model import Session
+    from pollux.sessions import History, Progress
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _QUIET_SECONDS = 0.5
@@ -33,80 +37,111 @@ class Scope:
 
     def history(self) -> History:
         """Read what there is, with a progress bar when it takes time."""
-        memory = projects.load_memory(memory_path())
+        from pollux.sessions import history, homes
+
+        try:
+            places = homes(*self.homes)
+        except FileNotFoundError as error:  # a home that was named and is not there
+            raise click.UsageError(f"{error}.") from None
+        known = memory.recalled()
         with progress("reading") as tell:
-            found = history(homes(*self.homes), memory=memory, progress=tell)
-        _remember(found, memory)
+            found = history(places, memory=known, progress=tell)
+        memory.remember(found.sessions, known)
         return found
 
     def sessions(self, found: History, *, everything: bool = False) -> tuple[Session, ...]:
         """Return the sessions meant; subagents and stubs only when asked for."""
-        sessions = found.sessions if everything else found.main
-        return filters.chosen(sessions, self.wanted, cwd=Path.cwd(), user_home=Path.home())
+        return self._chosen(found.sessions if everything else found.main)
 
     def session(self, found: History, wanted: str) -> Session:
         """Return the one session that an argument names, within what was asked to look at."""
-        chosen = filters.chosen(found.sessions, self.wanted, cwd=Path.cwd(), user_home=Path.home())
+        from pollux.sessions import History, select
+
+        if not found.sessions:
+            raise click.ClickException(output.NOTHING_HERE)
+        chosen = self._chosen(found.sessions)
+        if not chosen:
+            raise click.ClickException("No session fits these options; `pollux ls` without them lists what there is.")
         return select(History(found.located, chosen), wanted)
 
+    def _chosen(self, sessions: Sequence[Session]) -> tuple[Session, ...]:
+        """Apply the filter; where it names a project that only hashes can mean, look for folders that have them."""
+        from pollux import filters
+        from pollux.errors import NoSuchProjectError
 
-def options(*, json: bool = True) -> Callable[[_Function], _Function]:
+        choose = functools.partial(filters.chosen, wanted=self.wanted, cwd=Path.cwd(), user_home=Path.home())
+        query = self.wanted.project
+        if query is None or not memory.unproven(sessions):
+            return choose(sessions)
+        typed = Path(os.path.expanduser(query))  # noqa: PTH111  which does not fail over `~nobody`
+        better = memory.proven(sessions, [typed, *(Path.cwd().parents if query == "." else ())], depth=0)
+        try:
+            chosen = choose(better)
+        except NoSuchProjectError:
+            better = _searched(sessions, typed if typed.is_dir() else None)
+            chosen = choose(better)
+        memory.remember(better, memory.recalled())
+        return chosen
+
+
+def _searched(sessions: Sequence[Session], folder: Path | None) -> tuple[Session, ...]:
+    """Look through the folder that was named, or through all that are likely to hold projects."""
+    from pollux import projects
+
+    if sys.stderr.isatty():
+        output.words("No such project is known yet; looking through likely folders …")
+    return memory.proven(sessions, [folder] if folder else projects.likely_roots(Path.home()))
+
+
+def options(*, json: bool = True, filters: bool = True) -> Callable[[_Function], _Function]:
     """Give a command the shared options; it gets them as one `scope`."""
 
     def decorate(function: _Function) -> _Function:
         @functools.wraps(function)
-        def wrapped(
-            home: tuple[Path, ...],
-            project: str | None,
-            since: str | None,
-            until: str | None,
-            last: str | None,
-            model: str | None,
-            **rest: object,
-        ) -> object:
-            now = datetime.now(UTC)
-            start = filters.moment("--since", since, now=now) if since else None
-            start = now - filters.span("--last", last) if last else start
-            end = filters.moment("--until", until, now=now) if until else None
-            as_json = bool(rest.pop("as_json", False))
-            scope = Scope(home, Filter(project, start, end, model), as_json)
-            return function(scope=scope, **rest)
+        def wrapped(home: tuple[Path, ...], *, as_json: bool = False, **rest: Any) -> object:  # noqa: ANN401  click's
+            wanted = _filter(**{name: rest.pop(name, None) for name in _FILTERS})
+            return function(scope=Scope(home, wanted, as_json), **rest)
 
-        for option in reversed(_OPTIONS if json else _OPTIONS[:-1]):
+        chosen = (_HOME, *(_FILTERS.values() if filters else ()), *((_JSON,) if json else ()))
+        for option in reversed(chosen):
             wrapped = option(wrapped)
         return wrapped  # type: ignore[return-value]
 
     return decorate
 
 
-_OPTIONS = (
-    click.option(
-        "--home",
-        multiple=True,
-        type=click.Path(path_type=Path),
-        help="A folder that contains .gemini, or is it, or is its tmp; repeatable.",
-    ),
-    click.option("--project", "-p", metavar="NAME|PATH|.", help="Only sessions of this project."),
-    click.option("--since", metavar="WHEN", help="Only sessions active after this: 2026-11-01, yesterday, 7d."),
-    click.option("--until", metavar="WHEN", help="Only sessions begun before this."),
-    click.option("--last", metavar="SPAN", help="Only the last 7d, 12h, 2w."),
-    click.option("--model", metavar="NAME", help="Only sessions in which such a model answered."),
-    click.option("--json", "as_json", is_flag=True, help="One JSON object instead of words."),
+def _filter(
+    *, project: str | None, since: str | None, until: str | None, last: str | None, model: str | None
+) -> Filter:
+    from pollux import filters
+
+    if since and last:
+        raise click.UsageError("--since and --last both say where to begin: give one of them.")
+    now = output.now()
+    start = filters.moment("--since", since, now=now) if since else None
+    start = filters.before("--last", last, now=now) if last else start
+    end = filters.moment("--until", until, now=now) if until else None
+    return filters.Filter(project, start, end, model)
+
+
+_HOME = click.option(
+    "--home",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A folder that contains .gemini, or is it, or is its tmp; repeatable.",
 )
-
-
-def memory_path() -> Path:
-    """Return where proven project paths are remembered."""
-    import platformdirs  # noqa: PLC0415  only where the data folder matters
-
-    return platformdirs.user_data_path("pollux", appauthor=False) / "projects.json"
-
-
-def _remember(found: History, memory: dict[str, str]) -> None:
-    known = {one.project.hash: one.project.path for one in found.sessions if one.project.proven}
-    new = {digest: path for digest, path in known.items() if digest and path and memory.get(digest) != path}
-    if new:
-        projects.remember(memory_path(), new)  # a convenience: where it cannot be kept, it is found again
+_FILTERS = {
+    "project": click.option(
+        "--project", "-p", metavar="NAME|PATH|.", shell_complete=project_names, help="Only sessions of this project."
+    ),
+    "since": click.option(
+        "--since", metavar="WHEN", help="Only sessions active after this: 2026-11-01, yesterday, 7d."
+    ),
+    "until": click.option("--until", metavar="WHEN", help="Only sessions begun before this."),
+    "last": click.option("--last", metavar="SPAN", help="Only the last 7d, 12h, 2w."),
+    "model": click.option("--model", metavar="NAME", help="Only sessions in which such a model answered."),
+}
+_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of words.")
 
 
 @contextmanager
@@ -143,10 +178,10 @@ class _Bar:
             self._bar.stop()
 
     def _start(self, whole: int) -> None:
-        from rich.console import Console  # noqa: PLC0415  only when it is shown
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
         self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
         self._task = self._bar.add_task(self._words, total=whole)
         self._bar.start()

@@ -1,35 +1,41 @@
 """`pollux show`: read a session."""
+# ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import click
 
-from pollux import jsontext
 from pollux.cli import output
+from pollux.cli.complete import session_ids
 from pollux.cli.meant import meant
 from pollux.cli.scope import Scope, options
-from pollux.model import Message, Session
-from pollux.terminal.transcript import header, transcript
-from pollux.views.listing import SESSION, message_row, session_row
-from pollux.views.transcript import Branches, Detail, Options, blocks
+
+if TYPE_CHECKING:
+    from pollux.grouping import Group
+    from pollux.model import Message, Session
+    from pollux.views.transcript import Options
+
+_DETAILS = ("prompts", "dialogue", "normal", "full")
+_BRANCHES = ("active", "all")
 
 
 @click.command()
-@click.argument("wanted", metavar="ID|FILE", default="latest")
+@click.argument("wanted", metavar="[ID|FILE]", default="latest", shell_complete=session_ids)
 @options()
 @click.option(
     "--detail",
-    type=click.Choice([str(one) for one in Detail]),
-    default=str(Detail.NORMAL),
+    type=click.Choice(_DETAILS),
+    default="normal",
     show_default=True,
     help="How much: only prompts, the dialogue, tool calls in brief, or everything.",
 )
 @click.option(
     "--branches",
-    type=click.Choice([str(one) for one in Branches]),
-    default=str(Branches.ACTIVE),
+    type=click.Choice(_BRANCHES),
+    default="active",
     show_default=True,
     help="Whether to show what was rewound, rolled back or compressed.",
 )
@@ -44,21 +50,33 @@ def command(scope: Scope, wanted: str, *, detail: str, branches: str, thoughts: 
       pollux show @3 --branches all
       pollux show ./session-2026-01-27T15-21-a82545c4.json
     """
+    from pollux.views.transcript import Branches, Detail, Options
+
     session, group, by_id = meant(scope, wanted)
     if scope.as_json:
         output.write(_json(session, group.messages(), by_id))
+        status = 1 if session.problems else 0
     else:
-        chosen = Options(Detail(detail), Branches(branches), thoughts, session.project.path)
-        with output.paged(wanted=pager) as console:
-            console.print(header(session, encoding=console.encoding))
-            for renderable in transcript(blocks(group.messages(), chosen), encoding=console.encoding):
-                console.print(renderable)
-    status = 1 if scope.as_json and session.problems else output.say_problems(session.problems)
+        _print(session, group, Options(Detail(detail), Branches(branches), thoughts, session.project.path), pager=pager)
+        status = output.say_problems(session.problems)
     click.get_current_context().exit(status)
+
+
+def _print(session: Session, group: Group, chosen: Options, *, pager: bool) -> None:
+    from pollux.terminal.transcript import header, transcript
+    from pollux.views.transcript import blocks
+
+    with output.paged(wanted=pager) as console:
+        console.print(header(session, encoding=console.encoding))
+        for renderable in transcript(blocks(group.messages(), chosen), encoding=console.encoding):
+            console.print(renderable)
 
 
 def _json(session: Session, messages: Iterable[Message], by_id: dict[str, Session]) -> Iterator[bytes]:
     """Write the object piece by piece: a huge session never stands whole in memory."""
+    from pollux import jsontext
+    from pollux.views.listing import SESSION, message_row, session_row
+
     yield b'{"schema":' + jsontext.encode(SESSION) + b',"session":' + jsontext.encode(session_row(session, by_id))
     yield b',"timeline":['
     for number, message in enumerate(messages):

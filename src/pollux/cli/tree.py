@@ -1,24 +1,25 @@
 """`pollux tree`: a session's files and subagents."""
+# ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.text import Text
-from rich.tree import Tree
 
 from pollux.cli import output
-from pollux.cli.meant import is_file
+from pollux.cli.complete import session_ids
+from pollux.cli.meant import in_history, named_file
 from pollux.cli.scope import Scope, options
-from pollux.errors import NoSuchSessionError
-from pollux.model import Session
-from pollux.terminal.text import ago, count, line
-from pollux.views.listing import calls_of, session_row, total
+
+if TYPE_CHECKING:
+    from pollux.model import Session
+    from pollux.sessions import History
 
 
 @click.command()
-@click.argument("wanted", metavar="ID", default="latest")
+@click.argument("wanted", metavar="[ID|FILE]", default="latest", shell_complete=session_ids)
 @options()
 def command(scope: Scope, wanted: str) -> None:
     """Show a session with its files, and its subagents with the calls that started them.
@@ -27,43 +28,38 @@ def command(scope: Scope, wanted: str) -> None:
       pollux tree latest
       pollux tree a82545c4 --json
     """
-    if is_file(wanted):
-        raise click.UsageError("`tree` needs a session's id: a file alone has no subagents; try `pollux ls`.")
+    from pollux.views.tree import TREE, root, tree_json
+
     found = scope.history()
     by_id = {one.id: one for one in found.sessions}
-    session = scope.session(found, wanted)
-    while session.parent and session.parent in by_id:
-        session = by_id[session.parent]
-    if session.id not in by_id:
-        raise NoSuchSessionError(wanted, len(by_id))
+    file = named_file(wanted)
+    session = root(_owner(found, file) if file else in_history(scope, found, wanted), by_id)
     if scope.as_json:
-        output.print_json({"schema": "pollux.tree/1", "tree": _json(session, by_id)})
+        output.print_json({"schema": TREE, "tree": tree_json(session, by_id)})
     else:
-        output.console().print(_branch(session, by_id, Tree(_label(session, by_id), guide_style="dim")))
+        _print(found, session, by_id)
 
 
-def _json(session: Session, by_id: dict[str, Session]) -> dict[str, object]:
-    children = [_json(by_id[child], by_id) for child in session.children if child in by_id]
-    return {**session_row(session, by_id), "call": session.parent_call, "children": children}
+def _owner(found: History, file: Path) -> Session:
+    """Return the session that a file is part of."""
+    real = file.resolve()
+    for one in found.sessions:
+        if any(ref.path.resolve() == real for ref in one.files):
+            return one
+    raise click.UsageError(f"{file} is part of no session here; `pollux show {file}` reads it alone.")
 
 
-def _branch(session: Session, by_id: dict[str, Session], tree: Tree) -> Tree:
-    for ref in session.files:
-        tree.add(Text.assemble((f"{ref.role:<10} ", "dim"), (line(str(ref.path), 400), "dim")))
-    for child in session.children:
-        if child in by_id:
-            _branch(by_id[child], by_id, tree.add(_label(by_id[child], by_id)))
-    return tree
+def _print(found: History, session: Session, by_id: dict[str, Session]) -> None:
+    from rich.console import Console
+
+    from pollux.terminal.tree import session_tree
+
+    if output.is_terminal():
+        tops = [home.tmp for home in found.located.homes]
+        output.console().print(session_tree(session, by_id, now=output.now(), tops=tops))
+    else:
+        Console(highlight=False, width=_ENDLESS).print(session_tree(session, by_id, now=output.now()))
 
 
-def _label(session: Session, by_id: dict[str, Session]) -> Text:
-    at = session.ended or session.started
-    tokens = count(total(calls_of(session, by_id)).total)
-    facts = [f"{session.tool_calls} tool calls", f"{tokens} tokens", ago(at, datetime.now(UTC)) if at else ""]
-    how = f"started by {session.parent_call}" if session.parent_call else ""
-    return Text.assemble(
-        (session.id[:8], "cyan"),
-        " ",
-        (line(session.title or "(no prompt)", 60), "bold"),
-        ("  " + ", ".join(fact for fact in (*facts, line(how, 60)) if fact), "dim"),
-    )
+_ENDLESS = 10_000
+"""Columns of a pipe: a path in it is never broken."""

@@ -1,13 +1,19 @@
-"""Blocks and rows → bytes: one module a format, and the table that front ends, completion and docs read."""
+"""Blocks and rows → bytes: one module a format, and the table that front ends, completion and docs read.
+
+A format's module is imported when something is rendered: completion only reads the table.
+"""
+# ruff: noqa: PLC0415
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from pollux.exports import gemini, native
-from pollux.grouping import Group
-from pollux.model import Session
+if TYPE_CHECKING:
+    from pollux.grouping import Group
+    from pollux.model import Session
+
+    Render: TypeAlias = Callable[[Session, Group, Mapping[str, Session]], Iterator[bytes]]
 
 
 class Exporter(NamedTuple):
@@ -15,19 +21,34 @@ class Exporter(NamedTuple):
 
     suffix: str
     media_type: str
-    render: Callable[[Session, Group, Mapping[str, Session]], Iterator[bytes]]
+    render: Render
     summary: str
+
+
+def _gemini(_session: Session, group: Group, _by_id: Mapping[str, Session]) -> Iterator[bytes]:
+    from pollux.exports import gemini
+
+    return gemini.render(group.main.reading)
+
+
+def _json(session: Session, group: Group, by_id: Mapping[str, Session]) -> Iterator[bytes]:
+    from pollux.exports import native
+
+    return native.render_json(session, group, by_id)
+
+
+def _lines(session: Session, group: Group, by_id: Mapping[str, Session]) -> Iterator[bytes]:
+    from pollux.exports import native
+
+    return native.render_lines(session, group, by_id)
 
 
 EXPORTERS = {
     "gemini": Exporter(
-        ".json",
-        "application/json",
-        lambda _session, group, _by_id: gemini.render(group.main.reading),
-        "what the client itself would load; `gemini --session-file` takes it",
+        ".json", "application/json", _gemini, "what the client itself would load; `gemini --session-file` takes it"
     ),
-    "json": Exporter(".json", "application/json", native.render_json, "all that Pollux knows, in one object"),
+    "json": Exporter(".json", "application/json", _json, "all that Pollux knows, in one object"),
     "jsonl": Exporter(
-        ".jsonl", "application/jsonl", native.render_lines, "the same, one record a line, for huge sessions and streams"
+        ".jsonl", "application/jsonl", _lines, "the same, one record a line, for huge sessions and streams"
     ),
 }

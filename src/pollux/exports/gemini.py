@@ -21,7 +21,9 @@ def render(reading: Reading) -> Iterator[bytes]:
     n_messages, n_user, has_content = 0, 0, False
     first_words: str | None = reading.replay.first_words
     head = _head(reading)
-    yield b"{\n" + b"".join(b"  " + _pair(key, value) + b",\n" for key, value in head.items()) + b'  "messages": ['
+    has_list = reading.replay.document is None or reading.replay.document.has_list
+    yield b"{\n" + b",\n".join(b"  " + _pair(key, value) for key, value in head.items())
+    yield b',\n  "messages": [' if has_list else b""
     for data in state(reading):
         yield (b"," if n_messages else b"") + b"\n    " + _pretty(data).replace(b"\n", b"\n    ")
         n_messages += 1
@@ -31,7 +33,7 @@ def render(reading: Reading) -> Iterator[bytes]:
             has_content = has_content or is_resumable(value)
             if first_words is None and value.get("type") == "user":
                 first_words = title_words(value)
-    yield b"\n  ]" if n_messages else b"]"
+    yield (b"\n  ]" if n_messages else b"]") if has_list else b""
     tail = _tail(reading, n_messages, n_user, first_words, has_content=has_content)
     yield b"".join(b",\n  " + _pair(key, value) for key, value in tail.items()) + b"\n}\n"
 

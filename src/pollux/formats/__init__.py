@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from pollux.formats import document, history, lenient, log, prompts, stream
+from pollux.formats import document, history, lenient, log, prompts, records, stream
 from pollux.formats.converted import Converted
 from pollux.formats.operations import Operation
 from pollux.formats.source import Source
@@ -48,6 +48,8 @@ def opened(source: Source) -> Opened:
     generation = next((one for one in GENERATIONS if one.sniff(head)), None)
     if generation is None:
         return Opened(source, "unreadable", iter([_empty(source)]))
+    if generation.name == "log" and _is_document(source, head):
+        return Opened(source, "document", document.read(source))
     if generation.convert:
         return _converted(source, generation)
     if generation.read is None:
@@ -65,6 +67,22 @@ def _converted(source: Source, generation: Generation) -> Opened:
     source.close()
     problems = [msgspec.structs.replace(problem, file=str(source.path)) for problem in found.problems]
     return Opened(rewritten, generation.name, iter([*log.read(rewritten), *problems]))
+
+
+def _is_document(source: Source, head: bytes) -> bool:
+    """Tell whether a file that begins like a log is one document after all: the client's last resort."""
+    first = head.partition(b"\n")[0]
+    try:
+        decoded, _ = records.wire(first)
+        if not isinstance(decoded.id, msgspec.UnsetType) or decoded.set or (decoded.session_id and decoded.is_header):
+            return False
+    except ValueError:
+        if b'"messages"' not in first:
+            return False
+    try:
+        return source.size <= document.AT_ONCE and "sessionId" in document.sound(source.whole())[0].fields
+    except ValueError:
+        return False
 
 
 def _empty(source: Source) -> Problem:

@@ -7,7 +7,7 @@ by two, and JSON keeps line ends out of strings, so a line of four blanks and a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -59,12 +59,14 @@ def sound(data: bytes) -> tuple[Document, list[Problem]]:
     try:
         return _whole(data)
     except ValueError:
-        return _whole(lenient.mask(data))
+        document, problems = _whole(lenient.mask(data))
+    exact = lenient.decode(data)  # the mask has changed what it says
+    return msgspec.structs.replace(document, fields={key: exact[key] for key in document.fields}), problems
 
 
 def _whole(data: bytes) -> tuple[Document, list[Problem]]:
     raw = fields(data)
-    array = raw.get("messages", b"[]")
+    array = raw.get("messages", b"")
     position = max(data.find(array, data.find(b'"messages"')), 0)
     number = 1 + data.count(b"\n", 0, position)
     spans, records, problems = [], [], []
@@ -78,7 +80,20 @@ def _whole(data: bytes) -> tuple[Document, list[Problem]]:
         number += element.count(b"\n")
         records += found
         problems += problem
-    return Document(metadata(raw), tuple(records), tuple(spans)), problems
+    found_fields = metadata(raw) | ({"messages": None} if array == b"null" else {})
+    refusals = list(_refusals(found_fields, array))
+    document = Document(found_fields, tuple(records), tuple(spans), bool(refusals), has_list=array[:1] == b"[")
+    return document, [*refusals, *problems]
+
+
+def _refusals(found: Mapping[str, Json], array: bytes) -> Iterator[Problem]:
+    """Say why the client would not read this document, though it is JSON."""
+    if "sessionId" not in found:
+        yield Problem("no-session-id", "no session id: the client takes this file for corrupt", line=1)
+    if array and array != b"null" and array[:1] != b"[":
+        yield Problem("no-message", "the messages are no list: the client takes this file for corrupt", line=1)
+    elif array[:1] == b"[" and b"null" in array and any(element == b"null" for element in elements(array)):
+        yield Problem("no-message", "a message is null: the client takes this file for corrupt", line=1)
 
 
 def _message(data: bytes, span: Span, line: int) -> tuple[list[Record], list[Problem]]:

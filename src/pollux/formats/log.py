@@ -42,11 +42,20 @@ def _line(line: Line) -> list[Operation]:
     try:
         return _whole(line.data, line)
     except ValueError as first:
-        line = line._replace(data=lenient.mask(line.data))
+        masked = line._replace(data=lenient.mask(line.data))
         try:
-            return _whole(line.data, line)
+            return [_exact(one, line.data) for one in _whole(masked.data, masked)]
         except ValueError:
-            return [*_salvage(line, str(first))]
+            return [*_salvage(masked, str(first))]
+
+
+def _exact(operation: Operation, data: bytes) -> Operation:
+    """Give metadata the values that stand in the file: the mask has changed what it says."""
+    if not isinstance(operation, Header | Update):
+        return operation
+    value = lenient.decode(data)
+    exact = value["$set"] if isinstance(operation, Update) else value
+    return msgspec.structs.replace(operation, fields={key: exact[key] for key in operation.fields})
 
 
 def _whole(data: bytes, line: Line, *, salvaged: bool = False, start: int = 0) -> list[Operation]:
@@ -68,7 +77,7 @@ def _operations(decoded: Wire, data: bytes, line: Line, *, salvaged: bool, start
         records, problems = _records(raw.get("messages", b""), line)
         yield Update(line.number, metadata(raw), records, salvaged)
         yield from problems
-    elif decoded.session_id is not msgspec.UNSET and decoded.project_hash is not msgspec.UNSET:
+    elif decoded.is_header:
         raw = fields(data)
         records, problems = _records(raw.get("messages", b""), line)
         yield Header(line.number, metadata(raw), records or (), salvaged)

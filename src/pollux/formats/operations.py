@@ -41,6 +41,8 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
     """What a user message says, for titles and lists; cut at `PROMPT_KEPT` characters. Empty for all others."""
     span: Span
     line: int
+    n_chars: int = 0
+    """Length of its words."""
     responses: tuple[str, ...] = ()
     """The ids of the calls that a user message answers."""
     is_masked: bool = False
@@ -95,6 +97,8 @@ class Document(msgspec.Struct, frozen=True):
     """Every element of the list, also those that are no messages."""
     salvaged: bool = False
     """The client cannot read this file."""
+    has_list: bool = True
+    """Whether there is a list of messages at all."""
 
 
 Operation: TypeAlias = Header | Put | Update | Rewind | Document | Problem

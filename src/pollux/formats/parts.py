@@ -75,8 +75,12 @@ def is_resumable(message: dict[str, Any]) -> bool:
     if message.get("type") == "user":
         return not is_ignored(text)
     if message.get("type") == "gemini":
-        return bool(text.strip(_JS_SPACE) or message.get("toolCalls") or message.get("thoughts"))
+        return bool(text.strip(_JS_SPACE)) or any(_length(message.get(key)) for key in ("toolCalls", "thoughts"))
     return False
+
+
+def _length(value: object) -> int:
+    return len(value) if isinstance(value, list | str) else 0
 
 
 def title_words(message: dict[str, Any]) -> str | None:

@@ -54,11 +54,17 @@ class Wire(msgspec.Struct):
     tool_calls: list[CallHead] | None = msgspec.field(name="toolCalls", default=None)
     thoughts: msgspec.Raw = msgspec.Raw()
 
+    @property
+    def is_header(self) -> bool:
+        """Whether it says which session this is."""
+        return self.session_id is not msgspec.UNSET and self.project_hash is not msgspec.UNSET
+
 
 _TEXTS = ("$rewindTo", "id", "sessionId", "projectHash")
 _TEXTS_OR_NULL = ("type", "timestamp", "model")
 _CALL_TEXTS = ("id", "status", "timestamp", "displayName", "agentId")
 _MASKED = b"<tool_output_masked>"
+_QUOTES = len(b'""')
 _EMPTY = (b"", b"[]", b"null")
 
 _decode_wire = msgspec.json.Decoder(Wire).decode
@@ -96,8 +102,9 @@ def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
         if origin == Origin.HUMAN and wire.display_content:
             prompt = user_origin(_head(wire.display_content)[0])[1].strip() or prompt
     else:
+        text = _head(wire.content)[0] if len(bytes(wire.content)) > _QUOTES else ""
         prompt, responses = "", ()
-        origin = origin_of(kind, _short_text(wire.content))
+        origin = origin_of(kind, text)
     return Record(
         id=str(wire.id),
         kind=kind,
@@ -119,6 +126,7 @@ def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
         prompt=prompt[:PROMPT_KEPT],
         span=span,
         line=line,
+        n_chars=len(text),
         responses=responses,
         is_masked=bool(wire.tool_calls) and _MASKED in data,
         is_bare=kind == Kind.GEMINI and not (wire.model or wire.tokens or wire.tool_calls) and _is_list(wire.content),
@@ -161,12 +169,6 @@ def _head(content: msgspec.Raw) -> tuple[str, tuple[str, ...], bool]:
     structs = [part for part in parts if isinstance(part, _Part)]
     responses = tuple(part.function_response.id or "" for part in structs if part.function_response)
     return text, responses, any(part.inline_data or part.file_data for part in structs)
-
-
-def _short_text(content: msgspec.Raw) -> str:
-    """Return the text of an answer if it is short enough to be one of the client's own set phrases."""
-    data = bytes(content)
-    return _head(content)[0] if 2 < len(data) < 200 else ""  # noqa: PLR2004  bytes of JSON
 
 
 def _drop_bad_values(value: dict[str, Any]) -> str | None:

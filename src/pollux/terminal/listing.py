@@ -11,47 +11,109 @@ from rich.text import Text
 from pollux.model import Fate, Session
 from pollux.terminal.text import age, clean, count, line
 from pollux.views.listing import calls_of, total, when
+from pollux.views.projects import ProjectRow
 
 _SHORT_ID = 8
 
+# Columns that a terminal must have for a column of ours to be worth its room.
+_FOR_BOTH_NAMES = 52
+_FOR_PROJECT = 60
+_FOR_NUMBERS = 72
+_FOR_SOURCE = 100
+_WIDE = 100
 
-def session_table(sessions: Sequence[Session], by_id: Mapping[str, Session], *, now: datetime) -> Table:
-    """Lay sessions out in columns; the title takes what room is left."""
-    table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
-    table.add_column("", justify="right", style="dim", no_wrap=True)
-    table.add_column("session", no_wrap=True, style="cyan")
-    table.add_column("used", justify="right", no_wrap=True)
-    table.add_column("project", no_wrap=True, max_width=16, overflow="ellipsis", style="green")
-    table.add_column("title", no_wrap=True, ratio=1, overflow="ellipsis")
-    table.add_column("asks", justify="right", no_wrap=True)
-    table.add_column("tokens", justify="right", no_wrap=True)
-    for number, one in enumerate(sessions, 1):
-        at = one.ended or one.updated or one.started
-        table.add_row(
-            f"@{number}",
-            one.id[:_SHORT_ID],
-            age(at, now) if at else "",
-            line(one.project.name, 40),
-            _title(one),
-            str(one.counts.get("user", 0)),
-            count(total(calls_of(one, by_id)).total),
-        )
-    return table
+
+def session_table(
+    sessions: Sequence[Session],
+    by_id: Mapping[str, Session],
+    numbers: Mapping[str, int],
+    *,
+    now: datetime,
+    width: int,
+) -> Table:
+    """Lay sessions out in columns; the title takes what room is left, and on a narrow terminal others make way."""
+    columns: dict[str, list[Text | str]] = {}
+    if numbers:
+        columns["@"] = [f"@{numbers[one.id]}" if one.id in numbers else "" for one in sessions]
+    if width >= _FOR_BOTH_NAMES or any(one.id not in numbers for one in sessions):
+        columns["session"] = [line(one.id, _SHORT_ID, ellipsis="") for one in sessions]
+    columns["used"] = [age(at, now) if (at := _used(one)) else "" for one in sessions]
+    if width >= _FOR_PROJECT:
+        columns["project"] = [line(one.project.name, 20 if width >= _WIDE else 12) for one in sessions]
+    columns["title"] = [_title(one) for one in sessions]
+    if width >= _FOR_NUMBERS:
+        columns["asks"] = [str(one.counts.get("user", 0)) for one in sessions]
+        columns["tokens"] = [count(total(calls_of(one, by_id)).total) for one in sessions]
+    return _table(columns, flexible="title")
 
 
 def session_lines(sessions: Sequence[Session], by_id: Mapping[str, Session]) -> Iterator[str]:
     """Give one line a session, fields apart by tabs."""
     for one in sessions:
-        fields = (
+        yield tabbed(
             one.id,
-            when(one.ended or one.updated or one.started) or "",
+            when(_used(one)) or "",
             one.project.path or one.project.name,
             one.title,
-            str(one.counts.get("user", 0)),
-            str(one.tool_calls),
-            str(total(calls_of(one, by_id)).total),
+            one.counts.get("user", 0),
+            one.tool_calls,
+            total(calls_of(one, by_id)).total,
         )
-        yield "\t".join(" ".join(clean(field).split()) for field in fields) + "\n"
+
+
+def project_table(rows: Sequence[ProjectRow], *, now: datetime, width: int) -> Table:
+    """Lay projects out in columns; the path takes what room is left."""
+    columns: dict[str, list[Text | str]] = {
+        "project": [line(row.project.name, 24 if width >= _WIDE else 16) for row in rows]
+    }
+    if width >= _FOR_PROJECT:
+        columns["path"] = [_path(row) for row in rows]
+    if width >= _FOR_SOURCE:
+        columns["known by"] = [_known_by(row) for row in rows]
+    columns["sessions"] = [str(row.n_sessions) for row in rows]
+    columns["tokens"] = [count(row.tokens.total) for row in rows]
+    columns["used"] = [age(row.last, now) if row.last else "" for row in rows]
+    return _table(columns, flexible="path" if "path" in columns else "project")
+
+
+def project_lines(rows: Sequence[ProjectRow]) -> Iterator[str]:
+    """Give one line a project, fields apart by tabs."""
+    for row in rows:
+        yield tabbed(row.project.path or row.project.name, row.project.how or "", row.n_sessions, row.tokens.total)
+
+
+def tabbed(*fields: object) -> str:
+    """Put fields into one line; none of them can bring a tab or a line of its own."""
+    return "\t".join(" ".join(clean(str(field)).split()) for field in fields) + "\n"
+
+
+def counted(number: int, noun: str) -> str:
+    """Say a number of things: 1 session, 2 sessions."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+_STYLES = {"@": "dim", "session": "cyan", "project": "green"}
+_RIGHT = frozenset({"@", "used", "asks", "sessions", "tokens"})
+
+
+def _table(columns: Mapping[str, Sequence[Text | str]], *, flexible: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
+    for name in columns:
+        table.add_column(
+            "" if name == "@" else name,
+            justify="right" if name in _RIGHT else "left",
+            style=_STYLES.get(name, ""),
+            no_wrap=True,
+            overflow="ellipsis",
+            ratio=1 if name == flexible else None,
+        )
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*row)
+    return table
+
+
+def _used(session: Session) -> datetime | None:
+    return session.ended or session.updated or session.started
 
 
 def _title(session: Session) -> Text:
@@ -65,5 +127,19 @@ def _title(session: Session) -> Text:
     if session.problems:
         marks.append(("! ", "yellow"))
     lost = sum(number for fate, number in session.fates.items() if fate != Fate.ACTIVE)
-    suffix = Text(f"  ⑂{lost}", "dim yellow") if lost else Text()
-    return Text.assemble(*marks, title, suffix)
+    if lost:
+        marks.append((f"⑂{lost} ", "dim yellow"))
+    return Text.assemble(*marks, title)
+
+
+def _path(row: ProjectRow) -> Text:
+    """Show the path, with a question mark where it is not proven, else what is known of the hash."""
+    project = row.project
+    if project.path:
+        return Text(line(project.path, 300) + ("" if project.proven else " ?"))
+    return Text(line(project.hash or "", 300), "dim")
+
+
+def _known_by(row: ProjectRow) -> Text:
+    project = row.project
+    return Text(project.how or "hash only", "" if project.proven else "dim")

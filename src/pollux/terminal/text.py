@@ -72,7 +72,9 @@ def _expanded(text: str) -> str:
 
 def encodable(text: str, encoding: str) -> str:
     """Write with a backslash what a terminal of this encoding has no character for."""
-    return text if encoding.lower().startswith("utf") else text.encode(encoding, "backslashreplace").decode(encoding)
+    if encoding.lower().startswith("utf"):
+        return text
+    return text.replace("…", "...").encode(encoding, "backslashreplace").decode(encoding)
 
 
 def cut(text: str, width: int, *, ellipsis: str = "…") -> str:
@@ -101,14 +103,12 @@ def size(number: int) -> str:
 
 
 def _scaled(number: int, units: tuple[str, ...]) -> str:
-    if abs(number) < 1000:  # noqa: PLR2004
+    value, scale = float(number), 0
+    while abs(value) >= 999.5 and scale < len(units) - 1:  # noqa: PLR2004
+        value, scale = value / 1000, scale + 1
+    if not scale:
         return f"{number}{units[0]}"
-    value = float(number)
-    for unit in units[1:]:
-        value /= 1000
-        if abs(value) < 999.5 or unit == units[-1]:  # noqa: PLR2004
-            break
-    return f"{value:.1f}{unit}" if abs(value) < 99.95 else f"{value:,.0f}{unit}"  # noqa: PLR2004
+    return f"{value:.1f}{units[scale]}" if abs(value) < 99.95 else f"{value:,.0f}{units[scale]}"  # noqa: PLR2004
 
 
 _SPANS = (

@@ -13,13 +13,14 @@ from itertools import dropwhile, islice
 from typing import ClassVar, TypeAlias, assert_never
 
 from markdown_it import MarkdownIt
-from rich import markdown
+from rich import box, markdown
 from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.rule import Rule
 from rich.segment import Segment
 from rich.style import Style
 from rich.syntax import Syntax
+from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
@@ -536,6 +537,18 @@ class _Quote(markdown.BlockQuote):
         yield _Gutter(self.elements, "> ", style="dim")
 
 
+class _Table(markdown.TableElement):
+    """A table with a line below its head, the same with every release of Rich."""
+
+    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, border_style="dim", header_style="bold")
+        for cell in self.header.row.cells if self.header and self.header.row else ():
+            table.add_column(cell.content)
+        for row in self.body.rows if self.body else ():
+            table.add_row(*(cell.content for cell in row.cells))
+        yield table
+
+
 class _Markdown(markdown.Markdown):
     """Markdown without anything to click on, in which HTML is text like any other (Rich would swallow it)."""
 
@@ -545,6 +558,7 @@ class _Markdown(markdown.Markdown):
         "fence": _Code,
         "code_block": _Code,
         "blockquote_open": _Quote,
+        "table_open": _Table,
     }
     _parser: ClassVar[MarkdownIt] = (
         MarkdownIt("commonmark", {"html": False, "maxNesting": 20})
@@ -552,8 +566,20 @@ class _Markdown(markdown.Markdown):
         .disable("reference")
     )
 
-    # Without Rich's black background, which not every terminal has.
-    _theme: ClassVar[Theme] = Theme({"markdown.code": "bold cyan", "markdown.code_block": "none"})
+    # The terminal's own background, and the same look with every release of Rich.
+    _theme: ClassVar[Theme] = Theme(
+        {
+            "markdown.code": "bold cyan",
+            "markdown.code_block": "none",
+            "markdown.block_quote": "none",
+            "markdown.hr": "dim",
+            "markdown.item.bullet": "cyan",
+            "markdown.item.number": "cyan",
+            "markdown.link": "bright_blue",
+            "markdown.link_url": "underline blue",
+            **{f"markdown.h{level}": "bold underline" if level < 3 else "bold" for level in range(1, 7)},  # noqa: PLR2004
+        }
+    )
 
     def __init__(self, text: str, page: _Page) -> None:
         super().__init__("", hyperlinks=False)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pollux.formats import lenient
 from pollux.formats.messages import KNOWN_FIELDS, KNOWN_FIELDS_OF_CALLS
 from pollux.formats.prompts import LoggedPrompt
 from pollux.locate import SessionFile
-from pollux.model import Json, Session
+from pollux.model import Json, Problem, Session
 from pollux.reading import read
+from pollux.sessions import History
 from pollux.tools import is_known
+from pollux.views.listing import problem_row
 
 HEALTH = "pollux.doctor/1"
 
@@ -24,6 +26,52 @@ class Unknowns:
     fields: Counter[str] = field(default_factory=Counter)
     tools: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """All that the doctor has to say."""
+
+    found: History
+    unknowns: Unknowns
+    lost: Mapping[str, Sequence[LoggedPrompt]]
+    """Sessions that only the log of prompts still knows."""
+    problems: Sequence[Problem]
+
+    @property
+    def files(self) -> tuple[SessionFile, ...]:
+        """The session files."""
+        return tuple(self.found.located.files)
+
+    @property
+    def n_hashed(self) -> int:
+        """How many project folders are named by a hash."""
+        return sum(len(folder.name) == 64 for folder in self.found.located.folders)  # noqa: PLR2004  hex digits
+
+    @property
+    def unknown(self) -> dict[str, dict[str, int]]:
+        """What no table of ours has, by what it is."""
+        return {
+            "operators": _operators(self.problems),
+            "fields": dict(self.unknowns.fields),
+            "kinds": dict(self.unknowns.kinds),
+            "tools": dict(self.unknowns.tools),
+        }
+
+
+def health_json(health: Health) -> dict[str, Json]:
+    """Tell all."""
+    found = health.found
+    return {
+        "schema": HEALTH,
+        "homes": [{"root": str(home.root), "tmp": str(home.tmp), "how": home.how} for home in found.located.homes],
+        "folders": len(found.located.folders),
+        "files": {"count": len(health.files), "bytes": sum(file.size for file in health.files)},
+        "sessions": {"main": len(found.main), "all": len(found.sessions), "by_generation": generations(found.sessions)},
+        "unknown": health.unknown,
+        "lost": [{"id": id_, "prompts": len(typed)} for id_, typed in health.lost.items()],
+        "problems": [problem_row(problem) for problem in health.problems],
+    }
 
 
 def look_into(file: SessionFile, unknowns: Unknowns) -> None:
@@ -53,6 +101,11 @@ def lost(prompts: Sequence[LoggedPrompt], sessions: Iterable[Session]) -> dict[s
         if prompt.session_id not in known:
             found.setdefault(prompt.session_id, []).append(prompt)
     return {id_: typed for id_, typed in found.items() if any(not one.text.startswith(("/", "?")) for one in typed)}
+
+
+def _operators(problems: Iterable[Problem]) -> dict[str, int]:
+    words = (one.message.removeprefix("unknown operator ") for one in problems if one.code == "unknown-operator")
+    return dict(Counter(word for text in words for word in text.split(", ")))
 
 
 def _note_fields(data: bytes, unknowns: Unknowns) -> None:

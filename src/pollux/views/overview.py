@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta, tzinfo
 
 from pollux.model import ModelCall, Session, Tokens
 from pollux.views.listing import total
+from pollux.views.projects import project_key
 
 RETENTION = timedelta(days=30)
 """After this long without use the client deletes a session, unless its settings say otherwise."""
@@ -32,7 +33,6 @@ class Overview:
     soon: int
     """Sessions that become due within a week."""
     n_problems: int
-    newest: tuple[Session, ...]
 
 
 def overview(sessions: Sequence[Session], n_problems: int, *, now: datetime, zone: tzinfo | None = None) -> Overview:
@@ -43,7 +43,7 @@ def overview(sessions: Sequence[Session], n_problems: int, *, now: datetime, zon
     return Overview(
         n_sessions=len(mains),
         n_subagents=sum(one.kind == "subagent" for one in sessions),
-        n_projects=len({one.project.path or one.project.hash for one in mains}),
+        n_projects=len({project_key(one.project) for one in mains}),
         n_prompts=sum(one.counts.get("user", 0) for one in mains),
         tokens=total(calls),
         n_calls=len(calls),
@@ -52,7 +52,6 @@ def overview(sessions: Sequence[Session], n_problems: int, *, now: datetime, zon
         due=sum(age >= RETENTION for age in ages),
         soon=sum(RETENTION - timedelta(days=7) <= age < RETENTION for age in ages),
         n_problems=n_problems,
-        newest=tuple(mains),
     )
 
 

@@ -28,10 +28,14 @@ def project_rows(sessions: Iterable[Session]) -> tuple[ProjectRow, ...]:
     """Put sessions together by project, the one last used first; a project known under two folders is one."""
     found: dict[str, list[Session]] = defaultdict(list)
     for one in sessions:
-        project = one.project
-        found[project.path or project.hash or project.slug or ""].append(one)
+        found[project_key(one.project)].append(one)
     rows = [_row(members) for members in found.values()]
     return tuple(sorted(rows, key=lambda row: (-row.last.timestamp() if row.last else 0.0, row.project.name)))
+
+
+def project_key(project: Project) -> str:
+    """Return what tells one project from another: the path, as far as it is known."""
+    return project.path or project.hash or project.slug or ""
 
 
 def project_json(row: ProjectRow) -> dict[str, Json]:

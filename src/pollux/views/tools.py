@@ -241,7 +241,7 @@ def tell(call: ToolCall, *, limits: Limits | None = None, root: str | None = Non
     summary = Summary(
         presentation.icon,
         presentation.label,
-        line(words) if limits is None else line(words, LINE),
+        line(words, LINE if limits is not None or presentation.words is _plain else None),
         _outcome(call, presentation, found),
     )
     if limits is not None and presentation.is_quiet and call.status == "success":
@@ -445,9 +445,11 @@ def _result(args: _Args, _root: str | None) -> str:
 
 def _plain(args: _Args, _root: str | None) -> str:
     """Name every argument, as far as a line goes."""
-    return ", ".join(
-        f"{name}: {line(compact(value), LINE)}" if name else compact(value) for name, value in args.items()
-    )
+    return _listed({name: line(compact(value), LINE) for name, value in args.items()}, ", ")
+
+
+def _listed(args: _Args, between: str) -> str:
+    return between.join(f"{name}: {compact(value)}" if name else compact(value) for name, value in args.items())
 
 
 def _row(
@@ -552,13 +554,15 @@ def _outcome(call: ToolCall, presentation: Presentation, found: Sequence[Body]) 
 def _given(presentation: Presentation, args: _Args) -> Iterator[Body]:
     """Show the arguments that nothing else shows."""
     rest = {name: value for name, value in args.items() if name not in presentation.told}
+    if presentation.words is _plain and len(_listed(args, ", ")) <= LINE:
+        return
     if presentation.icon is Icon.SHELL:
         command = _text(rest, "command", "cmd").strip()
         rest = {name: value for name, value in rest.items() if name not in {"command", "cmd"}}
         if "\n" in command:
             yield Input(Excerpt(command), "sh")
     if rest:
-        yield Input(Excerpt("\n".join(f"{name}: {compact(value)}" for name, value in rest.items())), "text")
+        yield Input(Excerpt(_listed(rest, "\n")), "text")
 
 
 def _found(call: ToolCall, presentation: Presentation, limits: Limits | None, notes: list[str]) -> Iterator[Body]:

@@ -1,0 +1,450 @@
+"""What the client's recorder lost or wrote otherwise, tree by tree: each row is a test of its own.
+
+A row names a tree, or all trees that fit a pattern, and says exactly what is found there instead of what was typed,
+asked or answered. The facts are those of the corpus' own README.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import NamedTuple, TypeVar
+
+NO_FILES = "releases before 0.4 write no session files"
+MERGED = "fact 9: to 0.31 a turn of nothing but tool calls is merged into the message before it, its counts are lost"
+HALF_RECEIVED = "fact 10: the counts of a half-received answer stay, those of the subagent's turns are lost"
+AGENT_UNRECORDED = "fact 9: 0.34 and 0.36 write no file for a subagent"
+AGENT_INSIDE = "fact 10: to 0.32 a subagent's turns stand in its parent's file, without its tool calls"
+NO_USAGE_SENT = "fact 9: one answer came without counts, one was empty and tried again"
+LOOP = "fact 9: the answer that ran in a loop, and the one after it, were never recorded"
+DISK_FULL = "fact 13: the disk was full, nothing after that was recorded"
+KILLED_WRITE = "fact 13: killed while it wrote; a .json is empty then, a .jsonl lacks what was not yet written"
+REALLY_REWOUND = "fact 7: /rewind in a .json really deletes"
+DELETED = "removed by --delete-session"
+CLEANED_UP = "fact 5: resumed, and then taken for corrupt and deleted by the next start"
+HEADER_AND_PROMPT_GONE = "fact 6: a second client removed the file between the prompt and the answer"
+NEVER_SENT = "given to --list-sessions or --delete-session, which send nothing"
+PIPED = "what is piped in stands in the prompt itself, before what was typed"
+NO_CALLS = "to 0.8 no tool calls are recorded at all"
+LAST_CALL_UNRECORDED = "0.37 does not record the call that ends a subagent"
+LOADED_AGAIN = "/chat resume brings a call of another session, with its words and without its record"
+
+_Row = TypeVar("_Row")
+Table = Mapping[str, Mapping[str, _Row]]
+"""By reason, and then by tree or pattern."""
+
+
+class Counted(NamedTuple):
+    """What the usage of a tree comes to."""
+
+    calls: int
+    total: int
+
+
+class Prompts(NamedTuple):
+    """Which prompts are not found, and what is found instead."""
+
+    missing: tuple[str, ...]
+    instead: tuple[str, ...] = ()
+
+
+class Calls(NamedTuple):
+    """Which tool calls are not found, how many by name, and which are found too often."""
+
+    missing: Mapping[str, int]
+    extra: Mapping[str, int] = {}
+
+
+USAGE: Table[Counted] = {
+    NO_FILES: {"0.[123].*/*": Counted(0, 0)},
+    MERGED: {
+        "0.4.1/i-compress": Counted(4, 42908),
+        "0.4.1/mcp": Counted(2, 18327),
+        "0.4.1/tools": Counted(3, 28649),
+        "0.4.1/unicode": Counted(2, 18293),
+        "0.8.2/i-basic": Counted(3, 28579),
+        "0.8.2/i-compress": Counted(4, 44600),
+        "0.8.2/todos": Counted(1, 11457),
+        "0.8.2/tools": Counted(3, 29930),
+        "0.8.2/unicode": Counted(2, 19139),
+        "0.10.0/mcp": Counted(2, 17932),
+        "0.10.0/tools": Counted(4, 37648),
+        "0.11.3/big": Counted(2, 61830),
+        "0.11.3/mcp": Counted(2, 17984),
+        "0.11.3/noyolo": Counted(2, 14787),
+        "0.11.3/todos": Counted(2, 21075),
+        "0.11.3/tools": Counted(4, 37913),
+        "0.11.3/weird": Counted(2, 18025),
+        "0.16.0/mcp": Counted(2, 19249),
+        "0.16.0/noyolo": Counted(2, 15945),
+        "0.16.0/todos": Counted(2, 19592),
+        "0.16.0/tools": Counted(4, 40442),
+        "0.16.0/unicode": Counted(2, 19214),
+        "0.20.2/mcp": Counted(2, 18763),
+        "0.20.2/todos": Counted(2, 19170),
+        "0.20.2/tools": Counted(4, 39541),
+        "0.22.4/mcp": Counted(2, 19360),
+        "0.22.4/todos": Counted(2, 19706),
+        "0.22.4/tools": Counted(4, 40613),
+        "0.22.4/unicode": Counted(2, 19328),
+        "0.24.5/big": Counted(2, 71415),
+        "0.24.5/i-subagent": Counted(3, 30003),
+        "0.24.5/mcp": Counted(2, 19622),
+        "0.24.5/noyolo": Counted(2, 15867),
+        "0.24.5/todos": Counted(2, 19968),
+        "0.24.5/tools": Counted(4, 41137),
+        "0.24.5/unicode": Counted(2, 19590),
+        "0.24.5/weird": Counted(2, 19745),
+        "0.28.2/mcp": Counted(2, 21614),
+        "0.28.2/todos": Counted(2, 21944),
+        "0.28.2/tools": Counted(4, 45052),
+        "0.28.2/unicode": Counted(2, 21582),
+        "0.31.0/mcp": Counted(2, 18372),
+        "0.31.0/tools": Counted(4, 38690),
+    },
+    HALF_RECEIVED: {
+        "0.10.0/subagent": Counted(3, 27540),
+        "0.11.3/subagent": Counted(3, 27618),
+        "0.18.4/subagent": Counted(3, 28677),
+        "0.20.2/subagent": Counted(3, 28047),
+        "0.22.4/subagent": Counted(3, 28874),
+        "0.24.5/subagent": Counted(3, 29267),
+        "0.28.2/subagent": Counted(3, 32232),
+        "0.29.0/subagent": Counted(3, 26019),
+    },
+    DISK_FULL: {
+        "0.11.3/diskfull": Counted(0, 0),
+        "0.24.5/diskfull": Counted(0, 0),
+        "0.38.2/diskfull": Counted(1, 11039),
+        "0.40.1/diskfull": Counted(2, 24093),
+        "0.47.0/diskfull": Counted(2, 24666),
+        "0.60.0/diskfull": Counted(2, 25323),
+        "0.61.0/diskfull": Counted(2, 25323),
+    },
+    NO_USAGE_SENT: {
+        "0.11.3/oddstream": Counted(3, 26411),
+        "0.16.0/oddstream": Counted(3, 28308),
+        "0.24.5/oddstream": Counted(3, 28872),
+        "0.38.2/oddstream": Counted(3, 33095),
+        "0.40.1/oddstream": Counted(3, 35009),
+        "0.47.0/oddstream": Counted(3, 35846),
+        "0.60.0/oddstream": Counted(3, 36879),
+        "0.61.0/oddstream": Counted(3, 36879),
+    },
+    KILLED_WRITE: {
+        "0.24.5/killed-write": Counted(0, 0),
+        "0.38.2/killed-write": Counted(0, 0),
+    },
+    REALLY_REWOUND: {
+        "0.32.1/i-rewind": Counted(2, 20416),
+        "0.38.2/i-rewind": Counted(2, 23024),
+    },
+    AGENT_UNRECORDED: {
+        "0.34.0/subagent": Counted(2, 19749),
+        "0.36.0/subagent": Counted(2, 21267),
+    },
+    LOOP: {
+        "0.40.1/loop": Counted(1, 11672),
+        "0.47.0/loop": Counted(1, 11954),
+        "0.60.0/loop": Counted(1, 12282),
+        "0.61.0/loop": Counted(1, 12282),
+    },
+    CLEANED_UP: {
+        "0.51.0/resume-loss": Counted(2, 23984),
+        "0.60.0/resume-loss": Counted(2, 24510),
+    },
+    DELETED: {
+        "0.60.0/delete": Counted(2, 24503),
+        "0.61.0/delete": Counted(2, 24503),
+    },
+}
+
+_PIPED = "INFO start\nERROR disk full\nERROR retry\n" * 3 + "\n\nSummarise this log"
+_REWOUND = "fact 7: /rewind in a .json really deletes"
+DELETED = "removed by --delete-session"
+CLEANED_UP = "fact 5: resumed, and then taken for corrupt and deleted by the next start"
+HEADER_AND_PROMPT_GONE = "fact 6: a second client removed the file between the prompt and the answer"
+NEVER_SENT = "given to --list-sessions or --delete-session, which send nothing"
+PIPED = "what is piped in stands in the prompt itself, before what was typed"
+NO_CALLS = "to 0.8 no tool calls are recorded at all"
+LAST_CALL_UNRECORDED = "0.37 does not record the call that ends a subagent"
+LOADED_AGAIN = "/chat resume brings a call of another session, with its words and without its record"
+
+_Row = TypeVar("_Row")
+Table = Mapping[str, Mapping[str, _Row]]
+"""By reason, and then by tree or pattern."""
+
+
+class Counted(NamedTuple):
+    """What the usage of a tree comes to."""
+
+    calls: int
+    total: int
+
+
+class Prompts(NamedTuple):
+    """Which prompts are not found, and what is found instead."""
+
+    missing: tuple[str, ...]
+    instead: tuple[str, ...] = ()
+
+
+class Calls(NamedTuple):
+    """Which tool calls are not found, how many by name, and which are found too often."""
+
+    missing: Mapping[str, int]
+    extra: Mapping[str, int] = {}
+
+
+USAGE: Table[Counted] = {
+    NO_FILES: {"0.[123].*/*": Counted(0, 0)},
+    MERGED: {
+        "0.4.1/i-compress": Counted(4, 42908),
+        "0.4.1/mcp": Counted(2, 18327),
+        "0.4.1/tools": Counted(3, 28649),
+        "0.4.1/unicode": Counted(2, 18293),
+        "0.8.2/i-basic": Counted(3, 28579),
+        "0.8.2/i-compress": Counted(4, 44600),
+        "0.8.2/todos": Counted(1, 11457),
+        "0.8.2/tools": Counted(3, 29930),
+        "0.8.2/unicode": Counted(2, 19139),
+        "0.10.0/mcp": Counted(2, 17932),
+        "0.10.0/tools": Counted(4, 37648),
+        "0.11.3/big": Counted(2, 61830),
+        "0.11.3/mcp": Counted(2, 17984),
+        "0.11.3/noyolo": Counted(2, 14787),
+        "0.11.3/todos": Counted(2, 21075),
+        "0.11.3/tools": Counted(4, 37913),
+        "0.11.3/weird": Counted(2, 18025),
+        "0.16.0/mcp": Counted(2, 19249),
+        "0.16.0/noyolo": Counted(2, 15945),
+        "0.16.0/todos": Counted(2, 19592),
+        "0.16.0/tools": Counted(4, 40442),
+        "0.16.0/unicode": Counted(2, 19214),
+        "0.20.2/mcp": Counted(2, 18763),
+        "0.20.2/todos": Counted(2, 19170),
+        "0.20.2/tools": Counted(4, 39541),
+        "0.22.4/mcp": Counted(2, 19360),
+        "0.22.4/todos": Counted(2, 19706),
+        "0.22.4/tools": Counted(4, 40613),
+        "0.22.4/unicode": Counted(2, 19328),
+        "0.24.5/big": Counted(2, 71415),
+        "0.24.5/i-subagent": Counted(3, 30003),
+        "0.24.5/mcp": Counted(2, 19622),
+        "0.24.5/noyolo": Counted(2, 15867),
+        "0.24.5/todos": Counted(2, 19968),
+        "0.24.5/tools": Counted(4, 41137),
+        "0.24.5/unicode": Counted(2, 19590),
+        "0.24.5/weird": Counted(2, 19745),
+        "0.28.2/mcp": Counted(2, 21614),
+        "0.28.2/todos": Counted(2, 21944),
+        "0.28.2/tools": Counted(4, 45052),
+        "0.28.2/unicode": Counted(2, 21582),
+        "0.31.0/mcp": Counted(2, 18372),
+        "0.31.0/tools": Counted(4, 38690),
+    },
+    HALF_RECEIVED: {
+        "0.10.0/subagent": Counted(3, 27540),
+        "0.11.3/subagent": Counted(3, 27618),
+        "0.18.4/subagent": Counted(3, 28677),
+        "0.20.2/subagent": Counted(3, 28047),
+        "0.22.4/subagent": Counted(3, 28874),
+        "0.24.5/subagent": Counted(3, 29267),
+        "0.28.2/subagent": Counted(3, 32232),
+        "0.29.0/subagent": Counted(3, 26019),
+    },
+    DISK_FULL: {
+        "0.11.3/diskfull": Counted(0, 0),
+        "0.24.5/diskfull": Counted(0, 0),
+        "0.38.2/diskfull": Counted(1, 11039),
+        "0.40.1/diskfull": Counted(2, 24093),
+        "0.47.0/diskfull": Counted(2, 24666),
+        "0.60.0/diskfull": Counted(2, 25323),
+        "0.61.0/diskfull": Counted(2, 25323),
+    },
+    NO_USAGE_SENT: {
+        "0.11.3/oddstream": Counted(3, 26411),
+        "0.16.0/oddstream": Counted(3, 28308),
+        "0.24.5/oddstream": Counted(3, 28872),
+        "0.38.2/oddstream": Counted(3, 33095),
+        "0.40.1/oddstream": Counted(3, 35009),
+        "0.47.0/oddstream": Counted(3, 35846),
+        "0.60.0/oddstream": Counted(3, 36879),
+        "0.61.0/oddstream": Counted(3, 36879),
+    },
+    KILLED_WRITE: {
+        "0.24.5/killed-write": Counted(0, 0),
+        "0.38.2/killed-write": Counted(0, 0),
+    },
+    REALLY_REWOUND: {
+        "0.32.1/i-rewind": Counted(2, 20416),
+        "0.38.2/i-rewind": Counted(2, 23024),
+    },
+    AGENT_UNRECORDED: {
+        "0.34.0/subagent": Counted(2, 19749),
+        "0.36.0/subagent": Counted(2, 21267),
+    },
+    LOOP: {
+        "0.40.1/loop": Counted(1, 11672),
+        "0.47.0/loop": Counted(1, 11954),
+        "0.60.0/loop": Counted(1, 12282),
+        "0.61.0/loop": Counted(1, 12282),
+    },
+    CLEANED_UP: {
+        "0.51.0/resume-loss": Counted(2, 23984),
+        "0.60.0/resume-loss": Counted(2, 24510),
+    },
+    DELETED: {
+        "0.60.0/delete": Counted(2, 24503),
+        "0.61.0/delete": Counted(2, 24503),
+    },
+}
+
+_PIPED = "INFO start\nERROR disk full\nERROR retry\n" * 3 + "\n\nSummarise this log"
+_AT_IMAGE = "Describe @static/logo.png please"
+_AT_FILE = "Compare @README.md with @app/board.py and @nothing/here.txt"
+_CONTENT = "\n--- Content from referenced files ---"
+_README = "\n# webapp\n\nA tiny task board.  Run `python3 -m unittest` for the tests."
+_BOARD = '''
+"""Task board logic."""
+
+
+class Board:
+    """An ordered list of tasks."""
+
+    def __init__(self):
+        self.tasks = []
+
+    def add(self, title, owner=None):
+        if not title:
+            raise ValueError("title is empty")
+        self.tasks.append({"title": title, "owner": owner, "done": False})
+        return len(self.tasks) - 1
+
+    def finish(self, index):
+        self.tasks[index]["done"] = True
+
+    def open_tasks(self):
+        return [t for t in self.tasks if not t["done"]]
+--- End of content ---'''
+
+
+def _with_files(folder: str) -> Prompts:
+    files = f"\nContent from @{folder}README.md:{_README}\nContent from @{folder}app/board.py:{_BOARD}"
+    return Prompts((_AT_FILE,), (_AT_FILE + _CONTENT + files,))
+
+
+_WITH_IMAGE = Prompts((_AT_IMAGE,), (f"{_AT_IMAGE}{_CONTENT}<image/png>\n--- End of content ---",))
+_REWOUND = Prompts(("Question one.", "Question two.", "Question three.", "Question four.", "Question six."))
+
+PROMPTS: Table[Prompts] = {
+    NO_FILES: {"0.3.4/qa": Prompts(("What does app/board.py do? Answer in one sentence.",))},
+    NEVER_SENT: {
+        "*/multi": Prompts(("ignored",)),
+        "0.24.5/resume-loss": Prompts(("ignored",)),
+        "0.38.2/resume-loss": Prompts(("ignored",)),
+        "0.40.1/resume-loss": Prompts(("ignored",)),
+    },
+    PIPED: {"*/stdin": Prompts(("Summarise this log",), (_PIPED,))},
+    KILLED_WRITE: {
+        "0.24.5/killed-write": Prompts(("First?", "Second?")),
+        "0.38.2/killed-write": Prompts(("First?", "Second?")),
+        "0.40.1/killed-write": Prompts(("Second?",)),
+        "0.51.0/killed-write": Prompts(("Second?",)),
+        "0.61.0/killed-write": Prompts(("Second?",)),
+    },
+    REALLY_REWOUND: {"0.32.1/i-rewind": _REWOUND, "0.38.2/i-rewind": _REWOUND},
+    HEADER_AND_PROMPT_GONE: {"0.60.0/concurrent": Prompts(("Run job A",))},
+    f"{DELETED}; {NEVER_SENT}": {"*/delete": Prompts(("Two?", "ignored"))},
+    f"{CLEANED_UP}; {NEVER_SENT}": {
+        "0.51.0/resume-loss": Prompts(("What is this project?", "Second?", "ignored")),
+        "0.60.0/resume-loss": Prompts(("What is this project?", "Second?", "ignored")),
+    },
+}
+
+_OF_AGENT = Calls({"list_directory": 1, "read_file": 1, "complete_task": 1})
+_OF_AGENTS = Calls({"list_directory": 1, "read_file": 2, "complete_task": 2})
+
+TOOLS: Table[Calls] = {
+    AGENT_INSIDE: {
+        "0.1?.*/subagent": _OF_AGENT,
+        "0.2?.*/subagent": _OF_AGENT,
+        "0.32.1/subagent": _OF_AGENT,
+        "0.24.5/i-subagent": _OF_AGENTS,
+        "0.32.1/i-subagent": _OF_AGENTS,
+    },
+    AGENT_UNRECORDED: {"0.34.0/subagent": _OF_AGENT, "0.36.0/subagent": _OF_AGENT},
+    LAST_CALL_UNRECORDED: {"0.37.2/subagent": Calls({"complete_task": 1})},
+    DISK_FULL: {
+        "0.11.3/diskfull": Calls({"read_file": 2, "write_file": 2}),
+        "0.24.5/diskfull": Calls({"read_file": 2, "write_file": 2}),
+        "0.38.2/diskfull": Calls({"read_file": 2, "write_file": 2}),
+        "0.40.1/diskfull": Calls({"read_file": 2, "write_file": 1}),
+        "0.47.0/diskfull": Calls({"read_file": 2, "write_file": 2}),
+        "0.6?.0/diskfull": Calls({"read_file": 2, "write_file": 2}),
+    },
+    KILLED_WRITE: {
+        "0.24.5/killed-write": Calls({"read_file": 1}),
+        "0.38.2/killed-write": Calls({"read_file": 1}),
+    },
+    REALLY_REWOUND: {
+        "0.32.1/i-rewind": Calls({"read_file": 1, "write_file": 1}),
+        "0.38.2/i-rewind": Calls({"read_file": 1, "write_file": 1}),
+    },
+    LOADED_AGAIN: {
+        "0.47.0/i-chat": Calls({}, {"read_file": 1}),
+        "0.60.0/i-chat": Calls({}, {"read_file": 1}),
+        "0.61.0/i-chat": Calls({}, {"read_file": 1}),
+    },
+}
+
+Failed = tuple[tuple[str, str], ...]
+"""The calls that did not succeed, as (name, status)."""
+
+_UNSAFE = (("run_shell_command", "error"),)
+
+FAILED: Mapping[str, Failed] = {
+    "tools": (("read_file", "error"),),
+    "mcp": (("broken_tool", "error"),),
+    "noyolo": (("run_shell_command", "error"), ("write_file", "error")),
+    "plan": (("write_file", "error"),),
+    "todos": (("no_such_tool", "error"), ("web_fetch", "error")),
+    "weird": (("no_such_tool", "error"),),
+    "i-abort": (("run_shell_command", "cancelled"),),
+    "i-basic": (("run_shell_command", "cancelled"),),
+    "i-subagent": (("agent", "cancelled"),),
+}
+"""By scenario: what its script asked for in vain, and what the user refused or broke off."""
+
+STATUSES: Table[Failed] = {
+    "the shell of 0.11 and 0.16 refuses what it cannot parse": {
+        "0.11.3/big": _UNSAFE,
+        "0.11.3/concurrent": _UNSAFE * 2,
+        "0.16.0/concurrent": _UNSAFE * 2,
+        "0.11.3/weird": (*FAILED["weird"], *_UNSAFE * 2),
+    },
+    "0.20 records the error of an MCP server as a success": {"0.20.2/mcp": ()},
+    "save_memory is gone from 0.40 on": {
+        f"0.{minor}.?/todos": (*FAILED["todos"], ("save_memory", "error")) for minor in ("4?", "5?", "6?")
+    },
+    "0.38 does not offer update_topic to this model": {"0.38.2/topic": (("update_topic", "error"),) * 2},
+}
+
+AGENTS: Table[int] = {
+    AGENT_INSIDE: {"0.1?.*/*": 0, "0.2?.*/*": 0, "0.31.0/*": 0, "0.32.1/*": 0},
+    AGENT_UNRECORDED: {"0.34.0/*": 0, "0.36.0/*": 0},
+}
+"""How many sessions of subagents there are, where it is not one for each run."""
+
+
+def row(table: Table[_Row], tree: str) -> _Row | None:
+    """Find the row of a tree; there must not be two."""
+    rows = [one for rows in table.values() for pattern, one in rows.items() if fnmatchcase(tree, pattern)]
+    assert len(rows) < 2, f"{tree} is named twice"
+    return rows[0] if rows else None
+
+
+def reason(table: Table[_Row], tree: str) -> str | None:
+    """Tell why a tree has a row."""
+    found = (why for why, rows in table.items() if any(fnmatchcase(tree, pattern) for pattern in rows))
+    return next(found, None)

@@ -1,0 +1,28 @@
+"""Every exception is about some tree: one that names none is out of date."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+import pytest
+from tests.corpus import exceptions
+from tests.corpus.trees import WHOLE, all_trees, manifest, needs_corpus
+
+TABLES = ("USAGE", "PROMPTS", "TOOLS", "STATUSES", "AGENTS")
+N_TREES = 464
+
+
+@needs_corpus
+@pytest.mark.parametrize("table", TABLES)
+def test_a_row_names_a_tree(table: str) -> None:
+    names = [tree.name for tree in all_trees(WHOLE)]
+    for rows in getattr(exceptions, table).values():
+        for pattern in rows:
+            assert any(fnmatchcase(name, pattern) for name in names), pattern
+
+
+@needs_corpus
+def test_the_corpus_is_whole() -> None:
+    trees = all_trees(WHOLE)
+    assert len(trees) == N_TREES
+    assert all(manifest(tree)["prompts"] for tree in trees)

@@ -1,0 +1,175 @@
+"""What became of each message: rewound, compressed, rolled back or still there; checked by hand against the files."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from tests.corpus.trees import Tree, each_release, groups, tree_of
+
+from pollux.exports import gemini
+from pollux.formats.parts import parts
+from pollux.model import Fate, FunctionResponse, Kind, Origin, Part, Session, Text
+from pollux.reading import read, whole
+
+A, R, C, B = Fate.ACTIVE, Fate.REWOUND, Fate.COMPRESSED, Fate.ROLLED_BACK
+CALL, RESULT, CONTEXT = "(call)", "(result)", "(context)"
+Fates = list[tuple[str, Fate]]
+
+_LONG = "0. The commit of the board needs a worke"
+_STOPPED = ("Request cancelled.", A)
+
+
+def _rewound(*, with_results: bool) -> Fates:
+    result = [(RESULT, R)] if with_results else []
+    return [
+        *([(CONTEXT, A)] if with_results else []),
+        ("Question one.", R),
+        ("Answer one.", R),
+        ("Question two.", R),
+        (CALL, R),
+        *result,
+        ("Answer two.", R),
+        ("Question three.", R),
+        (CALL, R),
+        *result,
+        ("Answer three.", R),
+        ("Question four.", R),
+        ("Answer four, after the rewind.", R),
+        ("Question five.", A),
+        ("Answer five, after the second rewind.", A),
+        ("Question six.", R),
+        ("Answer six.", R),
+        ("Question seven.", A),
+        ("Answer seven.", A),
+    ]
+
+
+def _compressed(fate: Fate) -> Fates:
+    """Give the timeline around /compress: what it drops, and its last exchange, which it keeps under new ids."""
+    is_traced = fate == C
+    return [
+        *([(CONTEXT, A)] if is_traced else []),
+        ("Question one.", fate),
+        (_LONG, fate),
+        ("Question two.", fate),
+        (CALL, fate),
+        *([(RESULT, fate)] if is_traced else []),
+        (_LONG, fate),
+        ("Question three.", A),
+        (_LONG, A),
+        *([("<state_snapshot>", A), ("Got it. Thanks for the additional contex", A)] if is_traced else []),
+        ("", A),  # the notice of the compression has no words
+        ("Question four.", A),
+        ("After the compression all is short.", A),
+    ]
+
+
+def _aborted(fate: Fate, *, with_results: bool) -> Fates:
+    return [
+        *([(CONTEXT, A)] if with_results else []),
+        ("Write a long text.", fate),
+        _STOPPED,
+        ("Sleep for a while.", A),
+        ("I sleep now.", A),
+        _STOPPED,
+        (CALL, A),
+        *([(RESULT, A)] if with_results else []),
+        ("Are you still there.", A),
+        ("Back to normal.", A),
+    ]
+
+
+def _resumed(*, with_results: bool) -> Fates:
+    return [
+        *([(CONTEXT, A)] if with_results else []),
+        ("What is this project?", A),
+        ("It is a small task board.", A),
+        ("And what does the README say?", A),
+        (CALL, A),
+        *([(RESULT, A)] if with_results else []),
+        ("The README says to run the unit tests.", A),
+        ("Thanks!", A),
+        ("You are welcome.", A),
+    ]
+
+
+TIMELINES = {
+    "0.40.1/i-rewind": _rewound(with_results=False),
+    "0.47.0/i-rewind": _rewound(with_results=True),
+    "0.61.0/i-rewind": _rewound(with_results=True),
+    "0.40.1/i-compress": _compressed(A),  # to 0.43 nothing tells of it
+    "0.55.1/i-compress": _compressed(C),
+    "0.61.0/i-compress": _compressed(C),
+    "0.40.1/i-abort": _aborted(A, with_results=False),
+    "0.47.0/i-abort": _aborted(A, with_results=True),
+    "0.55.1/i-abort": _aborted(B, with_results=True),
+    "0.61.0/i-abort": _aborted(B, with_results=True),
+    "0.40.1/multi": _resumed(with_results=False),
+    "0.47.0/multi": _resumed(with_results=True),
+    "0.55.1/multi": _resumed(with_results=True),
+    "0.61.0/multi": _resumed(with_results=True),
+}
+
+FUSED = ("0.60.0/i-chat", "0.61.0/i-chat")
+
+
+@pytest.mark.parametrize("name", TIMELINES)
+def test_timeline(name: str) -> None:
+    ((session, found),) = timelines(tree_of(name))
+    assert found == TIMELINES[name]
+    assert session.fates == Counter(fate for _, fate in found)
+
+
+@each_release
+def test_what_is_active_is_what_the_client_would_load(trees: list[Tree]) -> None:
+    for tree in trees:
+        if tree.name not in FUSED:
+            check_active(tree)
+
+
+@pytest.mark.parametrize("name", FUSED)
+def test_what_was_loaded_with_the_preamble_is_not_lost(name: str) -> None:
+    check_active(tree_of(name))
+
+
+def check_active(tree: Tree) -> None:
+    """Compare the active part of the timeline with the client's state, in which some things stand twice."""
+    for path in tree.files:
+        reading = read(path)
+        if reading.format == "log" and reading.replay.is_readable:
+            entries = [entry for entry in reading.replay.timeline if entry.fate == Fate.ACTIVE]
+            active = {said(entry.kind, whole(reading, entry).parts) for entry in entries}
+            state = json.loads(b"".join(gemini.render(reading)))["messages"]
+            loaded = {said(one["type"], parts(one["content"])) for one in state}
+            assert {one for one in active if one} == {one for one in loaded if one}, tree.name
+
+
+def said(kind: str, found: Sequence[Part]) -> tuple[str, str, frozenset[str | None]] | None:
+    """Tell what a message says besides the preamble; notices are never in a list, and an answer may be a call alone."""
+    text = "".join(part.text for part in found if isinstance(part, Text)).strip()
+    if text.startswith("<session_context>"):
+        text = text.partition("</session_context>")[2].strip()
+    responses = frozenset(part.id for part in found if isinstance(part, FunctionResponse))
+    return (kind, text, responses) if kind in (Kind.USER, Kind.GEMINI) and (text or responses) else None
+
+
+def timelines(tree: Tree) -> list[tuple[Session, Fates]]:
+    found = []
+    for session, group in groups(tree):
+        fates = []
+        for message in group.messages():
+            head = message.text[:40]
+            if message.origin == Origin.SESSION_CONTEXT:
+                head = CONTEXT
+            elif message.origin == Origin.TOOL_RESPONSE:
+                head = RESULT
+            elif message.origin == Origin.STATE_SNAPSHOT:
+                head = "<state_snapshot>"
+            elif message.kind == Kind.GEMINI and not head and message.tool_calls:
+                head = CALL
+            fates.append((head, message.fate))
+        found.append((session, fates))
+    return found

@@ -1,0 +1,213 @@
+"""The state that Pollux reads from a file is what the client's own reader returns, to the letter.
+
+What that reader returned for the selected trees and for the hand-made files is kept beside them. With `POLLUX_ORACLE`,
+the folder of an installed `@google/gemini-cli-core`, the reader itself is asked, for every file of the whole corpus too
+(`make test-oracle`); with `POLLUX_REWRITE` as well, its answers are kept anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.corpus.edges import AT, EDGES, HEADER, USER, log, without
+from tests.corpus.trees import SELECTED, WHOLE, Tree, all_trees, needs_corpus
+
+from pollux import sessions
+from pollux.exports import gemini
+from pollux.locate import homes
+from pollux.reading import read
+
+ANSWERS = "oracle.jsonl"
+EDGE_ANSWERS = SELECTED / "edges.jsonl"
+N_FILES = 598
+N_REFUSED = 11
+
+ORACLE = os.environ.get("POLLUX_ORACLE")
+needs_oracle = pytest.mark.skipif(not ORACLE, reason="set POLLUX_ORACLE to a folder with @google/gemini-cli-core")
+
+_REFUSES_DOCUMENT = "the client reads a file without a header as one document; we do not when it begins like a log"
+_SKIPS = "the client stumbles over the content and skips the record; we keep the message"
+_STUMBLES = "the client stumbles over the messages and refuses the document; we take it for readable"
+_SURROGATE = "a lone surrogate in the metadata is replaced"
+_COUNTS = "the client asks for the length, we for the truth, of what should be a list"
+_DEEP = "nested too deeply for our decoder: the line or the file is lost"
+_NO_LIST = "we write an empty list of messages where the client has none"
+
+DIFFERENCES = {
+    "deep nesting": _DEEP,
+    "deep nesting in content": _DEEP,
+    "deep nesting in a checkpoint": _DEEP,
+    "number as text": _SKIPS,
+    "number as text of an answer": _SKIPS,
+    "number as text in a checkpoint": _SKIPS,
+    "null function call": _SKIPS,
+    "null function response in a list": _SKIPS,
+    "null media": _SKIPS,
+    "document with no text in a part": _STUMBLES,
+    "document with deep nesting": _DEEP,
+    "document with a header behind": "a log behind a document is not read as one",
+}
+"""Where our state is not the client's, and how; a row without a difference fails."""
+
+selected_trees = [pytest.param(tree, id=tree.name) for tree in all_trees(SELECTED) if tree.files]
+
+
+def _edge(name: str) -> Any:  # noqa: ANN401  what pytest takes
+    if name not in DIFFERENCES:
+        return name
+    why = DIFFERENCES[name]
+    return pytest.param(name, marks=pytest.mark.xfail(reason=why, strict=why != _DEEP))  # newer Pythons go deeper
+
+
+@pytest.mark.parametrize("tree", selected_trees)
+def test_selected_tree(tree: Tree) -> None:
+    answers = [json.loads(line) for line in (tree.folder / ANSWERS).read_bytes().splitlines()]
+    assert [answer["file"] for answer in answers] == [_name(tree, path) for path in tree.files]
+    for answer, path in zip(answers, tree.files, strict=True):
+        check(path, answer["record"])
+
+
+@needs_corpus
+@needs_oracle
+def test_the_corpus_is_whole(asked: dict[Path, Any]) -> None:
+    assert len(asked) == N_FILES
+    assert sum(record is None for record in asked.values()) == N_REFUSED
+
+
+@needs_corpus
+@needs_oracle
+@pytest.mark.parametrize("tree", [pytest.param(tree, id=tree.name) for tree in all_trees(WHOLE) if tree.files])
+def test_tree(tree: Tree, asked: dict[Path, Any]) -> None:
+    for path in tree.files:
+        check(path, asked[path])
+
+
+@pytest.mark.parametrize("name", [_edge(name) for name in EDGES])
+def test_edge(name: str, tmp_path: Path) -> None:
+    with deep():
+        record = json.loads(_edge_answers()[name])["record"]
+    check(edge_file(tmp_path, name), record)
+
+
+@needs_oracle
+def test_the_kept_answers_are_those_of_the_client(tmp_path: Path) -> None:
+    paths = {name: edge_file(tmp_path / str(number), name) for number, name in enumerate(EDGES)}
+    trees = all_trees(SELECTED)
+    answers = ask([*paths.values(), *(path for tree in trees for path in tree.files)])
+    with deep():
+        kept = {EDGE_ANSWERS: b"".join(_answer(name, answers[path]) for name, path in paths.items())}
+        for tree in trees:
+            lines = (_answer(_name(tree, path), answers[path]) for path in tree.files)
+            kept[tree.folder / ANSWERS] = b"".join(lines)
+    for path, data in kept.items():
+        if "POLLUX_REWRITE" in os.environ and data:
+            path.write_bytes(data)
+        assert (path.read_bytes() if data else b"") == data, path
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_no_edge_ends_in_a_traceback(name: str, tmp_path: Path) -> None:
+    home = tmp_path / ".gemini"
+    path = edge_file(home / "tmp" / "webapp" / "chats", name)
+    found = sessions.history(homes([home], {}, tmp_path))
+    assert [ref.path for session in found.sessions for ref in session.files] == [path]
+    for session in found.sessions:
+        assert all(message.id is not None for message in sessions.opened(session).messages())
+
+
+def test_missing_times_are_those_of_the_messages(tmp_path: Path) -> None:
+    path = tmp_path / "session-2026-11-15T19-30-6ece72aa.jsonl"
+    path.write_bytes(log(without("startTime", "lastUpdated"), USER))
+    state = json.loads(b"".join(gemini.render(read(path))))
+    assert (state["startTime"], state["lastUpdated"]) == (AT, AT)  # the client takes the time of day
+    assert state["sessionId"] == HEADER["sessionId"]
+
+
+def check(path: Path, record: Any) -> None:  # noqa: ANN401  as decoded
+    """Compare our reading of a file with the client's record of it."""
+    reading = read(path)
+    if record is None:
+        assert not reading.replay.is_readable
+        assert reading.replay.problems
+        return
+    assert reading.replay.is_readable
+    rendered = b"".join(gemini.render(reading))
+    with deep():
+        ours, theirs = as_python(json.loads(rendered)), as_python(record)
+        assert ours == theirs
+
+
+def as_python(value: Any) -> Any:  # noqa: ANN401
+    """Take away what JavaScript's numbers cannot hold."""
+    match value:
+        case dict():
+            return {key: as_python(one) for key, one in value.items()}
+        case list():
+            return [as_python(one) for one in value]
+        case bool():
+            return value
+        case int() | float():
+            number = float(value) if abs(value) < 10**300 else float("inf")
+            return None if number in (float("inf"), float("-inf")) else number
+        case _:
+            return value
+
+
+@pytest.fixture(scope="module")
+def asked() -> dict[Path, Any]:
+    """Ask the client's reader about every file of the whole corpus, once."""
+    return ask([path for tree in all_trees(WHOLE) for path in tree.files])
+
+
+def ask(paths: Iterable[Path]) -> dict[Path, Any]:
+    script = Path(__file__).with_name("load.mjs")
+    paths = list(paths)
+    answers: dict[Path, Any] = {}
+    with deep():
+        for start in range(0, len(paths), 100):  # a command line has an end
+            command = ["node", str(script), str(ORACLE), *map(str, paths[start : start + 100])]
+            lines = subprocess.run(command, capture_output=True, check=True).stdout.splitlines()
+            answers |= {Path(answer["file"]): answer["record"] for answer in map(json.loads, lines)}
+    return answers
+
+
+@contextmanager
+def deep() -> Iterator[None]:
+    """Let Python compare what is nested as deeply as the client takes it."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(20_000)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def edge_file(folder: Path, name: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "session-2026-11-15T19-30-6ece72aa.jsonl"
+    path.write_bytes(EDGES[name])
+    return path
+
+
+@cache
+def _edge_answers() -> dict[str, bytes]:
+    """Give the kept answers, undecoded: some are nested too deeply to be read in passing."""
+    lines = EDGE_ANSWERS.read_bytes().splitlines()
+    return dict(zip(EDGES, lines, strict=True))
+
+
+def _answer(file: str, record: Any) -> bytes:  # noqa: ANN401
+    return json.dumps({"file": file, "record": record}, separators=(",", ":")).encode() + b"\n"
+
+
+def _name(tree: Tree, path: Path) -> str:
+    return path.relative_to(tree.folder).as_posix()

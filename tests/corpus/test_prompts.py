@@ -1,0 +1,77 @@
+"""What a human typed is found, word for word, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+
+from tests.corpus.exceptions import PROMPTS, reason, row
+from tests.corpus.trees import Tree, each_release, each_tree, groups, history, manifest
+
+from pollux.formats import prompts
+from pollux.formats.operations import PROMPT_KEPT
+from pollux.model import Message, Origin
+
+FIRST_WITH_FILES = (0, 4)
+
+
+@each_tree
+def test_tree(tree: Tree) -> None:
+    typed = [prompt["text"] for prompt in manifest(tree)["prompts"]]
+    found = logged(tree) if tree.version < FIRST_WITH_FILES else [message.text for message in human(tree)]
+    expected = row(PROMPTS, tree.name)
+    if expected is None:
+        if tree.folder.name == "concurrent":  # nobody knows who was first
+            typed, found = sorted(typed), sorted(found)
+        assert found == typed
+        return
+    assert Counter(found) == Counter(typed) - Counter(expected.missing) + Counter(expected.instead), reason(
+        PROMPTS, tree.name
+    )
+    assert Counter(expected.missing) <= Counter(typed)
+
+
+@each_release
+def test_interactive_prompts_are_logged(trees: list[Tree]) -> None:
+    for tree in trees:
+        typed = [prompt["text"] for prompt in manifest(tree)["prompts"] if prompt["mode"] == "interactive"]
+        assert logged(tree) == typed, tree.name
+
+
+@each_release
+def test_a_list_shows_the_same_prompts(trees: list[Tree]) -> None:
+    for tree in trees:
+        for session, group in groups(tree):
+            texts = [message.text.strip() for message in group.messages() if message.origin == Origin.HUMAN]
+            assert session.counts["user"] == len(texts), tree.name
+            if texts:
+                ends = texts[0][:PROMPT_KEPT], texts[-1][:PROMPT_KEPT]
+                assert (session.first_prompt, session.last_prompt) == ends, tree.name
+
+
+def human(tree: Tree) -> list[Message]:
+    """Give the prompts of all main sessions by time; those of an imported session are not typed twice."""
+    found: dict[str, Message] = {}
+    for session, group in groups(tree):
+        if session.kind == "main":
+            for message in group.messages():
+                if message.origin == Origin.HUMAN:
+                    found.setdefault(message.id, message)
+    return sorted(found.values(), key=_at)
+
+
+def logged(tree: Tree) -> list[str]:
+    """Give what was typed in `logs.json`, without slash commands and the one line of shell mode; copies count once."""
+    paths = [folder.logs for folder in history(tree).located.folders if folder.logs]
+    entries = {one for path in paths for one in _entries(prompts.read(path.read_bytes()))}
+    return [text for _, text in sorted(entries) if not text.startswith("/") and text != "ls"]
+
+
+def _entries(found: prompts.Prompts) -> list[tuple[datetime, str]]:
+    assert not found.problems
+    return [(prompt.at, prompt.text) for prompt in found.prompts if prompt.at]
+
+
+def _at(message: Message) -> datetime:
+    assert message.at
+    return message.at

@@ -1,0 +1,117 @@
+"""The trees of the corpus: real `.gemini` folders, each with a manifest of what was typed, asked and answered."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pollux import sessions
+from pollux.grouping import Group
+from pollux.locate import homes
+from pollux.model import Session
+
+SELECTED = Path(__file__).parents[1] / "data" / "corpus"
+WHOLE = Path(os.environ.get("POLLUX_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")
+
+
+@dataclass(frozen=True)
+class Tree:
+    """One tree, by the release and the scenario that made it."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return f"{self.folder.parent.name}/{self.folder.name}"
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        return tuple(int(number) for number in self.folder.parent.name.split("."))
+
+    @property
+    def files(self) -> list[Path]:
+        """All session files, found without Pollux."""
+        return sorted(path for path in self.folder.glob("gemini/tmp/*/chats/**/*") if path.is_file())
+
+
+def all_trees(folder: Path) -> list[Tree]:
+    return [Tree(path.parent) for path in sorted(folder.glob("*/*/manifest.json"))]
+
+
+def _params() -> Iterator[Any]:
+    for tree in all_trees(SELECTED):
+        yield pytest.param(tree, id=f"selected-{tree.name}")
+    for tree in all_trees(WHOLE):
+        yield pytest.param(tree, id=tree.name)
+    if not WHOLE.is_dir():
+        yield pytest.param(None, id="whole", marks=pytest.mark.skip(reason=NO_CORPUS))
+
+
+def _releases() -> Iterator[Any]:
+    """Give the trees of a release together, for what needs no test of its own for each."""
+    trees = all_trees(WHOLE) or all_trees(SELECTED)
+    for release in sorted({tree.version for tree in trees}):
+        name = ".".join(map(str, release))
+        yield pytest.param([tree for tree in trees if tree.version == release], id=name)
+
+
+NO_CORPUS = f"no corpus at {WHOLE}: set POLLUX_CORPUS to its folder"
+needs_corpus = pytest.mark.skipif(not WHOLE.is_dir(), reason=NO_CORPUS)
+each_tree = pytest.mark.parametrize("tree", list(_params()))
+"""Runs a test with the selection that is kept with the tests, and with the whole corpus where there is one."""
+each_release = pytest.mark.parametrize("trees", list(_releases()))
+"""Runs a test with all trees of a release: of the whole corpus, else of the selection."""
+
+
+@cache
+def manifest(tree: Tree) -> Any:  # noqa: ANN401  as decoded
+    return json.loads((tree.folder / "manifest.json").read_bytes())
+
+
+@cache
+def history(tree: Tree) -> sessions.History:
+    home = tree.folder / "gemini"
+    found = homes([home], {}, tree.folder / "nowhere") if home.is_dir() else ()  # 0.3.4 left nothing at all headless
+    return sessions.history(found)
+
+
+@cache
+def groups(tree: Tree) -> tuple[tuple[Session, Group], ...]:
+    """Give every session, oldest first, with its messages."""
+    return tuple((session, sessions.opened(session)) for session in reversed(history(tree).sessions))
+
+
+def tree_of(name: str) -> Tree:
+    """Find a tree by its name, in the whole corpus or in the selection."""
+    folder = next((top / name for top in (WHOLE, SELECTED) if (top / name).is_dir()), None)
+    if folder is None:
+        pytest.skip(f"not among the selected trees, and {NO_CORPUS}")
+    return Tree(folder)
+
+
+def raw_messages(path: Path) -> Iterator[dict[str, Any]]:
+    """Read every message of a file in the simplest way, again and again as often as it was recorded."""
+    data = path.read_bytes().decode("utf-8", "replace")
+    try:
+        records = [json.loads(data)]
+    except ValueError:
+        records = [record for line in data.split("\n") if (record := _record(line))]
+    for record in records:
+        inner = record.get("$set", record)
+        found = inner.get("messages", [record])
+        yield from (one for one in found if isinstance(one.get("id"), str))
+
+
+def _record(line: str) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
