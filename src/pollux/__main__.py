@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
@@ -34,7 +35,7 @@ def _run() -> int:
     try:
         from pollux.cli import pollux  # noqa: PLC0415  after the cheap imports: --version and completion stay quick
 
-        status = pollux.main(standalone_mode=False)
+        status = pollux.main(prog_name="pollux", standalone_mode=False)
     except click.UsageError as error:
         return _say(_usage(error), error.exit_code)
     except click.ClickException as error:
@@ -57,7 +58,7 @@ def _usage(error: click.UsageError) -> str:
     """Say what is wrong, and where to read on unless it says so itself."""
     sentence, ctx = error.format_message(), error.ctx
     if isinstance(error, click.NoSuchOption) and ctx and isinstance(ctx.command, click.Group):
-        return f"`{ctx.command_path}` has no option {error.option_name}; options follow a command, as in `pollux ls --json`."
+        return f"There is no option {error.option_name} before a command; try it after one, as in `pollux ls --json`."
     if "`" in sentence or ctx is None:
         return sentence
     sentence = sentence.rstrip(".")
@@ -68,7 +69,7 @@ def _open(stream: TextIO | None) -> TextIO:
     """Make a stream that never fails over a character, and that is there even after `>&-`."""
     if stream is None:
         return Path(os.devnull).open("w", encoding="utf-8")
-    if hasattr(stream, "reconfigure"):
+    if isinstance(stream, TextIOWrapper):
         stream.reconfigure(errors="replace")
     return stream
 

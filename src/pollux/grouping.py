@@ -26,13 +26,15 @@ FullId: TypeAlias = Callable[[SessionFile, str], str | None]
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Placed:
     """A reading, and where its file was found."""
 
     reading: Reading
     file: SessionFile | None = None
     role: Role = Role.MAIN
+    version_id: int = 0
+    """Which version of the file in the archive it is."""
 
     @property
     def seen(self) -> dict[str, Json]:
@@ -99,12 +101,17 @@ class Group:
         return tuple(self.calls.values())
 
 
+def bundle_of(file: SessionFile) -> str:
+    """Name what a file belongs to, as far as its name tells: the beginning of the session's id."""
+    id8 = file.parent[:8] if file.parent else name_facts(file.path.name)[1]
+    return id8 or str(file.path)
+
+
 def bundles(files: Iterable[SessionFile]) -> list[list[SessionFile]]:
-    """Put together what may belong to the same session, by the beginning of its id in the names."""
+    """Put together what may belong to the same session."""
     found: dict[str, list[SessionFile]] = defaultdict(list)
     for file in files:
-        id8 = file.parent[:8] if file.parent else name_facts(file.path.name)[1]
-        found[id8 or str(file.path)].append(file)
+        found[bundle_of(file)].append(file)
     return list(found.values())
 
 
@@ -117,10 +124,15 @@ def groups(bundle: Iterable[SessionFile], full_id: FullId) -> tuple[list[Group],
             placed.append(Placed(read(file.path), file))
         except OSError as error:
             problems.append(Problem("unreadable-file", f"cannot be read: {error.strerror}", str(file.path)))
+    return put_together(placed, full_id), problems
+
+
+def put_together(placed: list[Placed], full_id: FullId) -> list[Group]:
+    """Put the sessions together whose files are read; the ids inside decide."""
     members: dict[tuple[str, str], list[Placed]] = defaultdict(list)
     for one in placed:
         members[_key(one, placed, full_id)].append(one)
-    return [_group(kind, id_, files) for (kind, id_), files in members.items()], problems
+    return [_group(kind, id_, files) for (kind, id_), files in members.items()]
 
 
 def group_from(path: Path) -> Group:
@@ -130,9 +142,9 @@ def group_from(path: Path) -> Group:
     return _group(kind, one.reading.id or name_facts(path.name)[1] or path.stem, [one])
 
 
-def regroup(kind: str, id_: str, paths: Iterable[Path]) -> Group:
-    """Put a session together again whose files are known. Raises `OSError` if one cannot be opened."""
-    return _group(kind, id_, [Placed(read(path)) for path in paths])
+def regroup(kind: str, id_: str, readings: Iterable[Reading]) -> Group:
+    """Put a session together again whose files are known."""
+    return _group(kind, id_, [Placed(reading) for reading in readings])
 
 
 def _key(one: Placed, others: list[Placed], full_id: FullId) -> tuple[str, str]:

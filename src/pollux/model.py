@@ -10,12 +10,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
-"""A decoded JSON value, carried along where Pollux has no word of its own for it."""
+if TYPE_CHECKING:
+    Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+    """A decoded JSON value, carried along where Pollux has no word of its own for it."""
+else:
+    Json = Any  # decoders take no type that contains itself
 
 
 class Kind(StrEnum):
@@ -407,5 +410,7 @@ class Session(msgspec.Struct, frozen=True):
     files: tuple[FileRef, ...] = ()
     generation: str = ""
     is_stub: bool = False
+    gone: bool = False
+    """The client has deleted it; the archive has not."""
     problems: tuple[Problem, ...] = ()
     extra: Mapping[str, Json] = {}

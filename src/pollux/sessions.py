@@ -16,7 +16,7 @@ from pollux.formats import prompts
 from pollux.grouping import Group, bundles, group_from, groups, regroup
 from pollux.locate import Folder, Home, Located, SessionFile
 from pollux.model import Origin, Problem, Project, Role, Session, Tokens
-from pollux.reading import arguments, whole
+from pollux.reading import Reading, arguments, read, whole
 from pollux.summary import summary
 
 Progress = Callable[[int, int], None]
@@ -54,7 +54,7 @@ def history(
 ) -> History:
     """Read all sessions of some homes; memory grows with their number, not with their size."""
     located = locate.locate(homes)
-    reader = _Reader(located, memory or {})
+    reader = Reader(located, memory or {})
     files = list(located.files)
     n_bytes, done = sum(file.size for file in files), 0
     sessions: list[Session] = []
@@ -62,16 +62,20 @@ def history(
         sessions += reader.sessions(bundle)
         done += sum(file.size for file in bundle)
         progress(done, n_bytes)
-    found = sorted(_once(_with_children(sessions)), key=_newest_first)
-    return History(located, tuple(found), (*located.problems, *reader.problems))
+    return History(located, in_order(_once(sessions)), (*located.problems, *reader.problems))
 
 
 def opened(session: Session) -> Group:
     """Put a session together again, to read its messages. Raises `UnreadableFileError`."""
     try:
-        group = regroup(session.kind, session.id, [ref.path for ref in session.files])
+        return from_readings(session, [read(ref.path) for ref in session.files])
     except OSError as error:
         raise UnreadableFileError(error.filename, error.strerror) from None
+
+
+def from_readings(session: Session, readings: Iterable[Reading]) -> Group:
+    """Put a session together again from the readings of its files."""
+    group = regroup(session.kind, session.id, readings)
     group.parent, group.parent_call = session.parent, session.parent_call
     agents.mark_prompts(group)
     return group
@@ -104,10 +108,11 @@ def select(found: History, wanted: str) -> Session:
     raise NoSuchSessionError(wanted, len(found.sessions))
 
 
-class _Reader:
-    """Reads bundles, with what each home knows about projects and prompts, looked up once."""
+class Reader:
+    """Makes sessions of files, with what each home knows about projects and prompts, looked up once."""
 
     def __init__(self, located: Located, memory: Mapping[str, str]) -> None:
+        """Take what was found on the disk, and the paths that were proven before."""
         self._folders = {(folder.home, folder.name): folder for folder in located.folders}
         self._known: dict[Home, projects.Known] = {}
         self._logged: dict[Path, list[str]] = {}
@@ -115,12 +120,17 @@ class _Reader:
         self.problems: list[Problem] = []
 
     def sessions(self, bundle: Sequence[SessionFile]) -> list[Session]:
-        found, problems = groups(bundle, self._full_id)
+        """Read a bundle of files, and sum up its sessions."""
+        found, problems = groups(bundle, self.full_id)
         self.problems += problems
+        return [session for _, session in self.summed_up(found)]
+
+    def summed_up(self, found: list[Group]) -> list[tuple[Group, Session]]:
+        """Link the groups of a bundle to each other, and sum each up."""
         agents.link(found)
         for group in found:
             agents.mark_prompts(group)
-        return [summary(group, self._project(group)) for group in found]
+        return [(group, summary(group, self._project(group))) for group in found]
 
     def _project(self, group: Group) -> Project:
         file = group.main.file
@@ -131,7 +141,7 @@ class _Reader:
             self.problems += self._known[file.home].problems
         return _project(group, self._known[file.home], file.folder, self._memory)
 
-    def _full_id(self, file: SessionFile, id8: str) -> str | None:
+    def full_id(self, file: SessionFile, id8: str) -> str | None:
         """Look a whole id up in the prompts that the client logs beside the sessions."""
         folder: Folder | None = self._folders.get((file.home, file.folder))
         if folder is None or folder.logs is None:
@@ -180,6 +190,11 @@ def _argument_paths(group: Group) -> Iterator[str]:
 
 
 _CALLS_LOOKED_AT = 5
+
+
+def in_order(sessions: Iterable[Session]) -> tuple[Session, ...]:
+    """Tell parents of their children, and put the newest first."""
+    return tuple(sorted(_with_children(list(sessions)), key=_newest_first))
 
 
 def _with_children(sessions: Sequence[Session]) -> list[Session]:

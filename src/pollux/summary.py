@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from pollux.formats import lenient
 from pollux.formats.times import instant
 from pollux.grouping import Group
-from pollux.model import FileRef, Kind, Origin, Project, Session
+from pollux.model import FileRef, Json, Kind, Origin, Project, Session
 from pollux.origins import one_line
 from pollux.reading import Reading
 
@@ -26,10 +27,10 @@ def summary(group: Group, project: Project) -> Session:
         id=group.id,
         kind=group.kind,
         project=project,
-        title=title,
+        title=_sound(title),
         title_from=title_from,
-        first_prompt=prompts[0].prompt if prompts else "",
-        last_prompt=prompts[-1].prompt if prompts else "",
+        first_prompt=_sound(prompts[0].prompt) if prompts else "",
+        last_prompt=_sound(prompts[-1].prompt) if prompts else "",
         parent=group.parent,
         parent_call=group.parent_call,
         started=min((at for one in group.files if (at := one.started)), default=None),
@@ -44,8 +45,17 @@ def summary(group: Group, project: Project) -> Session:
         generation=generation(group.main.reading),
         is_stub=all(one.is_stub for one in group.files),
         problems=tuple(problem for one in group.files for problem in one.reading.replay.problems),
-        extra={key: value for key, value in group.main.seen.items() if key not in _SUMMED_UP},
+        extra=_sound_json({key: value for key, value in group.main.seen.items() if key not in _SUMMED_UP}),
     )
+
+
+def _sound(text: str) -> str:
+    """Replace halves of surrogate pairs: a list is for screens and tables, the truth is in the file."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _sound_json(value: dict[str, Json]) -> dict[str, Json]:
+    return lenient.decode(lenient.encode(value)) if value else {}
 
 
 def generation(reading: Reading) -> str:

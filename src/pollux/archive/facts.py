@@ -24,7 +24,7 @@ READER = "1"
 
 TABLES: Mapping[str, str] = {
     "readings": """
-        version_id INTEGER PRIMARY KEY, snapshot BLOB NOT NULL
+        version_id INTEGER PRIMARY KEY, kept INTEGER NOT NULL, is_superseded INTEGER NOT NULL, snapshot BLOB NOT NULL
     """,
     "sessions": """
         session_id TEXT PRIMARY KEY, kind TEXT NOT NULL, parent_session_id TEXT, parent_call_id TEXT,
@@ -82,7 +82,7 @@ _INDEXES = (
 _OF_MESSAGES = ("messages", "tool_calls", "shell_commands", "file_touches")
 _OF_SESSIONS = ("sessions", "session_files", *_OF_MESSAGES, "model_calls")
 
-_pack = msgspec.msgpack.Encoder().encode
+_pack = msgspec.msgpack.Encoder(enc_hook=str).encode
 
 
 def are_current(database: sqlite3.Connection) -> bool:
@@ -95,7 +95,8 @@ def reset(database: sqlite3.Connection) -> None:
     """Throw all facts away and make their tables anew."""
     for name, columns in TABLES.items():
         database.execute(f"DROP TABLE IF EXISTS {name}")
-        database.execute(f"CREATE TABLE {name} ({columns})")
+        shape = "WITHOUT ROWID" if "PRIMARY KEY (" in columns else ""  # keys of several ids are stored once
+        database.execute(f"CREATE TABLE {name} ({columns}) {shape}")
     for statement in _INDEXES:
         database.execute(statement)
     database.execute("INSERT OR REPLACE INTO facts_meta VALUES ('reader', ?)", (READER,))
@@ -108,13 +109,11 @@ def forget_sessions(database: sqlite3.Connection, ids: Iterable[str]) -> None:
             database.execute(f"DELETE FROM {table} WHERE session_id = ?", (one,))  # noqa: S608  a name from our table
 
 
-def write(
-    database: sqlite3.Connection, group: Group, session: Session, bundle: str, versions: Mapping[str, int]
-) -> None:
-    """Write the rows of one session; `versions` tells the version of each file by its path."""
-    _write_session(database, group, session, bundle, versions)
-    _write_messages(database, group, versions)
-    _write_model_calls(database, session, versions)
+def write(database: sqlite3.Connection, group: Group, session: Session, bundle: str) -> None:
+    """Write the rows of one session."""
+    _write_session(database, group, session, bundle)
+    _write_messages(database, group)
+    _write_model_calls(database, group, session)
 
 
 def write_problems(database: sqlite3.Connection, version_id: int, problems: Iterable[Problem]) -> None:
@@ -152,9 +151,7 @@ def microseconds(at: datetime | None) -> int | None:
     return round(at.timestamp() * 1_000_000) if at else None
 
 
-def _write_session(
-    database: sqlite3.Connection, group: Group, session: Session, bundle: str, versions: Mapping[str, int]
-) -> None:
+def _write_session(database: sqlite3.Connection, group: Group, session: Session, bundle: str) -> None:
     counts, fates = session.counts, session.fates
     _insert(
         database,
@@ -189,7 +186,7 @@ def _write_session(
     )
     database.execute("DELETE FROM session_files WHERE session_id = ?", (session.id,))
     rows = [
-        (session.id, versions[str(one.reading.path)], one.role, one.reading.format, len(one.reading.replay.problems))
+        (session.id, one.version_id, one.role, one.reading.format, len(one.reading.replay.problems))
         for one in group.files
     ]
     _insert(database, "session_files", rows)
@@ -199,7 +196,7 @@ def _write_session(
         _insert(database, "projects", [row])
 
 
-def _write_messages(database: sqlite3.Connection, group: Group, versions: Mapping[str, int]) -> None:
+def _write_messages(database: sqlite3.Connection, group: Group) -> None:
     before = {
         row[0]: row[1:]
         for row in database.execute(
@@ -207,22 +204,21 @@ def _write_messages(database: sqlite3.Connection, group: Group, versions: Mappin
         )
     }
     for seq, (placed, entry) in enumerate(group.timeline):
-        version_id = versions[str(placed.reading.path)]
-        mark = _mark(version_id, entry)
+        mark = _mark(placed, entry)
         old = before.pop(entry.id, None)
         if old and old[0] == mark:
             if old[1:] != (seq, entry.fate, entry.origin):
                 _move_message(database, group.id, entry, seq)
             continue
         _delete_message(database, group.id, entry.id)
-        _add_message(database, group.id, placed, entry, seq, version_id, mark)
+        _add_message(database, group.id, placed, entry, seq, mark)
     for gone in before:
         _delete_message(database, group.id, gone)
 
 
-def _mark(version_id: int, entry: Entry) -> str:
+def _mark(placed: Placed, entry: Entry) -> str:
     calls = entry.calls_from.span.start if entry.calls_from else -1
-    return f"{version_id}:{entry.content.span.start}:{calls}"
+    return f"{placed.version_id}:{entry.content.span.start}:{calls}"
 
 
 def _move_message(database: sqlite3.Connection, session_id: str, entry: Entry, seq: int) -> None:
@@ -246,14 +242,13 @@ def _add_message(
     placed: Placed,
     entry: Entry,
     seq: int,
-    version_id: int,
     mark: str,
 ) -> None:
     at_us = microseconds(instant(entry.at))
     n_chars = entry.content.n_chars
     key = (session_id, entry.id)
-    row = (*key, seq, entry.kind, entry.origin, entry.fate, at_us, entry.model, n_chars, version_id, entry.line, mark)
-    _insert(database, "messages", [row])
+    facts = (entry.kind, entry.origin, entry.fate, at_us, entry.model, n_chars)
+    _insert(database, "messages", [(*key, seq, *facts, placed.version_id, entry.line, mark)])
     if not entry.calls_from:
         return
     data = placed.reading.source.slice(entry.calls_from.span)
@@ -263,13 +258,14 @@ def _add_message(
         _insert(database, "file_touches", [(*key, idx, *touch) for touch in found.touches])
 
 
-def _write_model_calls(database: sqlite3.Connection, session: Session, versions: Mapping[str, int]) -> None:
+def _write_model_calls(database: sqlite3.Connection, group: Group, session: Session) -> None:
+    versions = {one: file.version_id for file in reversed(group.files) for one in file.reading.replay.calls}
     database.execute("DELETE FROM model_calls WHERE session_id = ?", (session.id,))
     rows = []
     for call in session.calls:
         tokens = call.tokens
         counts = (tokens.input, tokens.cached, tokens.output, tokens.thoughts, tokens.tool, tokens.total)
-        place = (versions[str(call.file)], call.line)
+        place = (versions[call.message_id], call.line)
         key = (session.id, call.message_id, microseconds(call.at), call.model, call.fate)
         rows.append((*key, *counts, tokens.is_consistent, None, None, *place, None))
     _insert(database, "model_calls", rows)

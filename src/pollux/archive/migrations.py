@@ -29,6 +29,7 @@ _RAW = (
         first_us INTEGER NOT NULL,
         last_us INTEGER NOT NULL,
         gone_us INTEGER,
+        forgotten_us INTEGER,
         version_id INTEGER,
         UNIQUE (machine, home, path)
     )

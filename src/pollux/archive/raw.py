@@ -53,11 +53,8 @@ class Kept:
     is_new_version: bool
 
 
-def keep(database: sqlite3.Connection, item: Item, *, machine: str, now_us: int, stores: bool = True) -> Kept:
-    """Take in what is new of a file. Raises `OSError` if it cannot be read; then nothing has changed.
-
-    Without `stores` only the row and the version are made: for an archive in memory, which reads the live file.
-    """
+def keep(database: sqlite3.Connection, item: Item, *, machine: str, now_us: int) -> Kept:
+    """Take in what is new of a file. Raises `OSError` if it cannot be opened; then nothing has changed."""
     row = database.execute(
         "SELECT id, version_id, inode FROM files WHERE machine = ? AND home = ? AND path = ?",
         (machine, item.home, item.path),
@@ -78,8 +75,7 @@ def keep(database: sqlite3.Connection, item: Item, *, machine: str, now_us: int,
             pieces = _pieces(file.fileno(), data_from, size)
         end = data_from
         for piece in pieces:
-            if stores:
-                _add_segment(database, version, end, piece)
+            _add_segment(database, version, end, piece)
             end += len(piece)
         head, tail = _probe(file.fileno(), 0, end), _probe(file.fileno(), max(0, end - _PROBE), end)
     database.execute(

@@ -15,21 +15,15 @@ from pollux.reading import Reading, finished, looks
 from pollux.replay import Running
 
 
-def source_of(database: sqlite3.Connection, version_id: int, *, stores: bool) -> Source:
-    """Open the bytes of a version: in the archive, or on the disk if the archive keeps none.
-
-    Raises `OSError` if the file on the disk is gone.
-    """
+def source_of(database: sqlite3.Connection, version_id: int) -> Source:
+    """Open the bytes of a version, as the archive has them."""
     home, path, mtime_ns = database.execute(
         "SELECT files.home, files.path, versions.mtime_ns FROM versions JOIN files ON files.id = versions.file_id "
         "WHERE versions.id = ?",
         (version_id,),
     ).fetchone()
-    place = place_of(home, path)
-    if not stores:
-        return Source(place)
     read = reader(database, version_id)
-    return Source(place, read=read, size=read.size, modified=datetime.fromtimestamp(mtime_ns / 1e9, UTC))
+    return Source(place_of(home, path), read=read, size=read.size, modified=datetime.fromtimestamp(mtime_ns / 1e9, UTC))
 
 
 def read_on(source: Source, kept: bytes | None) -> tuple[Reading, bytes]:

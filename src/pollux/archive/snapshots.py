@@ -5,10 +5,11 @@ Derived like the facts, and thrown away with them. Plain data all through: an ar
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
+import zstandard
 
 from pollux.copies import Fingerprint
 from pollux.entries import Call, Entry
@@ -38,8 +39,9 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True):
     offset: int
     line: int
     format: str
-    metadata: dict[str, Any]
-    seen: dict[str, Any]
+    metadata: str
+    """As JSON: it may hold halves of surrogate pairs, which no binary form takes."""
+    seen: str
     state: list[Record]
     document: _Document | None
     entries: list[Entry]
@@ -55,6 +57,7 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True):
     repeats: bool
 
 
+_LEVEL = 1
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Snapshot).decode
 
@@ -63,13 +66,13 @@ def snapshot(running: Running, *, offset: int, line: int, format_: str) -> bytes
     """Set a replay aside."""
     result, timeline = running.result, running.timeline
     places = {entry.id: place for place, entry in enumerate(result.timeline)}
-    return _encode(
+    whole = _encode(
         Snapshot(
             offset=offset,
             line=line,
             format=format_,
-            metadata=result.metadata,
-            seen=result.seen,
+            metadata=json.dumps(result.metadata),
+            seen=json.dumps(result.seen),
             state=list(result.state.values()),
             document=_document(result.document),
             entries=result.timeline,
@@ -87,17 +90,18 @@ def snapshot(running: Running, *, offset: int, line: int, format_: str) -> bytes
             repeats=timeline.repeats,
         )
     )
+    return zstandard.ZstdCompressor(_LEVEL).compress(whole)
 
 
 def restored(
     data: bytes, fingerprint: Callable[[Record], Fingerprint], words: Callable[[Record], str | None]
 ) -> tuple[Snapshot, Running]:
     """Take a replay up again, to read it or to go on with it."""
-    found = _decode(data)
+    found = _decode(zstandard.ZstdDecompressor().decompress(data))
     entries = found.entries
     result = Replay(
-        metadata=found.metadata,
-        seen=found.seen,
+        metadata=json.loads(found.metadata),
+        seen=json.loads(found.seen),
         state={record.id: record for record in found.state},
         document=_whole_document(found.document),
         timeline=entries,

@@ -17,19 +17,14 @@ _BUSY_MS = 10_000
 
 @dataclass(slots=True)
 class Archive:
-    """An open archive; in memory, it keeps no raw bytes and is gone when it is closed."""
+    """An open archive."""
 
     database: sqlite3.Connection
-    path: Path | None
+    path: Path
     is_writable: bool
     lock: WriterLock | None = None
     why_not: str = ""
     """Why it is not writable."""
-
-    @property
-    def keeps_raw(self) -> bool:
-        """Whether files outlive their deletion here."""
-        return self.path is not None
 
     def close(self) -> None:
         """Close, and give the lock back."""
@@ -42,13 +37,6 @@ class Archive:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def in_memory() -> Archive:
-    """Open an archive that stores nothing."""
-    database = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(database, "memory")
-    return Archive(database, None, is_writable=True)
 
 
 def opened(path: Path, *, write: bool = True) -> Archive:

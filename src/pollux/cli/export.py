@@ -75,17 +75,20 @@ def command(scope: Scope, wanted: tuple[str, ...], *, name: str, everything: boo
 
 def _chosen(scope: Scope, wanted: tuple[str, ...], by_id: dict[str, Session], *, everything: bool) -> Iterator[_Chosen]:
     """Yield the sessions meant, in the order asked for, and each once."""
+    from pollux.locate import Located
+    from pollux.sessions import History
+
     files = {one: named_file(one) for one in wanted}
-    found = scope.history() if everything or not all(files.values()) else None
-    by_id.update((one.id, one) for one in (found.sessions if found else ()))
+    needs_history = everything or not all(files.values())
+    found = scope.history() if needs_history else History(Located((), ()))
+    by_id.update((one.id, one) for one in found.sessions)
     taken: set[str] = set()
     for one, file in files.items():
-        if file:
-            yield _Chosen(*in_file(file))
-        elif found and (session := in_history(scope, found, one)).id not in taken:
-            taken.add(session.id)
-            yield _Chosen(session)
-    if everything and found:
+        chosen = _Chosen(*in_file(file)) if file else _Chosen(in_history(scope, found, one))
+        if file or chosen.session.id not in taken:
+            yield chosen
+        taken.add(chosen.session.id)
+    if everything:
         yield from (_Chosen(one) for one in scope.sessions(found) if one.id not in taken)
 
 

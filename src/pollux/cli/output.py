@@ -19,9 +19,8 @@ import click
 if TYPE_CHECKING:
     import subprocess
 
-    from rich.console import Console
-
     from pollux.model import Problem
+    from pollux.terminal.console import Console
 
 NOTHING_HERE = "No sessions here. `pollux doctor` says where was looked; `pollux demo` shows invented ones."
 
@@ -44,11 +43,11 @@ def width() -> int:
     return max(_NARROWEST, shutil.get_terminal_size().columns)
 
 
-def console() -> Console:
+def console(*, width: int | None = None) -> Console:
     """Return a console for data; as wide as the terminal, or as long as the lines are."""
-    from rich.console import Console
+    from pollux.terminal.console import Console
 
-    return Console(highlight=False, soft_wrap=not is_terminal())
+    return Console(highlight=False, soft_wrap=not is_terminal(), width=width)
 
 
 def print_json(value: object) -> None:
@@ -137,7 +136,7 @@ def _pager() -> list[str]:
 
 
 def _console_for(stream: IO[str], width: int) -> Console:
-    from rich.console import Console
+    from pollux.terminal.console import Console
 
     return Console(file=stream, width=width, force_terminal="NO_COLOR" not in os.environ, highlight=False)
 

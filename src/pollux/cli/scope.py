@@ -88,7 +88,7 @@ def _searched(sessions: Sequence[Session], folder: Path | None) -> tuple[Session
     """Look through the folder that was named, or through all that are likely to hold projects."""
     from pollux import projects
 
-    if sys.stderr.isatty():
+    if _is_watched():
         output.words("No such project is known yet; looking through likely folders …")
     return memory.proven(sessions, [folder] if folder else projects.likely_roots(Path.home()))
 
@@ -147,7 +147,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object in
 @contextmanager
 def progress(words: str) -> Iterator[Progress]:
     """Show a bar on a terminal's error stream, once something takes longer than half a second."""
-    if not sys.stderr.isatty():
+    if not _is_watched():
         yield lambda _done, _all: None
         return
     bar = _Bar(words)
@@ -155,6 +155,10 @@ def progress(words: str) -> Iterator[Progress]:
         yield bar.tell
     finally:
         bar.stop()
+
+
+def _is_watched() -> bool:
+    return sys.stderr.isatty()
 
 
 class _Bar:

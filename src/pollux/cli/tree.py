@@ -50,15 +50,13 @@ def _owner(found: History, file: Path) -> Session:
 
 
 def _print(found: History, session: Session, by_id: dict[str, Session]) -> None:
-    from rich.console import Console
-
     from pollux.terminal.tree import session_tree
 
     if output.is_terminal():
         tops = [home.tmp for home in found.located.homes]
         output.console().print(session_tree(session, by_id, now=output.now(), tops=tops))
     else:
-        Console(highlight=False, width=_ENDLESS).print(session_tree(session, by_id, now=output.now()))
+        output.console(width=_ENDLESS).print(session_tree(session, by_id, now=output.now()))
 
 
 _ENDLESS = 10_000

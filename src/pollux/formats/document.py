@@ -61,7 +61,8 @@ def sound(data: bytes) -> tuple[Document, list[Problem]]:
     except ValueError:
         document, problems = _whole(lenient.mask(data))
     exact = lenient.decode(data)  # the mask has changed what it says
-    return msgspec.structs.replace(document, fields={key: exact[key] for key in document.fields}), problems
+    found = {key: value for key, value in exact.items() if key != "messages" or value is None}
+    return msgspec.structs.replace(document, fields=found), problems
 
 
 def _whole(data: bytes) -> tuple[Document, list[Problem]]:

@@ -51,11 +51,11 @@ def _line(line: Line) -> list[Operation]:
 
 def _exact(operation: Operation, data: bytes) -> Operation:
     """Give metadata the values that stand in the file: the mask has changed what it says."""
-    if not isinstance(operation, Header | Update):
+    if not isinstance(operation, Header | Update) or not operation.fields:
         return operation
     value = lenient.decode(data)
     exact = value["$set"] if isinstance(operation, Update) else value
-    return msgspec.structs.replace(operation, fields={key: exact[key] for key in operation.fields})
+    return msgspec.structs.replace(operation, fields={key: exact[key] for key in exact if key != "messages"})
 
 
 def _whole(data: bytes, line: Line, *, salvaged: bool = False, start: int = 0) -> list[Operation]:

@@ -1,0 +1,72 @@
+"""The archive's sessions: all that were ever kept, also those that the client has deleted."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from pollux.archive.readings import source_of, taken_up
+from pollux.grouping import Group
+from pollux.locate import Located
+from pollux.model import Fate, ModelCall, Problem, Session, Tokens
+from pollux.sessions import History, from_readings, in_order
+
+_decode = msgspec.msgpack.Decoder(Session, dec_hook=lambda kind, value: kind(value)).decode
+
+
+def history(database: sqlite3.Connection, located: Located, problems: tuple[Problem, ...] = ()) -> History:
+    """Return all sessions of an archive."""
+    calls = _calls(database)
+    there = _there(database)
+    sessions = []
+    for session_id, body in database.execute("SELECT session_id, body FROM sessions"):
+        sessions.append(
+            msgspec.structs.replace(_decode(body), calls=tuple(calls.get(session_id, ())), gone=session_id not in there)
+        )
+    return History(located, in_order(sessions), problems)
+
+
+def opened(database: sqlite3.Connection, session: Session) -> Group:
+    """Put an archived session together, to read its messages."""
+    rows = database.execute(
+        "SELECT file_version_id, snapshot FROM session_files JOIN readings ON version_id = file_version_id "
+        "WHERE session_id = ?",
+        (session.id,),
+    ).fetchall()
+    return from_readings(session, [taken_up(source_of(database, version_id), kept) for version_id, kept in rows])
+
+
+def _calls(database: sqlite3.Connection) -> dict[str, list[ModelCall]]:
+    """Return the model calls by session, each once: what an import only repeats is not among them."""
+    found: dict[str, list[ModelCall]] = defaultdict(list)
+    rows = database.execute(
+        "SELECT session_id, message_id, at_us, model, fate, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool, "
+        "tok_total, line FROM model_calls WHERE copy_of IS NULL ORDER BY session_id, at_us, message_id"
+    )
+    for session_id, message_id, at_us, model, fate, *counts, line in rows:
+        call = ModelCall(session_id, message_id, _instant(at_us), model, _FATES[fate], Tokens(*counts), line=line)
+        found[session_id].append(call)
+    return found
+
+
+def _there(database: sqlite3.Connection) -> set[str]:
+    """Return the sessions of which a file is still where the client put it."""
+    rows: list[Any] = database.execute(
+        """
+        SELECT DISTINCT session_files.session_id FROM session_files
+        JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
+        WHERE files.gone_us IS NULL AND session_files.role NOT IN ('stub', 'unreadable')
+        """
+    ).fetchall()
+    return {row[0] for row in rows}
+
+
+def _instant(at_us: int | None) -> datetime | None:
+    return None if at_us is None else datetime.fromtimestamp(at_us / 1_000_000, UTC)
+
+
+_FATES = {str(fate): fate for fate in Fate}

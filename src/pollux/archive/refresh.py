@@ -1,0 +1,253 @@
+"""Take in what changed: stat the homes, keep the new bytes, bring the facts up to date.
+
+First the raw bytes, batch by batch, each in a transaction: what is kept there is kept, whatever happens next. Then the
+facts, for every file whose kept bytes are not all read yet; so what was stopped in between is gone on with by the next
+refresh.
+"""
+
+from __future__ import annotations
+
+import platform
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
+
+from pollux.archive import facts, raw
+from pollux.archive.inventory import Item, inventory, place_of
+from pollux.archive.migrations import transaction
+from pollux.archive.readings import read_on, source_of, taken_up
+from pollux.archive.store import Archive
+from pollux.grouping import Placed, bundle_of, put_together
+from pollux.locate import Home, Located, SessionFile, locate
+from pollux.model import Fate, Problem
+from pollux.reading import Reading
+from pollux.sessions import Progress, Reader
+
+BATCH_FILES, BATCH_BYTES = 200, 64 << 20
+_NO_MEMORY: Mapping[str, str] = {}
+
+
+@dataclass(slots=True)
+class Refreshed:
+    """What a refresh came to."""
+
+    located: Located
+    n_files: int = 0
+    """Files with something new."""
+    n_bytes: int = 0
+    """New bytes."""
+    n_gone: int = 0
+    sessions: set[str] = field(default_factory=set)
+    """Ids whose facts were written."""
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A session file in the archive."""
+
+    session_file: SessionFile
+    version_id: int
+    is_current: bool
+    kept: int
+    read: int | None
+    """How much of it the facts have seen; nothing yet if there is no number."""
+
+    @property
+    def is_pending(self) -> bool:
+        return self.read != self.kept
+
+
+def refresh(
+    archive: Archive,
+    homes: Iterable[Home],
+    *,
+    memory: Mapping[str, str] = _NO_MEMORY,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    progress: Progress = lambda _done, _all: None,
+) -> Refreshed:
+    """Bring an archive up to date with some homes; one that cannot be written stays as it is."""
+    located = locate(homes)
+    result = Refreshed(located, problems=list(located.problems))
+    if not archive.is_writable:
+        return result
+    if not facts.are_current(archive.database):
+        with transaction(archive.database):
+            facts.reset(archive.database)
+    items = list(inventory(located, result.problems))
+    _keep_changed(archive, items, result, facts.microseconds(now()) or 0, progress)
+    _note_gone(archive.database, located, items, result, facts.microseconds(now()) or 0)
+    derive(archive, Reader(located, memory), result, progress)
+    return result
+
+
+def derive(archive: Archive, reader: Reader, result: Refreshed, progress: Progress) -> None:
+    """Bring the facts up to date with the raw bytes, bundle by bundle."""
+    database = archive.database
+    found: dict[str, list[_File]] = defaultdict(list)
+    for one in _session_files(database):
+        found[bundle_of(one.session_file)].append(one)
+    pending = {name: files for name, files in found.items() if any(one.is_pending for one in files)}
+    n_bytes, done = sum(one.kept for files in pending.values() for one in files), 0
+    waiting = iter(pending.items())
+    while batch := list(islice(waiting, BATCH_FILES)):
+        with transaction(database):
+            for name, files in batch:
+                _derive_bundle(database, reader, name, files, result)
+                done += sum(one.kept for one in files)
+                progress(done, n_bytes)
+            _mark_copies(database)
+    result.problems += reader.problems
+
+
+def _keep_changed(archive: Archive, items: list[Item], result: Refreshed, now_us: int, progress: Progress) -> None:
+    database, machine = archive.database, platform.node()
+    known = {
+        (home, path): (size, mtime_ns, inode, gone_us, forgotten_us)
+        for home, path, size, mtime_ns, inode, gone_us, forgotten_us in database.execute(
+            "SELECT home, path, size, mtime_ns, inode, gone_us, forgotten_us FROM files WHERE machine = ?", (machine,)
+        )
+    }
+    changed = [one for one in items if _has_changed(one, known.get((one.home, one.path)))]
+    n_bytes, done = sum(one.size for one in changed), 0
+    for batch in _batches(changed):
+        with transaction(database):
+            for item in batch:
+                _keep(archive, item, machine, now_us, result)
+        done += sum(one.size for one in batch)
+        progress(done, n_bytes)
+
+
+def _has_changed(item: Item, known: tuple[int, int, int, int | None, int | None] | None) -> bool:
+    if known is None:
+        return True
+    size, mtime_ns, inode, gone_us, forgotten_us = known
+    return forgotten_us is None and (
+        (size, mtime_ns, inode) != (item.size, item.mtime_ns, item.inode) or gone_us is not None
+    )
+
+
+def _batches(items: list[Item]) -> Iterator[list[Item]]:
+    batch: list[Item] = []
+    for item in items:
+        batch.append(item)
+        if len(batch) >= BATCH_FILES or sum(one.size for one in batch) >= BATCH_BYTES:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _keep(archive: Archive, item: Item, machine: str, now_us: int, result: Refreshed) -> None:
+    try:
+        kept = raw.keep(archive.database, item, machine=machine, now_us=now_us)
+    except OSError as error:
+        result.problems.append(Problem("unreadable-file", f"cannot be read: {error.strerror}", item.place))
+        return
+    result.n_files += 1
+    result.n_bytes += kept.end - kept.start
+
+
+def _note_gone(
+    database: sqlite3.Connection, located: Located, items: list[Item], result: Refreshed, now_us: int
+) -> None:
+    """Note which files are no longer there; a home that is not there at all is only not mounted."""
+    there = {(one.home, one.path) for one in items}
+    homes = [str(home.root) for home in located.homes if home.tmp.is_dir()]
+    with transaction(database):
+        for home in homes:
+            rows = database.execute(
+                "SELECT id, path FROM files WHERE machine = ? AND home = ? AND gone_us IS NULL", (platform.node(), home)
+            ).fetchall()
+            gone = [(now_us, file_id) for file_id, path in rows if (home, path) not in there]
+            database.executemany("UPDATE files SET gone_us = ? WHERE id = ?", gone)
+            result.n_gone += len(gone)
+
+
+def _session_files(database: sqlite3.Connection) -> Iterator[_File]:
+    """Yield the versions of all session files that still matter."""
+    rows = database.execute(
+        """
+        SELECT files.home, files.path, files.mtime_ns, versions.id, versions.id = files.version_id, versions.kept,
+            readings.kept
+        FROM versions JOIN files ON files.id = versions.file_id LEFT JOIN readings ON readings.version_id = versions.id
+        WHERE files.path LIKE 'tmp/%/chats/%' AND files.forgotten_us IS NULL
+            AND coalesce(readings.is_superseded, 0) = 0
+        ORDER BY files.home, files.path, versions.number
+        """
+    )
+    for home, path, mtime_ns, version_id, is_current, kept, read in rows:
+        session_file = _session_file(home, path, kept, mtime_ns)
+        if session_file:
+            yield _File(session_file, version_id, bool(is_current), kept, read)
+
+
+def _session_file(home: str, path: str, size: int, mtime_ns: int) -> SessionFile | None:
+    _, folder, _, *rest = path.split("/")
+    if len(rest) > 2 or not rest:  # noqa: PLR2004  a session, or a subagent below its parent
+        return None
+    name = rest[-1]
+    if len(rest) == 1 and not name.startswith("session-"):
+        return None
+    what = "leftover" if not name.endswith((".json", ".jsonl")) else "subagent" if len(rest) > 1 else "session"
+    root = place_of(home, "")
+    parent = rest[0] if len(rest) > 1 else None
+    return SessionFile(
+        place_of(home, path), Home(root, root / "tmp", "archive"), folder, parent, size, mtime_ns, 0, what
+    )
+
+
+def _derive_bundle(
+    database: sqlite3.Connection, reader: Reader, name: str, files: list[_File], result: Refreshed
+) -> None:
+    """Read what is new in a bundle and write the facts of its sessions."""
+    placed = [Placed(_read(database, one), one.session_file, version_id=one.version_id) for one in files]
+    placed = _laid_over_each_other(database, placed)
+    forgotten = {row[0] for row in database.execute("SELECT session_id FROM tombstones")}
+    written = set()
+    for group, session in reader.summed_up(put_together(placed, reader.full_id)):
+        if session.id not in forgotten:
+            facts.write(database, group, session, name)
+            written.add(session.id)
+    before = {row[0] for row in database.execute("SELECT session_id FROM sessions WHERE bundle = ?", (name,))}
+    facts.forget_sessions(database, before - written)
+    result.sessions |= written
+
+
+def _read(database: sqlite3.Connection, file: _File) -> Reading:
+    row = database.execute("SELECT snapshot FROM readings WHERE version_id = ?", (file.version_id,)).fetchone()
+    source = source_of(database, file.version_id)
+    if row and not file.is_pending:
+        return taken_up(source, row[0])
+    reading, aside = read_on(source, row[0] if row else None)
+    database.execute("INSERT OR REPLACE INTO readings VALUES (?, ?, 0, ?)", (file.version_id, file.kept, aside))
+    facts.write_problems(database, file.version_id, reading.replay.problems)
+    return reading
+
+
+def _laid_over_each_other(database: sqlite3.Connection, placed: list[Placed]) -> list[Placed]:
+    """Deal with older versions of a file: what a newer one has taken over is done with, what it lacks was rewound.
+
+    Old releases rewrite their one document at every turn, and take rewound messages out of it for good.
+    """
+    newest = {one.reading.path: one for one in placed}
+    left = []
+    for one in placed:
+        new = newest[one.reading.path]
+        ids = {entry.id for entry in new.timeline}
+        lacking = [entry for entry in one.timeline if entry.id not in ids]
+        if one is not new and not lacking:
+            database.execute("UPDATE readings SET is_superseded = 1 WHERE version_id = ?", (one.version_id,))
+            continue
+        left.append(one)
+        for entry in lacking if one.reading.format == "document" else ():
+            entry.fate = Fate.REWOUND
+    return left
+
+
+def _mark_copies(database: sqlite3.Connection) -> None:
+    rows = database.execute("SELECT message_id FROM model_calls GROUP BY message_id HAVING count(*) > 1").fetchall()
+    facts.leave_copies_to_their_owner(database, [row[0] for row in rows])
