@@ -180,7 +180,9 @@ def _write_session(database: sqlite3.Connection, group: Group, session: Session,
                 session.generation,
                 _json(session.extra),
                 bundle,
-                _pack(msgspec.structs.replace(session, calls=(), children=())),
+                _pack(
+                    msgspec.structs.replace(session, calls=(), children=(), title="", first_prompt="", last_prompt="")
+                ),
             )
         ],
     )
@@ -203,6 +205,7 @@ def _write_messages(database: sqlite3.Connection, group: Group) -> None:
             "SELECT message_id, mark, seq, fate, origin FROM messages WHERE session_id = ?", (group.id,)
         )
     }
+    rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _OF_MESSAGES}
     for seq, (placed, entry) in enumerate(group.timeline):
         mark = _mark(placed, entry)
         old = before.pop(entry.id, None)
@@ -210,10 +213,13 @@ def _write_messages(database: sqlite3.Connection, group: Group) -> None:
             if old[1:] != (seq, entry.fate, entry.origin):
                 _move_message(database, group.id, entry, seq)
             continue
-        _delete_message(database, group.id, entry.id)
-        _add_message(database, group.id, placed, entry, seq, mark)
+        if old:
+            _delete_message(database, group.id, entry.id)
+        _add_message(rows, group.id, placed, entry, seq, mark)
     for gone in before:
         _delete_message(database, group.id, gone)
+    for table, new in rows.items():
+        _insert(database, table, sorted(new, key=lambda row: row[:4]))
 
 
 def _mark(placed: Placed, entry: Entry) -> str:
@@ -237,7 +243,7 @@ def _delete_message(database: sqlite3.Connection, session_id: str, message_id: s
 
 
 def _add_message(
-    database: sqlite3.Connection,
+    rows: dict[str, list[tuple[Any, ...]]],
     session_id: str,
     placed: Placed,
     entry: Entry,
@@ -248,14 +254,14 @@ def _add_message(
     n_chars = entry.content.n_chars
     key = (session_id, entry.id)
     facts = (entry.kind, entry.origin, entry.fate, at_us, entry.model, n_chars)
-    _insert(database, "messages", [(*key, seq, *facts, placed.version_id, entry.line, mark)])
+    rows["messages"].append((*key, seq, *facts, placed.version_id, entry.line, mark))
     if not entry.calls_from:
         return
     data = placed.reading.source.slice(entry.calls_from.span)
     for idx, found in enumerate(call_rows(data)):
-        _insert(database, "tool_calls", [(*key, idx, *found.call, entry.fate)])
-        _insert(database, "shell_commands", [(*key, idx, n, *command) for n, command in enumerate(found.commands)])
-        _insert(database, "file_touches", [(*key, idx, *touch) for touch in found.touches])
+        rows["tool_calls"].append((*key, idx, *found.call, entry.fate))
+        rows["shell_commands"] += [(*key, idx, n, *command) for n, command in enumerate(found.commands)]
+        rows["file_touches"] += [(*key, idx, *touch) for touch in found.touches]
 
 
 def _write_model_calls(database: sqlite3.Connection, group: Group, session: Session) -> None:
@@ -268,7 +274,7 @@ def _write_model_calls(database: sqlite3.Connection, group: Group, session: Sess
         place = (versions[call.message_id], call.line)
         key = (session.id, call.message_id, microseconds(call.at), call.model, call.fate)
         rows.append((*key, *counts, tokens.is_consistent, None, None, *place, None))
-    _insert(database, "model_calls", rows)
+    _insert(database, "model_calls", sorted(rows))
 
 
 def _insert(database: sqlite3.Connection, table: str, rows: list[tuple[Any, ...]]) -> None:

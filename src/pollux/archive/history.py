@@ -23,9 +23,17 @@ def history(database: sqlite3.Connection, located: Located, problems: tuple[Prob
     calls = _calls(database)
     there = _there(database)
     sessions = []
-    for session_id, body in database.execute("SELECT session_id, body FROM sessions"):
+    rows = database.execute("SELECT session_id, title, first_prompt, last_prompt, body FROM sessions")
+    for session_id, title, first_prompt, last_prompt, body in rows:
         sessions.append(
-            msgspec.structs.replace(_decode(body), calls=tuple(calls.get(session_id, ())), gone=session_id not in there)
+            msgspec.structs.replace(
+                _decode(body),
+                title=title,
+                first_prompt=first_prompt,
+                last_prompt=last_prompt,
+                calls=tuple(calls.get(session_id, ())),
+                gone=session_id not in there,
+            )
         )
     return History(located, in_order(sessions), problems)
 

@@ -92,7 +92,7 @@ def derive(archive: Archive, reader: Reader, result: Refreshed, progress: Progre
         found[bundle_of(one.session_file)].append(one)
     pending = {name: files for name, files in found.items() if any(one.is_pending for one in files)}
     n_bytes, done = sum(one.kept for files in pending.values() for one in files), 0
-    waiting = iter(pending.items())
+    waiting = iter(sorted(pending.items()))  # in the order of the keys, so that pages fill up
     while batch := list(islice(waiting, BATCH_FILES)):
         with transaction(database):
             for name, files in batch:

@@ -57,7 +57,7 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True):
     repeats: bool
 
 
-_LEVEL = 1
+_LEVEL = 3
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Snapshot).decode
 
