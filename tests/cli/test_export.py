@@ -1,0 +1,121 @@
+"""Sessions are handed over whole, to where they are wanted, and nothing is overwritten by half."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests import builders
+from tests.cli.running import Runner
+
+from pollux import sessions
+from pollux.cli import export
+from pollux.cli.demo import HOME as DEMO
+from pollux.errors import UnreadableFileError
+from pollux.grouping import Group
+from pollux.model import Session
+
+CHATS = DEMO / ".gemini" / "tmp" / "skywatch" / "chats"
+
+
+def test_one_session_goes_into_one_file(run: Runner, tmp_path: Path) -> None:
+    target = tmp_path / "one.json"
+    assert run("export", "@1", "-o", str(target)).status == 0
+    assert json.loads(target.read_bytes())["session"]["id"].startswith("0363a0b0")
+    assert [*tmp_path.iterdir()] == [target]
+
+
+def test_several_go_into_a_folder_under_stable_names(run: Runner, tmp_path: Path) -> None:
+    for _ in range(2):
+        ended = run("export", "@1", "@2", "latest", "-o", str(tmp_path / "new" / "folder"))
+        assert (ended.status, ended.err) == (0, f"2 sessions written to {tmp_path / 'new' / 'folder'}\n")
+    assert sorted(file.name for file in (tmp_path / "new" / "folder").iterdir()) == [
+        "2026-11-11T17-26_451ea5d6-1dc2-4957-ae3a-eacc836dc4fa.json",
+        "2026-11-12T08-15_0363a0b0-afca-4534-b337-a9a75f51dac1.json",
+    ]
+
+
+def test_one_goes_into_a_folder_that_is_there(run: Runner, tmp_path: Path) -> None:
+    assert run("export", "@1", "-o", str(tmp_path)).err == f"1 session written to {tmp_path}\n"
+    assert run("export", "@1", "-o", f"{tmp_path}/new/").status == 0
+    assert len([*tmp_path.rglob("*.json")]) == 2
+
+
+def test_all_that_fit_go_into_a_folder(run: Runner, tmp_path: Path) -> None:
+    ended = run("export", "--all", "74dc5fc5", "--project", "tide-tables", "-f", "jsonl", "-o", str(tmp_path / "tides"))
+    assert ended.status == 0
+    assert len([*(tmp_path / "tides").iterdir()]) == 4
+
+
+def test_files_of_one_session_do_not_overwrite_each_other(run: Runner, tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        builders.put(tmp_path / f"{name}.jsonl", builders.log(builders.header(), builders.user("u", name)))
+    run("export", *(str(tmp_path / f"{name}.jsonl") for name in "abc"), "-o", str(tmp_path / "out"))
+    names = sorted(file.name for file in (tmp_path / "out").iterdir())
+    assert names == [f"2026-11-15T19-30_{builders.SESSION}{more}.json" for more in ("-2", "-3", "")]
+
+
+def test_lines_of_several_make_one_stream(run: Runner, tmp_path: Path) -> None:
+    streamed = run("export", "@1", "@2", "-f", "jsonl").out
+    assert run("export", "@1", "@2", "-f", "jsonl", "-o", str(tmp_path / "two.jsonl")).status == 0
+    assert (tmp_path / "two.jsonl").read_text("utf-8") == streamed
+    assert sum(json.loads(line)["type"] == "session" for line in streamed.splitlines()) == 2
+
+
+def test_problems_are_told_after_the_data(run: Runner) -> None:
+    ended = run("export", "408a8bb2")
+    assert ended.status == 1
+    assert ended.json["problems"]
+    assert "408a8bb2.jsonl:48: " in ended.err
+
+
+def test_link_and_device_stay_what_they_are(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
+    run("export", "@1", "-o", str(tmp_path / "link.json"))
+    assert (tmp_path / "link.json").is_symlink()
+    assert (tmp_path / "real.json").stat().st_size
+    run("export", "@1", "-o", "/dev/null")
+    assert not Path("/dev/null").is_file()
+
+
+def test_half_a_file_is_never_left(tmp_path: Path) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b"half"
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    target = builders.put(tmp_path / "old.json", b"old")
+    with pytest.raises(OSError, match="No space"):
+        export._write(target, pieces())
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("old.json", b"old")]
+
+
+def test_session_that_went_away_does_not_stop_the_others(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = sessions.opened
+
+    def gone(session: Session) -> Group:
+        if session.id.startswith("0363a0b0"):
+            raise UnreadableFileError("gone.jsonl", "No such file or directory")
+        return opened(session)
+
+    monkeypatch.setattr(sessions, "opened", gone)
+    ended = run("export", "@1", "@2", "-o", str(tmp_path / "out"))
+    assert ended.status == 1
+    assert "1 session written" in ended.err
+    assert "gone.jsonl cannot be read" in ended.err
+
+
+def test_state_of_an_id_is_that_of_its_main_file(run: Runner) -> None:
+    file = CHATS / "session-2026-11-12T08-15-0363a0b0.jsonl"
+    by_id = run("export", "0363a0b0", "-f", "gemini").out
+    assert by_id == run("export", str(file), "-f", "gemini").out
+    assert json.loads(by_id)["sessionId"].startswith("0363a0b0")
+
+
+def test_stubs_beside_a_session_do_not_change_its_state(run: Runner) -> None:
+    file = CHATS / "session-1794418000167-451ea5d6.jsonl"
+    assert run("export", "451ea5d6", "-f", "gemini").out == run("export", str(file), "-f", "gemini").out

@@ -1,0 +1,139 @@
+"""`show`, `tree`, `raw` and `demo`: any way to name a session leads to it."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from tests import builders
+from tests.cli.running import Runner
+
+from pollux.cli import demo, output
+from pollux.cli.demo import HOME as DEMO
+
+DATA = Path(__file__).parents[1] / "data"
+SKYWATCH = DEMO / ".gemini" / "tmp" / "skywatch"
+FILE = SKYWATCH / "chats" / "session-2026-11-12T08-15-0363a0b0.jsonl"
+
+
+@pytest.mark.parametrize(
+    "name", ["latest", "@1", "0363a", "0363a0b0-afca-4534-b337-a9a75f51dac1", FILE.stem, FILE.name, str(FILE)]
+)
+def test_session_is_found_under_every_name(run: Runner, name: str) -> None:
+    for command in ("show", "tree", "raw"):
+        ended = run(command, name)
+        assert ended.status == 0
+        assert "0363a0b0" in ended.out
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        SKYWATCH / "checkpoint-weather-store.json",
+        DATA / "stream" / "tools.jsonl",
+        DATA / "stream" / "output.json",
+        DATA / "history" / "gemini-conversation-1794772150000.json",
+        DATA / "history" / "checkpoint-second.json",
+    ],
+    ids=lambda file: file.name,
+)
+def test_other_forms_of_a_session_are_read(run: Runner, file: Path) -> None:
+    ended = run("show", str(file), "--json")
+    assert ended.json["timeline"]
+    assert run("raw", str(file)).out == file.read_text("utf-8")
+    assert run("export", str(file), "-f", "gemini").json["messages"]
+
+
+def test_detail_and_branches_are_heeded(run: Runner) -> None:
+    prompts = run("show", "602c50c2", "--detail", "prompts").out
+    full = run("show", "602c50c2", "--detail", "full", "--branches", "all", "--no-thoughts").out
+    assert len(prompts) < len(run("show", "602c50c2").out) < len(full)
+
+
+def test_raw_prints_bytes(run: Runner) -> None:
+    assert run("raw", "@1").out == FILE.read_text("utf-8")
+    assert run("raw", "@1", "--line", "1").out == FILE.read_text("utf-8").partition("\n")[0] + "\n"
+    assert "14T08-41" in run("raw", "@1", "--path").out.splitlines()[1]
+    assert run("raw", "@1", "--file", "2").out.count("\n") == 2
+    assert run("raw", str(FILE), "--path").out == f"{FILE}\tmain\tlog\n"
+    assert run("raw", str(FILE), "--file", "1").out == FILE.read_text("utf-8")
+
+
+def test_raw_of_nothing_says_so(run: Runner, tmp_path: Path) -> None:
+    file = builders.put(tmp_path / "empty.json", b"")
+    assert run("raw", str(file)).err == f"{file} is empty.\n"
+
+
+def test_terminal_gets_no_half_characters(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    del run
+    stream = io.TextIOWrapper(io.BytesIO(), "utf-8")
+    monkeypatch.setattr(sys, "stdout", stream)
+    monkeypatch.setattr(output, "is_terminal", lambda: True)
+    output.write(["ü\x1b".encode()[:1], "ü\x1b".encode()[1:], b"\xc3"])
+    assert stream.buffer.getvalue().decode() == "ü␛�"
+
+
+def test_tree_climbs_to_the_root(run: Runner) -> None:
+    assert run("tree", "7ffa9413").out == run("tree", "e92f6bc2").out
+
+
+def test_demo_says_what_it_is_and_passes_the_status_on(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("POLLUX_HOME")
+    assert run("demo", "--path").out == f"{demo.HOME}\n"
+    ended = run("demo", "--if-empty")
+    assert (ended.status, ended.out.count("\n")) == (0, 20)
+    assert "invented" in ended.err
+    assert run("demo", "ls").status == 1
+    assert run("demo", "nope").status == 2
+    assert run("demo", "projects").status == 0
+
+
+def test_demo_makes_way_for_own_sessions(run: Runner, tmp_path: Path) -> None:
+    builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
+    assert "6ece72aa" in run("demo", "--if-empty", home=tmp_path).out
+
+
+def test_words_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("COLUMNS", "20")
+    output.words("one two three four five six\n")
+    assert stream.getvalue() == "one two three four\nfive six\n\n"
+
+
+@pytest.mark.parametrize("pager", ["cat", "sh -c 'exit 0'", "none-such-pager", "''"])
+def test_pager_is_used_or_done_without(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], pager: str
+) -> None:
+    monkeypatch.setenv("PAGER", pager)
+    monkeypatch.setattr(output, "is_terminal", lambda: True)
+    with output.paged(wanted=True) as console:
+        assert isinstance(console, Console)
+        for _ in range(20_000 if "exit" in pager else 1):
+            console.print("read me")
+    assert ("read me" in capfd.readouterr().out) == ("exit" not in pager)
+
+
+def test_interrupt_belongs_to_the_pager() -> None:
+    class Pager:
+        calls = 0
+
+        def wait(self) -> None:
+            self.calls += 1
+            if self.calls == 1:
+                raise KeyboardInterrupt
+
+    pager = Pager()
+    output._wait(pager)  # type: ignore[arg-type]
+    assert pager.calls == 2
+
+
+def test_clock_and_terminal_are_real() -> None:
+    assert output.now().tzinfo
+    assert isinstance(output.is_terminal(), bool)
+    assert output.short(Path.home() / "x") == os.path.join("~", "x")  # noqa: PTH118

@@ -1,0 +1,137 @@
+"""The shared options: homes, projects that only a hash names, times, and a bar that appears late."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests import builders
+from tests.cli.running import Runner
+
+from pollux.cli import memory, scope
+from pollux.projects import project_hash
+
+
+def hashed(root: Path, path: str, *, number: int = 0) -> None:
+    """Put a session into a home whose project is known by its hash alone."""
+    digest = project_hash(path)
+    session = builders.SESSION.replace("6ece72aa", f"6ece72a{number}")
+    data = builders.log(builders.header(session, projectHash=digest), builders.user(f"u{number}"))
+    name = f"session-2026-11-15T19-30-6ece72a{number}.jsonl"
+    builders.put(root / ".gemini" / "tmp" / digest / "chats" / name, data)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a folder that a scan finds, and two sessions of which one is its."""
+    folder = tmp_path / "user" / "code" / "webshop"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "user"))
+    hashed(tmp_path, str(folder.resolve()))
+    hashed(tmp_path, "/nowhere/else", number=1)
+    return folder
+
+
+def remembered() -> list[str]:
+    path = memory.memory_path()
+    return [*json.loads(path.read_text())["paths"].values()] if path.exists() else []
+
+
+def ids(ended: str) -> list[str]:
+    return [line[:8] for line in ended.splitlines()]
+
+
+def test_name_that_only_a_hash_can_mean_is_searched_and_remembered(run: Runner, tmp_path: Path, project: Path) -> None:
+    ended = run("ls", "--project", "webshop", home=tmp_path)
+    assert (ended.status, ids(ended.out)) == (0, ["6ece72a0"])
+    assert str(project) in ended.out
+    assert remembered() == [str(project.resolve())]
+    assert str(project) in run("ls").out
+
+
+def test_searching_is_told_on_a_terminal(
+    run: Runner, tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del project
+    monkeypatch.setattr(scope, "_is_watched", lambda: True)
+    assert "looking through likely folders" in run("ls", "--project", "webshop", home=tmp_path).err
+
+
+def test_name_that_nothing_means_is_told(run: Runner, tmp_path: Path, project: Path) -> None:
+    del project
+    ended = run("ls", "--project", "none-such", home=tmp_path)
+    assert (ended.status, ended.out) == (1, "")
+    assert "No project fits 'none-such'" in ended.err
+
+
+@pytest.mark.parametrize("where", [".", "./src", "..", "webshop"])
+def test_folder_proves_its_hash(
+    run: Runner, tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    (project / "src").mkdir()
+    monkeypatch.chdir({".": project / "src", "./src": project, "..": project / "src", "webshop": project.parent}[where])
+    query = "." if where == "./src" else where
+    ended = run("show", "latest", "--project", query, "--json", home=tmp_path)
+    assert ended.status == 0
+    assert ended.json["session"]["project"]["path"] == str(project.resolve())
+    assert remembered() == [str(project.resolve())]
+
+
+def test_folder_above_finds_what_is_below(run: Runner, tmp_path: Path, project: Path) -> None:
+    assert ids(run("ls", "--project", str(project.parent), home=tmp_path).out) == ["6ece72a0"]
+
+
+def test_hash_is_a_name_too(run: Runner, tmp_path: Path, project: Path) -> None:
+    assert ids(run("ls", "--project", project_hash(str(project.resolve()))[:8], home=tmp_path).out) == ["6ece72a0"]
+
+
+def test_scan_finds_and_says_so(run: Runner, tmp_path: Path, project: Path) -> None:
+    before = run("projects", columns=80, home=tmp_path)
+    assert "`pollux projects --scan` looks for them" in before.err
+    ended = run("projects", "--scan")
+    assert "1 of 2 unknown projects found" in ended.err
+    assert str(project) in ended.out
+    assert remembered() == [str(project.resolve())]
+
+
+def test_project_that_moved_is_told(run: Runner, tmp_path: Path, project: Path) -> None:
+    hashed(tmp_path, "/old/webshop", number=2)
+    folder = tmp_path / ".gemini" / "tmp" / project_hash("/old/webshop")
+    builders.put(folder / ".project_root", b"/old/webshop")
+    run("projects", "--scan", home=tmp_path)
+    assert f"/old/webshop is gone; it may have moved to {project}" in run("projects", columns=200).err
+
+
+@pytest.mark.parametrize(
+    ("args", "n_sessions"),
+    [
+        (("--last", "7d"), 5),
+        (("--since", "2026-11-10"), 3),
+        (("--since", "2026-11-01", "--until", "2026-11-05"), 2),
+        (("--model", "PRO", "--project", "skywatch"), 4),
+        (("-n", "2"), 2),
+    ],
+)
+def test_sessions_are_chosen(run: Runner, args: tuple[str, ...], n_sessions: int) -> None:
+    assert run("ls", *args).out.count("\n") == n_sessions
+
+
+def test_bar_appears_late_and_goes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(scope, "_is_watched", lambda: True)
+    with scope.progress("reading") as tell:
+        tell(1, 3)
+        assert capsys.readouterr().err == ""
+        monkeypatch.setattr(scope, "_QUIET_SECONDS", -1)
+        monkeypatch.setenv("FORCE_COLOR", "1")
+        tell(2, 3)
+        tell(3, 3)
+    assert "reading" in capsys.readouterr().err
+
+
+def test_quick_work_has_no_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(scope, "_is_watched", lambda: True)
+    with scope.progress("reading") as tell:
+        tell(1, 1)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,70 @@
+"""What a person sees on a terminal, kept as it is at 80 columns, and usable at 40."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from tests.cli.running import Runner, same
+
+from pollux.cli.demo import HOME
+from pollux.terminal import overview
+
+SCREENS = {
+    "overview": (),
+    "ls": ("ls",),
+    "ls-all": ("ls", "--all", "--project", "tide-tables"),
+    "projects": ("projects",),
+    "doctor": ("doctor",),
+    "tree": ("tree", "e92f6bc2"),
+    "tree-files": ("tree", "74dc5fc5"),
+    "show": ("show", "f688da5c"),
+}
+
+
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put the demo where its path is as short as a user's, and the same on every machine."""
+    home = tmp_path / "mara"
+    home.symlink_to(HOME)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("USERPROFILE", str(home))
+    return home
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_screen_is_as_it_was(run: Runner, copied: Path, name: str) -> None:
+    ended = run(*SCREENS[name], columns=80, home=copied)
+    assert max(map(cell_len, ended.out.splitlines())) <= 80
+    same(f"{name}.txt", ended.out)
+
+
+@pytest.mark.parametrize("columns", [30, 40, 60, 120])
+@pytest.mark.parametrize("name", SCREENS)
+def test_screen_fits(run: Runner, copied: Path, name: str, columns: int) -> None:
+    ended = run(*SCREENS[name], columns=columns, home=copied)
+    assert max(map(cell_len, ended.out.splitlines())) <= columns
+
+
+def test_narrow_list_still_names_every_session(run: Runner) -> None:
+    assert "@20" in run("ls", columns=40).out
+    assert "7ffa9413" in run("ls", "--all", columns=40).out
+
+
+def test_numbers_in_a_part_of_the_list_are_those_that_show_takes(run: Runner) -> None:
+    (number,) = {word for word in run("ls", "--project", "moon", columns=80).out.split() if word.startswith("@")}
+    assert run("show", number, "--json").json["session"]["project"]["path"].endswith("moon-phase-clock")
+
+
+def test_pipe_gets_whole_lines(run: Runner) -> None:
+    lines = run("tree", "e92f6bc2").out.splitlines()
+    assert any(line.endswith("7ffa9413-0e52-481c-aa76-916820b43a25.jsonl") for line in lines)
+    assert any(len(line) > 100 for line in run("doctor").out.splitlines())
+    assert all(line.count("\t") == 3 for line in run("projects").out.splitlines())
+    assert (run().out, run().err) == (run("ls").out, run("ls").err)
+
+
+def test_ascii_terminal_is_served(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(overview, "_BARS", overview._ASCII_BARS)
+    assert "15 Nov" in run(columns=80).out

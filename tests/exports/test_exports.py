@@ -1,0 +1,31 @@
+"""The table of formats: every row says what it is, and writes what it says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pollux.cli.demo import HOME
+from pollux.exports import EXPORTERS
+from pollux.sessions import from_file
+
+FILE = next((HOME / ".gemini" / "tmp" / "skywatch" / "chats").glob("*f688da5c.jsonl"))
+
+
+@pytest.mark.parametrize("name", EXPORTERS)
+def test_row_is_complete_and_works(name: str) -> None:
+    exporter = EXPORTERS[name]
+    assert exporter.suffix.startswith(".")
+    assert exporter.media_type.startswith("application/json")
+    assert exporter.summary
+    data = b"".join(exporter.render(*from_file(FILE), {}))
+    assert data.endswith(b"\n")
+    for text in data.splitlines() if exporter.suffix == ".jsonl" else [data]:
+        assert json.loads(text)
+
+
+@pytest.mark.parametrize("name", EXPORTERS)
+def test_same_session_gives_same_bytes(name: str) -> None:
+    first, second = (b"".join(EXPORTERS[name].render(*from_file(FILE), {})) for _ in range(2))
+    assert first == second

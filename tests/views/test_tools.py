@@ -1,0 +1,410 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.views.build import ROOT, call
+
+from pollux.model import (
+    Activity,
+    AgentDisplay,
+    Cell,
+    DiffDisplay,
+    FileDisplay,
+    Json,
+    Match,
+    MatchDisplay,
+    ScreenDisplay,
+    TextDisplay,
+    Todo,
+    TodoDisplay,
+    UnknownDisplay,
+)
+from pollux.tools import ROWS
+from pollux.views.tools import (
+    TOOLS,
+    Agent,
+    Change,
+    Data,
+    Diff,
+    DiffLine,
+    Excerpt,
+    Files,
+    Icon,
+    Input,
+    Limits,
+    Matches,
+    Output,
+    Question,
+    Questions,
+    Screen,
+    Telling,
+    Todos,
+    compact,
+    fold,
+    is_failed,
+    line,
+    pretty,
+    shorten,
+    tell,
+)
+
+SHORT = Limits(head=2, tail=1, chars=120)
+
+
+def told(name: str, args: Json = None, *, limits: Limits | None = SHORT, **more: Any) -> Telling:  # noqa: ANN401
+    return tell(call(name, args, **more), limits=limits, root=ROOT)
+
+
+def words(telling: Telling) -> str:
+    summary = telling.summary
+    return f"{summary.label} {summary.text}".strip() + (f" | {summary.outcome}" if summary.outcome else "")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_known_tool_is_told(row: Any) -> None:  # noqa: ANN401
+    if row.canonical != "browser":
+        assert row.name in TOOLS
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "expected"),
+    [
+        ("run_shell_command", {"command": "ls -l\n"}, "$ ls -l"),
+        (
+            "run_shell_command",
+            {"command": "cat <<E\na\nE", "dir_path": f"{ROOT}/app"},
+            "$ cat <<E … 2 more lines (in app)",
+        ),
+        ("run_shell_command", {"command": "make", "is_background": True}, "$ make (in the background)"),
+        ("run_command", {"cmd": "make"}, "$ make"),
+        ("read_file", {"file_path": f"{ROOT}/a.py"}, "Read a.py"),
+        ("read_file", {"absolute_path": f"{ROOT}/a.py", "offset": 10, "limit": 5}, "Read a.py, lines 11-15"),
+        ("read_file", {"absolute_path": "/x/a.py", "limit": 5}, "Read /x/a.py, lines 1-5"),
+        ("read_file", {"file_path": "a.py", "offset": 10}, "Read a.py, from line 11"),
+        ("read_file", {"file_path": "a.py", "start_line": 3, "end_line": 9}, "Read a.py, lines 3-9"),
+        ("read_file", {"file_path": "a.py", "end_line": 9}, "Read a.py, lines 1-9"),
+        ("read_many_files", {"include": [f"{ROOT}/a.py", "b.py"]}, "Read a.py, b.py"),
+        ("read_many_files", {"paths": "*.py"}, "Read *.py"),
+        ("list_directory", {"dir_path": ROOT}, "List ."),
+        ("list_directory", {"path": f"{ROOT}2/x"}, f"List {ROOT}2/x"),
+        ("glob", {"pattern": "*.py", "dir_path": f"{ROOT}/app"}, "Find '*.py' in app"),
+        ("search_file_content", {"pattern": "def ", "include": "*.py"}, "Search 'def ' (*.py)"),
+        ("google_web_search", {"query": "x"}, "Web search x"),
+        ("web_fetch", {"url": "http://x/"}, "Fetch http://x/"),
+        ("save_memory", {"fact": "I am."}, "Remember I am."),
+        ("update_topic", {"title": "A", "summary": "B"}, "Topic A: B"),
+        ("ask_user", {"questions": [{"question": "Red?"}, "Blue?"]}, "Ask Red?; Blue?"),
+        ("ask_user", {"questions": "odd"}, "Ask"),
+        ("invoke_agent", {"agent_name": "cli_help", "prompt": "Why?"}, "Agent cli_help: Why?"),
+        ("codebase_investigator", {"objective": "Why?"}, "Agent codebase_investigator Why?"),
+        ("complete_task", {"result": "Done."}, "Result result: Done."),
+        ("complete_task", {"report": {"a": 1}}, "Result"),
+        ("exit_plan_mode", {"plan_path": "p.md"}, "Plan p.md"),
+        ("activate_skill", {"name": "s"}, "Skill s"),
+        ("mcp_tickets_lookup", {"ticket": "T-7"}, "tickets/lookup ticket: T-7"),
+        ("no_such_tool", {"a": [1, {"b": None}], "": "x"}, 'no_such_tool a: [1, {"b": null}], x'),
+        ("no_such_tool", "odd", "no_such_tool odd"),
+        ("write_todos", {"todos": 3}, "Todos"),
+    ],
+)
+def test_one_line(name: str, args: Json, expected: str) -> None:
+    assert words(told(name, args)) == expected
+
+
+def test_a_user_s_own_agent_is_known_by_what_it_left() -> None:
+    assert words(told("reviewer", {"query": "Look"}, agent_id="a1")) == "Agent reviewer Look"
+    assert words(told("reviewer", {}, display=AgentDisplay("reviewer", state="running"))) == "Agent reviewer | running"
+
+
+def test_an_mcp_tool_of_old_is_known_by_its_display_name() -> None:
+    telling = told("lookup", {"ticket": "T-7"}, display_name="lookup (tickets MCP Server)", mcp_server="tickets")
+    assert words(telling) == "tickets/lookup ticket: T-7"
+
+
+def test_what_came_of_it() -> None:
+    assert words(told("run_shell_command", {"command": "x"}, exit_code=3)) == "$ x | exit 3"
+    assert words(told("run_shell_command", {"command": "x"}, status="cancelled")) == "$ x | cancelled"
+    assert words(told("run_shell_command", {"command": "x"}, status="pending")) == "$ x | no result recorded"
+    assert words(told("glob", {"pattern": "x"}, display=TextDisplay("Found 5"))) == "Find 'x' | Found 5"
+    assert words(told("glob", {"pattern": "x"}, display=TextDisplay("No"), status="error")) == "Find 'x'"
+    assert words(told("list_directory", {"path": "."}, display=FileDisplay("3 items", ()))) == "List . | 3 items"
+
+
+def test_a_failed_command_is_a_failure() -> None:
+    assert is_failed(call("run_shell_command", exit_code=1))
+    assert is_failed(call("read_file", status="error"))
+    assert not is_failed(call("run_shell_command", exit_code=0))
+
+
+def test_shell_output_is_the_display_else_the_output_without_its_layout() -> None:
+    shown = told("run_shell_command", {"command": "x"}, display=TextDisplay("shown"), output="Output: sent")
+    assert shown.bodies == (Output(Excerpt("shown")),)
+    old = "Command: x\nDirectory: (root)\nOutput: a\nb\nError: (none)\nExit Code: 0\nSignal: (none)"
+    assert told("run_shell_command", {"command": "x"}, output=old).bodies == (Output(Excerpt("a\nb")),)
+    new = "<untrusted_context>\nOutput: a\nProcess Group PGID: 7\n</untrusted_context>"
+    assert told("run_shell_command", {"command": "x"}, output=new).bodies == (Output(Excerpt("a")),)
+    assert told("run_shell_command", {"command": "x"}, output="Output: (empty)").bodies == ()
+    assert told("run_shell_command", {"command": "x"}, output="as it is").bodies == (Output(Excerpt("as it is")),)
+
+
+def test_a_screen_is_cut_in_the_middle_and_at_the_edge() -> None:
+    lines = tuple((Cell(str(n)),) for n in range(9))
+    blank = ((Cell("  "),), (Cell(" ", inverse=True),))
+    screen = told("run_shell_command", {"command": "x"}, display=ScreenDisplay(lines + blank)).bodies[0]
+    assert screen == Screen(lines[:2], lines[8:], 6)
+    whole = told("run_shell_command", {"command": "x"}, display=ScreenDisplay(lines + blank), limits=None).bodies[0]
+    assert whole == Screen(lines)
+    assert told("run_shell_command", {"command": "x"}, display=ScreenDisplay(blank)).bodies == ()
+    wide = told("run_shell_command", {"command": "x"}, display=ScreenDisplay(((Cell("a" * 300), Cell("b")),))).bodies[0]
+    assert wide == Screen(((Cell("a" * 200 + "…"),),))
+
+
+DIFF = """\
+Index: board.py
+===================================================================
+--- board.py\tCurrent
++++ board.py\tProposed
+@@ -16,4 +16,4 @@
+ kept
+--- gone
++new
+
+\\ No newline at end of file
+@@ -30 +30 @@
+-x
++y
+"""
+
+
+def test_a_diff_has_its_line_numbers() -> None:
+    telling = told("replace", {"file_path": f"{ROOT}/board.py"}, display=DiffDisplay(DIFF, "board.py"), limits=None)
+    assert words(telling) == "Edit board.py | +2 -2"
+    assert telling.bodies == (
+        Diff(
+            "board.py",
+            (
+                DiffLine(Change.HUNK, "@@ -16,4 +16,4 @@"),
+                DiffLine(Change.CONTEXT, "kept", 16, 16),
+                DiffLine(Change.DELETE, "-- gone", 17),
+                DiffLine(Change.ADD, "new", None, 17),
+                DiffLine(Change.CONTEXT, "", 18, 18),
+                DiffLine(Change.CONTEXT, "\\ No newline at end of file"),
+                DiffLine(Change.HUNK, "@@ -30 +30 @@"),
+                DiffLine(Change.DELETE, "x", 30),
+                DiffLine(Change.ADD, "y", None, 30),
+            ),
+            2,
+            2,
+        ),
+    )
+
+
+def test_a_long_diff_is_shortened_but_counted_whole() -> None:
+    diff = "@@ -0,0 +1,50 @@\n" + "\n".join("+" + "x" * 300 for _ in range(50))
+    telling = told("write_file", {"file_path": "a"}, display=DiffDisplay(diff, is_new=True))
+    body = telling.bodies[0]
+    assert words(telling) == "Write a | new, +50 -0"
+    assert isinstance(body, Diff)
+    assert (len(body.lines), body.hidden_lines, len(body.lines[1].text)) == (6, 45, 201)
+
+
+def test_without_a_display_an_edit_is_compared() -> None:
+    args = {"file_path": "a", "old_string": "one\ntwo\n", "new_string": "one\nthree\n"}
+    telling = told("replace", args, output="Successfully modified file")
+    assert words(telling) == "Edit a | +1 -1"
+    assert telling.bodies == (
+        Diff(
+            "a",
+            (DiffLine(Change.CONTEXT, "one"), DiffLine(Change.DELETE, "two"), DiffLine(Change.ADD, "three")),
+            1,
+            1,
+        ),
+    )
+    long = {"old_string": "a\n" * 1500, "new_string": "b\n" * 1500}
+    assert words(told("replace", long)) == "Edit | +1500 -1500"
+    assert words(told("write_file", {"file_path": "a", "content": "x\ny"})) == "Write a | +2 -0"
+
+
+def test_an_edit_that_cannot_be_rebuilt_has_its_output() -> None:
+    assert told("replace", {"file_path": "a"}, output="Done").bodies == (Output(Excerpt("Done")),)
+    assert told("replace", "odd", output="Done").bodies == (Output(Excerpt("Done")),)
+
+
+def test_todos_come_from_the_display_or_the_arguments() -> None:
+    todos = (Todo("Read", "completed"), Todo("Write", "pending"))
+    args: Json = {"todos": [{"description": todo.description, "status": todo.status} for todo in todos]}
+    for telling in (told("write_todos", args), told("write_todos", args, display=TodoDisplay(todos))):
+        assert words(telling) == "Todos 2 items | 1/2 done"
+        assert telling.bodies == (Todos(todos),)
+
+
+def test_matches_and_files_are_shortened() -> None:
+    matches = tuple(Match("a.py", n, "x" * 300) for n in range(9))
+    telling = told("grep_search", {"pattern": "x"}, display=MatchDisplay("Found 9", matches))
+    assert words(telling) == "Search 'x' | Found 9"
+    body = telling.bodies[0]
+    assert isinstance(body, Matches)
+    assert (len(body.matches), body.hidden, len(body.matches[0].text)) == (2, 7, 201)
+    files = told("list_directory", {"path": "."}, display=FileDisplay("3", ("a", "b", "c")), limits=None)
+    assert files.bodies == (Files(("a", "b", "c")),)
+    assert told("list_directory", {"path": "."}, display=FileDisplay("3", ("a", "b", "c"))).bodies == ()
+
+
+def test_an_agent_tells_its_steps_and_its_result() -> None:
+    steps = tuple(Activity("tool_call", f"step {n}", "completed") for n in range(5))
+    telling = told(
+        "invoke_agent", {"agent_name": "x"}, display=AgentDisplay("x", "completed", None, None, steps), output="Fin"
+    )
+    assert telling.bodies == (Agent("x", steps[:2], 3, Excerpt("Fin")),)
+    assert told("invoke_agent", {}, display=AgentDisplay("x")).bodies == (Agent("x"),)
+
+
+def test_questions_have_their_answers() -> None:
+    args: Json = {"questions": [{"question": "Colour?", "options": [{"label": "Red"}, "Blue"]}, {"header": "Size?"}]}
+    telling = told("ask_user", args, output='{"answers":{"0":"Red"}}', display=TextDisplay("**User answered:**"))
+    assert telling.bodies == (Questions((Question("Colour?", ("Red", "Blue"), "Red"), Question("Size?"))),)
+    refused = told("ask_user", args, output="User dismissed ask_user dialog")
+    assert refused.bodies[0] == Output(Excerpt("User dismissed ask_user dialog"))
+    assert told("ask_user", "odd").bodies == ()
+
+
+def test_a_subagent_hands_in_words_or_data() -> None:
+    assert told("complete_task", {"result": "Fin"}).bodies == (Output(Excerpt("Fin"), is_markdown=True),)
+    assert told("complete_task", {"report": [1]}, limits=None).bodies == (Data(Excerpt("[\n  1\n]")),)
+    assert told("complete_task", "odd").bodies == ()
+
+
+def test_errors_stand_last_and_say_more_than_the_display() -> None:
+    telling = told("web_fetch", {"url": "x"}, status="error", error="No host: x", display=TextDisplay("Error: No host"))
+    assert telling.bodies == (Output(Excerpt("No host: x"), is_error=True),)
+    mcp = told("mcp_t_x", {}, status="error", error="Down: x", display=TextDisplay("Down"))
+    assert mcp.bodies == (Output(Excerpt("Down: x"), is_error=True),)
+    cancelled = told(
+        "run_shell_command",
+        {"command": "x"},
+        status="cancelled",
+        error="[Operation Cancelled] User cancelled.",
+        display=TextDisplay("partial"),
+    )
+    assert cancelled.bodies == (Output(Excerpt("partial")), Output(Excerpt("User cancelled.")))
+
+
+def test_a_quiet_tool_shows_its_output_only_in_full() -> None:
+    assert told("read_file", {"file_path": "a"}, output="text", display=TextDisplay("")).bodies == ()
+    full = told("read_file", {"file_path": "a"}, output="text", display=TextDisplay(""), limits=None)
+    assert full.bodies == (Output(Excerpt("text")),)
+
+
+def test_in_full_every_argument_is_shown_once() -> None:
+    args = {"file_path": "a", "old_string": "x", "new_string": "y", "instruction": "Do it."}
+    bodies = told("replace", args, display=DiffDisplay("@@ -1 +1 @@\n-x\n+y"), limits=None).bodies
+    assert bodies[0] == Input(Excerpt("instruction: Do it."), "text")
+    shell = told("run_shell_command", {"command": "a\nb", "description": "why"}, limits=None).bodies
+    assert shell == (Input(Excerpt("a\nb"), "sh"), Input(Excerpt("description: why"), "text"))
+    assert told("run_shell_command", {"command": "a"}, limits=None).bodies == ()
+    assert told("mcp_t_x", {"a": 1}, limits=None).bodies == ()
+    long = told("mcp_t_x", {"a": "x" * 300}, limits=None)
+    assert (len(long.summary.text), long.bodies) == (200, (Input(Excerpt("a: " + "x" * 300), "text"),))
+
+
+def test_odd_results_are_data() -> None:
+    assert told("x", {}, display=UnknownDisplay({"a": 1})).bodies == (Data(Excerpt('{\n  "a": 1\n}')),)
+    assert told("x", {}, response={"content": []}).bodies == (Data(Excerpt('{\n  "content": []\n}')),)
+    assert told("x", {}, response={"content": []}, output="out").bodies == (Output(Excerpt("out")),)
+
+
+@pytest.mark.parametrize(
+    ("output", "text", "note"),
+    [
+        (
+            "Output too large. Showing first 8,000 and last 32,000 characters. For full output see: /t/o.txt\nrest",
+            "rest",
+            "shortened by Gemini CLI; the whole output: /t/o.txt",
+        ),
+        (
+            "<tool_output_masked>\nhead\n...\nFull output available at: /t/o.txt\n</tool_output_masked>",
+            "head\n...\nFull output available at: /t/o.txt",
+            "masked by Gemini CLI to save context; the whole output: /t/o.txt",
+        ),
+        ("<tool_output_masked>\ngone\n</tool_output_masked>", "gone", "masked by Gemini CLI to save context"),
+    ],
+)
+def test_what_the_client_did_to_an_output_is_said(output: str, text: str, note: str) -> None:
+    telling = told("x", {}, output=output)
+    assert (telling.bodies, telling.notes) == ((Output(Excerpt(text)),), (note,))
+
+
+def test_shorten_keeps_both_ends() -> None:
+    text = "\n".join(str(n) for n in range(100, 400))
+    excerpt = shorten(text, SHORT)
+    assert excerpt == Excerpt("100\n101", "399", 297, len(text) - 10)
+    assert excerpt.hidden == "297 more lines, 1,189 characters"
+    assert shorten(text, None) == Excerpt(text)
+    assert shorten("\na\nb\n\n", SHORT) == Excerpt("a\nb")
+
+
+def test_shorten_does_not_hide_what_the_words_for_it_would_need() -> None:
+    assert shorten("a\nb\nc\nd", SHORT) == Excerpt("a\nb\nc\nd")
+
+
+def test_one_endless_line_is_cut_by_characters() -> None:
+    excerpt = shorten("x" * 5_000_000, SHORT)
+    assert (len(excerpt.head), len(excerpt.tail), excerpt.hidden) == (80, 40, "4,999,880 more characters")
+    assert shorten("x" * 5_000, Limits(head=1, tail=0, chars=100)) == Excerpt("x" * 100, "", 0, 4_900)
+
+
+def test_fold_hides_all() -> None:
+    assert fold("a\nb\n").hidden == "2 lines, 3 characters"
+    assert fold("").hidden == ""
+
+
+def test_line() -> None:
+    assert line(" a\n\tb ") == "a b"
+    assert line("abcdef", 4) == "abc…"
+    assert line("a" + " " * 100 + "b", 4) == "a…"
+
+
+def test_json_as_words() -> None:
+    assert compact({"a": [1.5, None, True], "b": "é"}) == '{"a": [1.5, null, true], "b": "é"}'
+    assert json.loads(pretty({"a": 1})) == {"a": 1}
+    deep: Json = []
+    for _ in range(5000):
+        deep = [deep]
+    assert compact(deep) == pretty(deep) == "(nested too deep to be shown)"
+
+
+ANY: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+KEYS = st.sampled_from(["command", "file_path", "offset", "start_line", "todos", "questions", "content", "old_string"])
+
+
+@given(
+    st.sampled_from([*TOOLS, "x", "mcp_a_b"]),
+    ANY | st.dictionaries(KEYS, ANY),
+    st.none() | st.text(),
+    st.sampled_from([None, SHORT]),
+    st.sampled_from(["success", "error", "cancelled", "pending", "odd"]),
+)
+def test_whatever_a_call_holds_it_can_be_told(
+    name: str, args: Json, output: str | None, limits: Limits | None, status: str
+) -> None:
+    telling = tell(call(name, args, status=status, output=output, error=output), limits=limits, root=ROOT)
+    assert telling.summary.icon in Icon
+    assert "\n" not in telling.summary.text
+
+
+@given(st.text(alphabet="a\n", max_size=400), st.integers(0, 5), st.integers(0, 5), st.integers(3, 60))
+def test_what_is_hidden_is_counted(text: str, head: int, tail: int, chars: int) -> None:
+    excerpt = shorten(text, Limits(head, tail, chars))
+    whole = text.strip("\n")
+    assert len(excerpt.head) + len(excerpt.tail) + excerpt.hidden_chars == len(whole)
+    assert whole.startswith(excerpt.head)
+    assert whole.endswith(excerpt.tail)
+    assert excerpt.hidden_lines <= whole.count("\n") + 1
