@@ -41,52 +41,116 @@ class Version(NamedTuple):
     tail: bytes
 
 
+class Segment(NamedTuple):
+    """Packed bytes of a file, ready to be stored."""
+
+    start: int
+    length: int
+    sha256: bytes
+    base_id: int | None
+    depth: int
+    data: bytes
+
+
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What keeping a file came to."""
+class Before:
+    """What the archive knows of a file before it looks at it again."""
 
     file_id: int
-    version_id: int
-    start: int
-    """Where the new bytes begin in the version; its end if there are none."""
-    end: int
-    is_new_version: bool
+    inode: int
+    version: Version | None
+    segments: tuple[tuple[int, int, bytes], ...] = ()
+    """Start, length and digest of what is kept; only needed where probes are not enough."""
+    base: tuple[int, int, bytes] | None = None
+    """A segment that a rewritten file may lean on: its id, the depth that makes, its bytes."""
 
 
-def keep(database: sqlite3.Connection, item: Item, *, machine: str, now_us: int) -> Kept:
-    """Take in what is new of a file. Raises `OSError` if it cannot be opened; then nothing has changed."""
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is new of a file: read and packed, but not stored yet."""
+
+    item: Item
+    before: Before | None
+    goes_on: bool
+    segments: tuple[Segment, ...]
+    kept: int
+    head: bytes
+    tail: bytes
+    size: int
+    mtime_ns: int
+    inode: int
+
+    @property
+    def n_new(self) -> int:
+        """New bytes."""
+        return sum(one.length for one in self.segments)
+
+
+def before(database: sqlite3.Connection, item: Item, machine: str) -> Before | None:
+    """Look up what is known of a file."""
     row = database.execute(
         "SELECT id, version_id, inode FROM files WHERE machine = ? AND home = ? AND path = ?",
         (machine, item.home, item.path),
     ).fetchone()
-    version = current_version(database, row[1]) if row and row[1] else None
+    if row is None:
+        return None
+    file_id, version_id, inode = row
+    if version_id is None:
+        return Before(file_id, inode, None)
+    version = current_version(database, version_id)
+    segments = database.execute("SELECT start, length, sha256 FROM segments WHERE version_id = ?", (version_id,))
+    base = _base(database, version) if item.path.endswith(".json") else None  # what the client rewrites whole
+    return Before(file_id, inode, version, tuple(segments), base)
+
+
+def prepare(item: Item, known: Before | None) -> Prepared:
+    """Read and pack what is new of a file; needs no database, so that it can run beside everything else.
+
+    Raises `OSError` if the file cannot be read.
+    """
     with open(item.place, "rb", buffering=0) as file:  # noqa: PTH123  a string from the inventory
-        status = os.fstat(file.fileno())
-        size = status.st_size
-        goes_on = version is not None and _goes_on(
-            database, file.fileno(), version, size, is_same=row[2] == status.st_ino
-        )
-        file_id = row[0] if row else _new_file(database, item, machine, now_us)
-        if version is None or not goes_on:
-            data_from, version = 0, _new_version(database, file_id, version, now_us)
-            pieces = _whole_pieces(file.fileno(), item.path)
-        else:
-            data_from = version.kept
-            pieces = _pieces(file.fileno(), data_from, size)
-        end = data_from
+        fd = file.fileno()
+        status = os.fstat(fd)
+        version = known.version if known else None
+        goes_on = known is not None and version is not None and _goes_on(fd, known, version, status)
+        kept = version.kept if version and goes_on else 0
+        pieces = _pieces(fd, kept, status.st_size) if goes_on else _whole_pieces(fd, item.path)
+        base = None if goes_on or known is None else known.base
+        segments = []
         for piece in pieces:
-            _add_segment(database, version, end, piece)
-            end += len(piece)
-        head, tail = _probe(file.fileno(), 0, end), _probe(file.fileno(), max(0, end - _PROBE), end)
+            segments.append(_packed(kept, piece, base if kept == 0 else None))
+            kept += len(piece)
+        head, tail = _probe(fd, 0, kept), _probe(fd, max(0, kept - _PROBE), kept)
+    return Prepared(
+        item, known, goes_on, tuple(segments), kept, head, tail, status.st_size, status.st_mtime_ns, status.st_ino
+    )
+
+
+def store(database: sqlite3.Connection, found: Prepared, *, machine: str, now_us: int) -> int:
+    """Store what was prepared; return the version it belongs to."""
+    known = found.before
+    file_id = known.file_id if known else _new_file(database, found.item, machine, now_us)
+    version = known.version if known else None
+    if version is None or not found.goes_on:
+        version = _new_version(database, file_id, version, now_us)
+    for segment in found.segments:
+        _insert(database, version.id, segment)
     database.execute(
         "UPDATE versions SET kept = ?, head = ?, tail = ?, mtime_ns = ? WHERE id = ?",
-        (end, head, tail, status.st_mtime_ns, version.id),
+        (found.kept, found.head, found.tail, found.mtime_ns, version.id),
     )
     database.execute(
         "UPDATE files SET size = ?, mtime_ns = ?, inode = ?, last_us = ?, gone_us = NULL, version_id = ? WHERE id = ?",
-        (status.st_size, status.st_mtime_ns, status.st_ino, now_us, version.id, file_id),
+        (found.size, found.mtime_ns, found.inode, now_us, version.id, file_id),
     )
-    return Kept(file_id, version.id, data_from, end, is_new_version=not goes_on)
+    return version.id
+
+
+def keep(database: sqlite3.Connection, item: Item, *, machine: str, now_us: int) -> Prepared:
+    """Take in what is new of one file. Raises `OSError` if it cannot be read; then nothing has changed."""
+    found = prepare(item, before(database, item, machine))
+    store(database, found, machine=machine, now_us=now_us)
+    return found
 
 
 def current_version(database: sqlite3.Connection, version_id: int) -> Version:
@@ -137,13 +201,18 @@ def content(database: sqlite3.Connection, segment_id: int) -> bytes:
 def merge(database: sqlite3.Connection, version_id: int) -> int:
     """Put small neighbouring segments of a version together; return how many fewer there are."""
     rows = database.execute(
-        "SELECT id, start, length FROM segments WHERE version_id = ? AND base_id IS NULL ORDER BY start", (version_id,)
+        """
+        SELECT id, start, length FROM segments WHERE version_id = ? AND base_id IS NULL
+            AND id NOT IN (SELECT base_id FROM segments WHERE base_id IS NOT NULL)
+        ORDER BY start
+        """,
+        (version_id,),
     ).fetchall()
     n_fewer = 0
     for run in _runs(rows):
         data = b"".join(content(database, row[0]) for row in run)
         database.executemany("DELETE FROM segments WHERE id = ?", [(row[0],) for row in run])
-        _insert(database, version_id, run[0][1], data, None, 0)
+        _insert(database, version_id, _packed(run[0][1], data))
         n_fewer += len(run) - 1
     return n_fewer
 
@@ -160,21 +229,18 @@ def _runs(rows: list[tuple[int, int, int]]) -> Iterator[list[tuple[int, int, int
         yield run
 
 
-def _goes_on(database: sqlite3.Connection, fd: int, version: Version, size: int, *, is_same: bool) -> bool:
+def _goes_on(fd: int, known: Before, version: Version, status: os.stat_result) -> bool:
     """Tell whether a file still begins with what was kept of it.
 
     A file that grew under the same inode is known by its first and its last bytes; any other is compared in full.
     """
-    if size < version.kept:
-        return False
-    if _probe(fd, 0, version.kept) != version.head:
+    if status.st_size < version.kept or _probe(fd, 0, version.kept) != version.head:
         return False
     if _probe(fd, max(0, version.kept - _PROBE), version.kept) != version.tail:
         return False
-    if is_same and size > version.kept:
+    if known.inode == status.st_ino and status.st_size > version.kept:
         return True
-    rows = database.execute("SELECT start, length, sha256 FROM segments WHERE version_id = ?", (version.id,))
-    return all(_digest(_read(fd, start, start + length)) == digest for start, length, digest in rows)
+    return all(_digest(_read(fd, start, start + length)) == digest for start, length, digest in known.segments)
 
 
 def _new_file(database: sqlite3.Connection, item: Item, machine: str, now_us: int) -> int:
@@ -217,33 +283,24 @@ def _pieces(fd: int, start: int, end: int | None) -> Iterator[bytes]:
         start += len(piece)
 
 
-def _add_segment(database: sqlite3.Connection, version: Version, start: int, data: bytes) -> None:
-    base = _base(database, version) if start == 0 and version.number > 1 else None
-    _insert(database, version.id, start, data, *(base or (None, 0)))
-
-
-def _base(database: sqlite3.Connection, version: Version) -> tuple[int, int] | None:
-    """Return the segment of the version before that this one may lean on, and how deep that makes it."""
-    found = database.execute(
-        """
-        SELECT segments.id, segments.depth + 1
-        FROM segments JOIN versions ON versions.id = segments.version_id
-        WHERE versions.file_id = (SELECT file_id FROM versions WHERE id = ?)
-            AND versions.number = ? AND segments.start = 0 AND segments.depth < ?
-        """,
-        (version.id, version.number - 1, _DEEPEST),
+def _base(database: sqlite3.Connection, version: Version) -> tuple[int, int, bytes] | None:
+    """Return the first segment of a version, for the next version to lean on, and how deep that makes it."""
+    row = database.execute(
+        "SELECT id, depth + 1 FROM segments WHERE version_id = ? AND start = 0 AND depth < ?", (version.id, _DEEPEST)
     ).fetchone()
-    return (found[0], found[1]) if found else None
+    return (row[0], row[1], content(database, row[0])) if row else None
 
 
-def _insert(
-    database: sqlite3.Connection, version_id: int, start: int, data: bytes, base_id: int | None, depth: int
-) -> None:
-    dictionary = _dictionary(content(database, base_id)) if base_id else None
+def _packed(start: int, data: bytes, base: tuple[int, int, bytes] | None = None) -> Segment:
+    base_id, depth, dictionary = (base[0], base[1], _dictionary(base[2])) if base else (None, 0, None)
     packer = zstandard.ZstdCompressor(_LEVEL, dict_data=dictionary) if dictionary else zstandard.ZstdCompressor(_LEVEL)
+    return Segment(start, len(data), _digest(data), base_id if dictionary else None, depth, packer.compress(data))
+
+
+def _insert(database: sqlite3.Connection, version_id: int, segment: Segment) -> None:
     database.execute(
         "INSERT INTO segments (version_id, start, length, sha256, base_id, depth, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (version_id, start, len(data), _digest(data), base_id, depth, packer.compress(data)),
+        (version_id, *segment),
     )
 
 

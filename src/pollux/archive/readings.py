@@ -28,7 +28,7 @@ def source_of(database: sqlite3.Connection, version_id: int) -> Source:
 
 def read_on(source: Source, kept: bytes | None) -> tuple[Reading, bytes]:
     """Read a file, from where it was left if it was read before; return also what to set aside for the next time."""
-    if kept is not None:
+    if kept:
         before, running = restored(kept, *looks(source))
         if before.format == "log":
             return _read_log(source, running, before.offset, before.line)
@@ -44,6 +44,8 @@ def read_on(source: Source, kept: bytes | None) -> tuple[Reading, bytes]:
 
 def taken_up(source: Source, kept: bytes) -> Reading:
     """Take a reading up as it was set aside; only an open last line has to be looked at."""
+    if not kept:
+        return read_on(source, None)[0]
     before, running = restored(kept, *looks(source))
     if before.format == "log":
         return _with_open_line(source, running, before.offset, before.line)
@@ -83,5 +85,8 @@ def _end_of_lines(source: Source, start: int) -> int:
         position = begin
     return start
 
+
+WORTH_A_SNAPSHOT = 512 << 10
+"""A file smaller than this is read again in less time than it takes to tell."""
 
 _LOOK_BACK = 1 << 20

@@ -7,10 +7,12 @@ refresh.
 
 from __future__ import annotations
 
+import os
 import platform
 import sqlite3
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
@@ -18,7 +20,7 @@ from itertools import islice
 from pollux.archive import facts, raw
 from pollux.archive.inventory import Item, inventory, place_of
 from pollux.archive.migrations import transaction
-from pollux.archive.readings import read_on, source_of, taken_up
+from pollux.archive.readings import WORTH_A_SNAPSHOT, read_on, source_of, taken_up
 from pollux.archive.store import Archive
 from pollux.grouping import Placed, bundle_of, put_together
 from pollux.locate import Home, Located, SessionFile, locate
@@ -27,6 +29,8 @@ from pollux.reading import Reading
 from pollux.sessions import Progress, Reader
 
 BATCH_FILES, BATCH_BYTES = 200, 64 << 20
+_AHEAD = 16
+"""Files that are packed before they are needed."""
 _NO_MEMORY: Mapping[str, str] = {}
 
 
@@ -77,16 +81,37 @@ def refresh(
     if not facts.are_current(archive.database):
         with transaction(archive.database):
             facts.reset(archive.database)
+    reader = Reader(located, memory)
     items = list(inventory(located, result.problems))
-    _keep_changed(archive, items, result, facts.microseconds(now()) or 0, progress)
-    _note_gone(archive.database, located, items, result, facts.microseconds(now()) or 0)
-    derive(archive, Reader(located, memory), result, progress)
+    now_us = facts.microseconds(now()) or 0
+    _note_gone(archive.database, located, items, result, now_us)
+    changed = _changed(archive.database, items)
+    n_bytes, done = sum(one.size for one in changed), 0
+    for batch in _batches(_prepared(archive.database, changed, result)):
+        with transaction(archive.database):
+            for found in batch:
+                raw.store(archive.database, found, machine=platform.node(), now_us=now_us)
+        result.n_files += len(batch)
+        result.n_bytes += sum(found.n_new for found in batch)
+        _derive(archive.database, reader, result)  # while the next files are read and packed beside this
+        done += sum(found.size for found in batch)
+        progress(done, n_bytes)
+    derive(archive, reader, result, progress)
+    result.problems += reader.problems
     return result
 
 
 def derive(archive: Archive, reader: Reader, result: Refreshed, progress: Progress) -> None:
-    """Bring the facts up to date with the raw bytes, bundle by bundle."""
-    database = archive.database
+    """Bring the facts up to date with all the raw bytes, bundle by bundle."""
+    _derive(archive.database, reader, result, progress)
+
+
+def _derive(
+    database: sqlite3.Connection,
+    reader: Reader,
+    result: Refreshed,
+    progress: Progress = lambda _done, _all: None,
+) -> None:
     found: dict[str, list[_File]] = defaultdict(list)
     for one in _session_files(database):
         found[bundle_of(one.session_file)].append(one)
@@ -100,25 +125,40 @@ def derive(archive: Archive, reader: Reader, result: Refreshed, progress: Progre
                 done += sum(one.kept for one in files)
                 progress(done, n_bytes)
             _mark_copies(database)
-    result.problems += reader.problems
 
 
-def _keep_changed(archive: Archive, items: list[Item], result: Refreshed, now_us: int, progress: Progress) -> None:
-    database, machine = archive.database, platform.node()
+def _changed(database: sqlite3.Connection, items: list[Item]) -> list[Item]:
+    """Return the files that are not as they were last time, those of one session next to each other."""
     known = {
         (home, path): (size, mtime_ns, inode, gone_us, forgotten_us)
         for home, path, size, mtime_ns, inode, gone_us, forgotten_us in database.execute(
-            "SELECT home, path, size, mtime_ns, inode, gone_us, forgotten_us FROM files WHERE machine = ?", (machine,)
+            "SELECT home, path, size, mtime_ns, inode, gone_us, forgotten_us FROM files WHERE machine = ?",
+            (platform.node(),),
         )
     }
     changed = [one for one in items if _has_changed(one, known.get((one.home, one.path)))]
-    n_bytes, done = sum(one.size for one in changed), 0
-    for batch in _batches(changed):
-        with transaction(database):
-            for item in batch:
-                _keep(archive, item, machine, now_us, result)
-        done += sum(one.size for one in batch)
-        progress(done, n_bytes)
+    return sorted(changed, key=lambda one: one.path.rpartition("-")[2])
+
+
+def _prepared(database: sqlite3.Connection, items: list[Item], result: Refreshed) -> Iterator[raw.Prepared]:
+    """Read and pack files on the other cores, some ahead of where they are needed."""
+    waiting: deque[tuple[Item, Future[raw.Prepared]]] = deque()
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for number, item in enumerate([*items, *[None] * _AHEAD]):
+            if item:
+                known = raw.before(database, item, platform.node())
+                waiting.append((item, pool.submit(raw.prepare, item, known)))
+            if number >= _AHEAD and waiting:
+                yield from _ready(*waiting.popleft(), result)
+        while waiting:
+            yield from _ready(*waiting.popleft(), result)
+
+
+def _ready(item: Item, found: Future[raw.Prepared], result: Refreshed) -> Iterator[raw.Prepared]:
+    try:
+        yield found.result()
+    except OSError as error:
+        result.problems.append(Problem("unreadable-file", f"cannot be read: {error.strerror}", item.place))
 
 
 def _has_changed(item: Item, known: tuple[int, int, int, int | None, int | None] | None) -> bool:
@@ -130,25 +170,15 @@ def _has_changed(item: Item, known: tuple[int, int, int, int | None, int | None]
     )
 
 
-def _batches(items: list[Item]) -> Iterator[list[Item]]:
-    batch: list[Item] = []
-    for item in items:
-        batch.append(item)
-        if len(batch) >= BATCH_FILES or sum(one.size for one in batch) >= BATCH_BYTES:
+def _batches(found: Iterable[raw.Prepared]) -> Iterator[list[raw.Prepared]]:
+    batch: list[raw.Prepared] = []
+    for one in found:
+        batch.append(one)
+        if len(batch) >= BATCH_FILES or sum(each.n_new for each in batch) >= BATCH_BYTES:
             yield batch
             batch = []
     if batch:
         yield batch
-
-
-def _keep(archive: Archive, item: Item, machine: str, now_us: int, result: Refreshed) -> None:
-    try:
-        kept = raw.keep(archive.database, item, machine=machine, now_us=now_us)
-    except OSError as error:
-        result.problems.append(Problem("unreadable-file", f"cannot be read: {error.strerror}", item.place))
-        return
-    result.n_files += 1
-    result.n_bytes += kept.end - kept.start
 
 
 def _note_gone(
@@ -223,6 +253,8 @@ def _read(database: sqlite3.Connection, file: _File) -> Reading:
     if row and not file.is_pending:
         return taken_up(source, row[0])
     reading, aside = read_on(source, row[0] if row else None)
+    if file.kept < WORTH_A_SNAPSHOT:
+        aside = b""
     database.execute("INSERT OR REPLACE INTO readings VALUES (?, ?, 0, ?)", (file.version_id, file.kept, aside))
     facts.write_problems(database, file.version_id, reading.replay.problems)
     return reading

@@ -122,7 +122,11 @@ def _decoded(raw: msgspec.Raw) -> dict[str, Any]:
 
 
 def _exit_code(known: Tool, call: _Call) -> int | None:
-    found = _EXIT_CODE.search(bytes(call.result)) if known.canonical == "shell_exec" else None
+    if known.canonical != "shell_exec":
+        return None
+    data = bytes(call.result)
+    place = data.find(b"Exit Code: ")
+    found = _EXIT_CODE.search(data, max(place - 2, 0)) if place >= 0 else None
     return int(found[1]) if found else None
 
 

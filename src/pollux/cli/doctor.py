@@ -33,7 +33,7 @@ def command(scope: Scope) -> None:
     unknowns = _unknowns(found)
     logged, log_problems = _logged(found)
     problems = [*found.problems, *log_problems, *(problem for one in found.sessions for problem in one.problems)]
-    health = Health(found, unknowns, lost(logged, found.sessions), problems)
+    health = Health(found, unknowns, lost(logged, found.sessions, found.located.files), problems)
     if scope.as_json:
         output.print_json(health_json(health))
     else:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -78,10 +79,15 @@ def _status(scope: Scope, found: History, sessions: tuple[Session, ...]) -> int:
         return 1 if problems or not sessions else 0
     if not sessions:
         output.words("No session fits." if found.main else output.NOTHING_HERE)
-    if problems:
-        n_files = len({problem.file for problem in problems})
-        output.words(f"{n_files} file{'s' * (n_files != 1)} with problems; `pollux doctor` lists them.")
+    say_count(problems)
     return 1 if problems or not sessions else 0
+
+
+def say_count(problems: Sequence[Problem]) -> None:
+    """Say how many files were not read as they should."""
+    n_files = len({problem.file for problem in problems})
+    if n_files:
+        output.words(f"{n_files} file{'s' * (n_files != 1)} with problems; `pollux doctor` lists them.")
 
 
 def _problems(sessions: tuple[Session, ...]) -> list[Problem]:

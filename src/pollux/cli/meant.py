@@ -31,11 +31,11 @@ def meant(scope: Scope, wanted: str) -> tuple[Session, Group, dict[str, Session]
 def named_file(wanted: str) -> Path | None:
     """Return the file that an argument means: it names one, or can mean nothing else."""
     path = Path(wanted)
-    if path.is_file():
+    if os.path.isfile(wanted):  # noqa: PTH113  which answers no where Path.is_file() raises
         return path
     if os.sep not in wanted and (os.altsep is None or os.altsep not in wanted):
         return None
-    if path.is_dir():
+    if os.path.isdir(wanted):  # noqa: PTH112
         raise _is_folder(wanted)
     return path
 
@@ -61,7 +61,7 @@ def in_history(scope: Scope, found: History, wanted: str) -> Session:
     try:
         return scope.session(found, wanted)
     except NoSuchSessionError:
-        if Path(wanted).is_dir():
+        if os.path.isdir(wanted):  # noqa: PTH112
             raise _is_folder(wanted) from None
         raise
 

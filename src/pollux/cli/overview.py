@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pollux.cli import output
-from pollux.cli.ls import print_lines
+from pollux.cli.ls import print_lines, say_count
 from pollux.cli.scope import Scope
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def command() -> None:
     print_lines(found, found.main)
     if not found.main:
         output.words(output.NOTHING_HERE)
+    say_count([*found.problems, *(problem for one in found.main for problem in one.problems)])
 
 
 def _print(found: History) -> None:
