@@ -97,3 +97,17 @@ def test_sessions_are_lost_when_only_their_prompts_are_left() -> None:
     )
     found = lost(prompts.read(data).prompts, [Session(id="kept", kind="main", project=Project())])
     assert [(id_, len(typed)) for id_, typed in found.items()] == [("lost", 2)]
+
+
+def test_session_whose_file_is_there_is_not_lost_even_if_it_cannot_be_read(tmp_path: Path) -> None:
+    builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", b"")
+    typed = {
+        "sessionId": builders.SESSION,
+        "messageId": 0,
+        "type": "user",
+        "message": "hi",
+        "timestamp": builders.at(0),
+    }
+    logged = prompts.read(builders.line([typed])).prompts
+    assert lost(logged, []).keys() == {builders.SESSION}
+    assert lost(logged, [], locate([builders.home(tmp_path)]).files) == {}

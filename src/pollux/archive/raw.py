@@ -25,7 +25,7 @@ from pollux.archive.inventory import Item
 SEGMENT = 4 << 20
 """Bytes of a file in one segment, at most."""
 _PROBE = 4096
-_LEVEL = 3
+_LEVEL = 6
 _DEEPEST = 16
 """How many versions may lean on each other before one stands alone again."""
 _TRIES, _PAUSE = 5, 0.02
