@@ -16,8 +16,11 @@ FRONT_ENDS = {"cli", "tui", "web", "mcp"}
 # From bottom to top, each module or folder of src/pollux in one layer.
 LAYERS = (
     {"model"},
-    {"errors", "locate", "formats", "origins", "entries", "copies", "timeline", "replay", "reading", "projects", "tools", "prices", "filters", "jsontext"},
-    {"sessions", "grouping", "agents", "summary", "archive", "views"},
+    {"errors", "locate", "formats", "origins", "projects", "tools", "shell", "prices", "filters"},
+    {"jsontext", "services"},
+    {"entries", "copies", "timeline", "replay", "reading"},
+    {"grouping", "agents", "summary", "sessions", "retention"},
+    {"archive", "views"},
     {"exports", "lake", "terminal"},
     FRONT_ENDS,
     {"__init__", "__main__"},

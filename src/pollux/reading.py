@@ -26,7 +26,10 @@ class Reading:
     path: Path
     format: str
     source: Source
+    """What the spans of its records refer to."""
     replay: Replay
+    original: Source
+    """The file as it is; another only where a file of another shape was written anew to be read."""
 
     @property
     def id(self) -> str | None:
@@ -37,8 +40,9 @@ class Reading:
 
 def read(path: Path) -> Reading:
     """Read one file of whatever generation. Raises `OSError` if it cannot be opened."""
-    source, format_, operations = formats.opened(Source(path))
-    return finished(source, format_, replay(operations, *looks(source)))
+    original = Source(path)
+    source, format_, operations = formats.opened(original)
+    return finished(source, format_, replay(operations, *looks(source)), original)
 
 
 def looks(source: Source) -> tuple[Callable[[Record], Fingerprint], Callable[[Record], str | None]]:
@@ -49,11 +53,11 @@ def looks(source: Source) -> tuple[Callable[[Record], Fingerprint], Callable[[Re
     )
 
 
-def finished(source: Source, format_: str, result: Replay) -> Reading:
+def finished(source: Source, format_: str, result: Replay, original: Source) -> Reading:
     """Put a reading together; a file that the client cannot read has a problem, if only that."""
     if not result.is_readable and not result.problems and format_ in ("document", "log"):
         result.problems.append(_refused(result, source.path))
-    return Reading(source.path, format_, source, result)
+    return Reading(source.path, format_, source, result, original)
 
 
 def state(reading: Reading) -> Iterator[bytes]:

@@ -103,7 +103,7 @@ def test_session_that_went_away_does_not_stop_the_others(
         return opened(session)
 
     monkeypatch.setattr(sessions, "opened", gone)
-    ended = run("export", "@1", "@2", "-o", str(tmp_path / "out"))
+    ended = run("export", "@1", "@2", "--no-archive", "-o", str(tmp_path / "out"))
     assert ended.status == 1
     assert "1 session written" in ended.err
     assert "gone.jsonl cannot be read" in ended.err

@@ -15,7 +15,7 @@ from tests import builders
 from tests.cli.running import Runner
 
 import pollux.cli
-from pollux import __version__, projects, sessions
+from pollux import __version__, projects
 from pollux.__main__ import _close
 from pollux.cli import output
 from pollux.cli.demo import HOME as DEMO
@@ -132,7 +132,7 @@ def test_interrupt_ends_quietly(run: Runner, monkeypatch: pytest.MonkeyPatch) ->
     def interrupted(*_args: object, **_options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sessions, "history", interrupted)
+    monkeypatch.setattr("pollux.archive.refresh.refresh", interrupted)
     ended = run("ls")
     assert (ended.status, ended.out, ended.err.strip()) == (130, "", "")
 

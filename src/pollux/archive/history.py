@@ -4,30 +4,54 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
+from pollux.archive.inventory import place_of
 from pollux.archive.readings import source_of, taken_up
 from pollux.grouping import Group
 from pollux.locate import Located
-from pollux.model import Fate, ModelCall, Problem, Session, Tokens
+from pollux.model import Fate, ModelCall, Problem, Project, Session, Tokens
 from pollux.sessions import History, from_readings, in_order
 
+_NO_MEMORY: Mapping[str, str] = {}
 _decode = msgspec.msgpack.Decoder(Session, dec_hook=lambda kind, value: kind(value)).decode
 
 
-def history(database: sqlite3.Connection, located: Located, problems: tuple[Problem, ...] = ()) -> History:
-    """Return all sessions of an archive."""
+def history(
+    database: sqlite3.Connection,
+    located: Located,
+    problems: tuple[Problem, ...] = (),
+    *,
+    only: set[str] | None = None,
+    memory: Mapping[str, str] = _NO_MEMORY,
+) -> History:
+    """Return all sessions of an archive, or only those that came from some homes.
+
+    Args:
+        database: the archive's.
+        located: what is on the disk now.
+        problems: those that belong to no session.
+        only: the homes.
+        memory: paths that were proven since the facts were written.
+
+    """
+    wanted = None if only is None else _of_homes(database, only)
     calls = _calls(database)
     there = _there(database)
     sessions = []
     rows = database.execute("SELECT session_id, title, first_prompt, last_prompt, body FROM sessions")
     for session_id, title, first_prompt, last_prompt, body in rows:
+        if wanted is not None and session_id not in wanted:
+            continue
+        session = _decode(body)
         sessions.append(
             msgspec.structs.replace(
-                _decode(body),
+                session,
+                project=_recalled(session.project, memory),
                 title=title,
                 first_prompt=first_prompt,
                 last_prompt=last_prompt,
@@ -48,17 +72,36 @@ def opened(database: sqlite3.Connection, session: Session) -> Group:
     return from_readings(session, [taken_up(source_of(database, version_id), kept) for version_id, kept in rows])
 
 
+def _recalled(project: Project, memory: Mapping[str, str]) -> Project:
+    path = None if project.proven else memory.get(project.hash or "")
+    return msgspec.structs.replace(project, path=path, how="memory", proven=True) if path else project
+
+
 def _calls(database: sqlite3.Connection) -> dict[str, list[ModelCall]]:
     """Return the model calls by session, each once: what an import only repeats is not among them."""
     found: dict[str, list[ModelCall]] = defaultdict(list)
+    places = database.execute(
+        "SELECT versions.id, files.home, files.path FROM versions JOIN files ON files.id = versions.file_id"
+    )
+    files = {version_id: str(place_of(home, path)) for version_id, home, path in places}
     rows = database.execute(
         "SELECT session_id, message_id, at_us, model, fate, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool, "
-        "tok_total, line FROM model_calls WHERE copy_of IS NULL ORDER BY session_id, at_us, message_id"
+        "tok_total, file_version_id, line FROM model_calls WHERE copy_of IS NULL ORDER BY session_id, at_us, message_id"
     )
-    for session_id, message_id, at_us, model, fate, *counts, line in rows:
-        call = ModelCall(session_id, message_id, _instant(at_us), model, _FATES[fate], Tokens(*counts), line=line)
-        found[session_id].append(call)
+    for session_id, message_id, at_us, model, fate, *counts, version_id, line in rows:
+        call = (session_id, message_id, _instant(at_us), model, _FATES[fate], Tokens(*counts))
+        found[session_id].append(ModelCall(*call, file=files[version_id], line=line))
     return found
+
+
+def _of_homes(database: sqlite3.Connection, homes: set[str]) -> set[str]:
+    rows: list[Any] = database.execute(
+        """
+        SELECT DISTINCT session_files.session_id, files.home FROM session_files
+        JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
+        """
+    ).fetchall()
+    return {session_id for session_id, home in rows if home in homes}
 
 
 def _there(database: sqlite3.Connection) -> set[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
@@ -18,17 +20,30 @@ class WriterLock:
         self._file: IO[str] | None = None
 
     def take(self) -> bool:
-        """Take the lock if nobody has it; never wait."""
+        """Take the lock if nobody has it; never wait. Raises `OSError` where there can be no lock."""
         file = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8")
-        if not _lock(file):
+        try:
+            _lock(file)
+        except (BlockingIOError, PermissionError):  # the second on Windows
             file.close()
             return False
+        except OSError:  # a file system without locks
+            file.close()
+            raise
         file.truncate(0)
         file.seek(0)
         json.dump({"pid": os.getpid(), "command": " ".join(sys.argv[1:2])}, file)
         file.flush()
         self._file = file
         return True
+
+    def wait(self, tell: Callable[[str], None], *, pause: float = 0.1) -> None:
+        """Take the lock, however long somebody else has it; tell once who that is."""
+        if self.take():
+            return
+        tell(self.owner())
+        while not self.take():
+            time.sleep(pause)
 
     def owner(self) -> str:
         """Say who has the lock, as far as they said."""
@@ -46,16 +61,12 @@ class WriterLock:
             self._file = None
 
 
-def _lock(file: IO[str]) -> bool:
-    try:
-        if sys.platform == "win32":
-            import msvcrt  # noqa: PLC0415  only there
+def _lock(file: IO[str]) -> None:
+    if sys.platform == "win32":
+        import msvcrt  # noqa: PLC0415  only there
 
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl  # noqa: PLC0415  only there
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl  # noqa: PLC0415  only there
 
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -32,14 +32,15 @@ def read_on(source: Source, kept: bytes | None) -> tuple[Reading, bytes]:
         before, running = restored(kept, *looks(source))
         if before.format == "log":
             return _read_log(source, running, before.offset, before.line)
-    source, format_, operations = formats.opened(source)
+    original = source
+    source, format_, operations = formats.opened(original)
     running = Running(*looks(source))
     if format_ == "log":
         return _read_log(source, running, 0, 0)
     for operation in operations:
         running.take(operation)
     aside = snapshot(running, offset=source.size, line=0, format_=format_)
-    return finished(source, format_, running.result), aside
+    return finished(source, format_, running.result, original), aside
 
 
 def taken_up(source: Source, kept: bytes) -> Reading:
@@ -50,7 +51,7 @@ def taken_up(source: Source, kept: bytes) -> Reading:
     if before.format == "log":
         return _with_open_line(source, running, before.offset, before.line)
     if before.format == "document":
-        return finished(source, "document", running.result)
+        return finished(source, "document", running.result, source)
     return read_on(source, None)[0]
 
 
@@ -71,7 +72,7 @@ def _with_open_line(source: Source, running: Running, offset: int, line: int) ->
     for found in source.lines(offset, line):
         for operation in log.operations(found, source.path):
             running.take(operation)
-    return finished(source, "log", running.result)
+    return finished(source, "log", running.result, source)
 
 
 def _end_of_lines(source: Source, start: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -17,7 +18,7 @@ _BUSY_MS = 10_000
 
 @dataclass(slots=True)
 class Archive:
-    """An open archive."""
+    """An open archive; what SQLite has against it becomes an `ArchiveError`."""
 
     database: sqlite3.Connection
     path: Path
@@ -25,6 +26,8 @@ class Archive:
     lock: WriterLock | None = None
     why_not: str = ""
     """Why it is not writable."""
+    lock_is_taken: bool = False
+    """Because somebody else is writing to it, that is."""
 
     def close(self) -> None:
         """Close, and give the lock back."""
@@ -35,70 +38,91 @@ class Archive:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self.close()
+        if isinstance(error, sqlite3.DatabaseError):
+            raise _refusal(self.path, error) from error
 
 
-def opened(path: Path, *, write: bool = True) -> Archive:
+def opened(path: Path, *, write: bool = True, wait: Callable[[str], None] | None = None) -> Archive:
     """Open the archive, make it if there is none, and become its writer if nobody else is.
 
+    With `wait`, stay until the other writer is done; it is told who that is.
     Raises `ArchiveError` for what is no archive, a broken one, or one from a newer Pollux.
     """
     lock = WriterLock(path)
-    why_not = "" if write else "opened for reading"
+    why_not, is_taken = ("", False) if write else ("opened for reading", False)
     try:
         if write:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not lock.take():
-                why_not = f"{lock.owner()} is writing to it"
-    except OSError as error:
-        why_not = error.strerror or "it cannot be written"
-    try:
+            why_not = _locked(path, lock, wait)
+            is_taken = bool(why_not)
         if not why_not:
             return Archive(_writable(path), path, is_writable=True, lock=lock)
-        return Archive(_readable(path), path, is_writable=False, why_not=why_not)
-    except sqlite3.OperationalError as error:
+    except (OSError, sqlite3.OperationalError) as error:  # a place that takes no writes
         lock.release()
-        if not why_not and path.exists():  # a disk that takes no writes, found out late
-            return Archive(_readable(path), path, is_writable=False, why_not=str(error))
-        raise ArchiveError(f"The archive {path} cannot be opened ({error}); name another with --archive.") from None
+        why_not = (error.strerror if isinstance(error, OSError) else None) or str(error)
     except sqlite3.DatabaseError as error:
         lock.release()
-        raise ArchiveError(
-            f"{path} is no sound archive ({error}); move it away or put a backup in its place, then run `pollux sync`."
-        ) from None
-    except ArchiveError:
+        raise _refusal(path, error) from None
+    except BaseException:
         lock.release()
         raise
+    try:
+        return Archive(_readable(path, why_not), path, is_writable=False, why_not=why_not, lock_is_taken=is_taken)
+    except sqlite3.DatabaseError as error:
+        raise _refusal(path, error) from None
+
+
+def _locked(path: Path, lock: WriterLock, wait: Callable[[str], None] | None) -> str:
+    """Become the writer, or say why not."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if wait:
+        lock.wait(wait)
+        return ""
+    return "" if lock.take() else f"{lock.owner()} is writing to it"
 
 
 def _writable(path: Path) -> sqlite3.Connection:
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     database = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_MS / 1000)
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = FULL")
-    database.execute("PRAGMA foreign_keys = ON")
-    migrate(database, path)
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        database.execute("PRAGMA foreign_keys = ON")
+        migrate(database, path)
+    except BaseException:
+        database.close()
+        raise
     return database
 
 
-def _readable(path: Path) -> sqlite3.Connection:
+def _readable(path: Path, why: str) -> sqlite3.Connection:
     if not path.exists():
-        raise ArchiveError(
-            f"There is no archive at {path} yet, and none can be made there; name another with --archive."
-        )
-    for options in ("mode=ro", "mode=ro&immutable=1"):  # the second where not even a -shm file can be made
-        database = sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, isolation_level=None)
-        try:
-            taken = database.execute("PRAGMA user_version").fetchone()[0]
-            database.execute("SELECT count(*) FROM files").fetchone()
-        except sqlite3.OperationalError as error:
-            if options != "mode=ro":
-                raise
-            database.close()
-            del error
-            continue
-        if taken > len(STEPS):
+        raise ArchiveError(f"There is no archive at {path} yet ({why}); name another with --archive.")
+    try:
+        return _checked(path, "mode=ro")
+    except sqlite3.OperationalError:
+        return _checked(path, "mode=ro&immutable=1")  # where not even a -shm file can be made
+
+
+def _checked(path: Path, options: str) -> sqlite3.Connection:
+    database = sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, isolation_level=None)
+    try:
+        if database.execute("PRAGMA user_version").fetchone()[0] > len(STEPS):
             migrate(database, path)
-        return database
-    raise AssertionError
+        database.execute("SELECT count(*) FROM files").fetchone()
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _refusal(path: Path, error: sqlite3.DatabaseError) -> ArchiveError:
+    """Say in one sentence what is wrong, and what to do."""
+    if isinstance(error, sqlite3.OperationalError):
+        return ArchiveError(
+            f"The archive {path} cannot be used ({error}); see to its disk, or name another with --archive."
+        )
+    return ArchiveError(
+        f"{path} is no sound archive ({error}); move it away or put a backup in its place, then run `pollux sync`."
+    )

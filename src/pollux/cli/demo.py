@@ -13,8 +13,6 @@ from pollux.cli import completed_command, output
 
 HOME = Path(__file__).parents[1] / "demo" / "home"
 
-_VARIABLE = "POLLUX_HOME"
-
 
 def _commands(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     del param
@@ -39,7 +37,7 @@ def command(rest: tuple[str, ...], *, if_empty: bool, only_path: bool) -> object
         click.echo(str(HOME))
         return 0
     if not if_empty or not _has_sessions():
-        os.environ[_VARIABLE] = str(HOME)
+        os.environ |= {"POLLUX_HOME": str(HOME), "POLLUX_ARCHIVE": "-"}  # nothing invented is kept
         if not rest:
             output.words("These sessions are invented: `pollux demo ls`, `pollux demo show latest` and so on.\n")
     return pollux.main(args=list(rest), prog_name="pollux demo", standalone_mode=False)

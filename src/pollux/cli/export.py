@@ -46,12 +46,11 @@ class _Job(NamedTuple):
     exporter: Exporter
     by_id: dict[str, Session]
     problems: list[Problem]
+    scope: Scope
 
     def rendered(self, one: _Chosen) -> Iterator[bytes]:
         """Write one session in the form wanted."""
-        from pollux.sessions import opened
-
-        return self.exporter.render(one.session, one.group or opened(one.session), self.by_id)
+        return self.exporter.render(one.session, one.group or self.scope.opened(one.session), self.by_id)
 
 
 @click.command(help=_HELP.format(formats="\n".join(f"  {name:<8} {one.summary}" for name, one in EXPORTERS.items())))
@@ -69,7 +68,7 @@ def command(scope: Scope, wanted: tuple[str, ...], *, name: str, everything: boo
     if not chosen:
         raise click.ClickException("No session fits; `pollux ls` lists what there is.")
     problems = [problem for one in chosen for problem in one.session.problems]
-    _hand_over(_Job(chosen, EXPORTERS[name], by_id, problems), target, everything=everything)
+    _hand_over(_Job(chosen, EXPORTERS[name], by_id, problems, scope), target, everything=everything)
     click.get_current_context().exit(output.say_problems(problems))
 
 

@@ -18,14 +18,12 @@ if TYPE_CHECKING:
 
 def meant(scope: Scope, wanted: str) -> tuple[Session, Group, dict[str, Session]]:
     """Open a session; the last value holds all sessions that were read on the way, by id."""
-    from pollux.sessions import opened
-
     if file := named_file(wanted):
         session, group = in_file(file)
         return session, group, {session.id: session}
     found = scope.history()
     session = in_history(scope, found, wanted)
-    return session, opened(session), {one.id: one for one in found.sessions}
+    return session, scope.opened(session), {one.id: one for one in found.sessions}
 
 
 def named_file(wanted: str) -> Path | None:

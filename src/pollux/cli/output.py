@@ -33,6 +33,10 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+_PROSE = 100
+"""Columns of a transcript that goes into a pipe or a file."""
+
+
 def is_terminal() -> bool:
     """Tell whether a person looks at stdout."""
     return sys.stdout.isatty()
@@ -47,7 +51,7 @@ def console(*, width: int | None = None) -> Console:
     """Return a console for data; as wide as the terminal, or as long as the lines are."""
     from pollux.terminal.console import Console
 
-    return Console(highlight=False, soft_wrap=not is_terminal(), width=width)
+    return Console(highlight=False, soft_wrap=not is_terminal() and width is None, width=width)
 
 
 def print_json(value: object) -> None:
@@ -102,7 +106,7 @@ def paged(*, wanted: bool) -> Iterator[Console]:
     """Give a console that writes into a pager where there is a terminal, and straight out where there is none."""
     command = _pager() if wanted and is_terminal() else []
     if not command:
-        yield console()
+        yield console(width=None if is_terminal() else _PROSE)
         return
     import subprocess
 

@@ -9,7 +9,7 @@ import click
 
 from pollux.cli import output
 from pollux.cli.ls import print_lines, say_count
-from pollux.cli.scope import Scope
+from pollux.cli.scope import Scope, archive_path
 
 if TYPE_CHECKING:
     from pollux.sessions import History
@@ -22,7 +22,7 @@ def command() -> None:
     """Say what there is, what is new, and what the client is going to delete."""
     from pollux.filters import Filter
 
-    found = Scope((), Filter()).history()
+    found = Scope((), Filter(), archive_path=archive_path()).history()
     if output.is_terminal():
         _print(found)
         return

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +14,9 @@ from pollux.cli import output
 from pollux.cli.complete import session_ids
 from pollux.cli.meant import in_file, meant, named_file
 from pollux.cli.scope import Scope, options
+
+if TYPE_CHECKING:
+    from pollux.formats.source import Source
 
 
 @click.command()
@@ -29,27 +33,18 @@ def command(scope: Scope, wanted: str, *, only_path: bool, number: int | None, l
       pollux raw a82545c4 --line 17
       pollux raw a82545c4 --path
     """
-    from pollux.errors import UnreadableFileError
-    from pollux.formats.source import Source
-
     if only_path:
         _print_paths(scope, wanted)
         return
-    path = _path(scope, wanted, number)
-    try:
-        with Source(path) as source:
-            if not source.size:
-                output.words(f"{path} is empty.")
-            if line is None:
-                output.write(source.blocks())
-                return
-            found = [one.data for one in source.lines() if one.number == line]
-    except OSError as error:
-        if error.filename is None:  # not the file, but where it goes to
-            raise
-        raise UnreadableFileError(path, error.strerror) from None
+    source = _source(scope, wanted, number)
+    if not source.size:
+        output.words(f"{source.path} is empty.")
+    if line is None:
+        output.write(source.blocks())
+        return
+    found = [one.data for one in source.lines() if one.number == line]
     if not found:
-        raise click.ClickException(f"{path} has no line {line}.")
+        raise click.ClickException(f"{source.path} has no line {line}.")
     output.write([*found, b"\n"])
 
 
@@ -59,15 +54,25 @@ def _print_paths(scope: Scope, wanted: str) -> None:
     output.write(os.fsencode(ref.path) + f"\t{ref.role}\t{ref.format}\n".encode() for ref in session.files)
 
 
-def _path(scope: Scope, wanted: str, number: int | None) -> Path:
-    """Return the file meant: one that was named is printed whatever it holds."""
+def _source(scope: Scope, wanted: str, number: int | None) -> Source:
+    """Open the file meant: one that was named is printed whatever it holds."""
     if file := named_file(wanted):
-        files: Sequence[Path] = [file]
-        main = file
+        main = _opened(file)
+        files: Sequence[Source] = [main]
     else:
         group = meant(scope, wanted)[1]
-        files = [one.reading.path for one in group.files]
-        main = group.main.reading.path
+        files = [one.reading.original for one in group.files]
+        main = group.main.reading.original
     if number is not None and number > len(files):
         raise click.UsageError(f"--file {number}: this has {len(files)} in all; `pollux raw --path` lists them.")
     return files[number - 1] if number else main
+
+
+def _opened(file: Path) -> Source:
+    from pollux.errors import UnreadableFileError
+    from pollux.formats.source import Source
+
+    try:
+        return Source(file)
+    except OSError as error:
+        raise UnreadableFileError(file, error.strerror) from None

@@ -19,7 +19,10 @@ from pollux.cli import memory, output
 from pollux.cli.complete import project_names
 
 if TYPE_CHECKING:
+    from pollux.archive.store import Archive
     from pollux.filters import Filter
+    from pollux.grouping import Group
+    from pollux.locate import Home
     from pollux.model import Session
     from pollux.sessions import History, Progress
 
@@ -27,27 +30,65 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _QUIET_SECONDS = 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Scope:
     """What somebody asked to look at."""
 
     homes: tuple[Path, ...]
     wanted: Filter
     as_json: bool = False
+    archive_path: Path | None = None
+    """Where the archive is; without one, all is read anew and nothing is stored."""
+    archive: Archive | None = None
+    """Once it is open: sessions are read from it as long as the command runs."""
 
-    def history(self) -> History:
-        """Read what there is, with a progress bar when it takes time."""
-        from pollux.sessions import history, homes
+    def places(self) -> tuple[Home, ...]:
+        """Return the homes to look at."""
+        from pollux.sessions import homes
 
         try:
-            places = homes(*self.homes)
+            return homes(*self.homes)
         except FileNotFoundError as error:  # a home that was named and is not there
             raise click.UsageError(f"{error}.") from None
-        known = memory.recalled()
+
+    def history(self) -> History:
+        """Take in what changed and return what there is, with a progress bar when it takes time."""
+        from pollux.sessions import history
+
+        if self.archive_path is not None:
+            return self._archived(self.archive_path)
         with progress("reading") as tell:
-            found = history(places, memory=known, progress=tell)
+            return history(self.places(), memory=memory.recalled(), progress=tell)
+
+    def opened(self, session: Session) -> Group:
+        """Open a session that the history named, to read its messages."""
+        from pollux.archive import history
+        from pollux.sessions import opened
+
+        return history.opened(self.archive.database, session) if self.archive else opened(session)
+
+    def _archived(self, path: Path) -> History:
+        from pollux.archive import history, store
+        from pollux.archive.refresh import refresh
+
+        known = memory.recalled()
+        places = self.places()
+        self.archive = store.opened(path)
+        click.get_current_context().call_on_close(self.archive.close)
+        with progress("reading") as tell:
+            result = refresh(self.archive, places, memory=known, progress=tell)
+        if self.archive.lock:
+            self.archive.lock.release()
+        elif not self.archive.lock_is_taken:
+            output.words(f"The archive cannot be written ({self.archive.why_not}): this is what it holds so far.")
+        only = {str(home.root) for home in result.located.homes} if self._names_homes() else None
+        found = history.history(self.archive.database, result.located, tuple(result.problems), only=only, memory=known)
         memory.remember(found.sessions, known)
         return found
+
+    def _names_homes(self) -> bool:
+        """Tell whether somebody said which homes to look at; else the archive shows all that it has."""
+        return bool(self.homes or os.environ.get("POLLUX_HOME"))
 
     def sessions(self, found: History, *, everything: bool = False) -> tuple[Session, ...]:
         """Return the sessions meant; subagents and stubs only when asked for."""
@@ -98,16 +139,32 @@ def options(*, json: bool = True, filters: bool = True) -> Callable[[_Function],
 
     def decorate(function: _Function) -> _Function:
         @functools.wraps(function)
-        def wrapped(home: tuple[Path, ...], *, as_json: bool = False, **rest: Any) -> object:  # noqa: ANN401  click's
+        def wrapped(
+            home: tuple[Path, ...],
+            archive: Path | None,
+            *,
+            no_archive: bool,
+            as_json: bool = False,
+            **rest: Any,  # noqa: ANN401  click's
+        ) -> object:
             wanted = _filter(**{name: rest.pop(name, None) for name in _FILTERS})
-            return function(scope=Scope(home, wanted, as_json), **rest)
+            path = None if no_archive else archive or archive_path()
+            return function(scope=Scope(home, wanted, as_json, path), **rest)
 
-        chosen = (_HOME, *(_FILTERS.values() if filters else ()), *((_JSON,) if json else ()))
+        chosen = (_HOME, *_ARCHIVE, *(_FILTERS.values() if filters else ()), *((_JSON,) if json else ()))
         for option in reversed(chosen):
             wrapped = option(wrapped)
         return wrapped  # type: ignore[return-value]
 
     return decorate
+
+
+def archive_path() -> Path | None:
+    """Return where the archive is: where `POLLUX_ARCHIVE` says, else in the user's data folder; `-` means none."""
+    said = os.environ.get("POLLUX_ARCHIVE")
+    if said:
+        return None if said == "-" else Path(said)
+    return memory.memory_path().with_name("archive.db")
 
 
 def _filter(
@@ -129,6 +186,10 @@ _HOME = click.option(
     multiple=True,
     type=click.Path(path_type=Path),
     help="A folder that contains .gemini, or is it, or is its tmp; repeatable.",
+)
+_ARCHIVE = (
+    click.option("--archive", type=click.Path(path_type=Path), help="Another archive than your own."),
+    click.option("--no-archive", is_flag=True, help="Read the files alone, and store nothing."),
 )
 _FILTERS = {
     "project": click.option(

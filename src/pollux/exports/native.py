@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import msgspec
 
 from pollux import __version__, jsontext
-from pollux.formats.source import Source
 from pollux.grouping import Group
 from pollux.model import Json, Message, Session
 from pollux.views.listing import problem_row, session_row, tokens_row, when
@@ -47,17 +45,11 @@ def _head(session: Session, group: Group, by_id: Mapping[str, Session]) -> dict[
         "children": session.children,
         "metadata": dict(group.main.seen),
         "sources": [
-            {"path": str(one.reading.path), "role": one.role, "sha256": _sha256(one.reading.path)}
+            {"path": str(one.reading.path), "role": one.role, "sha256": one.reading.original.sha256()}
             for one in group.files
         ],
         "state": list(group.main.reading.replay.state) or None,
     }
-
-
-def _sha256(path: Path) -> str:
-    """Return the digest of the file itself, which a reading may have in another form."""
-    with Source(path) as source:
-        return source.sha256()
 
 
 def _message(message: Message) -> dict[str, Json]:

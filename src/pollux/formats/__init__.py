@@ -64,7 +64,6 @@ def _converted(source: Source, generation: Generation) -> Opened:
     found = generation.convert(source.whole(), name=source.path.name, modified=source.modified)
     lines = [lenient.encode(one) for one in ({**found.header, "projectHash": ""}, *found.messages)]
     rewritten = Source(source.path, data=b"\n".join(lines), modified=source.modified)
-    source.close()
     problems = [msgspec.structs.replace(problem, file=str(source.path)) for problem in found.problems]
     return Opened(rewritten, generation.name, iter([*log.read(rewritten), *problems]))
 

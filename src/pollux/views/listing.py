@@ -56,7 +56,7 @@ def session_row(session: Session, by_id: Mapping[str, Session]) -> dict[str, Jso
         "kept": {"calls": len(kept), "tokens": tokens_row(total(kept))},
         "cost_nanousd": None,
         "files": [{"path": str(ref.path), "role": ref.role, "format": ref.format} for ref in session.files],
-        "gone": False,
+        "gone": session.gone,
         "problems": len(session.problems),
     }
 
