@@ -1,7 +1,7 @@
 """The facts: tables derived from the raw bytes, thrown away and built again whenever the reader changes.
 
-A session's rows are written anew only where something is new: each message row carries a mark of the recordings it was
-made from, and where the mark is the same only order and fate can have changed.
+A session's rows are written anew only where something is new: each message row says which recordings it was made from,
+and where those are the same only order and fate can have changed.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ TABLES: Mapping[str, str] = {
     "messages": """
         session_id TEXT NOT NULL, message_id TEXT NOT NULL, seq INTEGER NOT NULL, kind TEXT NOT NULL,
         origin TEXT NOT NULL, fate TEXT NOT NULL, at_us INTEGER, model TEXT, n_chars INTEGER NOT NULL,
-        file_version_id INTEGER NOT NULL, line INTEGER NOT NULL, mark TEXT NOT NULL,
-        PRIMARY KEY (session_id, message_id)
+        file_version_id INTEGER NOT NULL, line INTEGER NOT NULL,
+        words_line INTEGER NOT NULL, calls_line INTEGER, PRIMARY KEY (session_id, message_id)
     """,
     "model_calls": """
         session_id TEXT NOT NULL, message_id TEXT NOT NULL, at_us INTEGER, model TEXT, fate TEXT NOT NULL,
@@ -202,29 +202,31 @@ def _write_messages(database: sqlite3.Connection, group: Group) -> None:
     before = {
         row[0]: row[1:]
         for row in database.execute(
-            "SELECT message_id, mark, seq, fate, origin FROM messages WHERE session_id = ?", (group.id,)
+            "SELECT message_id, file_version_id, words_line, calls_line, seq, fate, origin FROM messages "
+            "WHERE session_id = ?",
+            (group.id,),
         )
     }
     rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _OF_MESSAGES}
     for seq, (placed, entry) in enumerate(group.timeline):
         mark = _mark(placed, entry)
         old = before.pop(entry.id, None)
-        if old and old[0] == mark:
-            if old[1:] != (seq, entry.fate, entry.origin):
+        if old and old[:3] == mark:
+            if old[3:] != (seq, entry.fate, entry.origin):
                 _move_message(database, group.id, entry, seq)
             continue
         if old:
             _delete_message(database, group.id, entry.id)
-        _add_message(rows, group.id, placed, entry, seq, mark)
+        _add_message(rows, group.id, placed, entry, seq)
     for gone in before:
         _delete_message(database, group.id, gone)
     for table, new in rows.items():
         _insert(database, table, sorted(new, key=lambda row: row[:4]))
 
 
-def _mark(placed: Placed, entry: Entry) -> str:
-    calls = entry.calls_from.span.start if entry.calls_from else -1
-    return f"{placed.version_id}:{entry.content.span.start}:{calls}"
+def _mark(placed: Placed, entry: Entry) -> tuple[int, int, int | None]:
+    """Tell from which recordings a row is made: where they stand in their file."""
+    return placed.version_id, entry.content.line, entry.calls_from.line if entry.calls_from else None
 
 
 def _move_message(database: sqlite3.Connection, session_id: str, entry: Entry, seq: int) -> None:
@@ -248,13 +250,13 @@ def _add_message(
     placed: Placed,
     entry: Entry,
     seq: int,
-    mark: str,
 ) -> None:
     at_us = microseconds(instant(entry.at))
     n_chars = entry.content.n_chars
     key = (session_id, entry.id)
     facts = (entry.kind, entry.origin, entry.fate, at_us, entry.model, n_chars)
-    rows["messages"].append((*key, seq, *facts, placed.version_id, entry.line, mark))
+    version_id, *lines = _mark(placed, entry)
+    rows["messages"].append((*key, seq, *facts, version_id, entry.line, *lines))
     if not entry.calls_from:
         return
     data = placed.reading.source.slice(entry.calls_from.span)

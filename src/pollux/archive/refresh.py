@@ -23,7 +23,7 @@ from pollux.archive.migrations import transaction
 from pollux.archive.readings import WORTH_A_SNAPSHOT, read_on, source_of, taken_up
 from pollux.archive.store import Archive
 from pollux.grouping import Placed, bundle_of, put_together
-from pollux.locate import Home, Located, SessionFile, locate
+from pollux.locate import Home, Located, SessionFile, locate, name_facts
 from pollux.model import Fate, Problem
 from pollux.reading import Reading
 from pollux.sessions import Progress, Reader
@@ -55,7 +55,6 @@ class _File:
 
     session_file: SessionFile
     version_id: int
-    is_current: bool
     kept: int
     read: int | None
     """How much of it the facts have seen; nothing yet if there is no number."""
@@ -112,10 +111,7 @@ def _derive(
     result: Refreshed,
     progress: Progress = lambda _done, _all: None,
 ) -> None:
-    found: dict[str, list[_File]] = defaultdict(list)
-    for one in _session_files(database):
-        found[bundle_of(one.session_file)].append(one)
-    pending = {name: files for name, files in found.items() if any(one.is_pending for one in files)}
+    pending = _pending(database)
     n_bytes, done = sum(one.kept for files in pending.values() for one in files), 0
     waiting = iter(sorted(pending.items()))  # in the order of the keys, so that pages fill up
     while batch := list(islice(waiting, BATCH_FILES)):
@@ -125,6 +121,24 @@ def _derive(
                 done += sum(one.kept for one in files)
                 progress(done, n_bytes)
             _mark_copies(database)
+
+
+def _pending(database: sqlite3.Connection) -> dict[str, list[_File]]:
+    """Return the bundles in which a file has bytes that the facts have not seen, with all their files."""
+    rows = database.execute(
+        f"SELECT files.path {_VERSIONS} AND versions.kept IS NOT readings.kept"
+    ).fetchall()
+    names = {_bundle_name(path) for (path,) in rows}
+    found: dict[str, list[_File]] = defaultdict(list)
+    for one in _session_files(database, names) if names else ():
+        found[bundle_of(one.session_file)].append(one)
+    return found
+
+
+def _bundle_name(path: str) -> str:
+    """Name the bundle of a file by its path alone, as `bundle_of` does."""
+    *_, above, name = path.split("/")
+    return (name_facts(name)[1] if above == "chats" else above[:8]) or ""
 
 
 def _changed(database: sqlite3.Connection, items: list[Item]) -> list[Item]:
@@ -197,22 +211,22 @@ def _note_gone(
             result.n_gone += len(gone)
 
 
-def _session_files(database: sqlite3.Connection) -> Iterator[_File]:
-    """Yield the versions of all session files that still matter."""
+_VERSIONS = """
+    FROM versions JOIN files ON files.id = versions.file_id LEFT JOIN readings ON readings.version_id = versions.id
+    WHERE files.path LIKE 'tmp/%/chats/%' AND files.forgotten_us IS NULL AND coalesce(readings.is_superseded, 0) = 0
+"""
+"""All versions of session files that still matter."""
+
+
+def _session_files(database: sqlite3.Connection, names: set[str]) -> Iterator[_File]:
+    """Yield the files of some bundles."""
+    columns = "files.home, files.path, files.mtime_ns, versions.id, versions.kept, readings.kept"
     rows = database.execute(
-        """
-        SELECT files.home, files.path, files.mtime_ns, versions.id, versions.id = files.version_id, versions.kept,
-            readings.kept
-        FROM versions JOIN files ON files.id = versions.file_id LEFT JOIN readings ON readings.version_id = versions.id
-        WHERE files.path LIKE 'tmp/%/chats/%' AND files.forgotten_us IS NULL
-            AND coalesce(readings.is_superseded, 0) = 0
-        ORDER BY files.home, files.path, versions.number
-        """
+        f"SELECT {columns} {_VERSIONS} ORDER BY files.home, files.path, versions.number"
     )
-    for home, path, mtime_ns, version_id, is_current, kept, read in rows:
-        session_file = _session_file(home, path, kept, mtime_ns)
-        if session_file:
-            yield _File(session_file, version_id, bool(is_current), kept, read)
+    for home, path, mtime_ns, version_id, kept, read in rows:
+        if _bundle_name(path) in names and (session_file := _session_file(home, path, kept, mtime_ns)):
+            yield _File(session_file, version_id, kept, read)
 
 
 def _session_file(home: str, path: str, size: int, mtime_ns: int) -> SessionFile | None:

@@ -1,0 +1,166 @@
+"""Until stopped: what a running client writes is taken in as soon as it is on the disk.
+
+The system tells of changes, or, where it cannot (network file systems), the folders are looked through again and
+again. Twice a second, moreover, the folders themselves are looked at: one that is made, mounted or put in another's
+place is watched from then on. Nothing hangs on a single event: each only says that a refresh is due.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pollux.archive.refresh import Refreshed, refresh
+from pollux.archive.store import opened
+from pollux.errors import ArchiveError
+from pollux.locate import Home
+from pollux.sessions import Progress
+
+Homes = Callable[[], Iterable[Home]]
+Tell = Callable[[str], None]
+
+MOUNTS = Path("/proc/mounts")
+_STEP_MS, _DEBOUNCE_MS, _POLL_MS = 50, 200, 300
+_LOOK_MS = 500
+"""How often the watched folders themselves are looked at."""
+_ANYWAY = 60.0
+"""Seconds after which there is a refresh although nothing was told."""
+_SHORTEST, _LONGEST = 0.25, 30.0
+"""Seconds between attempts when a refresh fails."""
+_NAMED = 3
+_FAR = {"9p", "afs", "ceph", "cifs", "drvfs", "lustre", "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs"}
+"""File systems on which others write without our system knowing."""
+_BLANKS = re.compile(r"\\(\d{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What one refresh came to, and what the first few of its sessions are called."""
+
+    result: Refreshed
+    titles: Mapping[str, str] = field(default_factory=dict)
+
+
+def capture(
+    path: Path, homes: Iterable[Home], *, memory: Mapping[str, str], progress: Progress, waiting: Tell
+) -> Captured:
+    """Refresh an archive once, as its only writer; wait if there is another. Raises `ArchiveError`."""
+    with opened(path, wait=waiting) as archive:
+        if not archive.is_writable:
+            raise ArchiveError(f"Nothing can be kept in {path} ({archive.why_not}); name another with --archive.")
+        result = refresh(archive, homes, memory=memory, progress=progress)
+        return Captured(result, _titles(archive.database, sorted(result.sessions)[:_NAMED]))
+
+
+def watch(homes: Homes, take_in: Callable[[], None], *, poll: bool, tell: Tell) -> None:
+    """Take in at once, and again at every change, until an exception comes from outside."""
+    for _ in changes(homes, poll=poll, tell=tell):
+        _insist(take_in, tell)
+
+
+def changes(homes: Homes, *, poll: bool = False, tell: Tell = lambda _words: None) -> Iterator[None]:
+    """Yield at once, and then whenever something below the homes may be new; without end."""
+    while True:
+        yield
+        folders, last = _folders(homes()), float("-inf")  # so that the first look sees what came before it
+        for is_new in _looks([*folders], poll=poll, tell=tell):
+            if _folders(homes()) != folders:
+                break
+            if is_new or time.monotonic() - last > _ANYWAY:
+                yield
+                last = time.monotonic()
+
+
+def is_far(folders: Iterable[str], mounts: str) -> bool:
+    """Tell by the table of mounts whether some folder is on a file system that tells nobody of its changes."""
+    kinds = {}
+    for line in mounts.splitlines():
+        _, place, kind, *_ = line.split(" ")
+        kinds[_BLANKS.sub(lambda found: chr(int(found[1], 8)), place)] = kind
+    return any(_is_far(kinds.get(_mount(os.path.realpath(one), kinds), "")) for one in folders)
+
+
+def _mount(folder: str, places: Mapping[str, str]) -> str:
+    return next((one for one in (folder, *map(str, Path(folder).parents)) if one in places), "")
+
+
+def _is_far(kind: str) -> bool:
+    return kind in _FAR or kind.startswith(("nfs", "fuse.")) or kind == "fuse"
+
+
+def _looks(folders: Sequence[str], *, poll: bool, tell: Tell) -> Iterator[bool]:
+    """Yield, twice a second at least, whether something is new in the folders."""
+    import watchfiles  # noqa: PLC0415  only a watch needs it
+
+    while not folders:
+        time.sleep(_LOOK_MS / 1000)
+        yield False
+    try:
+        for found in watchfiles.watch(
+            *folders,
+            watch_filter=None,
+            debounce=_DEBOUNCE_MS,
+            step=_STEP_MS,
+            rust_timeout=_LOOK_MS,
+            yield_on_timeout=True,
+            force_polling=poll or is_far(folders, _mounts()) or None,
+            poll_delay_ms=_POLL_MS,
+            ignore_permission_denied=True,
+        ):
+            yield bool(found)
+    except FileNotFoundError:
+        return  # gone since it was listed
+    except OSError as error:  # no more watches to be had
+        if not poll:
+            tell(f"The system does not tell of changes ({error}); looking for them instead.")
+            yield from _looks(folders, poll=True, tell=tell)
+    while True:  # not even that
+        time.sleep(_LOOK_MS / 1000)
+        yield True
+
+
+def _folders(homes: Iterable[Home]) -> dict[str, tuple[int, int]]:
+    """Return the folders that are there, each with what tells it from another in its place."""
+    found = {}
+    for home in homes:
+        try:
+            status = home.tmp.stat()
+        except OSError:
+            continue
+        found[str(home.tmp)] = (status.st_dev, status.st_ino)
+    return found
+
+
+def _mounts() -> str:
+    try:
+        return MOUNTS.read_text("utf-8", "replace")
+    except OSError:
+        return ""  # not Linux
+
+
+def _insist(take_in: Callable[[], None], tell: Tell) -> None:
+    """Try until it works, with longer and longer pauses; say each trouble once."""
+    pause, told = _SHORTEST, ""
+    while True:
+        try:
+            take_in()
+        except (ArchiveError, OSError, sqlite3.Error) as error:
+            if str(error) != told:
+                told = str(error)
+                tell(f"{told} Trying again until it works.")
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST)
+            continue
+        if told:
+            tell("It works again.")
+        return
+
+
+def _titles(database: sqlite3.Connection, ids: Sequence[str]) -> dict[str, str]:
+    marks = ", ".join("?" * len(ids))
+    return dict(database.execute(f"SELECT session_id, title FROM sessions WHERE session_id IN ({marks})", ids))  # noqa: S608  only marks
