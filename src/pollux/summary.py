@@ -11,7 +11,7 @@ from pollux.model import FileRef, Json, Kind, Origin, Project, Session
 from pollux.origins import one_line
 from pollux.reading import Reading
 
-TITLE_KEPT = 200
+TITLE_KEPT, PROMPT_SHOWN = 200, 400
 _NOTICES = (Kind.INFO, Kind.WARNING, Kind.ERROR)
 _SUMMED_UP = frozenset({"sessionId", "projectHash", "startTime", "lastUpdated", "kind", "summary", "messages"})
 
@@ -29,8 +29,8 @@ def summary(group: Group, project: Project) -> Session:
         project=project,
         title=_sound(title),
         title_from=title_from,
-        first_prompt=_sound(prompts[0].prompt) if prompts else "",
-        last_prompt=_sound(prompts[-1].prompt) if prompts else "",
+        first_prompt=_sound(prompts[0].prompt)[:PROMPT_SHOWN] if prompts else "",
+        last_prompt=_sound(prompts[-1].prompt)[:PROMPT_SHOWN] if prompts else "",
         parent=group.parent,
         parent_call=group.parent_call,
         started=min((at for one in group.files if (at := one.started)), default=None),

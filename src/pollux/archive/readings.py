@@ -87,7 +87,7 @@ def _end_of_lines(source: Source, start: int) -> int:
     return start
 
 
-WORTH_A_SNAPSHOT = 512 << 10
+WORTH_A_SNAPSHOT = 1 << 20
 """A file smaller than this is read again in less time than it takes to tell."""
 
 _LOOK_BACK = 1 << 20
