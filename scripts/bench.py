@@ -45,7 +45,7 @@ def main() -> None:
     home = _tree(given.sessions, given.mb)
     big = _big_home()
     rows = [(_facts(folder), _measured(folder)) for folder in (home, big)]
-    page = _page(rows)
+    page = _page(rows) + _page_of_archive(home)
     (ROOT / "BENCHMARKS.md").write_text(page, encoding="utf-8")
     print(page)
 
@@ -100,14 +100,19 @@ def _facts(home: Path) -> str:
 def _measured(home: Path) -> list[Measure]:
     files = sorted(str(path) for path in home.rglob("chats/**/*") if path.is_file())
     pollux = [sys.executable, "-m", "pollux"]
+    alone, kept = ["--home", str(home), "--no-archive"], ["--home", str(home), "--archive", str(_archive(home))]
     commands: list[tuple[str, Sequence[str]]] = [
         ("cat", ["cat", *files]),
-        ("pollux ls --json", [*pollux, "ls", "--json", "--home", str(home)]),
-        ("pollux export latest -f gemini", [*pollux, "export", "latest", "-f", "gemini", "--home", str(home)]),
-        ("pollux show latest", [*pollux, "show", "latest", "--home", str(home)]),
+        ("pollux ls --json --no-archive", [*pollux, "ls", "--json", *alone]),
+        ("pollux export latest -f gemini --no-archive", [*pollux, "export", "latest", "-f", "gemini", *alone]),
+        ("pollux show latest --no-archive", [*pollux, "show", "latest", *alone]),
+        ("pollux sync (first)", [*pollux, "sync", *kept]),
+        ("pollux sync (nothing changed)", [*pollux, "sync", *kept]),
+        ("pollux ls --json", [*pollux, "ls", "--json", *kept]),
     ]
     best: dict[str, Measure] = {}
     for _ in range(_ROUNDS):  # interleaved, so that a noisy minute hurts all alike
+        _forget_archive(home)
         for name, command in commands:
             found = _run(name, command)
             if name not in best or found.seconds < best[name].seconds:
@@ -115,8 +120,41 @@ def _measured(home: Path) -> list[Measure]:
     return list(best.values())
 
 
+def _archive(home: Path) -> Path:
+    return BUILD / f"{home.name}.db"
+
+
+def _forget_archive(home: Path) -> None:
+    for path in BUILD.glob(f"{home.name}.db*"):
+        path.unlink()
+
+
+def _refresh_inside(home: Path) -> str:
+    """Measure a refresh inside the process: with nothing changed, and after the largest log grew by one turn."""
+    from pollux.archive.refresh import refresh  # noqa: PLC0415  the rest of this script needs no Pollux
+    from pollux.archive.store import opened  # noqa: PLC0415
+    from pollux.sessions import homes  # noqa: PLC0415
+
+    def seconds() -> float:
+        with opened(_archive(home)) as archive:
+            start = time.perf_counter()
+            refresh(archive, homes(home))
+            return time.perf_counter() - start
+
+    idle = min(seconds() for _ in range(_ROUNDS))
+    log = max(home.rglob("session-*.jsonl"), key=lambda path: path.stat().st_size)
+    size = log.stat().st_size
+    turn = {"id": f"bench-{time.time_ns()}", "timestamp": "2026-11-15T00:00:00.000Z", "type": "user", "content": "more"}
+    with log.open("a", encoding="utf-8") as out:
+        out.write(json.dumps(turn) + "\n")
+    grown = seconds()
+    with log.open("r+b") as out:
+        out.truncate(size)
+    return f"nothing changed {idle:.3f} s, the largest session ({size / MB:.0f} MB) grew by a turn {grown:.3f} s"
+
+
 def _run(name: str, command: Sequence[str]) -> Measure:
-    environment = {**os.environ, "XDG_DATA_HOME": str(BUILD / "data"), "COLUMNS": "100"}
+    environment = {**os.environ, "XDG_DATA_HOME": str(BUILD / "data")}
     start = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment) as process:
         _, _, usage = os.wait4(process.pid, 0)
@@ -141,6 +179,15 @@ def _page(rows: list[tuple[str, list[Measure]]]) -> str:
             for one in measures
         ]
     return "\n".join(lines) + "\n"
+
+
+def _page_of_archive(home: Path) -> str:
+    files = sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
+    kept = _archive(home).stat().st_size
+    return (
+        f"\nThe archive of the first tree: {kept / MB:.0f} MB, 1/{files / kept:.2f} of its files.\n"
+        f"A refresh of it, inside the process: {_refresh_inside(home)}.\n"
+    )
 
 
 if __name__ == "__main__":
