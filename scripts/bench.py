@@ -148,8 +148,7 @@ def _refresh_inside(home: Path) -> str:
     with log.open("a", encoding="utf-8") as out:
         out.write(json.dumps(turn) + "\n")
     grown = seconds()
-    with log.open("r+b") as out:
-        out.truncate(size)
+    os.truncate(log, size)
     return f"nothing changed {idle:.3f} s, the largest session ({size / MB:.0f} MB) grew by a turn {grown:.3f} s"
 
 

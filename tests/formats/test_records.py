@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -186,7 +187,10 @@ def test_any_value_anywhere(message: Wire) -> None:
 def test_fields_and_elements(obj: dict[str, Any], array: list[Any]) -> None:
     assert fields(line(obj)).keys() == obj.keys()
     assert metadata(fields(line(obj))) == {key: value for key, value in obj.items() if key != "messages"}
-    assert len(elements(line(array))) == len(array)
+    text = b'{"x":"[","messages":' + line(array) + b"}"
+    found = list(elements(line(array), text))
+    assert [text[start:end] for (start, end), _ in found] == [element for _, element in found]
+    assert [json.loads(element) for _, element in found] == array
 
 
 @pytest.mark.parametrize("data", [b"[]", b"7", b"", b" x", b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}"])

@@ -68,32 +68,29 @@ def sound(data: bytes) -> tuple[Document, list[Problem]]:
 def _whole(data: bytes) -> tuple[Document, list[Problem]]:
     raw = fields(data)
     array = raw.get("messages", b"")
-    position = max(data.find(array, data.find(b'"messages"')), 0)
-    number = 1 + data.count(b"\n", 0, position)
+    position, number, has_null = 0, 1, False
     spans, records, problems = [], [], []
-    for element in elements(array) if array[:1] == b"[" else ():
-        start = data.index(element, position)
-        number += data.count(b"\n", position, start)
-        position = start + len(element)
-        span = Span(start, position)
+    for span, element in elements(array, data) if array[:1] == b"[" else ():
+        number += data.count(b"\n", position, span.start)
+        position = span.start
         spans.append(span)
         found, problem = _message(element, span, number)
-        number += element.count(b"\n")
         records += found
         problems += problem
+        has_null = has_null or element == b"null"
     found_fields = metadata(raw) | ({"messages": None} if array == b"null" else {})
-    refusals = list(_refusals(found_fields, array))
+    refusals = list(_refusals(found_fields, array, has_null=has_null))
     document = Document(found_fields, tuple(records), tuple(spans), bool(refusals), has_list=array[:1] == b"[")
     return document, [*refusals, *problems]
 
 
-def _refusals(found: Mapping[str, Json], array: bytes) -> Iterator[Problem]:
+def _refusals(found: Mapping[str, Json], array: bytes, *, has_null: bool) -> Iterator[Problem]:
     """Say why the client would not read this document, though it is JSON."""
     if "sessionId" not in found:
         yield Problem("no-session-id", "no session id: the client takes this file for corrupt", line=1)
     if array and array != b"null" and array[:1] != b"[":
         yield Problem("no-message", "the messages are no list: the client takes this file for corrupt", line=1)
-    elif array[:1] == b"[" and b"null" in array and any(element == b"null" for element in elements(array)):
+    elif has_null:
         yield Problem("no-message", "a message is null: the client takes this file for corrupt", line=1)
 
 

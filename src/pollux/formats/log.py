@@ -10,7 +10,7 @@ import msgspec
 
 from pollux.formats import lenient
 from pollux.formats.operations import Header, Operation, Put, Record, Rewind, Update
-from pollux.formats.records import Wire, elements, fields, metadata, record, wire
+from pollux.formats.records import elements, fields, metadata, record, wire
 from pollux.formats.source import Line, Source, Span
 from pollux.model import Problem
 
@@ -59,31 +59,23 @@ def _exact(operation: Operation, data: bytes) -> Operation:
 
 
 def _whole(data: bytes, line: Line, *, salvaged: bool = False, start: int = 0) -> list[Operation]:
-    """Read one record; raises `ValueError` if it is not JSON all through."""
+    """Tell what a record does; raises `ValueError` if it is not JSON all through."""
     decoded, bad = wire(data)
     problems = [_bad_value(bad, line)] if bad else []
-    return [*problems, *_operations(decoded, data, line, salvaged=salvaged, start=start)]
-
-
-def _operations(decoded: Wire, data: bytes, line: Line, *, salvaged: bool, start: int) -> Iterator[Operation]:
-    """Tell what a record does; the first test that fits decides, in the client's own order."""
-    if decoded.rewind_to is not msgspec.UNSET:
-        yield Rewind(line.number, decoded.rewind_to, salvaged)
-    elif decoded.id is not msgspec.UNSET:
+    if decoded.rewind_to is not msgspec.UNSET:  # the first test that fits decides, in the client's own order
+        return [*problems, Rewind(line.number, decoded.rewind_to, salvaged)]
+    if decoded.id is not msgspec.UNSET:
         at = line.start + start
-        yield Put(record(decoded, data, Span(at, at + len(data)), line.number), salvaged)
-    elif (update := bytes(decoded.set))[:1] in (b"{", b"["):
+        return [*problems, Put(record(decoded, data, Span(at, at + len(data)), line.number), salvaged)]
+    if (update := bytes(decoded.set))[:1] in (b"{", b"["):
         raw = fields(update) if update[:1] == b"{" else {}
-        records, problems = _records(raw.get("messages", b""), line)
-        yield Update(line.number, metadata(raw), records, salvaged)
-        yield from problems
-    elif decoded.is_header:
+        records, more = _records(raw.get("messages", b""), line)
+        return [*problems, Update(line.number, metadata(raw), records, salvaged), *more]
+    if decoded.is_header:
         raw = fields(data)
-        records, problems = _records(raw.get("messages", b""), line)
-        yield Header(line.number, metadata(raw), records or (), salvaged)
-        yield from problems
-    else:
-        yield _unknown(data, line)
+        records, more = _records(raw.get("messages", b""), line)
+        return [*problems, Header(line.number, metadata(raw), records or (), salvaged), *more]
+    return [*problems, _unknown(data, line)]
 
 
 def _records(array: bytes, line: Line) -> tuple[tuple[Record, ...] | None, list[Problem]]:
@@ -91,15 +83,12 @@ def _records(array: bytes, line: Line) -> tuple[tuple[Record, ...] | None, list[
     if array[:1] != b"[":
         return None, []
     records, problems = [], []
-    position = line.data.find(array)
-    for element in elements(array):
-        start = line.data.index(element, position)
-        position = start + len(element)
+    for (start, end), element in elements(array, line.data):
         decoded, bad = wire(element)
         if bad:
             problems.append(_bad_value(bad, line))
         if decoded.id is not msgspec.UNSET:
-            span = Span(line.start + start, line.start + position)
+            span = Span(line.start + start, line.start + end)
             records.append(record(decoded, element, span, line.number))
         else:
             problems.append(Problem("no-message", "an element of a list of messages has no id", line=line.number))

@@ -6,6 +6,8 @@ keeps whatever is well formed: one bad value spoils only itself.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -64,6 +66,7 @@ _TEXTS = ("$rewindTo", "id", "sessionId", "projectHash")
 _TEXTS_OR_NULL = ("type", "timestamp", "model")
 _CALL_TEXTS = ("id", "status", "timestamp", "displayName", "agentId")
 _MASKED = b"<tool_output_masked>"
+_GAP = re.compile(rb"[\s,]*")
 _QUOTES = len(b'""')
 _EMPTY = (b"", b"[]", b"null")
 
@@ -102,7 +105,7 @@ def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
         if origin == Origin.HUMAN and wire.display_content:
             prompt = user_origin(_head(wire.display_content)[0])[1].strip() or prompt
     else:
-        text = _head(wire.content)[0] if len(bytes(wire.content)) > _QUOTES else ""
+        text = _head(wire.content)[0] if memoryview(wire.content).nbytes > _QUOTES else ""
         prompt, responses = "", ()
         origin = origin_of(kind, text)
     return Record(
@@ -121,7 +124,7 @@ def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
         if tokens
         else None,
         calls=tuple(wire.tool_calls or ()),
-        has_thoughts=bytes(wire.thoughts) not in _EMPTY,
+        has_thoughts=_holds_something(wire.thoughts),
         origin=origin,
         prompt=prompt[:PROMPT_KEPT],
         span=span,
@@ -141,14 +144,33 @@ def fields(data: bytes) -> dict[str, bytes]:
         raise ValueError("nested too deeply") from None
 
 
-def elements(data: bytes) -> list[bytes]:
-    """Split an array into its values, undecoded."""
-    return [bytes(element) for element in _decode_elements(data)]
+def elements(array: bytes, data: bytes) -> Iterator[tuple[Span, bytes]]:
+    """Split an array into its values, undecoded, each with its place in the text that the array stands in."""
+    position = _place(array, data) + 1
+    for raw in _decode_elements(array):
+        element = bytes(raw)
+        gap = _GAP.match(data, position)
+        start = gap.end() if gap else position
+        position = start + len(element)
+        yield Span(start, position), element
+
+
+def _place(part: bytes, data: bytes) -> int:
+    """Find a large value in its text; a search for all of it at once would prepare longer than it looks."""
+    head = part[:256]
+    place = data.find(head)
+    while not data.startswith(part, place):
+        place = data.find(head, place + 1)
+    return place
 
 
 def metadata(raw: dict[str, bytes]) -> dict[str, Json]:
     """Decode all metadata, but not the messages."""
     return {key: lenient.decode(value) for key, value in raw.items() if key != "messages"}
+
+
+def _holds_something(raw: msgspec.Raw) -> bool:
+    return memoryview(raw).nbytes > len(b"null") or bytes(raw) not in _EMPTY
 
 
 def _is_list(content: msgspec.Raw) -> bool:

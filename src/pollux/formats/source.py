@@ -112,7 +112,11 @@ class Source:
             while position < len(data):
                 end = data.index(b"\n", position)
                 number += 1
-                yield from _cut(Line(number, start + position, data[position:end]))
+                line = Line(number, start + position, data[position:end])
+                if b"\r" in line.data:
+                    yield from _cut(line)
+                else:
+                    yield line
                 position = end + 1
             start += len(data)
         if tail := b"".join(rest):
@@ -134,9 +138,6 @@ def _pread(fd: int, size: int, offset: int) -> bytes:
 
 
 def _cut(line: Line) -> Iterator[Line]:
-    if b"\r" not in line.data:
-        yield line
-        return
     start = line.start
     for piece in line.data.split(b"\r"):
         yield Line(line.number, start, piece)
