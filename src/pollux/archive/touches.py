@@ -43,7 +43,7 @@ class _Stat(msgspec.Struct):
 class _Diff(msgspec.Struct, rename="camel"):
     file_diff: str
     file_path: str | None = None
-    original_content: msgspec.Raw | None = None
+    original_content: msgspec.Raw = msgspec.Raw()
     diff_stat: _Stat | None = None
     is_new_file: bool | None = None
 
@@ -136,7 +136,7 @@ def _touches(known: Tool, call: _Call, args: dict[str, Any]) -> Iterator[tuple[A
         return
     diff = _diff(call) if op == "edit" else None
     if diff:
-        op = "create" if diff.is_new_file or bytes(diff.original_content or b"") in (b"null", b'""') else op
+        op = "create" if diff.is_new_file or bytes(diff.original_content) in (b"null", b'""') else op
         path = diff.file_path or next(_texts(args, known.paths), "")
         yield (path, op, *_lines(diff), "display")
         return

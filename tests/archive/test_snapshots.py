@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pollux.archive.readings import read_on, taken_up
+from pollux.formats import log
+from pollux.formats.operations import Operation
+from pollux.formats.source import Line, Source
+from pollux.reading import Reading
+
+SAMPLES = sorted((Path(__file__).parents[1] / "data" / "damage").glob("*.json*"))
+LOGS = [path for path in SAMPLES if path.suffix == ".jsonl"]
+
+
+def known(reading: Reading) -> bytes:
+    result = reading.replay
+    calls = [(call.id, call.entry.id, call.model, call.tokens, call.line) for call in result.calls.values()]
+    facts = [result.metadata, result.seen, list(result.state.values()), result.timeline, calls, result.problems]
+    return msgspec.json.encode([*facts, result.first_words, result.scratchpad_is_stale, result.has_checkpoints])
+
+
+def test_there_are_samples() -> None:
+    assert len(LOGS) > 3
+    assert len(SAMPLES) > len(LOGS)
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_log_read_in_steps_is_the_log_read_at_once(path: Path, data: st.DataObject) -> None:
+    whole = path.read_bytes()
+    cuts = data.draw(st.lists(st.integers(0, len(whole)), max_size=4))
+    kept = None
+    for cut in [*sorted(cuts), len(whole)]:
+        reading, kept = read_on(Source(path, data=whole[:cut]), kept)
+        at_once, _ = read_on(Source(path, data=whole[:cut]), None)
+        assert known(reading) == known(at_once)
+    assert kept is not None
+    assert known(taken_up(Source(path, data=whole), kept)) == known(reading)
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_reading_is_taken_up_as_it_was_set_aside(path: Path) -> None:
+    reading, kept = read_on(Source(path), None)
+    again = taken_up(Source(path), kept)
+    assert known(again) == known(reading)
+    assert (again.format, again.path) == (reading.format, reading.path)
+
+
+def test_grown_log_is_read_from_where_it_was_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = LOGS[0].read_bytes()
+    cut = whole.rfind(b"\n", 0, -1) + 1
+    _, kept = read_on(Source(LOGS[0], data=whole[:cut]), None)
+    seen: list[int] = []
+    operations = log.operations
+
+    def noted(line: Line, at: Path) -> list[Operation]:
+        seen.append(line.start)
+        return operations(line, at)
+
+    monkeypatch.setattr(log, "operations", noted)
+    read_on(Source(LOGS[0], data=whole), kept)
+    assert seen
+    assert min(seen) >= cut
+
+
+def test_what_was_not_set_aside_is_read_anew() -> None:
+    reading, _ = read_on(Source(LOGS[0]), None)
+    assert known(taken_up(Source(LOGS[0]), b"")) == known(reading)

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pollux.archive.touches import Found, call_rows
+
+STATUS, EXIT_CODE, ARGS, RESULT_BYTES = 7, 8, 10, 11
+
+
+def rows(*calls: dict[str, Any]) -> list[Found]:
+    return list(call_rows(json.dumps({"id": "g", "toolCalls": list(calls)}).encode()))
+
+
+def result(text: str) -> list[Any]:
+    return [{"functionResponse": {"id": "c", "name": "x", "response": {"output": text}}}]
+
+
+def test_shell_call_has_its_commands_and_its_exit_code() -> None:
+    args = {"command": "cd src && pytest -q | tail -1"}
+    (found,) = rows(
+        {"id": "c", "name": "run_shell_command", "args": args, "result": result("x\nExit Code: 3\nPGID: 1")}
+    )
+    assert found.commands == [("cd src", "cd"), ("pytest -q", "pytest"), ("tail -1", "tail")]
+    assert found.call[EXIT_CODE] == 3
+    assert json.loads(found.call[ARGS]) == args
+    assert found.call[RESULT_BYTES] > 40
+
+
+def test_exit_code_is_only_where_it_is_said() -> None:
+    (found,) = rows({"id": "c", "name": "run_shell_command", "args": {"command": "ls"}, "result": result("a\nb")})
+    (other,) = rows({"id": "c", "name": "read_file", "args": {}, "result": result("\nExit Code: 3\n")})
+    assert found.call[EXIT_CODE] is None
+    assert other.call[EXIT_CODE] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "touches"),
+    [
+        ("read_file", {"absolute_path": "/a"}, [("/a", "read", None, None, "args")]),
+        ("read_file", {"file_path": "b.py", "offset": 3}, [("b.py", "read", None, None, "args")]),
+        ("replace", {"file_path": "/a", "old_string": "x"}, [("/a", "edit", None, None, "args")]),
+        ("list_directory", {"dir_path": "/a"}, []),
+        ("run_shell_command", {"command": "rm x"}, []),
+        ("read_many_files", {"paths": ["a", "b", "a"]}, [(path, "read", None, None, "args") for path in "ab"]),
+    ],
+)
+def test_arguments_name_the_files(name: str, args: dict[str, Any], touches: list[Any]) -> None:
+    (found,) = rows({"id": "c", "name": name, "args": args})
+    assert found.touches == touches
+
+
+@pytest.mark.parametrize(
+    ("display", "touch"),
+    [
+        ({"originalContent": "x", "diffStat": {"model_added_lines": 2, "user_added_lines": 1}}, ("edit", 3, 0)),
+        ({"originalContent": None}, ("create", 2, 1)),
+        ({"originalContent": "x", "isNewFile": True}, ("create", 2, 1)),
+        ({"originalContent": "x"}, ("edit", 2, 1)),
+    ],
+)
+def test_display_knows_more_than_the_arguments(display: dict[str, Any], touch: tuple[Any, ...]) -> None:
+    shown = {"fileDiff": "--- a\n+++ b\n@@\n-x\n+y\n+z\n", "filePath": "/p/a", **display}
+    (found,) = rows({"id": "c", "name": "write_file", "args": {"file_path": "a"}, "resultDisplay": shown})
+    assert found.touches == [("/p/a", *touch, "display")]
+
+
+def test_arguments_may_be_json_text() -> None:
+    (found,) = rows({"id": "c", "name": "run_shell_command", "args": json.dumps({"command": "ls; pwd"})})
+    assert [command for command, _ in found.commands] == ["ls", "pwd"]
+    (broken,) = rows({"id": "c", "name": "run_shell_command", "args": "not { json"})
+    assert broken.commands == []
+
+
+def test_call_without_a_status_is_pending() -> None:
+    (found,) = rows({"id": "c", "name": "glob", "args": {}})
+    assert found.call[STATUS] == "pending"
+
+
+def test_bad_value_spoils_only_itself() -> None:
+    good = {"id": "c", "name": "read_file", "args": {"file_path": "a"}, "status": "success"}
+    (first, second) = rows({"id": 5, "name": ["x"], "status": {}, "args": {"file_path": "b"}}, good)
+    assert second.touches == [("a", "read", None, None, "args")]
+    assert first.call[1] == ""
+
+
+def test_what_is_no_message_has_no_calls() -> None:
+    assert list(call_rows(b"[1, 2")) == []
+    assert list(call_rows(b"[1, 2]")) == []
+    assert list(call_rows(b'{"toolCalls": 7}')) == []
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["id", "name", "args", "result", "resultDisplay", "status"]), json_values))
+def test_any_values_are_taken(call: dict[str, Any]) -> None:
+    assert len(rows(call)) == 1
