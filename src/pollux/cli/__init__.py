@@ -28,6 +28,7 @@ COMMANDS = {
     "tree": Command("pollux.cli.tree", "Show a session's files and subagents."),
     "raw": Command("pollux.cli.raw", "Print a session's file, byte for byte."),
     "export": Command("pollux.cli.export", "Hand sessions over to other programs."),
+    "status": Command("pollux.cli.status", "Say what the client will delete, and whether it is kept."),
     "projects": Command("pollux.cli.projects", "List projects, and how their paths are known."),
     "doctor": Command("pollux.cli.doctor", "Say what was found, and all that could not be read."),
     "demo": Command("pollux.cli.demo", "Try any command on invented sessions."),

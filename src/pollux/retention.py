@@ -1,0 +1,400 @@
+"""What the client will delete at its next start, and why.
+
+At every start the client cleans up the folder of the project it is started in, and only that. Whatever it cannot use
+goes at once, whatever its age: a file it cannot read, one without a conversation in it, a subagent's file where those
+no longer belong. What is left goes by age and by number. Each file that goes takes along all others whose names end in
+the same eight characters, and the subagents of the session that its first line names; so a stub of a few hundred bytes
+takes the session that it was left behind by. The rules are those of `CLIENT`, found by running it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from functools import cmp_to_key
+from pathlib import Path, PurePath
+
+from pollux.formats import lenient
+from pollux.formats.parts import is_resumable
+from pollux.formats.source import Span
+from pollux.formats.times import instant
+from pollux.locate import SessionFile
+from pollux.model import Json
+from pollux.reading import Reading, state
+
+CLIENT = "0.61.0"
+"""The release whose rules these are; older ones delete less."""
+HASHED = "a folder named by hash, which the client may copy but never cleans up"
+"""Why nothing goes from a folder of the time before slugs."""
+
+
+class Why(StrEnum):
+    """Why a file goes."""
+
+    AGE = "age"
+    COUNT = "count"
+    EMPTY = "empty"
+    """Nothing in it that could be resumed."""
+    STUB = "stub"
+    """An empty file with the same eight characters takes it along."""
+    UNREADABLE = "unreadable"
+    HEADERLESS = "headerless"
+    SUBAGENT = "subagent"
+    """A subagent's file where old releases put them, beside that of its session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """What the clean-up sees of one file below `chats`."""
+
+    path: Path
+    parent: str | None = None
+    """The folder of a subagent's file; nothing else of it matters, since it goes with its session."""
+    session_id: str | None = None
+    """As its first record gives it: so the client finds the subagents to delete with it."""
+    kind: str | None = None
+    updated: datetime | None = None
+    """Nothing where it is no time: such a file never grows old."""
+    is_readable: bool = True
+    is_headerless: bool = False
+    is_resumable: bool = True
+    size: int = 0
+
+    @property
+    def id8(self) -> str | None:
+        """The end of the name, if it is one by which the client finds what belongs together."""
+        found = _ID8.fullmatch(self.path.name)
+        return found[1] if found else None
+
+    @property
+    def fault(self) -> Why | None:
+        """Why the client has no use for this file, in its own order."""
+        if not self.is_readable:
+            return Why.HEADERLESS if self.is_headerless else Why.UNREADABLE
+        if not self.is_resumable:
+            return Why.EMPTY
+        return Why.SUBAGENT if self.kind == "subagent" else None
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """When a file goes, and why."""
+
+    why: Why
+    due: datetime
+    """The first start after this deletes it."""
+    because: Path | None = None
+    """The file that takes it along; nothing if it goes by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One file of settings."""
+
+    path: str
+    value: Mapping[str, Json] = field(default_factory=dict)
+    problem: str | None = None
+    """Why the client does not start with this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the settings come to."""
+
+    max_age: timedelta | None = None
+    max_count: float | None = None
+    off: str | None = None
+    """Why nothing at all is deleted."""
+    is_fault: bool = False
+    """Whether that is for a mistake in the settings, not on purpose."""
+    given: Mapping[str, Json] = field(default_factory=dict)
+    """The four values, defaults included."""
+    sources: tuple[str, ...] = ()
+    """The files of settings that say something about it."""
+    notes: tuple[str, ...] = ()
+
+
+_ID8 = re.compile(r"session(?:-.*)?-([a-zA-Z0-9]{8})\.jsonl?", re.DOTALL)
+_UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
+_PERIOD = re.compile(r"([0-9]+)([hdwm])")
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1), "m": timedelta(days=30)}
+_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{([^}]+?)(?::-([^}]*))?\})", re.ASCII)
+_FIRST_LINE = 4096
+_MIN_RETENTION = "1d"
+_DEFAULTS: Mapping[str, Json] = {"enabled": True, "maxAge": "30d", "minRetention": _MIN_RETENTION}
+_KEYS = ("enabled", "maxAge", "maxCount", "minRetention")
+_JS_FALSE: tuple[Json, ...] = (None, False, 0, "")
+
+
+def fates(chats: Iterable[Chat], policy: Policy, *, now: datetime) -> dict[Path, Fate]:
+    """Tell which files of one project folder go; what is not in the answer stays."""
+    if policy.off:
+        return {}
+    chats = sorted(chats, key=lambda chat: chat.path.name)
+    found: dict[Path, Fate] = {}
+    takes: dict[str, Fate] = {}
+    companies: dict[str, list[Chat]] = defaultdict(list)
+    for chat in chats:
+        if chat.parent is None:
+            companies[chat.id8 or str(chat.path)].append(chat)
+    own = _own_fates([chat for company in companies.values() for chat in company], policy, now)
+    for company in companies.values():
+        for chat, fate in _in_company(company, own, now):
+            found[chat.path] = fate
+            name = _UNSAFE.sub("_", chat.session_id or "")
+            if name and (chat.id8 or not chat.fault):
+                taken = Fate(fate.why, fate.due, fate.because or chat.path)
+                takes[name] = min(takes.get(name, taken), taken, key=lambda one: one.due)
+    return found | {chat.path: takes[chat.parent] for chat in chats if chat.parent in takes and chat.parent}
+
+
+def risk(fate: Fate | None, *, now: datetime, within: timedelta = timedelta(days=7)) -> str | None:
+    """Say in a word what threatens a file or session, for a column of a list; nothing if nothing does soon."""
+    if fate is None or fate.due > now + within:
+        return None
+    if fate.why != Why.AGE:
+        return str(fate.why)
+    return "old" if fate.due <= now else f"{max(1, (fate.due - now).days)}d left"
+
+
+def chat_from(reading: Reading, file: SessionFile, *, now: datetime) -> Chat:
+    """Look at a file as the clean-up does, whether it was read from the disk or from the archive."""
+    result = reading.replay
+    given = result.metadata
+    is_readable = result.is_readable and given.get("sessionId") not in _JS_FALSE
+    return Chat(
+        file.path,
+        session_id=_first_id(reading),
+        kind="subagent" if given.get("kind") == "subagent" else "main",
+        updated=_updated(reading, now),
+        is_readable=is_readable,
+        is_headerless=not is_readable and reading.format == "log" and bool(result.timeline),
+        is_resumable=is_readable and _has_resumable(reading),
+        size=file.size,
+    )
+
+
+def settings_from(path: str, data: bytes, environ: Mapping[str, str]) -> Settings:
+    """Read a file of settings as the client does: comments are allowed, and variables have their values put in."""
+    text = _COMMENT.sub(lambda match: match[1] or "", data.decode("utf-8", "replace"))
+    try:
+        value = lenient.decode(text.encode("utf-8", "replace"))
+    except ValueError as error:
+        return Settings(path, problem=f"not JSON ({error})")
+    if not isinstance(value, dict):
+        return Settings(path, problem="not a JSON object")
+    return Settings(path, _with_variables(value, environ))
+
+
+def policy(layers: Sequence[Settings]) -> Policy:
+    """Put settings together, the strongest last, and tell what the client makes of them."""
+    for layer in layers:
+        if layer.problem:
+            return Policy(off=f"{layer.path} is {layer.problem}: the client does not start with it", is_fault=True)
+    merged: dict[str, Json] = {"general": {"sessionRetention": _DEFAULTS}}
+    for layer in layers:
+        merged = _merged(merged, layer.value)
+    given = _retention(merged)
+    sources = tuple(layer.path for layer in layers if _retention(layer.value))
+    shown = {key: given.get(key) for key in _KEYS}
+    if _is_off(given.get("enabled")):
+        return Policy(off="turned off in the settings", given=shown, sources=sources)
+    fault, notes = _fault(given)
+    if fault:
+        return Policy(off=f"{fault}: the client then deletes nothing", is_fault=True, given=shown, sources=sources)
+    max_age = given.get("maxAge")
+    return Policy(
+        max_age=None if max_age in _JS_FALSE else _period(max_age),
+        max_count=_number(given["maxCount"]) if "maxCount" in given else None,
+        given=shown,
+        sources=sources,
+        notes=notes,
+    )
+
+
+def is_trusted(project: str, layers: Sequence[Settings], rules: Mapping[str, Json]) -> bool:
+    """Tell whether the client takes a project's own settings into account: the longest rule that covers it decides."""
+    merged: dict[str, Json] = {}
+    for layer in layers:
+        merged = _merged(merged, layer.value)
+    security = merged.get("security")
+    trust = security.get("folderTrust") if isinstance(security, Mapping) else None
+    enabled = trust.get("enabled") if isinstance(trust, Mapping) else None
+    if enabled is not None and enabled in _JS_FALSE:
+        return True
+    here = PurePath(project)
+    fitting = [rule for rule, level in rules.items() if _covered(PurePath(rule), level) in (here, *here.parents)]
+    return bool(fitting) and rules[max(fitting, key=len)] in ("TRUST_FOLDER", "TRUST_PARENT")
+
+
+def span_words(span: timedelta) -> str:
+    """Say how long something may lie unused: 30 days, 12 hours."""
+    hours = round(span / timedelta(hours=1))
+    number, unit = (hours // 24, "day") if hours % 24 == 0 else (hours, "hour")
+    return f"{number} {unit}{'' if number == 1 else 's'}"
+
+
+def _covered(rule: PurePath, level: Json) -> PurePath:
+    return rule.parent if level == "TRUST_PARENT" else rule
+
+
+def _own_fates(chats: Sequence[Chat], policy: Policy, now: datetime) -> dict[Path, Fate]:
+    """Tell what goes by itself."""
+    found = {chat.path: Fate(chat.fault, now) for chat in chats if chat.fault}
+    newest_first = sorted((chat for chat in chats if not chat.fault), key=cmp_to_key(_compare))
+    for number, chat in enumerate(newest_first):
+        due = _due(chat, policy)
+        is_too_many = policy.max_count is not None and number >= policy.max_count
+        if is_too_many and not (due and due < now):
+            found[chat.path] = Fate(Why.COUNT, now)
+        elif due:
+            found[chat.path] = Fate(Why.AGE, due)
+    return found
+
+
+def _compare(one: Chat, other: Chat) -> int:
+    """Order as the client does, to which a time that is none equals every other."""
+    if one.updated is None or other.updated is None:
+        return 0
+    return (one.updated < other.updated) - (one.updated > other.updated)
+
+
+def _due(chat: Chat, policy: Policy) -> datetime | None:
+    try:
+        return chat.updated + policy.max_age if chat.updated and policy.max_age else None
+    except OverflowError:
+        return None
+
+
+def _in_company(company: Sequence[Chat], own: Mapping[Path, Fate], now: datetime) -> Iterable[tuple[Chat, Fate]]:
+    """Let all of a company go with the first of them."""
+    going = [chat for chat in company if chat.path in own]
+    if not going:
+        return
+    first = min(going, key=lambda chat: own[chat.path].due)
+    cause = own[first.path]
+    why = Why.STUB if cause.why == Why.EMPTY else cause.why
+    for chat in company:
+        fate = own.get(chat.path)
+        is_own = chat is first or (fate is not None and fate.due <= max(now, cause.due))
+        yield chat, fate if fate and is_own else Fate(why, cause.due, first.path)
+
+
+def _updated(reading: Reading, now: datetime) -> datetime | None:
+    """Tell when the client says a session was last used; what it says of a log that does not tell is: now."""
+    given = reading.replay.metadata
+    values = (
+        [given.get("lastUpdated")] if reading.format == "log" else [given.get("lastUpdated"), given.get("startTime")]
+    )
+    value = next((value for value in values if value not in _JS_FALSE), None)
+    if value is None:
+        return now if reading.format == "log" else reading.source.modified
+    if isinstance(value, int | float):
+        try:
+            return datetime.fromtimestamp(value / 1000, UTC)
+        except (OverflowError, ValueError, OSError):
+            return None
+    return instant(value)
+
+
+def _first_id(reading: Reading) -> str | None:
+    """Read the id where the client looks for it: on the first line if that is short, else in a whole document."""
+    line = reading.source.slice(Span(0, _FIRST_LINE)).partition(b"\n")[0]
+    try:
+        value = lenient.decode(line)
+    except ValueError:
+        value = reading.replay.metadata if reading.format == "document" and reading.replay.is_readable else None
+    found = value.get("sessionId") if isinstance(value, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _has_resumable(reading: Reading) -> bool:
+    values = (lenient.decode(data) for data in state(reading))
+    return any(is_resumable(value) for value in values if isinstance(value, dict))
+
+
+def _retention(settings: Mapping[str, Json]) -> Mapping[str, Json]:
+    general = settings.get("general")
+    found = general.get("sessionRetention") if isinstance(general, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _is_off(enabled: Json) -> bool:
+    """Take a word for a switch as the client does."""
+    return enabled in _JS_FALSE or (isinstance(enabled, str) and enabled.lower() == "false")
+
+
+def _merged(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, Json]:
+    merged = dict(below)
+    for key, value in above.items():
+        old = merged.get(key)
+        merged[key] = _merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+def _fault(given: Mapping[str, Json]) -> tuple[str | None, tuple[str, ...]]:
+    """Check the values as the client does: what is wrong, or what it puts up with."""
+    max_age, least = given.get("maxAge"), given.get("minRetention")
+    notes: tuple[str, ...] = ()
+    if max_age not in _JS_FALSE:
+        span = _period(max_age)
+        if span is None:
+            return f"maxAge {_quoted(max_age)} is none of <number>h, d, w, m", ()
+        least = _MIN_RETENTION if least in _JS_FALSE else least
+        floor = _period(least)
+        if floor is None:
+            notes = (f"minRetention {_quoted(least)} is none of <number>h, d, w, m: the client takes {_MIN_RETENTION}",)
+            floor = _UNITS["d"]
+        if span < floor:
+            return f"maxAge {_quoted(max_age)} is less than minRetention ({least})", ()
+    elif "maxCount" not in given:
+        return "neither maxAge nor maxCount is given", ()
+    if "maxCount" in given and _number(given["maxCount"]) < 1:
+        return f"maxCount {_quoted(given['maxCount'])} is less than 1", ()
+    return None, notes
+
+
+def _quoted(value: Json) -> str:
+    return lenient.encode(value).decode()
+
+
+def _period(value: Json) -> timedelta | None:
+    match = _PERIOD.fullmatch(value) if isinstance(value, str) else None
+    number = float(match[1]) if match else 0
+    if not match or not number:
+        return None
+    try:
+        return number * _UNITS[match[2]]
+    except OverflowError:
+        return timedelta.max
+
+
+def _number(value: Json) -> float:
+    """Take a value for a number as JavaScript does."""
+    if value is None or value == "":
+        return 0
+    try:
+        return float(value) if isinstance(value, str | int | float) else math.nan
+    except ValueError:
+        return math.nan
+
+
+def _with_variables(value: Mapping[str, Json], environ: Mapping[str, str]) -> dict[str, Json]:
+    return {key: _expanded(one, environ) for key, one in value.items()}
+
+
+def _expanded(value: Json, environ: Mapping[str, str]) -> Json:
+    if isinstance(value, str):
+        return _VARIABLE.sub(lambda match: _value(match, environ), value)
+    return _with_variables(value, environ) if isinstance(value, Mapping) else value
+
+
+def _value(match: re.Match[str], environ: Mapping[str, str]) -> str:
+    name, in_braces, default = match.groups()
+    return environ.get(name or in_braces, match[0] if default is None else default)
