@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pollux.formats.operations import Operation
 from pollux.formats.source import Source
-from pollux.locate import Home
+from pollux.home import Home
 from pollux.model import Problem
 from pollux.reading import Reading, read, whole
 

@@ -16,7 +16,8 @@ FRONT_ENDS = {"cli", "tui", "web", "mcp"}
 # From bottom to top, each module or folder of src/pollux in one layer.
 LAYERS = (
     {"model"},
-    {"errors", "locate", "formats", "origins", "projects", "tools", "shell", "prices", "filters"},
+    {"errors", "home", "locate", "formats", "origins", "tools", "shell", "prices", "filters"}
+    | {"projects", "project_claims", "project_paths", "project_search"},
     {"jsontext", "services"},
     {"entries", "copies", "timeline", "replay", "reading"},
     {"grouping", "agents", "summary", "sessions", "retention"},

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from pathlib import Path
 
-from pollux import projects
+from pollux import project_search
 from pollux.errors import BadFilterError, NoSuchProjectError
 from pollux.model import Session
 
@@ -73,7 +73,7 @@ def chosen(sessions: Iterable[Session], wanted: Filter, *, cwd: Path, user_home:
 
 def _of_project(sessions: Sequence[Session], query: str, cwd: Path, user_home: Path) -> tuple[Session, ...]:
     known = tuple(dict.fromkeys(one.project for one in sessions))
-    fitting = set(projects.find(known, query, cwd, user_home))
+    fitting = set(project_search.find(known, query, cwd, user_home))
     if not fitting and sessions:
         raise NoSuchProjectError(query)
     return tuple(one for one in sessions if one.project in fitting)

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import msgspec
 
-from pollux import agents, locate, projects
+from pollux import agents, home, locate, projects
 from pollux.errors import AmbiguousSessionError, NoSuchSessionError, UnreadableFileError
 from pollux.formats import prompts
 from pollux.grouping import Group, bundles, group_from, groups, regroup
-from pollux.locate import Folder, Home, Located, SessionFile
+from pollux.home import Home
+from pollux.locate import Folder, Located, SessionFile
 from pollux.model import Origin, Problem, Project, Role, Session, Tokens
+from pollux.project_claims import NOTHING_KNOWN, Known, known_paths
 from pollux.reading import Reading, arguments, read, whole
 from pollux.summary import summary
 
@@ -43,7 +45,7 @@ class History:
 
 def homes(*given: str | Path) -> tuple[Home, ...]:
     """Tell which homes to read: those given, else what the environment says, else the user's own."""
-    return locate.homes([Path(one) for one in given], os.environ, Path.home())
+    return home.homes([Path(one) for one in given], os.environ, Path.home())
 
 
 def history(
@@ -88,7 +90,7 @@ def from_file(path: Path) -> tuple[Session, Group]:
     except OSError as error:
         raise UnreadableFileError(path, error.strerror) from None
     agents.mark_prompts(group)
-    return summary(group, _project(group, projects.NOTHING_KNOWN, None, {})), group
+    return summary(group, _project(group, NOTHING_KNOWN, None, {})), group
 
 
 def select(found: History, wanted: str) -> Session:
@@ -114,7 +116,7 @@ class Reader:
     def __init__(self, located: Located, memory: Mapping[str, str]) -> None:
         """Take what was found on the disk, and the paths that were proven before."""
         self._folders = {(folder.home, folder.name): folder for folder in located.folders}
-        self._known: dict[Home, projects.Known] = {}
+        self._known: dict[Home, Known] = {}
         self._logged: dict[Path, list[str]] = {}
         self._memory = memory
         self.problems: list[Problem] = []
@@ -135,9 +137,9 @@ class Reader:
     def _project(self, group: Group) -> Project:
         file = group.main.file
         if file is None:
-            return _project(group, projects.NOTHING_KNOWN, None, self._memory)
+            return _project(group, NOTHING_KNOWN, None, self._memory)
         if file.home not in self._known:
-            self._known[file.home] = projects.known_paths(file.home)
+            self._known[file.home] = known_paths(file.home)
             self.problems += self._known[file.home].problems
         return _project(group, self._known[file.home], file.folder, self._memory)
 
@@ -158,7 +160,7 @@ def _logged_ids(logs: Path) -> list[str]:
         return []  # reported where the prompts themselves are wanted
 
 
-def _project(group: Group, known: projects.Known, folder: str | None, memory: Mapping[str, str]) -> Project:
+def _project(group: Group, known: Known, folder: str | None, memory: Mapping[str, str]) -> Project:
     seen = group.main.seen
     digest = seen.get("projectHash")
     digest = digest if isinstance(digest, str) and digest else None

@@ -15,7 +15,7 @@ from tests import builders
 from tests.cli.running import Runner
 
 import pollux.cli
-from pollux import __version__, projects
+from pollux import __version__, project_claims
 from pollux.__main__ import _close
 from pollux.cli import output
 from pollux.cli.demo import HOME as DEMO
@@ -215,7 +215,7 @@ def test_problem_without_a_place_is_said(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_memory_that_cannot_be_kept_stops_nothing(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     told = Problem("memory-not-kept", "cannot be written: Read-only file system", "/data/projects.json")
-    monkeypatch.setattr(projects, "remember", lambda *_: told)
+    monkeypatch.setattr(project_claims, "remember", lambda *_: told)
     assert run("ls").out
     ended = run("projects", "--scan")
     assert (ended.status, ended.out.count("\n")) == (0, 5)

@@ -10,7 +10,7 @@ from tests import builders
 from tests.cli.running import Runner
 
 from pollux.cli import memory, scope
-from pollux.projects import project_hash
+from pollux.project_paths import project_hash
 
 
 def hashed(root: Path, path: str, *, number: int = 0) -> None:

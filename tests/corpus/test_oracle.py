@@ -23,7 +23,7 @@ from tests.corpus.trees import SELECTED, WHOLE, Tree, all_trees, needs_corpus
 
 from pollux import sessions
 from pollux.exports import gemini
-from pollux.locate import homes
+from pollux.home import homes
 from pollux.reading import read
 
 ANSWERS = "oracle.jsonl"

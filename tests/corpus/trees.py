@@ -14,7 +14,7 @@ import pytest
 
 from pollux import sessions
 from pollux.grouping import Group
-from pollux.locate import homes
+from pollux.home import homes
 from pollux.model import Session
 
 SELECTED = Path(__file__).parents[1] / "data" / "corpus"

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -24,33 +23,11 @@ from pollux.model import (
     UnknownDisplay,
 )
 from pollux.tools import ROWS
-from pollux.views.tools import (
-    TOOLS,
-    Agent,
-    Change,
-    Data,
-    Diff,
-    DiffLine,
-    Excerpt,
-    Files,
-    Icon,
-    Input,
-    Limits,
-    Matches,
-    Output,
-    Question,
-    Questions,
-    Screen,
-    Telling,
-    Todos,
-    compact,
-    fold,
-    is_failed,
-    line,
-    pretty,
-    shorten,
-    tell,
-)
+from pollux.views.bodies import Agent, Data, Files, Input, Matches, Output, Question, Questions, Screen, Todos
+from pollux.views.diffs import Change, Diff, DiffLine
+from pollux.views.excerpts import Excerpt, Limits
+from pollux.views.presentations import Icon
+from pollux.views.tools import TOOLS, Telling, is_failed, tell
 
 SHORT = Limits(head=2, tail=1, chars=120)
 
@@ -338,45 +315,6 @@ def test_what_the_client_did_to_an_output_is_said(output: str, text: str, note: 
     assert (telling.bodies, telling.notes) == ((Output(Excerpt(text)),), (note,))
 
 
-def test_shorten_keeps_both_ends() -> None:
-    text = "\n".join(str(n) for n in range(100, 400))
-    excerpt = shorten(text, SHORT)
-    assert excerpt == Excerpt("100\n101", "399", 297, len(text) - 10)
-    assert excerpt.hidden == "297 more lines, 1,189 characters"
-    assert shorten(text, None) == Excerpt(text)
-    assert shorten("\na\nb\n\n", SHORT) == Excerpt("a\nb")
-
-
-def test_shorten_does_not_hide_what_the_words_for_it_would_need() -> None:
-    assert shorten("a\nb\nc\nd", SHORT) == Excerpt("a\nb\nc\nd")
-
-
-def test_one_endless_line_is_cut_by_characters() -> None:
-    excerpt = shorten("x" * 5_000_000, SHORT)
-    assert (len(excerpt.head), len(excerpt.tail), excerpt.hidden) == (80, 40, "4,999,880 more characters")
-    assert shorten("x" * 5_000, Limits(head=1, tail=0, chars=100)) == Excerpt("x" * 100, "", 0, 4_900)
-
-
-def test_fold_hides_all() -> None:
-    assert fold("a\nb\n").hidden == "2 lines, 3 characters"
-    assert fold("").hidden == ""
-
-
-def test_line() -> None:
-    assert line(" a\n\tb ") == "a b"
-    assert line("abcdef", 4) == "abc…"
-    assert line("a" + " " * 100 + "b", 4) == "a…"
-
-
-def test_json_as_words() -> None:
-    assert compact({"a": [1.5, None, True], "b": "é"}) == '{"a": [1.5, null, true], "b": "é"}'
-    assert json.loads(pretty({"a": 1})) == {"a": 1}
-    deep: Json = []
-    for _ in range(5000):
-        deep = [deep]
-    assert compact(deep) == pretty(deep) == "(nested too deep to be shown)"
-
-
 ANY: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -398,13 +336,3 @@ def test_whatever_a_call_holds_it_can_be_told(
     telling = tell(call(name, args, status=status, output=output, error=output), limits=limits, root=ROOT)
     assert telling.summary.icon in Icon
     assert "\n" not in telling.summary.text
-
-
-@given(st.text(alphabet="a\n", max_size=400), st.integers(0, 5), st.integers(0, 5), st.integers(3, 60))
-def test_what_is_hidden_is_counted(text: str, head: int, tail: int, chars: int) -> None:
-    excerpt = shorten(text, Limits(head, tail, chars))
-    whole = text.strip("\n")
-    assert len(excerpt.head) + len(excerpt.tail) + excerpt.hidden_chars == len(whole)
-    assert whole.startswith(excerpt.head)
-    assert whole.endswith(excerpt.tail)
-    assert excerpt.hidden_lines <= whole.count("\n") + 1

@@ -22,7 +22,8 @@ from pollux.model import (
     Tokens,
     Unknown,
 )
-from pollux.views.tools import Excerpt, Input, Output
+from pollux.views.bodies import Input, Output
+from pollux.views.excerpts import Excerpt
 from pollux.views.transcript import (
     LABELS,
     Answer,

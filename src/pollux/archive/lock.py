@@ -7,8 +7,9 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from io import FileIO
 from pathlib import Path
-from typing import IO
 
 
 class WriterLock:
@@ -17,11 +18,11 @@ class WriterLock:
     def __init__(self, archive: Path) -> None:
         """Nothing is locked yet."""
         self.path = archive.with_name(archive.name + ".lock")
-        self._file: IO[str] | None = None
+        self._file: FileIO | None = None
 
     def take(self) -> bool:
         """Take the lock if nobody has it; never wait. Raises `OSError` where there can be no lock."""
-        file = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8")
+        file = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
         try:
             _lock(file)
         except (BlockingIOError, PermissionError):  # the second on Windows
@@ -30,11 +31,10 @@ class WriterLock:
         except OSError:  # a file system without locks
             file.close()
             raise
-        file.truncate(0)
-        file.seek(0)
-        json.dump({"pid": os.getpid(), "command": " ".join(sys.argv[1:2])}, file)
-        file.flush()
         self._file = file
+        with suppress(OSError):  # a full disk: a lock without a name is one, too
+            file.truncate(0)
+            file.write(json.dumps({"pid": os.getpid(), "command": " ".join(sys.argv[1:2])}).encode())
         return True
 
     def wait(self, tell: Callable[[str], None], *, pause: float = 0.1) -> None:
@@ -49,7 +49,8 @@ class WriterLock:
         """Say who has the lock, as far as they said."""
         try:
             found = json.loads(self.path.read_text(encoding="utf-8"))
-            return f"pollux {found['command']} (process {found['pid']})"
+            name = f"pollux {found['command']}".strip()
+            return f"{name} (process {found['pid']})"
         except (OSError, ValueError, KeyError, TypeError):
             return "another Pollux"
 
@@ -61,7 +62,7 @@ class WriterLock:
             self._file = None
 
 
-def _lock(file: IO[str]) -> None:
+def _lock(file: FileIO) -> None:
     if sys.platform == "win32":
         import msvcrt  # noqa: PLC0415  only there
 

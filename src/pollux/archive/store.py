@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -14,6 +15,8 @@ from pollux.archive.migrations import STEPS, migrate
 from pollux.errors import ArchiveError
 
 _BUSY_MS = 10_000
+_MAGIC, _HEAD = b"SQLite format 3\0", 100
+"""How every SQLite file begins, and how long its header is."""
 
 
 @dataclass(slots=True)
@@ -68,7 +71,8 @@ def opened(path: Path, *, write: bool = True, wait: Callable[[str], None] | None
         lock.release()
         raise
     try:
-        return Archive(_readable(path, why_not), path, is_writable=False, why_not=why_not, lock_is_taken=is_taken)
+        database = _readable(path, why_not)
+        return Archive(database, path, is_writable=False, why_not=why_not, lock_is_taken=is_taken)
     except sqlite3.DatabaseError as error:
         raise _refusal(path, error) from None
 
@@ -84,6 +88,7 @@ def _locked(path: Path, lock: WriterLock, wait: Callable[[str], None] | None) ->
 
 def _writable(path: Path) -> sqlite3.Connection:
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    _check_size(path)
     database = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_MS / 1000)
     try:
         database.execute("PRAGMA journal_mode = WAL")
@@ -97,12 +102,18 @@ def _writable(path: Path) -> sqlite3.Connection:
 
 
 def _readable(path: Path, why: str) -> sqlite3.Connection:
-    if not path.exists():
-        raise ArchiveError(f"There is no archive at {path} yet ({why}); name another with --archive.")
-    try:
-        return _checked(path, "mode=ro")
-    except sqlite3.OperationalError:
-        return _checked(path, "mode=ro&immutable=1")  # where not even a -shm file can be made
+    if path.exists():
+        _check_size(path)
+        with suppress(sqlite3.OperationalError):
+            return _checked(path, "mode=ro")
+        if _has_journal(path):
+            raise ArchiveError(
+                f"The newest part of {path} is in {path.name}-wal, which cannot be read here ({why}); "
+                "copy both to a place that can be written."
+            )
+        with suppress(sqlite3.OperationalError):
+            return _checked(path, "mode=ro&immutable=1")  # where not even a -shm file can be made
+    raise ArchiveError(f"There is no archive at {path} yet ({why}); name another with --archive.")
 
 
 def _checked(path: Path, options: str) -> sqlite3.Connection:
@@ -115,6 +126,28 @@ def _checked(path: Path, options: str) -> sqlite3.Connection:
         database.close()
         raise
     return database
+
+
+def _check_size(path: Path) -> None:
+    """Refuse what SQLite would not: a copy that was cut short, or a tiny file of somebody else's.
+
+    While there is a journal beside it, the file may be shorter than it says; then SQLite knows better.
+    """
+    has_journal = _has_journal(path)
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+        size = os.fstat(file.fileno()).st_size
+    if head and not head.startswith(_MAGIC):
+        raise sqlite3.DatabaseError("file is not a database")
+    page_size = int.from_bytes(head[16:18], "big")
+    said = int.from_bytes(head[28:32], "big") * (page_size if page_size > 1 else 1 << 16)
+    if not has_journal and (0 < len(head) < _HEAD or said > size):
+        raise sqlite3.DatabaseError(f"it is cut short: {size} bytes of {said or 'more'}")
+
+
+def _has_journal(path: Path) -> bool:
+    journal = path.with_name(path.name + "-wal")
+    return journal.exists() and journal.stat().st_size > 0
 
 
 def _refusal(path: Path, error: sqlite3.DatabaseError) -> ArchiveError:

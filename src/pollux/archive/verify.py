@@ -35,8 +35,8 @@ _DEEPEST = 64
 _LEVEL = 3
 _NAMED = 5
 """Rows that differ, named for each table."""
-_FOREIGN = {"projects": 1}
-"""Of these tables only the first columns come from the archive; the rest was known from elsewhere, and may change."""
+_NOT_COMPARED = {"readings": ("snapshot",), "projects": ("path", "slug", "how_known", "proven", "git_remote")}
+"""What has more than one right form, or is known from elsewhere and may change."""
 
 UNPACKING = (zstandard.ZstdError, sqlite3.DatabaseError, TypeError, ValueError, LookupError, MemoryError)
 """What goes wrong with a segment that is damaged, or that leans on nothing."""
@@ -150,7 +150,7 @@ def verify_deeply(
         try:
             facts.reset(new)
             beside = Archive(new, archive.path, is_writable=True)
-            derive(beside, Reader(locate(homes), memory), Refreshed(locate(())), progress)
+            rederive(beside, homes, memory=memory, progress=progress)
             found = [one for table in facts.TABLES for one in _differences(archive.database, new, table)]
         finally:
             new.close()
@@ -170,6 +170,17 @@ def rebuild(
     """Throw the facts away and derive them anew; what is stopped in between is gone on with by the next refresh."""
     with transaction(archive.database):
         facts.reset(archive.database)
+    rederive(archive, homes, memory=memory, progress=progress)
+
+
+def rederive(
+    archive: Archive,
+    homes: Iterable[Home],
+    *,
+    memory: Mapping[str, str],
+    progress: Progress = lambda _done, _all: None,
+) -> None:
+    """Bring the facts up to date with bytes that did not come from a refresh."""
     derive(archive, Reader(locate(homes), memory), Refreshed(locate(())), progress)
 
 
@@ -488,14 +499,14 @@ def _strays(database: sqlite3.Connection, table: str, column: str, other: str, k
         yield Damage("facts", f"{number} rows of {table} belong to {noun} {one}, which is missing")
 
 
-_COUNTED = {"tool_calls": "tool_calls", "messages": "fates"}
+_COUNTED = ("tool_calls", "messages", "session_files")
 
 
 def _miscounted(database: sqlite3.Connection) -> Iterator[Damage]:
     """Compare what a session says of itself with the rows it has."""
     counts = {
         table: dict(database.execute(f"SELECT session_id, count(*) FROM {table} GROUP BY session_id").fetchall())  # noqa: S608
-        for table in (*_COUNTED, "session_files")
+        for table in _COUNTED
     }
     for session_id, body in database.execute("SELECT session_id, body FROM sessions ORDER BY session_id"):
         said = _decoded(body)
@@ -554,7 +565,7 @@ def _attached(archive: Archive, place: Path) -> sqlite3.Connection:
         database.execute("ATTACH ? AS kept", (f"{archive.path.resolve().as_uri()}?mode=ro&immutable=1",))
     database.execute("CREATE TABLE main.facts_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
     for table in facts.TABLES:  # so that no name means the archive's own
-        database.execute(f"CREATE TABLE main.{table} (nothing)")
+        database.execute(f"CREATE TABLE main.{table} (placeholder)")
     return database
 
 
@@ -565,8 +576,8 @@ def _differences(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -
     n_found = 0
     for key, there, rebuilt in _side_by_side(facts.rows(old, table), facts.rows(new, table), keys):
         if there is not None and rebuilt is not None:
-            pairs = zip(columns, _comparable(table, there), _comparable(table, rebuilt), strict=True)
-            which = [name for name, one, other in pairs if one != other]
+            pairs = zip(_comparable(table, columns, there), _comparable(table, columns, rebuilt), strict=True)
+            which = [name for name, (one, other) in zip(columns, pairs, strict=True) if one != other]
             words = f"differs from a rebuild in {', '.join(which)}" if which else ""
         else:
             words = "is in no rebuild" if rebuilt is None else "is missing"
@@ -600,12 +611,14 @@ def _side_by_side(
             one, other = next(old, None), next(new, None)
 
 
-def _comparable(table: str, row: _Row) -> _Row:
+def _comparable(table: str, columns: Sequence[str], row: _Row) -> _Row:
     """Leave out what the archive does not hold itself, and what has more than one right form."""
-    if table == "readings":
-        return (*row[:3], None)
-    if table == "sessions":
-        body = {key: value for key, value in _decoded(row[-1]).items() if key != "project"}
-        return (*row[:-1], body)
-    left = _FOREIGN.get(table, len(row))
-    return (*row[:left], *[None] * (len(row) - left))
+    left_out = _NOT_COMPARED.get(table, ())
+    return tuple(
+        None if name in left_out else _without_project(value) if (table, name) == ("sessions", "body") else value
+        for name, value in zip(columns, row, strict=True)
+    )
+
+
+def _without_project(body: bytes) -> dict[str, Any]:
+    return {key: value for key, value in _decoded(body).items() if key != "project"}

@@ -44,10 +44,10 @@ def project_names(ctx: click.Context, param: click.Parameter, incomplete: str) -
 def _located(ctx: click.Context) -> Located:
     from pathlib import Path
 
-    from pollux import locate
+    from pollux import home, locate
 
     try:
-        homes = locate.homes(ctx.params.get("home") or (), os.environ, Path.home())
+        homes = home.homes(ctx.params.get("home") or (), os.environ, Path.home())
     except FileNotFoundError:  # said when the command runs
         homes = ()
     return locate.locate(homes)

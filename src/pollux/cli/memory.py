@@ -20,18 +20,18 @@ def memory_path() -> Path:
 
 def recalled() -> dict[str, str]:
     """Return the pairs of hash and path that were proven before."""
-    from pollux import projects
+    from pollux import project_claims
 
-    return projects.load_memory(memory_path())
+    return project_claims.load_memory(memory_path())
 
 
 def remember(sessions: Iterable[Session], known: dict[str, str]) -> Problem | None:
     """Keep what these sessions prove and memory does not know yet; where it cannot be kept, it is found again."""
-    from pollux import projects
+    from pollux import project_claims
 
     proven = {one.project.hash: one.project.path for one in sessions if one.project.proven}
     new = {digest: path for digest, path in proven.items() if digest and path and known.get(digest) != path}
-    return projects.remember(memory_path(), new) if new else None
+    return project_claims.remember(memory_path(), new) if new else None
 
 
 def unproven(sessions: Iterable[Session]) -> set[str]:
@@ -41,9 +41,9 @@ def unproven(sessions: Iterable[Session]) -> set[str]:
 
 def proven(sessions: Sequence[Session], roots: Iterable[Path], *, depth: int = 3) -> tuple[Session, ...]:
     """Try folders on the projects without a proven path."""
-    from pollux import projects
+    from pollux import project_search
 
-    paths = projects.scan(roots, unproven(sessions), depth=depth)
+    paths = project_search.scan(roots, unproven(sessions), depth=depth)
     return tuple(_with_path(one, paths) for one in sessions)
 
 

@@ -51,10 +51,10 @@ def command(scope: Scope, *, scan: bool) -> None:
 
 def _scanned(sessions: tuple[Session, ...]) -> tuple[Session, ...]:
     """Try the hashes of likely folders on projects without a path, and remember what fits."""
-    from pollux import projects
+    from pollux import project_search
 
     n_unknown = len(memory.unproven(sessions))
-    better = memory.proven(sessions, projects.likely_roots(Path.home()))
+    better = memory.proven(sessions, project_search.likely_roots(Path.home()))
     n_found = n_unknown - len(memory.unproven(better))
     output.words(f"{n_found} of {n_unknown} unknown projects found")
     problem = memory.remember(better, memory.recalled())
@@ -63,12 +63,12 @@ def _scanned(sessions: tuple[Session, ...]) -> tuple[Session, ...]:
 
 
 def _hints(rows: list[ProjectRow]) -> None:
-    from pollux import projects
+    from pollux import project_search
 
     if any(row.project.path is None for row in rows):
         output.words("Some projects are known only by their hash: `pollux projects --scan` looks for them.")
     paths = [row.project.path for row in rows if row.project.path]
     for row in rows:
-        moved = projects.moved_to(row.project, paths, lambda path: Path(path).is_dir())
+        moved = project_search.moved_to(row.project, paths, lambda path: Path(path).is_dir())
         if moved:
             output.words(f"{row.project.path} is gone; it may have moved to {moved}")

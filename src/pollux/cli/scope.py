@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pollux.archive.store import Archive
     from pollux.filters import Filter
     from pollux.grouping import Group
-    from pollux.locate import Home
+    from pollux.home import Home
     from pollux.model import Session
     from pollux.sessions import History, Progress
 
@@ -127,11 +127,11 @@ class Scope:
 
 def _searched(sessions: Sequence[Session], folder: Path | None) -> tuple[Session, ...]:
     """Look through the folder that was named, or through all that are likely to hold projects."""
-    from pollux import projects
+    from pollux import project_search
 
     if _is_watched():
         output.words("No such project is known yet; looking through likely folders …")
-    return memory.proven(sessions, [folder] if folder else projects.likely_roots(Path.home()))
+    return memory.proven(sessions, [folder] if folder else project_search.likely_roots(Path.home()))
 
 
 def options(*, json: bool = True, filters: bool = True) -> Callable[[_Function], _Function]:

@@ -30,21 +30,10 @@ from pollux.model import (
     ToolCall,
     Unknown,
 )
-from pollux.views.tools import (
-    Body,
-    Excerpt,
-    Icon,
-    Input,
-    Limits,
-    Output,
-    Summary,
-    fold,
-    is_failed,
-    line,
-    pretty,
-    shorten,
-    tell,
-)
+from pollux.views.bodies import Body, Input, Output
+from pollux.views.excerpts import Excerpt, Limits, fold, line, pretty, shorten
+from pollux.views.presentations import Icon
+from pollux.views.tools import Summary, is_failed, tell
 
 
 class Detail(StrEnum):

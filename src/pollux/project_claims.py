@@ -1,0 +1,152 @@
+"""Who says where a project is: markers, the registry and the trusted folders of a home, and our own memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from pollux.home import Home
+from pollux.model import Problem
+from pollux.project_paths import LONGEST_PATH, is_absolute, project_hash, spellings
+
+
+class Claim(NamedTuple):
+    """Somebody's word that a project is at a path."""
+
+    how: str
+    path: str
+    folder: str | None = None
+    """Name of the project folder that the word is about; without it, only a matching hash makes it one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What one home says about paths, best word first."""
+
+    claims: tuple[Claim, ...] = ()
+    by_folder: Mapping[str, Claim] = field(default_factory=dict)
+    by_hash: Mapping[str, Claim] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+
+NOTHING_KNOWN = Known()
+_MEMORY_SCHEMA = "pollux.project-paths/1"
+
+
+def known_paths(home: Home) -> Known:
+    """Read what a home says about paths: markers, registry, trusted folders."""
+    problems: list[Problem] = []
+    claims = [*_markers(home.tmp, problems), *_markers(home.root / "history", problems)]
+    registry = home.root / "projects.json"
+    projects = _json_object(registry, problems).get("projects", {})
+    for path, name in projects.items() if isinstance(projects, dict) else ():
+        if isinstance(name, str) and is_absolute(path):
+            claims.append(Claim("projects.json", path, name))
+        else:
+            problems.append(Problem("broken-registry", f"{path!r}: is no path with a folder's name", str(registry)))
+    if not isinstance(projects, dict):
+        problems.append(Problem("broken-registry", "holds no table of projects", str(registry)))
+    trusted = _json_object(home.root / "trustedFolders.json", problems)
+    claims += [Claim("trustedFolders.json", path) for path in trusted if is_absolute(path)]
+    return known_from_claims(claims, problems)
+
+
+def known_from_claims(claims: Iterable[Claim], problems: Iterable[Problem] = ()) -> Known:
+    """Sort claims, best first, for `resolve`."""
+    claims = tuple(claims)
+    by_folder: dict[str, Claim] = {}
+    by_hash: dict[str, Claim] = {}
+    for claim in claims:
+        if claim.folder is not None:
+            by_folder.setdefault(claim.folder, claim)
+        for spelling in spellings(claim.path):
+            by_hash.setdefault(project_hash(spelling), claim._replace(path=spelling))
+    return Known(claims, by_folder, by_hash, tuple(problems))
+
+
+def load_memory(path: Path) -> dict[str, str]:
+    """Read the proven pairs of hash and path that were remembered; what is no proof is not believed."""
+    return _remembered(path) or {}
+
+
+def remember(path: Path, pairs: Mapping[str, str]) -> Problem | None:
+    """Add the proven ones of some pairs of hash and path to the memory; a failure is told, not raised."""
+    old = _remembered(path)
+    if old is None:
+        return Problem("newer-memory", "was written by a newer Pollux: please update", str(path))
+    new = old | {digest: project for digest, project in pairs.items() if project_hash(project) == digest}
+    if new == old:
+        return None
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _replace(path, json.dumps({"schema": _MEMORY_SCHEMA, "paths": new}, indent=1, sort_keys=True))
+    except OSError as error:
+        return Problem("memory-not-kept", f"cannot be written: {error.strerror}", str(path))
+    return None
+
+
+def _markers(base: Path, problems: list[Problem]) -> Iterator[Claim]:
+    try:
+        with os.scandir(base) as entries:
+            folders = sorted(entry.name for entry in entries)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        problems.append(Problem("unreadable-folder", f"cannot be listed: {error.strerror}", str(base)))
+        return
+    for name in folders:
+        file = f"{base}{os.sep}{name}{os.sep}.project_root"
+        try:
+            with open(file, encoding="utf-8", errors="replace") as marker:  # noqa: PTH123  # thousands of them
+                path = marker.read(LONGEST_PATH).strip()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            problems.append(Problem("unreadable-marker", f"cannot be read: {error.strerror}", file))
+            continue
+        if is_absolute(path):
+            yield Claim("project_root", path, name)
+        else:
+            problems.append(Problem("broken-marker", "names no absolute path", file))
+
+
+def _json_object(file: Path, problems: list[Problem]) -> dict[str, object]:
+    try:
+        value = json.loads(file.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        problems.append(Problem("unreadable-file", f"cannot be read: {error.strerror}", str(file)))
+        return {}
+    except (ValueError, RecursionError) as error:
+        problems.append(Problem("broken-json", f"is not JSON: {error}", str(file)))
+        return {}
+    if isinstance(value, dict):
+        return value
+    problems.append(Problem("broken-json", "is not a JSON object", str(file)))
+    return {}
+
+
+def _remembered(path: Path) -> dict[str, str] | None:
+    document = _json_object(path, [])  # a broken memory is none: it is only there to save work
+    paths = document.get("paths")
+    if document.get("schema", _MEMORY_SCHEMA) != _MEMORY_SCHEMA:
+        return None
+    pairs = paths.items() if isinstance(paths, dict) else ()
+    return {digest: path for digest, path in pairs if isinstance(path, str) and project_hash(path) == digest}
+
+
+def _replace(path: Path, text: str) -> None:
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # 0600
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(temporary).replace(path)
+    except OSError:
+        Path(temporary).unlink()
+        raise
