@@ -22,7 +22,7 @@ SMOKE := cd $(WHEEL) && \
 INSTALLED := .venv/installed-$(notdir $(LOCK))
 
 .NOTPARALLEL:
-.PHONY: help run install test lint fix test-code test-wheel test-oracle bench docs lock clean
+.PHONY: help run install test lint fix test-code test-wheel test-oracle test-client prices bench docs lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
@@ -72,6 +72,9 @@ test-oracle: install build/oracle/node_modules ## Compare with the client's own 
 build/oracle/node_modules: Makefile
 	npm install --prefix build/oracle --omit=optional --ignore-scripts --no-audit --no-fund $(ORACLE)
 	@touch $@
+
+prices: install ## Write the price table anew from genai-prices
+	$(BIN)/python scripts/prices.py
 
 bench: install ## Measure against peers and limits
 	$(BIN)/python scripts/bench.py
