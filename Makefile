@@ -2,6 +2,9 @@
 
 PYTHON ?= python3
 LOCK ?= constraints.txt
+RELEASES := 0.61.0 0.51.0 0.47.0 0.40.1 0.38.2
+CLIENTS := $(CURDIR)/build/clients
+FAKE_GEMINI ?= $(CURDIR)/../shared/fake_gemini
 ORACLE := @google/gemini-cli-core@0.61.0
 
 ifeq ($(OS),Windows_NT)
@@ -71,6 +74,16 @@ test-oracle: install build/oracle/node_modules ## Compare with the client's own 
 
 build/oracle/node_modules: Makefile
 	npm install --prefix build/oracle --omit=optional --ignore-scripts --no-audit --no-fund $(ORACLE)
+	@touch $@
+
+# Without a network but its own, where the system lets us; the clients only need the loopback.
+test-client: install $(RELEASES:%=$(CLIENTS)/v%/node_modules) ## Delete, restore and resume with real clients (needs Node.js)
+	@if unshare -rn true 2>/dev/null; then alone="unshare -rn sh -c"; else alone="sh -c"; fi; \
+	POLLUX_CLIENTS="$(CLIENTS)" FAKE_GEMINI="$(FAKE_GEMINI)" \
+	$$alone 'ip link set lo up 2>/dev/null; exec "$$0" "$$@"' $(BIN)/python -m pytest -n auto tests/client
+
+$(CLIENTS)/v%/node_modules:
+	npm install --prefix $(@D) --omit=optional --ignore-scripts --no-audit --no-fund @google/gemini-cli@$*
 	@touch $@
 
 prices: install ## Write the price table anew from genai-prices

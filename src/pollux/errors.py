@@ -58,6 +58,14 @@ class UnreadableFileError(PolluxError):
         super().__init__(f"{path} cannot be read: {reason or 'unknown reason'}.")
 
 
+class DamagedArchiveError(PolluxError):
+    """Bytes that were kept cannot be had back as they were."""
+
+    def __init__(self, reason: object) -> None:
+        """Say what to do."""
+        super().__init__(f"A part of the archive is damaged ({reason}); `pollux verify` says what can be had back.")
+
+
 class ArchiveError(PolluxError):
     """The archive cannot be used as it is."""
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pollux.locate import Home, Located
+from pollux.home import Home
+from pollux.locate import Located, name_facts
 from pollux.model import Problem
 
 _AT_ROOT = ("projects.json", "trustedFolders.json", "settings.json")
+_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _NOT_KEPT = (".lock", ".tmp")
 
 
@@ -75,6 +78,20 @@ def _item(place: str, home: str, path: str, status: os.stat_result | None = None
         return
     if stat.S_ISREG(status.st_mode):
         yield Item(home, path, place, status.st_size, status.st_mtime_ns, status.st_ino)
+
+
+def belongs_to(path: str, ids: Iterable[str]) -> bool:
+    """Tell by its path below the home whether a file is of one of these sessions, also one that was never read."""
+    _, _, *parts = path.split("/") if path.startswith("tmp/") else ("", "")
+    if not parts:
+        return False
+    id8 = name_facts(parts[-1])[1] if parts[0] == "chats" else None
+    names = {name for part in parts for name in (part, part.partition(".")[0])}
+    return any(
+        one in names or f"session-{one}" in names or (id8 is not None and one.startswith(id8))
+        for one in ids
+        if _UUID.fullmatch(one)
+    )
 
 
 def place_of(home: str, path: str) -> Path:

@@ -60,6 +60,7 @@ _RAW = (
         UNIQUE (version_id, start)
     )
     """,
+    "CREATE INDEX segments_by_base ON segments (base_id) WHERE base_id IS NOT NULL",
     "CREATE TABLE tombstones (session_id TEXT PRIMARY KEY, at_us INTEGER NOT NULL) WITHOUT ROWID",
     "CREATE TABLE facts_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
 )

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import zstandard
 
 from pollux.archive.inventory import Item
+from pollux.errors import DamagedArchiveError
 
 SEGMENT = 4 << 20
 """Bytes of a file in one segment, at most."""
@@ -190,12 +191,16 @@ class Reader:
 
 def content(database: sqlite3.Connection, segment_id: int) -> bytes:
     """Unpack one segment, and what it leans on."""
-    data, length, base_id = database.execute(
-        "SELECT data, length, base_id FROM segments WHERE id = ?", (segment_id,)
-    ).fetchone()
+    row = database.execute("SELECT data, length, base_id FROM segments WHERE id = ?", (segment_id,)).fetchone()
+    if row is None:
+        raise DamagedArchiveError(f"segment {segment_id} is not there")
+    data, length, base_id = row
     dictionary = _dictionary(content(database, base_id)) if base_id else None
     unpacked = zstandard.ZstdDecompressor(dict_data=dictionary) if dictionary else zstandard.ZstdDecompressor()
-    return unpacked.decompress(data, max_output_size=length)
+    try:
+        return unpacked.decompress(data, max_output_size=length)
+    except zstandard.ZstdError as error:
+        raise DamagedArchiveError(error) from None
 
 
 def merge(database: sqlite3.Connection, version_id: int) -> int:

@@ -18,10 +18,11 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from pollux.archive import facts, raw
-from pollux.archive.inventory import Item, inventory, place_of
+from pollux.archive.inventory import Item, belongs_to, inventory, place_of
 from pollux.archive.migrations import transaction
 from pollux.archive.readings import WORTH_A_SNAPSHOT, read_on, source_of, taken_up
 from pollux.archive.store import Archive
+from pollux.errors import DamagedArchiveError
 from pollux.grouping import Placed, bundle_of, put_together
 from pollux.locate import Home, Located, SessionFile, locate, name_facts
 from pollux.model import Fate, Problem
@@ -54,6 +55,7 @@ class _File:
     """A session file in the archive."""
 
     session_file: SessionFile
+    file_id: int
     version_id: int
     kept: int
     read: int | None
@@ -125,9 +127,7 @@ def _derive(
 
 def _pending(database: sqlite3.Connection) -> dict[str, list[_File]]:
     """Return the bundles in which a file has bytes that the facts have not seen, with all their files."""
-    rows = database.execute(
-        f"SELECT files.path {_VERSIONS} AND versions.kept IS NOT readings.kept"
-    ).fetchall()
+    rows = database.execute(f"SELECT files.path {_VERSIONS} AND versions.kept IS NOT readings.kept").fetchall()
     names = {_bundle_name(path) for (path,) in rows}
     found: dict[str, list[_File]] = defaultdict(list)
     for one in _session_files(database, names) if names else ():
@@ -150,7 +150,12 @@ def _changed(database: sqlite3.Connection, items: list[Item]) -> list[Item]:
             (platform.node(),),
         )
     }
-    changed = [one for one in items if _has_changed(one, known.get((one.home, one.path)))]
+    forgotten = [row[0] for row in database.execute("SELECT session_id FROM tombstones")]
+    changed = [
+        one
+        for one in items
+        if _has_changed(one, known.get((one.home, one.path))) and not belongs_to(one.path, forgotten)
+    ]
     return sorted(changed, key=lambda one: one.path.rpartition("-")[2])
 
 
@@ -220,13 +225,13 @@ _VERSIONS = """
 
 def _session_files(database: sqlite3.Connection, names: set[str]) -> Iterator[_File]:
     """Yield the files of some bundles."""
-    columns = "files.home, files.path, files.mtime_ns, versions.id, versions.kept, readings.kept"
+    columns = "files.home, files.path, files.mtime_ns, files.id, versions.id, versions.kept, readings.kept"
     rows = database.execute(
-        f"SELECT {columns} {_VERSIONS} ORDER BY files.home, files.path, versions.number"
+        f"SELECT {columns} {_VERSIONS} ORDER BY files.machine, files.home, files.path, versions.number"
     )
-    for home, path, mtime_ns, version_id, kept, read in rows:
-        if _bundle_name(path) in names and (session_file := _session_file(home, path, kept, mtime_ns)):
-            yield _File(session_file, version_id, kept, read)
+    for home, path, mtime_ns, *ids in rows:
+        if _bundle_name(path) in names and (session_file := _session_file(home, path, ids[2], mtime_ns)):
+            yield _File(session_file, *ids)
 
 
 def _session_file(home: str, path: str, size: int, mtime_ns: int) -> SessionFile | None:
@@ -248,8 +253,15 @@ def _derive_bundle(
     database: sqlite3.Connection, reader: Reader, name: str, files: list[_File], result: Refreshed
 ) -> None:
     """Read what is new in a bundle and write the facts of its sessions."""
-    placed = [Placed(_read(database, one), one.session_file, version_id=one.version_id) for one in files]
-    placed = _laid_over_each_other(database, placed)
+    versions: dict[int, list[Placed]] = defaultdict(list)
+    for one in files:
+        try:
+            reading = _read(database, one)
+        except DamagedArchiveError as error:
+            result.problems.append(Problem("damaged-archive", str(error), str(one.session_file.path)))
+            continue
+        versions[one.file_id].append(Placed(reading, one.session_file, version_id=one.version_id))
+    placed = [one for found in versions.values() for one in _laid_over_each_other(database, found)]
     forgotten = {row[0] for row in database.execute("SELECT session_id FROM tombstones")}
     written = set()
     for group, session in reader.summed_up(put_together(placed, reader.full_id)):
@@ -274,23 +286,22 @@ def _read(database: sqlite3.Connection, file: _File) -> Reading:
     return reading
 
 
-def _laid_over_each_other(database: sqlite3.Connection, placed: list[Placed]) -> list[Placed]:
-    """Deal with older versions of a file: what a newer one has taken over is done with, what it lacks was rewound.
+def _laid_over_each_other(database: sqlite3.Connection, versions: list[Placed]) -> list[Placed]:
+    """Deal with the versions of one file: what a later one has all of is done with, what the last lacks was rewound.
 
     Old releases rewrite their one document at every turn, and take rewound messages out of it for good.
     """
-    newest = {one.reading.path: one for one in placed}
+    ids = [{entry.id for entry in one.timeline} for one in versions]
     left = []
-    for one in placed:
-        new = newest[one.reading.path]
-        ids = {entry.id for entry in new.timeline}
-        lacking = [entry for entry in one.timeline if entry.id not in ids]
-        if one is not new and not lacking:
+    for number, one in enumerate(versions):
+        if any(ids[number] <= later for later in ids[number + 1 :]):
             database.execute("UPDATE readings SET is_superseded = 1 WHERE version_id = ?", (one.version_id,))
             continue
         left.append(one)
-        for entry in lacking if one.reading.format == "document" else ():
-            entry.fate = Fate.REWOUND
+        if one.reading.format == "document":
+            for entry in one.timeline:
+                if entry.id not in ids[-1]:
+                    entry.fate = Fate.REWOUND
     return left
 
 

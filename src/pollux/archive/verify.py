@@ -25,6 +25,7 @@ from pollux.archive.lock import WriterLock
 from pollux.archive.migrations import transaction
 from pollux.archive.refresh import Refreshed, derive
 from pollux.archive.store import Archive
+from pollux.errors import DamagedArchiveError
 from pollux.locate import Home, locate
 from pollux.sessions import Progress, Reader
 
@@ -38,7 +39,15 @@ _NAMED = 5
 _NOT_COMPARED = {"readings": ("snapshot",), "projects": ("path", "slug", "how_known", "proven", "git_remote")}
 """What has more than one right form, or is known from elsewhere and may change."""
 
-UNPACKING = (zstandard.ZstdError, sqlite3.DatabaseError, TypeError, ValueError, LookupError, MemoryError)
+UNPACKING = (
+    DamagedArchiveError,
+    zstandard.ZstdError,
+    sqlite3.DatabaseError,
+    TypeError,
+    ValueError,
+    LookupError,
+    MemoryError,
+)
 """What goes wrong with a segment that is damaged, or that leans on nothing."""
 
 

@@ -1,0 +1,239 @@
+"""`pollux archive`: where everything is kept, how much room it takes, copies of it and other archives."""
+# ruff: noqa: PLC0415  imported when a command runs
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pollux.cli import memory, output
+from pollux.cli.scope import Scope, options, progress
+
+if TYPE_CHECKING:
+    from pollux.archive.exchange import Merged
+    from pollux.archive.upkeep import Info
+
+SCHEMA = "pollux.archive/1"
+IMPORTED = "pollux.imported/1"
+
+_STILL_READ = "Somebody still reads the old file: `pollux archive compact` once they are done frees the rest."
+
+
+def place(scope: Scope) -> Path:
+    """Tell where the archive is."""
+    if scope.archive_path is None:
+        raise click.UsageError("This is about the archive: leave --no-archive and POLLUX_ARCHIVE=- out.")
+    return scope.archive_path.expanduser().absolute()
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """Look after the archive: what is in it, less room, backups, other archives. Alone it is `info`.
+
+    \b
+      pollux archive info
+      pollux archive backup /mnt/backup/pollux.db
+      pollux archive import laptop.db
+    """
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(info)
+
+
+@command.command(short_help="Say what it holds.")
+@options(filters=False)
+def info(scope: Scope) -> None:
+    """Say what the archive holds, how much room it takes, and who writes to it.
+
+    \b
+      pollux archive info
+      pollux archive info --json | jq .homes
+    """
+    from pollux.archive import upkeep
+
+    with upkeep.readable(place(scope)) as archive:
+        found = upkeep.info(archive)
+    if scope.as_json:
+        output.print_json(_row(found))
+        return
+    for label, text in _lines(found).items():
+        click.echo(f"{label:<10}{text}")
+    for one in found.places:
+        click.echo(f"  {_counted(one.n_files, 'file')}, {_size(one.n_bytes)}, {one.n_gone} gone: {_named(one)}")
+
+
+@command.command(short_help="Print where it is.")
+@options(json=False, filters=False)
+def path(scope: Scope) -> None:
+    """Print where the archive is."""
+    click.echo(str(place(scope)))
+
+
+@command.command(short_help="Make it smaller.")
+@options(json=False, filters=False)
+def compact(scope: Scope) -> None:
+    """Take less room: small pieces are put together, and what was deleted leaves no gaps. No byte is lost."""
+    from pollux.archive import upkeep
+
+    with upkeep.writable(place(scope)) as archive, progress("compacting") as tell:
+        found = upkeep.compact(archive, progress=tell)
+    click.echo(f"{_size(found.before)} before, {_size(found.after)} now; {_counted(found.n_merged, 'piece')} fewer.")
+    if not found.is_clean:
+        output.words(_STILL_READ)
+    for one in found.damaged:
+        output.words(f"{output.short(one)} is damaged and was left as it is; `pollux verify` tells more.")
+    click.get_current_context().exit(1 if found.damaged else 0)
+
+
+@command.command(short_help="Copy it into a file.")
+@click.argument("target", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace what is there.")
+@options(json=False, filters=False)
+def backup(scope: Scope, target: Path, *, force: bool) -> None:
+    """Copy the archive into a file, also while somebody writes to it, and look at every byte of the copy.
+
+    \b
+      pollux archive backup /mnt/backup/pollux.db
+      pollux archive backup ~/pollux-today.db --force
+    """
+    from pollux.archive import upkeep
+
+    with progress("copying") as tell:
+        found = upkeep.backup(place(scope), target.expanduser(), force=force, progress=tell)
+    if found.is_sound:
+        click.echo(f"{output.short(found.path)}: {_size(found.n_bytes)}, every byte checked.")
+    else:
+        output.words(f"{output.short(found.path)} is as damaged as the archive is; `pollux verify` tells more.")
+    click.get_current_context().exit(0 if found.is_sound else 1)
+
+
+@command.command("import", short_help="Take another archive in.")
+@click.argument("other", metavar="OTHER.DB", type=click.Path(path_type=Path))
+@options(filters=False)
+def import_(scope: Scope, other: Path) -> None:
+    """Take another archive in: one of another machine, a backup, a colleague's.
+
+    Files keep their machine and home. What is here already is told by its bytes, nothing is overwritten, and what was
+    forgotten here stays forgotten. A session that both have is one session.
+
+    \b
+      pollux archive import laptop.db
+      pollux archive import /mnt/backup/pollux.db
+    """
+    from pollux.archive import exchange, store, upkeep
+    from pollux.errors import PolluxError
+
+    own, other = place(scope), other.expanduser().absolute()
+    if not other.exists():
+        raise click.UsageError(f"{other} does not exist.")
+    if own.exists() and own.samefile(other):
+        raise click.UsageError(f"{other} is the archive itself.")
+    known = memory.recalled()
+    with upkeep.readable(other) as theirs, store.opened(own) as archive, progress("taking in") as tell:
+        if not archive.is_writable:
+            raise PolluxError(f"The archive {own} cannot be changed now: {archive.why_not}.")
+        found = exchange.take_in(archive, theirs, scope.places(), memory=known, progress=tell)
+    if scope.as_json:
+        output.print_json(_imported_row(found, other))
+    else:
+        _say_imported(found, other)
+    click.get_current_context().exit(1 if found.problems else 0)
+
+
+def _lines(found: Info) -> dict[str, str]:
+    from pollux.terminal.text import ago, clean
+
+    room = f", {found.ratio:.1f} times smaller than the {_size(found.n_kept)} it holds" if found.ratio else ""
+    sessions = f"{found.n_sessions}, {found.n_subagents} subagents; {found.n_gone} deleted by the client and kept here"
+    last = _moment(found.last_us)
+    lines = {
+        "archive": clean(output.short(found.path)),
+        "size": f"{_size(found.n_on_disk)}{room}",
+        "files": f"{found.n_files}, {found.n_gone_files} of them gone; {_counted(found.n_versions, 'version')}",
+        "sessions": sessions if found.facts_are_current else "not counted yet: `pollux sync` does",
+        "forgotten": str(found.n_forgotten),
+        "last new": ago(last, output.now()) if last else "never",
+        "writer": clean(found.writer) if found.writer else "nobody",
+        "homes": str(len(found.places)),
+    }
+    return {label: text for label, text in lines.items() if (label, text) != ("forgotten", "0")}
+
+
+def _row(found: Info) -> dict[str, Any]:
+    from pollux.views.listing import when
+
+    return {
+        "schema": SCHEMA,
+        "archive": str(found.path),
+        "bytes": found.n_on_disk,
+        "files": found.n_files,
+        "gone_files": found.n_gone_files,
+        "versions": found.n_versions,
+        "segments": found.n_segments,
+        "kept_bytes": found.n_kept,
+        "stored_bytes": found.n_stored,
+        "ratio": round(found.ratio, 2) if found.ratio else None,
+        "sessions": found.n_sessions if found.facts_are_current else None,
+        "subagents": found.n_subagents if found.facts_are_current else None,
+        "gone": found.n_gone if found.facts_are_current else None,
+        "forgotten": found.n_forgotten,
+        "last_sync": when(_moment(found.last_us)),
+        "writer": found.writer,
+        "homes": [
+            {
+                "machine": one.machine,
+                "home": one.home,
+                "files": one.n_files,
+                "gone_files": one.n_gone,
+                "bytes": one.n_bytes,
+            }
+            for one in found.places
+        ],
+    }
+
+
+def _imported_row(found: Merged, other: Path) -> dict[str, Any]:
+    from pollux.views.listing import problem_row
+
+    return {
+        "schema": IMPORTED,
+        "from": str(other),
+        "files": found.n_files,
+        "versions": found.n_versions,
+        "bytes": found.n_bytes,
+        "forgotten": found.n_forgotten,
+        "problems": [problem_row(one) for one in found.problems],
+    }
+
+
+def _say_imported(found: Merged, other: Path) -> None:
+    taken = f"{_counted(found.n_files, 'file')}, {_counted(found.n_versions, 'version')}, {_size(found.n_bytes)}"
+    click.echo(f"Taken from {output.short(other)}: {taken}." if found.n_files else "Everything is here already.")
+    if found.n_forgotten:
+        output.words(f"{_counted(found.n_forgotten, 'file')} of forgotten sessions left out.")
+    output.say_problems(found.problems, hint="--json lists them all.")
+
+
+def _moment(at_us: int | None) -> datetime | None:
+    return datetime.fromtimestamp(at_us / 1_000_000, UTC) if at_us else None
+
+
+def _named(one: Any) -> str:  # noqa: ANN401  imported late
+    from pollux.terminal.text import clean
+
+    return clean(f"{output.short(one.home)} on {one.machine or 'an unnamed machine'}")
+
+
+def _counted(number: int, noun: str) -> str:
+    from pollux.terminal.listing import counted
+
+    return counted(number, noun)
+
+
+def _size(number: int) -> str:
+    from pollux.terminal.text import size
+
+    return size(number)

@@ -1,0 +1,86 @@
+"""`pollux sync`: take in what is new, once."""
+# ruff: noqa: PLC0415  imported when the command runs
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pollux.cli import memory, output
+from pollux.cli.scope import Scope, options, progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pollux.archive.refresh import Refreshed
+
+SCHEMA = "pollux.sync/1"
+
+
+@click.command()
+@options(filters=False)
+def command(scope: Scope) -> None:
+    """Take everything that is new into the archive, once.
+
+    Every file of every project folder is kept, byte for byte, also after Gemini CLI has deleted it. Only what changed
+    is read. Whatever stops it, what was taken in stays, and the next time goes on from there.
+
+    \b
+      pollux sync
+      pollux sync --home /mnt/backup/alice
+      pollux sync --json | jq .bytes
+    """
+    from pollux.archive.watch import capture
+
+    archive, places = archive_path(scope), scope.places()
+    with progress("taking in") as tell:
+        found = capture(archive, places, memory=memory.recalled(), progress=tell, waiting=say_who_writes).result
+    if scope.as_json:
+        output.print_json(row(found, archive))
+    else:
+        click.echo(summary(found, archive))
+        output.say_problems(found.problems)
+    click.get_current_context().exit(1 if found.problems else 0)
+
+
+def archive_path(scope: Scope) -> Path:
+    """Tell where to keep things."""
+    if scope.archive_path is None:
+        raise click.UsageError(
+            "There is nothing to do without an archive: leave --no-archive and POLLUX_ARCHIVE=- out."
+        )
+    return scope.archive_path.expanduser().absolute()
+
+
+def say_who_writes(who: str) -> None:
+    """Tell a person why nothing happens."""
+    output.words(f"Waiting for {who}, which is writing to the archive …")
+
+
+def row(found: Refreshed, archive: Path) -> dict[str, Any]:
+    """Write what was taken in as a JSON object."""
+    from pollux.views.listing import problem_row
+
+    return {
+        "schema": SCHEMA,
+        "archive": str(archive),
+        "homes": [str(one.root) for one in found.located.homes],
+        "files": found.n_files,
+        "bytes": found.n_bytes,
+        "sessions": sorted(found.sessions),
+        "gone": found.n_gone,
+        "problems": [problem_row(one) for one in found.problems],
+    }
+
+
+def summary(found: Refreshed, archive: Path) -> str:
+    """Say in one line what was taken in."""
+    from pollux.terminal.listing import counted
+    from pollux.terminal.text import size
+
+    gone = f"; {counted(found.n_gone, 'file')} gone since, kept here" if found.n_gone else ""
+    if not found.n_bytes:
+        return f"Nothing new in {counted(len(found.located.folders), 'project')}{gone}."
+    taken = f"{counted(found.n_files, 'file')}, {size(found.n_bytes)}, {counted(len(found.sessions), 'session')}"
+    return f"Taken into {output.short(archive)}: {taken}{gone}."

@@ -1,0 +1,135 @@
+"""`pollux verify`: whether the archive is sound, and what of it can be had back."""
+# ruff: noqa: PLC0415  imported when the command runs
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pollux.cli import memory, output
+from pollux.cli.archive import place
+from pollux.cli.scope import Scope, options, progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pollux.archive.store import Archive
+    from pollux.archive.verify import Damage, Report
+
+SCHEMA = "pollux.verify/1"
+
+
+@click.command()
+@options(filters=False)
+@click.option("--repair", is_flag=True, help="Put back what is elsewhere with the same hash; make wrong facts anew.")
+@click.option("--deep", is_flag=True, help="Also make all facts once more, and compare.")
+def command(scope: Scope, *, repair: bool, deep: bool) -> None:
+    """Look at every byte that was kept: against its hash, its place, and what the facts say of it.
+
+    Names what is damaged, and where the same bytes are still to be had: in the client's own file, in a copy of it, in
+    another version. Ends with status 1 if something is damaged.
+
+    \b
+      pollux verify
+      pollux verify --repair
+      pollux verify --deep --json | jq '.damage[]'
+    """
+    from pollux.archive import upkeep
+
+    path = place(scope)
+    with upkeep.writable(path) if repair else upkeep.readable(path) as archive:
+        report = _verified(scope, archive, repair=repair, deep=deep)
+    if scope.as_json:
+        output.print_json(_row(report, path, deep=deep))
+    else:
+        _print(report, path)
+    click.get_current_context().exit(0 if report.is_sound else 1)
+
+
+def _verified(scope: Scope, archive: Archive, *, repair: bool, deep: bool) -> Report:
+    from pollux.archive.verify import verify, verify_deeply
+
+    homes, known = scope.places(), memory.recalled()
+    with progress("verifying") as tell:
+        report = verify(archive, homes, repair=repair, progress=tell)
+    if repair:
+        _mend(scope, archive, report)
+    if deep:
+        with progress("comparing") as tell:
+            verify_deeply(archive, homes, report, memory=known, progress=tell)
+        if repair and not report.is_sound:
+            _mend(scope, archive, report)
+    return report
+
+
+def _mend(scope: Scope, archive: Archive, report: Report) -> None:
+    """Make the facts anew where they are wrong, and take in again what could not be put back."""
+    from dataclasses import replace
+
+    from pollux.archive.refresh import refresh
+    from pollux.archive.verify import rebuild
+
+    homes, known = scope.places(), memory.recalled()
+    if any(one.code == "facts" and not one.is_repaired for one in report.damage) and report.bytes_are_sound:
+        with progress("making facts") as tell:
+            rebuild(archive, homes, memory=known, progress=tell)
+        report.damage = [replace(one, is_repaired=True) if one.code == "facts" else one for one in report.damage]
+    if any(one.code == "gap" and one.source and not one.is_repaired for one in report.damage):
+        with progress("taking in") as tell:
+            refresh(archive, homes, memory=known, progress=tell)
+
+
+def _print(report: Report, path: Path) -> None:
+    from pollux.terminal.listing import counted
+    from pollux.terminal.text import clean, size
+
+    for one in report.damage:
+        click.echo(clean(_line(one)))
+    for note in report.notes:
+        output.words(note)
+    n_left = sum(not one.is_repaired for one in report.damage)
+    n_repaired = len(report.damage) - n_left
+    seen = f"{counted(report.n_segments, 'piece')}, {size(report.n_bytes)}"
+    if not report.damage:
+        click.echo(f"{output.short(path)} is sound: {seen}, every byte as it was kept.")
+        return
+    mended = f"{n_repaired} repaired, " if n_repaired else ""
+    output.words(f"{seen} looked at in {output.short(path)}: {mended}{n_left} damaged.")
+    if any(one.source or one.code == "facts" for one in report.damage if not one.is_repaired):
+        output.words("`pollux verify --repair` puts back what can be had, and makes the facts anew.")
+
+
+def _line(one: Damage) -> str:
+    where = f"{output.short(one.file)}: " if one.file else ""
+    if one.is_repaired:
+        rest = f"; repaired from {one.source}" if one.source else "; made anew"
+    else:
+        rest = f"; to be had from {one.source}" if one.source else "" if one.code == "facts" else "; found nowhere else"
+    return f"{where}{one.message}{rest}"
+
+
+def _row(report: Report, path: Path, *, deep: bool) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "archive": str(path),
+        "sound": report.is_sound,
+        "deep": deep,
+        "segments": report.n_segments,
+        "bytes": report.n_bytes,
+        "damage": [
+            {
+                "code": one.code,
+                "message": one.message,
+                "machine": one.machine,
+                "file": one.file,
+                "version": one.version,
+                "start": one.start,
+                "end": one.end,
+                "source": one.source,
+                "repaired": one.is_repaired,
+            }
+            for one in report.damage
+        ],
+        "notes": report.notes,
+    }

@@ -1,0 +1,608 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import builders
+from tests.builders import NAME, ROOT, SESSION, gemini, header, line, log, preamble, put, updates, user
+
+from pollux.archive import history, restore
+from pollux.archive.refresh import refresh
+from pollux.archive.restore import CollisionError, Plan, RestoreError
+from pollux.archive.store import Archive, opened
+from pollux.formats.times import stamp
+from pollux.locate import Home
+from pollux.model import Session
+from pollux.reading import read
+
+NOW = datetime(2026, 12, 31, 8, tzinfo=UTC)
+UPDATE = line(updates(lastUpdated=stamp(NOW))) + b"\n"
+NEW = "0f0e0d0c-0b0a-4908-8706-050403020100"
+AGENT = "0c1d2e3f-4a5b-4c6d-8e7f-901234567890"
+LOG = log(header(), preamble(), user(), gemini(), user("u2", "and then?"), gemini("g2", "that is all"))
+MAIN = f"tmp/webapp/chats/{NAME}.jsonl"
+
+
+class Desk:
+    """A home, the archive of it, and what the client does to the one while the other stays."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.home = builders.home(root)
+        self.archive: Archive = opened(root / "archive.db")
+        builders.chats(root)  # the marker
+
+    def put(self, path: str, data: bytes) -> None:
+        put(self.home.root / path, data)
+
+    def sync(self) -> None:
+        refresh(self.archive, [self.home])
+
+    def lose(self, folder: str = "tmp/webapp") -> dict[str, bytes]:
+        """Keep all, then let the client delete everything but the marker."""
+        self.sync()
+        before = self.tree()
+        for path in self.home.root.joinpath(folder).iterdir():
+            if path.name != ".project_root":
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        self.sync()
+        return before
+
+    def session(self, id_: str = SESSION) -> Session:
+        found = history.history(self.archive.database, refresh(self.archive, [self.home]).located)
+        return next(one for one in found.sessions if one.id == id_)
+
+    def plan(self, id_: str = SESSION, **more: Any) -> Plan:  # noqa: ANN401  the options of the function
+        return restore.plan(self.archive.database, self.session(id_), [self.home], now=NOW, **more)
+
+    def restore(self, id_: str = SESSION, **more: Any) -> Plan:  # noqa: ANN401
+        plan = self.plan(id_, **more)
+        restore.carry_out(plan)
+        return plan
+
+    def tree(self, home: Home | None = None) -> dict[str, bytes]:
+        root = (home or self.home).root
+        return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+    def read(self, path: str = MAIN) -> bytes:
+        return (self.home.root / path).read_bytes()
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    found = Desk(tmp_path)
+    yield found
+    found.archive.close()
+
+
+def whole(desk: Desk) -> None:
+    """Put a session with everything that may belong to it."""
+    desk.put(MAIN, LOG)
+    desk.put(f"tmp/webapp/chats/{SESSION}/{AGENT}.jsonl", log(header(AGENT, kind="subagent"), user("a1"), gemini("a2")))
+    desk.put(f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt", b"long output")
+    desk.put(f"tmp/webapp/tool-outputs/session-{AGENT}/deep/run_2.txt", b"long output of the subagent")
+    desk.put(f"tmp/webapp/{SESSION}/plans/plan.md", b"# Plan")
+    desk.put(f"tmp/webapp/logs/session-{SESSION}.jsonl", b"{}\n")
+    desk.put("tmp/webapp/logs.json", b"[]")
+    desk.put("tmp/webapp/chats/session-2026-11-15T19-30-b3e2640d.jsonl", log(header(builders.OTHER), user(), gemini()))
+
+
+def test_all_of_a_session_comes_back_byte_for_byte(desk: Desk) -> None:
+    whole(desk)
+    before = desk.lose()
+    plan = desk.restore()
+    expected = {path: data for path, data in before.items() if SESSION in path or AGENT in path or "root" in path}
+    assert desk.tree() == expected | {MAIN: LOG + UPDATE}
+    assert plan.files[-1].place == plan.main == desk.home.root / MAIN
+    assert (plan.id, plan.n_messages, plan.notes) == (SESSION, 5, ())
+
+
+def test_the_client_sees_a_session_that_was_just_updated(desk: Desk) -> None:
+    whole(desk)
+    desk.lose()
+    desk.restore()
+    found = read(desk.home.root / MAIN)
+    assert found.replay.is_readable
+    assert found.replay.metadata["lastUpdated"] == stamp(NOW)
+    assert found.replay.metadata["startTime"] == builders.at(0)
+    assert not found.replay.problems
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes are of POSIX")
+def test_nobody_else_can_read_it(desk: Desk) -> None:
+    whole(desk)
+    desk.lose()
+    plan = desk.restore()
+    for one in plan.files:
+        assert stat.S_IMODE(one.place.stat().st_mode) == 0o600
+        assert one.place.stat().st_nlink == 1
+    assert stat.S_IMODE(plan.main.parent.stat().st_mode) == 0o700
+
+
+def test_it_can_be_restored_again_and_again(desk: Desk) -> None:
+    desk.put(MAIN, LOG)
+    desk.lose()
+    desk.restore()
+    with (desk.home.root / MAIN).open("ab") as file:
+        file.write(log(user("u3", "more")))
+    desk.lose()
+    desk.restore()
+    assert desk.read() == LOG + UPDATE + log(user("u3", "more")) + UPDATE
+    assert desk.session().counts["user"] == 3
+
+
+def test_a_last_line_without_an_end_stays_a_line_of_its_own(desk: Desk) -> None:
+    desk.put(MAIN, LOG + b'{"id":"torn')
+    desk.lose()
+    desk.restore()
+    assert desk.read() == LOG + b'{"id":"torn\n' + UPDATE
+
+
+def test_what_is_there_in_full_is_left_alone(desk: Desk) -> None:
+    desk.put(MAIN, LOG)
+    plan = desk.plan()
+    assert (plan.files, plan.notes, plan.main) == ((), (), desk.home.root / MAIN)
+
+
+def test_a_stub_beside_a_session_that_is_there_is_told(desk: Desk) -> None:
+    desk.put(MAIN, LOG)
+    desk.put("tmp/webapp/chats/session-2026-11-15T20-00-6ece72aa.jsonl", log(header(), preamble()))
+    plan = desk.plan()
+    assert plan.files == ()
+    assert "session-2026-11-15T20-00-6ece72aa.jsonl is a stub" in plan.notes[0]
+
+
+def test_what_is_there_with_less_in_it_is_not_overwritten(desk: Desk) -> None:
+    desk.put(MAIN, LOG)
+    desk.lose()
+    desk.put(MAIN, log(header(), user("u9", "something else")))
+    with pytest.raises(CollisionError, match="with 1 of 5 messages, and is not overwritten; --new-id"):
+        desk.plan()
+    plan = desk.restore(new_id=NEW)
+    assert plan.main.read_bytes() == LOG.replace(SESSION.encode(), NEW.encode()) + UPDATE
+
+
+def test_what_the_client_cannot_read_is_not_overwritten_either(desk: Desk) -> None:
+    desk.put(MAIN, LOG)
+    desk.lose()
+    desk.put(MAIN, log(user("u9", "header-less")))
+    with pytest.raises(CollisionError, match="is there already and is not overwritten"):
+        desk.plan()
+    (desk.home.root / MAIN).unlink()
+    (desk.home.root / MAIN).mkdir()
+    with pytest.raises(CollisionError, match="is there already and is not overwritten"):
+        desk.plan()
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
+def test_a_stub_is_in_the_way(desk: Desk, suffix: str) -> None:
+    desk.put(MAIN, LOG)
+    desk.lose()
+    stub = f"tmp/webapp/chats/session-2026-11-16T08-00-6ece72aa{suffix}"
+    desk.put(stub, log(header(), preamble()))
+    with pytest.raises(CollisionError, match="is in the way: the client deletes"):
+        desk.plan()
+    desk.restore(new_id=NEW)
+    assert set(desk.tree()) >= {stub, "tmp/webapp/chats/session-2026-11-15T19-30-0f0e0d0c.jsonl"}
+
+
+def test_a_new_id_stands_everywhere(desk: Desk) -> None:
+    whole(desk)
+    output = f"tool-outputs/session-{SESSION}/run_1.txt"
+    started = gemini("g3", f"see /x/{output}", toolCalls=[builders.call(agentId=AGENT)])
+    desk.put(MAIN, LOG + log(updates(sessionId=SESSION), started))
+    before = desk.tree()
+    plan = desk.restore(new_id=NEW)
+    after = desk.tree()
+    assert {path: after[path] for path in before} == before
+    new = {path: data for path, data in after.items() if path not in before}
+    [agent] = [path.rpartition("/")[2][:36] for path in new if path.startswith(f"tmp/webapp/chats/{NEW}/")]
+    assert sorted(new) == sorted(
+        [
+            "tmp/webapp/chats/session-2026-11-15T19-30-0f0e0d0c.jsonl",
+            f"tmp/webapp/chats/{NEW}/{agent}.jsonl",
+            f"tmp/webapp/tool-outputs/session-{NEW}/run_1.txt",
+            f"tmp/webapp/tool-outputs/session-{agent}/deep/run_2.txt",
+            f"tmp/webapp/{NEW}/plans/plan.md",
+            f"tmp/webapp/logs/session-{NEW}.jsonl",
+        ]
+    )
+    assert agent != AGENT
+    for path, data in new.items():
+        assert SESSION.encode() not in data, path
+        assert AGENT.encode() not in data, path
+    assert agent.encode() in plan.main.read_bytes()
+    desk.sync()
+    copy = desk.session(NEW)
+    assert (copy.counts["user"], copy.children, desk.session().children) == (2, (agent,), (AGENT,))
+
+
+def test_an_id_that_is_a_common_word_is_only_replaced_where_it_is_one(desk: Desk) -> None:
+    name = "session-2026-11-15T19-30-agent.jsonl"
+    text = 'the agent wrote {"sessionId":"agent"}: /x/tool-outputs/session-agent/1.txt'
+    desk.put(f"tmp/webapp/chats/{name}", log(header("agent"), user("u1", text), {"id": "g1", "type": "gemini"}))
+    desk.put("tmp/webapp/chats/agent/a1b2c3.jsonl", log(header("a1b2c3", kind="subagent"), user("s1", "a1b2c3")))
+    plan = desk.restore("agent", new_id=NEW)
+    _, words, *_ = [json.loads(one) for one in plan.main.read_bytes().splitlines()]
+    assert words["content"] == text.replace("session-agent", f"session-{NEW}")
+    assert read(plan.main).id == NEW
+    [child] = (plan.main.parent / NEW).iterdir()
+    assert b'"sessionId":"' + child.stem.encode() in child.read_bytes()
+    assert b'"content":"a1b2c3"' in child.read_bytes()
+
+
+def test_a_file_with_a_name_of_its_own_keeps_it(desk: Desk) -> None:
+    path = "tmp/webapp/chats/session-by-hand.jsonl"
+    desk.put(path, LOG)
+    desk.lose()
+    desk.restore()
+    assert desk.read(path) == LOG + UPDATE
+    assert desk.plan().files == ()
+    assert desk.restore(new_id=NEW).main.name == "session-2026-11-15T19-30-0f0e0d0c.jsonl"
+
+
+def test_an_id_that_is_the_name_of_a_folder_takes_nothing_else_along(desk: Desk) -> None:
+    desk.put("tmp/webapp/chats/session-2026-11-15T19-30-chats.jsonl", log(header("chats"), user(), gemini()))
+    desk.put("tmp/webapp/chats/chats/a1b2c3.jsonl", log(header("a1b2c3", kind="subagent"), user("s1")))
+    desk.put(MAIN, LOG)
+    desk.lose()
+    plan = desk.restore("chats")
+    assert [one.place.name for one in plan.files] == ["a1b2c3.jsonl", "session-2026-11-15T19-30-chats.jsonl"]
+
+
+def test_a_log_that_has_lost_its_header_gets_one(desk: Desk) -> None:
+    lines = log(user(), updates(lastUpdated=builders.at(3)), gemini())
+    desk.put(MAIN, lines)
+    desk.put("tmp/webapp/logs.json", json.dumps([{"sessionId": SESSION, "messageId": 0, "type": "user"}]).encode())
+    desk.sync()
+    id_ = next(one.id for one in history.history(desk.archive.database, refresh(desk.archive, []).located).sessions)
+    desk.lose()
+    plan = desk.restore(id_)
+    first, _, rest = desk.read().partition(b"\n")
+    assert rest == lines + UPDATE
+    assert json.loads(first) == {
+        "sessionId": id_,
+        "projectHash": builders.HASH,
+        "startTime": builders.at(1),
+        "lastUpdated": stamp(NOW),
+    }
+    assert read(plan.main).replay.is_readable
+    assert "what it lacks was added" in plan.notes[0]
+
+
+def document(**fields: Any) -> bytes:  # noqa: ANN401
+    return builders.document(user(), gemini(), **fields)
+
+
+def test_a_document_stays_one_with_only_its_time_changed(desk: Desk) -> None:
+    name = MAIN.removesuffix("l")
+    data = document(summary='"lastUpdated": "never"')
+    desk.put(name, data)
+    desk.lose()
+    desk.restore()
+    assert desk.read(name) == data.replace(
+        f'"lastUpdated": "{builders.at(0)}"'.encode(), f'"lastUpdated": "{stamp(NOW)}"'.encode()
+    )
+    assert read(desk.home.root / name).replay.metadata["lastUpdated"] == stamp(NOW)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        json.dumps(json.loads(document(summary="Title"))).encode(),
+        b"\xef\xbb\xbf" + document(summary="Title"),
+        document(summary="Title")[:-20].replace(b'  "summary": "Title"', b""),
+    ],
+    ids=["in one line", "with a mark", "cut short"],
+)
+def test_a_document_that_the_client_cannot_read_is_put_together_again(desk: Desk, data: bytes) -> None:
+    name = MAIN.removesuffix("l")
+    desk.put(name, data)
+    desk.lose()
+    desk.restore()
+    found = read(desk.home.root / name)
+    assert found.replay.is_readable
+    assert found.replay.metadata["lastUpdated"] == stamp(NOW)
+    assert [entry.id for entry in found.replay.timeline][:1] == ["u1"]
+    assert json.loads(desk.read(name))["sessionId"] == SESSION
+
+
+def test_the_fullest_version_is_taken(desk: Desk) -> None:
+    name = MAIN.removesuffix("l")
+    desk.put(name, builders.document(user(), gemini(), user("u2"), gemini("g2")))
+    desk.sync()
+    desk.put(name, builders.document(user("u9", "another instance wrote over it"), lastUpdated=builders.at(50)))
+    desk.lose()
+    plan = desk.restore()
+    assert plan.n_messages == 4
+    assert b"another instance" not in desk.read(name)
+
+
+def test_the_log_of_a_resumed_document_is_taken_and_not_its_twin(desk: Desk) -> None:
+    desk.put(MAIN.removesuffix("l"), builders.document(user(), gemini()))
+    desk.put(MAIN, log(header(), user(), gemini(), user("u2"), builders.checkpoint(user("u3", "<state_snapshot>"))))
+    desk.lose()
+    plan = desk.restore()
+    assert [one.place.name for one in plan.files] == [f"{NAME}.jsonl"]
+
+
+def test_other_stretches_of_a_session_stay_in_the_archive(desk: Desk) -> None:
+    desk.put("tmp/webapp/chats/session-2026-11-15T19-30-6ece72aa.json", builders.document(user(), gemini(), user("u2")))
+    later = builders.document(user("u5", "after a clear"), gemini("g5"), lastUpdated=builders.at(200))
+    desk.put("tmp/webapp/chats/session-2026-11-15T19-33-6ece72aa.json", later)
+    desk.lose()
+    plan = desk.restore()
+    assert plan.main.name == "session-2026-11-15T19-33-6ece72aa.json"
+    assert "but kept: session-2026-11-15T19-30-6ece72aa.json." in plan.notes[0]
+
+
+def test_the_same_under_another_name_is_not_missed(desk: Desk) -> None:
+    desk.put("tmp/webapp/chats/session-2026-11-15T18-00-6ece72aa.jsonl", LOG)
+    desk.put(MAIN, LOG + log(user("u3", "more")))
+    desk.lose()
+    plan = desk.restore()
+    assert (plan.main.name, plan.notes) == (f"{NAME}.jsonl", ())
+
+
+def test_a_rescue_copy_gets_its_name_back(desk: Desk) -> None:
+    desk.put(f"{MAIN}.unreadable-1763238600000", LOG)
+    desk.lose()
+    desk.restore()
+    assert desk.read() == LOG + UPDATE
+
+
+def test_a_session_without_a_conversation_is_not_restored(desk: Desk) -> None:
+    desk.put(MAIN, log(header(), preamble(), user("u1", "/help")))
+    desk.lose()
+    with pytest.raises(RestoreError, match="holds nothing that could be resumed"):
+        desk.plan()
+
+
+def test_a_subagent_comes_with_its_parent(desk: Desk) -> None:
+    whole(desk)
+    desk.lose()
+    with pytest.raises(RestoreError, match=f"`pollux restore {SESSION}` restores that, and this with it"):
+        desk.plan(AGENT)
+
+
+def test_what_is_left_of_it_keeps_its_contents(desk: Desk) -> None:
+    whole(desk)
+    desk.lose()
+    desk.put(f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt", b"long output")
+    desk.put(f"tmp/webapp/logs/session-{SESSION}.jsonl", b"{}\n{}\n")
+    (desk.home.root / f"tmp/webapp/{SESSION}").symlink_to(desk.root)
+    (desk.root / "plans" / "plan.md").mkdir(parents=True)
+    plan = desk.restore()
+    assert not {one.place.name for one in plan.files} & {"run_1.txt", f"session-{SESSION}.jsonl", "plan.md"}
+    assert desk.read(f"tmp/webapp/logs/session-{SESSION}.jsonl") == b"{}\n{}\n"
+    assert [note.rpartition("/")[2] for note in plan.notes] == ["plan.md has other contents now, and keeps them."]
+
+
+def test_another_home_gets_a_folder_that_the_client_will_take_over(desk: Desk) -> None:
+    whole(desk)
+    desk.lose()
+    bob = builders.home(desk.root / "bob")
+    before = desk.tree()
+    plan = desk.restore(to=bob)
+    tree = desk.tree(bob)
+    assert tree["tmp/webapp/.project_root"] == ROOT.encode()
+    assert tree[MAIN] == LOG + UPDATE
+    assert plan.home == bob
+    assert desk.tree() == before
+
+
+def registry(**folders: str) -> bytes:
+    return json.dumps({"projects": {path: name for name, path in folders.items()}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("files", "folder"),
+    [
+        ({"projects.json": registry(web=ROOT)}, "web"),
+        ({"projects.json": registry(web=ROOT), "tmp/web/.project_root": b"/other"}, "webapp"),
+        ({"tmp/web-3/.project_root": ROOT.encode()}, "web-3"),
+        ({"history/web-4/.project_root": ROOT.encode()}, "web-4"),
+        ({"tmp/webapp/.project_root": b"/other/webapp"}, "webapp-1"),
+        ({"history/webapp/.project_root": b"/other/webapp"}, "webapp-1"),
+        ({"tmp/webapp/.project_root": b"no path at all"}, "webapp-1"),
+        ({"projects.json": registry(webapp="/a/webapp", **{"webapp-1": "/b/webapp"})}, "webapp-2"),
+    ],
+)
+def test_the_folder_is_the_one_where_the_client_looks(desk: Desk, files: dict[str, bytes], folder: str) -> None:
+    desk.put(MAIN, LOG)
+    desk.lose()
+    bob = builders.home(desk.root / "bob")
+    for path, data in files.items():
+        put(bob.root / path, data)
+    plan = desk.restore(to=bob)
+    assert plan.main.relative_to(bob.tmp).parts[0] == folder
+    tree = desk.tree(bob)
+    assert {path: tree[path] for path in files} == files
+
+
+def test_a_session_of_the_time_of_hashes(desk: Desk) -> None:
+    shutil.rmtree(desk.home.tmp)
+    path = f"tmp/{builders.HASH}/chats/{NAME}.json"
+    desk.put(path, document())
+    desk.put("projects.json", registry(webapp=ROOT))
+    desk.lose(f"tmp/{builders.HASH}")
+    assert desk.plan().main == desk.home.tmp / "webapp" / "chats" / f"{NAME}.json"
+    bob, carol = builders.home(desk.root / "bob"), builders.home(desk.root / "carol")
+    put(carol.root / "projects.json", b"{}")
+    assert desk.restore(to=bob).main == bob.root / path
+    assert desk.restore(to=carol).main == carol.tmp / "webapp" / "chats" / f"{NAME}.json"
+
+
+def test_a_project_whose_path_nobody_knows_keeps_its_folder(desk: Desk) -> None:
+    path = "tmp/Copied by hand/chats/session-2026-11-15T19-30-6ece72aa.jsonl"
+    desk.put(path, log(header(projectHash="0" * 64), user(), gemini()))
+    desk.lose("tmp/Copied by hand")
+    assert [one.place for one in desk.restore().files] == [desk.home.root / path]
+
+
+def test_a_home_that_is_gone_gives_way_to_the_first(desk: Desk) -> None:
+    desk.put(MAIN, LOG)
+    session = desk.session()
+    shutil.rmtree(desk.home.root)
+    bob = builders.home(desk.root / "bob")
+    plan = restore.plan(desk.archive.database, session, [bob], now=NOW)
+    assert plan.home == bob
+    plan = restore.plan(desk.archive.database, session, [], now=NOW)
+    assert plan.home.root == desk.home.root
+    desk.home.root.mkdir()
+    plan = restore.plan(desk.archive.database, session, [bob], now=NOW)
+    assert plan.home.root == desk.home.root
+
+
+def test_a_name_that_leads_elsewhere_is_refused(desk: Desk) -> None:
+    whole(desk)
+    desk.lose()
+    desk.archive.database.execute(
+        "UPDATE files SET path = ? WHERE path LIKE '%run_1.txt'",
+        (f"tmp/webapp/tool-outputs/session-{SESSION}/../../../evil",),
+    )
+    with pytest.raises(RestoreError, match="is no name for a file here"):
+        desk.plan()
+
+
+def test_what_comes_into_being_meanwhile_is_not_overwritten(desk: Desk) -> None:
+    whole(desk)
+    desk.lose()
+    plan = desk.plan()
+    desk.put(MAIN, b"written by somebody else")
+    before = desk.tree()
+    with pytest.raises(CollisionError, match="has come into being meanwhile; nothing was written"):
+        restore.carry_out(plan)
+    assert desk.tree() == before
+
+
+def test_without_hard_links_it_is_moved_into_its_place(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole(desk)
+    desk.lose()
+    plan = desk.plan()
+    monkeypatch.setattr(os, "link", _fails)
+    restore.carry_out(plan)
+    assert desk.read() == LOG + UPDATE
+    assert not [path for path in desk.tree() if ".pollux-" in path]
+    monkeypatch.undo()
+    desk.lose()
+    plan = desk.plan()
+    monkeypatch.setattr(os, "link", _fails)
+    desk.put(MAIN, b"written by somebody else")
+    with pytest.raises(CollisionError, match="meanwhile"):
+        restore.carry_out(plan)
+    assert desk.read() == b"written by somebody else"
+
+
+def _fails(*_: object, **__: object) -> None:
+    raise PermissionError(1, "Operation not permitted")
+
+
+STEPS = [("os", "link", number) for number in range(6)]
+STEPS += [("os", "fsync", number) for number in range(6)]
+STEPS += [("tempfile", "mkstemp", number) for number in range(6)]
+
+
+@pytest.mark.parametrize(("module", "name", "number"), STEPS)
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=["full", "stopped"]
+)
+def test_a_restore_that_fails_leaves_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, module: str, name: str, number: int, error: BaseException
+) -> None:
+    whole(desk)
+    desk.lose()
+    before, folders = desk.tree(), _folders(desk)
+    plan = desk.plan()
+    assert len(plan.files) == 6
+    _break(monkeypatch, sys.modules[module], name, number, error)
+    if name == "link":
+        monkeypatch.setattr(Path, "rename", _fails)
+    with pytest.raises(RestoreError if isinstance(error, OSError) else KeyboardInterrupt):
+        restore.carry_out(plan)
+    monkeypatch.undo()
+    assert desk.tree() == before
+    assert _folders(desk) == folders
+    desk.restore()
+    assert desk.read() == LOG + UPDATE
+
+
+def _folders(desk: Desk) -> set[Path]:
+    return {path for path in desk.home.root.rglob("*") if path.is_dir()}
+
+
+def _break(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, number: int, error: BaseException) -> None:  # noqa: ANN401
+    real, left = getattr(module, name), iter(range(number))
+
+    def broken(*args: Any, **more: Any) -> Any:  # noqa: ANN401  whatever it is
+        if next(left, None) is None:
+            raise error
+        return real(*args, **more)
+
+    monkeypatch.setattr(module, name, broken)
+
+
+def test_a_tidying_up_that_fails_takes_nothing_back(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole(desk)
+    desk.lose()
+    plan = desk.plan()
+    monkeypatch.setattr(Path, "unlink", _fails)
+    monkeypatch.setattr(
+        os, "open", lambda *args, _open=os.open: _fails() if len(args) == 2 and args[1] == 0 else _open(*args)
+    )
+    restore.carry_out(plan)
+    monkeypatch.undo()
+    assert desk.read() == LOG + UPDATE
+
+
+KILLED = """
+import os, sys, tempfile
+from datetime import datetime, UTC
+from pathlib import Path
+from pollux.archive import history, restore, store
+from pollux.locate import Home, locate
+
+root, module, name, number = Path(sys.argv[1]), sys.modules[sys.argv[2]], sys.argv[3], int(sys.argv[4])
+home = Home(root / ".gemini", root / ".gemini" / "tmp", "--home")
+archive = store.opened(root / "archive.db", write=False)
+[session] = [one for one in history.history(archive.database, locate([home])).sessions if one.id == sys.argv[5]]
+plan = restore.plan(archive.database, session, [home], now=datetime(2026, 12, 31, 8, tzinfo=UTC))
+real, left = getattr(module, name), iter(range(number))
+
+def dies(*args, **more):
+    if next(left, None) is None:
+        os._exit(9)
+    return real(*args, **more)
+
+setattr(module, name, dies)
+restore.carry_out(plan)
+"""
+
+
+@pytest.mark.parametrize(("module", "name", "number"), [*STEPS[::2], ("os", "unlink", 2)])
+def test_a_restore_that_is_killed_leaves_no_half_file_and_can_be_done_again(
+    desk: Desk, module: str, name: str, number: int
+) -> None:
+    whole(desk)
+    before = desk.lose()
+    arguments = [sys.executable, "-c", textwrap.dedent(KILLED), str(desk.root), module, name, str(number), SESSION]
+    desk.archive.database.execute("PRAGMA wal_checkpoint")
+    assert subprocess.run(arguments, check=False).returncode == 9
+    found = {path: data for path, data in desk.tree().items() if ".pollux-" not in path}
+    expected = before | {MAIN: LOG + UPDATE}
+    assert found == {path: expected[path] for path in found}
+    assert (MAIN in found) is (name == "unlink")
+    if name != "unlink":
+        desk.restore()
+    assert desk.read() == LOG + UPDATE
+    assert desk.plan().files == ()

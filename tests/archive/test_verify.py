@@ -1,0 +1,533 @@
+"""Every kind of damage is named to the byte, and nothing is put back that is not what was lost."""
+# ruff: noqa: S608  it is done with statements made here
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import builders
+
+from pollux.archive import facts, raw, store
+from pollux.archive import verify as module
+from pollux.archive.lock import WriterLock
+from pollux.archive.refresh import refresh
+from pollux.archive.verify import Damage, Report, rebuild, verify, verify_deeply
+from pollux.errors import ArchiveError
+
+CHILD = "0c1d2e3f-4a5b-4c6d-8e7f-901234567890"
+MARKER = "xylophone-quartz-4711-zeppelin"
+LOG = f"tmp/webapp/chats/{builders.NAME}.jsonl"
+DOCUMENT = f"tmp/{builders.HASH}/chats/session-2026-11-14T08-00-b3e2640d.json"
+
+
+def answer(number: int = 1, **more: Any) -> builders.Wire:  # noqa: ANN401  as on the wire
+    return builders.gemini(f"g{number}", "the answer " * 40, second=2 * number, tokens=builders.tokens(number), **more)
+
+
+def lived_in(root: Path) -> Path:
+    """Make a home in which a session has left something everywhere, and another one beside it."""
+    gemini = root / ".gemini"
+    agent = builders.call("c1", "codebase_investigator", agentId=CHILD)
+    first = builders.user("u1", f"look into {MARKER}, see run_shell_17.txt")
+    asked = builders.log(builders.header(), first, answer(toolCalls=[agent, builders.call("c2")]))
+    builders.chats(root)
+    builders.put(gemini / LOG, asked)
+    builders.put(gemini / "tmp/webapp/chats/session-2026-11-15T19-45-6ece72aa.jsonl", builders.log(builders.header()))
+    told = builders.log(builders.header(CHILD, kind="subagent"), builders.user("s1", MARKER), answer(7))
+    builders.put(gemini / f"tmp/webapp/chats/{builders.SESSION}/{CHILD}.jsonl", told)
+    for place in (
+        f"tool-outputs/session-{builders.SESSION}/run.txt",
+        f"{builders.SESSION}/plans/plan.md",
+        f"logs/session-{builders.SESSION}.jsonl",
+        "run_shell_17.txt",
+    ):
+        builders.put(gemini / "tmp/webapp" / place, f"all about {MARKER}".encode())
+    builders.put(gemini / "tmp/webapp/run_shell_18.txt", b"of somebody else")
+    logged = [{"sessionId": builders.SESSION, "messageId": 0, "type": "user", "message": "hi", "timestamp": "x"}]
+    builders.put(gemini / "tmp/webapp/logs.json", builders.line(logged))
+    builders.put(gemini / DOCUMENT, builders.document(answer(11), sessionId=builders.OTHER))
+    return root
+
+
+def grown(root: Path, path: str, data: bytes) -> None:
+    with (root / ".gemini" / path).open("ab") as file:
+        file.write(data)
+
+
+def rewritten(root: Path, *numbers: int) -> None:
+    place = root / ".gemini" / DOCUMENT
+    place.write_bytes(builders.document(*map(answer, numbers), sessionId=builders.OTHER))
+
+
+def synced(archive: Path, *roots: Path) -> None:
+    with store.opened(archive) as opened:
+        assert opened.is_writable
+        refresh(opened, [builders.home(root) for root in roots])
+
+
+def kept(tmp_path: Path) -> tuple[Path, Path]:
+    """Give a home and an archive of it: a log of two segments, a document of which one version leans on another."""
+    root, archive = lived_in(tmp_path / "home"), tmp_path / "archive.db"
+    synced(archive, root)
+    grown(root, LOG, builders.log(builders.user("u2", "go on", second=3), answer(2)))
+    rewritten(root, 11, 12)
+    synced(archive, root)
+    return root, archive
+
+
+@contextmanager
+def changed(archive: Path, *statements: str) -> Iterator[sqlite3.Connection]:
+    """Damage an archive behind everybody's back."""
+    database = sqlite3.connect(archive, isolation_level=None)
+    try:
+        for statement in statements:
+            database.execute(statement)
+        yield database
+    finally:
+        database.close()
+
+
+def damage(archive: Path, *statements: str) -> None:
+    with changed(archive, *statements):
+        pass
+
+
+def looked_at(archive: Path, root: Path | None = None, *, repair: bool = False) -> Report:
+    with store.opened(archive, write=repair) as opened:
+        return verify(opened, [builders.home(root)] if root else [], repair=repair)
+
+
+def deeply(archive: Path, root: Path) -> Report:
+    with store.opened(archive, write=False) as opened:
+        report = verify(opened)
+        verify_deeply(opened, [builders.home(root)], report, memory={})
+        return report
+
+
+def segments_of(archive: Path, path: str) -> list[tuple[int, int, int, int]]:
+    with changed(archive) as database:
+        return database.execute(
+            "SELECT segments.id, number, start, length "
+            "FROM segments JOIN versions ON versions.id = segments.version_id JOIN files ON files.id = file_id "
+            "WHERE path = ? ORDER BY number, start",
+            (path,),
+        ).fetchall()
+
+
+def flip(archive: Path, segment_id: int) -> None:
+    with changed(archive) as database:
+        data = bytearray(database.execute("SELECT data FROM segments WHERE id = ?", (segment_id,)).fetchone()[0])
+        data[-1] ^= 0x55
+        database.execute("UPDATE segments SET data = ? WHERE id = ?", (bytes(data), segment_id))
+
+
+def content_of(archive: Path, path: str) -> list[bytes]:
+    with store.opened(archive, write=False) as opened:
+        versions = opened.database.execute(
+            "SELECT versions.id, kept FROM versions JOIN files ON files.id = file_id WHERE path = ? ORDER BY number",
+            (path,),
+        ).fetchall()
+        return [raw.reader(opened.database, version_id)(0, n_bytes) for version_id, n_bytes in versions]
+
+
+def one(report: Report) -> Damage:
+    (found,) = report.damage
+    return found
+
+
+def test_a_sound_archive(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    report = looked_at(archive)
+    assert (report.damage, report.notes) == ([], [])
+    assert report.is_sound
+    with changed(archive) as database:
+        assert report.n_segments == database.execute("SELECT count(*) FROM segments").fetchone()[0]
+        assert database.execute("SELECT count(base_id) FROM segments").fetchone()[0]
+    assert deeply(archive, root).is_sound
+
+
+def test_progress_is_told(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    told: list[tuple[int, int]] = []
+    with store.opened(archive, write=False) as opened:
+        report = verify(opened, progress=lambda done, whole: told.append((done, whole)))
+    assert told[-1] == (report.n_bytes, report.n_bytes)
+
+
+def test_a_flipped_byte_is_had_back_from_the_live_file(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    before = content_of(archive, LOG)
+    segment_id, number, start, length = segments_of(archive, LOG)[1]
+    flip(archive, segment_id)
+    found = one(looked_at(archive))
+    place = str(root / ".gemini" / LOG)
+    assert (found.code, found.file, found.version) == ("bytes", place, number)
+    assert (found.start, found.end, found.source) == (start, start + length, place)
+    assert found.machine
+    assert str(start) in found.message
+    report = looked_at(archive, repair=True)
+    assert report.is_sound
+    assert report.damage[0].is_repaired
+    assert looked_at(archive).damage == []
+    assert content_of(archive, LOG) == before
+
+
+def test_what_leans_on_damage_is_mended_with_it(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    before = content_of(archive, DOCUMENT)
+    (first, *_), (second, *_) = segments_of(archive, DOCUMENT)
+    copy = builders.put(tmp_path / "other" / ".gemini" / DOCUMENT, before[0])
+    flip(archive, first)
+    base, leaning = looked_at(archive).damage
+    assert (base.version, base.source) == (1, None)
+    assert leaning.version == 2
+    assert "lean" in leaning.message
+    assert leaning.source == str(root / ".gemini" / DOCUMENT)
+    base, leaning = looked_at(archive, tmp_path / "other").damage
+    assert base.source == str(copy)
+    report = looked_at(archive, tmp_path / "other", repair=True)
+    assert [damage.source for damage in report.damage] == [str(copy)]
+    assert report.is_sound
+    assert content_of(archive, DOCUMENT) == before
+    with changed(archive) as database:
+        assert database.execute("SELECT base_id FROM segments WHERE id = ?", (second,)).fetchone()[0] == first
+
+
+def test_bytes_are_had_back_from_another_version_or_copy(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    other = lived_in(tmp_path / "second")
+    grown(other, LOG, builders.log(builders.user("u3", "elsewhere")))
+    synced(archive, root, other)
+    before = content_of(archive, LOG)
+    for home in (root, other):
+        (home / ".gemini" / LOG).unlink()
+    first, *_ = segments_of(archive, LOG)
+    flip(archive, first[0])
+    found = one(looked_at(archive))
+    assert found.source is not None
+    assert found.source.startswith(f"version 1 of {tmp_path}")
+    assert looked_at(archive, repair=True).is_sound
+    assert content_of(archive, LOG) == before
+
+
+def test_bytes_are_had_back_from_a_segment_with_the_same_hash(tmp_path: Path) -> None:
+    root, archive = lived_in(tmp_path / "home"), tmp_path / "archive.db"
+    twin = "tmp/webapp/plans/same.txt"
+    builders.put(root / ".gemini" / twin, f"all about {MARKER}".encode())
+    synced(archive, root)
+    before = content_of(archive, twin)
+    for place in root.rglob("*.*"):
+        if place.is_file() and "chats" not in place.parts:
+            place.unlink()
+    flip(archive, segments_of(archive, twin)[0][0])
+    found = one(looked_at(archive))
+    assert found.source is not None
+    assert "bytes 0–" in found.source
+    assert looked_at(archive, repair=True).is_sound
+    assert content_of(archive, twin) == before
+
+
+def test_a_live_file_that_is_different_is_not_taken(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    flip(archive, segments_of(archive, LOG)[0][0])
+    place = root / ".gemini" / LOG
+    place.write_bytes(place.read_bytes().replace(b"answer", b"ANSWER"))
+    assert one(looked_at(archive, repair=True)).source is None
+
+
+def test_a_copy_of_another_machine_is_as_good(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    second = lived_in(tmp_path / "second")
+    grown(second, LOG, builders.log(answer(3)))
+    synced(archive, second)
+    damage(archive, f"UPDATE files SET machine = 'far away' WHERE home NOT LIKE '{root}%'")
+    (root / ".gemini" / LOG).unlink()
+    flip(archive, segments_of(archive, LOG)[0][0])
+    found = one(looked_at(archive, repair=True))
+    assert found.is_repaired
+    assert found.source is not None
+    assert found.source.startswith(f"version 1 of {second}")
+
+
+def test_a_row_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, archive = kept(tmp_path)
+    whole = module.segment
+
+    def torn(database: sqlite3.Connection, segment_id: int) -> module.Segment:
+        if segment_id == 2:
+            raise sqlite3.DatabaseError("database disk image is malformed")
+        return whole(database, segment_id)
+
+    monkeypatch.setattr(module, "segment", torn)
+    assert one(looked_at(archive)).message == "segment 2 cannot be read: database disk image is malformed"
+
+
+def test_what_only_looks_like_a_session_has_no_facts(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    for name in ("notes.json", "a/b/c.json"):
+        builders.put(root / ".gemini/tmp/webapp/chats" / name, b"{}")
+    synced(archive, root)
+    assert looked_at(archive).is_sound
+
+
+def test_a_changed_hash_is_named_and_never_believed(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    segment_id, *_ = segments_of(archive, LOG)[0]
+    damage(archive, f"UPDATE segments SET sha256 = zeroblob(32) WHERE id = {segment_id}")
+    found = one(looked_at(archive, repair=True))
+    assert "hash" in found.message
+    assert found.source is None
+
+
+def test_bytes_of_another_machine_are_not_looked_for_here(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    flip(archive, segments_of(archive, LOG)[0][0])
+    damage(archive, "UPDATE files SET machine = 'far away'")
+    assert one(looked_at(archive)).source is None
+
+
+def test_a_missing_segment_is_a_gap(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    before = content_of(archive, LOG)
+    segment_id, number, start, length = segments_of(archive, LOG)[0]
+    damage(archive, f"DELETE FROM segments WHERE id = {segment_id}")
+    found = one(looked_at(archive))
+    assert (found.code, found.version, found.start, found.end) == ("gap", number, start, start + length)
+    assert found.source == str(root / ".gemini" / LOG)  # the hash of the beginning proves it
+    assert looked_at(archive, repair=True).is_sound
+    assert looked_at(archive).damage == []
+    assert content_of(archive, LOG) == before
+
+
+def test_a_missing_end_is_a_gap(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    grown(root, LOG, builders.log(builders.user("u3", "long " * 3000, second=5), builders.user("u4", "short")))
+    synced(archive, root)
+    grown(root, LOG, builders.log(builders.user("u5", "end", second=6)))
+    synced(archive, root)
+    segment_id, _, start, length = segments_of(archive, LOG)[-1]
+    damage(archive, f"DELETE FROM segments WHERE id = {segment_id}")
+    assert one(looked_at(archive)).end == start + length
+    assert looked_at(archive, repair=True).is_sound
+    assert looked_at(archive).damage == []
+    assert (start, length) == segments_of(archive, LOG)[-1][2:]
+
+
+def test_a_gap_without_proof_is_taken_in_as_a_new_version(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    for number in (3, 4):
+        grown(root, LOG, builders.log(builders.user(f"u{number}", "long " * 3000, second=5)))
+        synced(archive, root)
+    whole = (root / ".gemini" / LOG).read_bytes()
+    segment_id, *_ = segments_of(archive, LOG)[2]
+    damage(archive, f"DELETE FROM segments WHERE id = {segment_id}")
+    found = one(looked_at(archive))
+    assert found.source is not None
+    assert "new version" in found.source
+    assert not looked_at(archive, repair=True).is_sound
+    synced(archive, root)
+    assert content_of(archive, LOG)[-1] == whole
+    found = one(looked_at(archive, repair=True))  # what is lost is lost, and is not taken in over and over
+    assert (found.version, found.source) == (1, None)
+    synced(archive, root)
+    assert len(content_of(archive, LOG)) == 2
+
+
+def test_a_gap_while_the_facts_are_old(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    grown(root, LOG, builders.log(builders.user("u3", "long " * 3000, second=5)))
+    synced(archive, root)
+    segment_id, *_ = segments_of(archive, LOG)[2]
+    damage(archive, f"DELETE FROM segments WHERE id = {segment_id}", "DELETE FROM facts_meta")
+    report = looked_at(archive, repair=True)
+    assert report.notes
+    synced(archive, root)
+    assert len(content_of(archive, LOG)) == 2
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "words"),
+    [
+        ("UPDATE segments SET start = start - 5 WHERE start > 0", "overlap", "twice"),
+        ("UPDATE versions SET kept = kept - 7 WHERE number = 2", "length", "noted"),
+        ("UPDATE segments SET version_id = 999 WHERE id = 1", "dangling", "segments belong"),
+        ("UPDATE files SET version_id = 999 WHERE id = 1", "dangling", "files name"),
+        ("DELETE FROM files", "dangling", "versions belong"),
+        ("UPDATE files SET forgotten_us = 1 WHERE id = 1", "dangling", "forgotten"),
+        ("UPDATE segments SET base_id = 999 WHERE base_id IS NOT NULL", "bytes", "lean"),
+        ("UPDATE segments SET base_id = id WHERE base_id IS NOT NULL", "bytes", "lean"),
+        ("UPDATE segments SET length = 3 WHERE id = 1", "bytes", "unpacked"),
+        ("UPDATE segments SET length = length + 3 WHERE id = 1", "bytes", "hash"),
+        ("UPDATE segments SET data = 'x' WHERE id = 1", "bytes", "unpacked"),
+        ("DELETE FROM readings WHERE version_id IN (SELECT version_id FROM files)", "facts", "know 0 of"),
+        ("UPDATE readings SET kept = 1", "facts", "know 1 of"),
+        ("DELETE FROM messages WHERE seq = 0", "facts", "of 4 rows of messages"),
+        ("DELETE FROM tool_calls", "facts", "has 0 of 2 rows of tool_calls"),
+        ("DELETE FROM session_files", "facts", "rows of session_files"),
+        ("DELETE FROM sessions", "facts", "which is missing"),
+        ("UPDATE messages SET file_version_id = 999", "facts", "version 999"),
+        ("UPDATE sessions SET body = x'c1'", "facts", "rows of"),
+        ("UPDATE sessions SET body = x'01'", "facts", "rows of"),
+    ],
+)
+def test_what_does_not_fit_together_is_named(tmp_path: Path, statement: str, code: str, words: str) -> None:
+    _, archive = kept(tmp_path)
+    damage(archive, "PRAGMA foreign_keys = OFF", statement)
+    found = [damage for damage in looked_at(archive).damage if damage.code == code]
+    assert found
+    assert any(words in damage.message for damage in found), found
+
+
+def test_sessions_that_are_lost_to_the_facts_are_named(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    damage(archive, *(f"DELETE FROM {table}" for table in ("sessions", "session_files", *facts._OF_MESSAGES)))
+    damage(archive, "DELETE FROM model_calls")
+    found = [damage.file for damage in looked_at(archive).damage if "no session" in damage.message]
+    assert len(found) == 4
+    damage(archive, f"INSERT INTO tombstones VALUES ('{builders.SESSION}', 1)")
+    assert len(looked_at(archive).damage) == 1
+
+
+def test_many_dangling_rows_are_counted(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    damage(archive, "PRAGMA foreign_keys = OFF", "UPDATE segments SET version_id = 900 + id")
+    assert "…" in looked_at(archive).damage[0].message
+
+
+def test_facts_are_compared_with_a_rebuild(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    damage(
+        archive,
+        "UPDATE messages SET n_chars = n_chars + 1 WHERE message_id = 'g1'",
+        "DELETE FROM model_calls WHERE message_id = 'g2'",
+        "INSERT INTO problems VALUES (1, 99, 'code', 1, 'words')",
+        "UPDATE sessions SET title = 'another'",
+        "UPDATE projects SET path = 'found later'",
+    )
+    assert looked_at(archive).is_sound
+    report = deeply(archive, root)
+    found = " ".join(damage.message for damage in report.damage)
+    assert {damage.code for damage in report.damage} == {"facts"}
+    assert f"messages {builders.SESSION} g1: differs from a rebuild in n_chars" in found
+    assert f"model_calls {builders.SESSION} g2: is missing" in found
+    assert "problems 1 99: is in no rebuild" in found
+    assert "in title" in found
+    assert "projects" not in found
+    with store.opened(archive) as opened:
+        rebuild(opened, [builders.home(root)], memory={})
+    assert deeply(archive, root).is_sound
+
+
+def test_many_differences_are_counted(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    damage(archive, "UPDATE messages SET line = 77")
+    assert "more rows" in deeply(archive, root).damage[-1].message
+
+
+def test_facts_are_not_compared_while_bytes_are_damaged(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    flip(archive, 1)
+    assert "not compared" in deeply(archive, root).notes[0]
+
+
+def test_facts_of_another_reader_are_no_damage(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    damage(archive, "UPDATE facts_meta SET value = 'old' WHERE key = 'reader'")
+    report = deeply(archive, root)
+    assert report.is_sound
+    assert len(report.notes) == 1
+
+
+def test_an_archive_that_grows_while_it_is_compared(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    damage(archive, "UPDATE messages SET line = 77")
+
+    def somebody_writes(_done: int, _all: int) -> None:
+        damage(archive, "UPDATE files SET last_us = last_us + 1")
+
+    with store.opened(archive, write=False) as opened:
+        report = Report()
+        verify_deeply(opened, [builders.home(root)], report, memory={}, progress=somebody_writes)
+    assert report.is_sound
+    assert "grew" in report.notes[0]
+
+
+def test_what_is_just_being_read_is_no_damage(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    damage(archive, "UPDATE readings SET kept = 1")
+    lock = WriterLock(archive)
+    assert lock.take()
+    report = looked_at(archive)
+    assert report.is_sound
+    assert "just being read by pollux" in report.notes[0]
+    lock.release()
+    assert not looked_at(archive).is_sound
+    lock.path.write_text("a process that was killed")
+    assert not looked_at(archive).is_sound
+    lock.path.unlink()
+    assert not looked_at(archive).is_sound
+
+
+def test_a_writer_does_not_disturb(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    grown(root, LOG, builders.log(builders.user("u9", "more", second=9)))
+    with store.opened(archive, write=False) as opened:
+        report = verify(opened, progress=lambda _done, _all: synced(archive, root))
+    assert report.is_sound
+
+
+@pytest.mark.skipif(os.name == "nt" or not hasattr(os, "geteuid"), reason="folders that take no files")
+def test_an_archive_on_a_disk_that_takes_no_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, archive = kept(tmp_path)
+    connect = sqlite3.connect
+
+    class NoShm(sqlite3.Connection):
+        def execute(self, sql: str, *rest: Any) -> sqlite3.Cursor:  # noqa: ANN401
+            if rest and "mode=ro" in str(rest[0]) and "immutable" not in str(rest[0]):
+                raise sqlite3.OperationalError("unable to open database file")
+            return super().execute(sql, *rest)
+
+    monkeypatch.setattr(sqlite3, "connect", lambda *args, **more: connect(*args, factory=NoShm, **more))
+    assert deeply(archive, root).is_sound
+
+
+def test_a_truncated_archive_is_one_sentence(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    whole = archive.read_bytes()
+    for place in tmp_path.glob("archive.db-*"):
+        place.unlink()
+    for size in (0, 1, 100, 1000, 4096, len(whole) // 2, len(whole) - 4096, len(whole) - 1):
+        archive.write_bytes(whole[:size])
+        try:
+            is_sound = looked_at(archive, root).is_sound
+        except ArchiveError:
+            is_sound = False
+        assert not is_sound, size
+
+
+def test_pages_of_rubbish_are_named(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    whole = archive.read_bytes()
+    for place in tmp_path.glob("archive.db-*"):
+        place.unlink()
+    for page in range(1, len(whole) // 4096):
+        archive.write_bytes(whole[: page * 4096] + b"\xaa" * 4096 + whole[(page + 1) * 4096 :])
+        try:
+            report = looked_at(archive, root)
+        except ArchiveError:
+            continue
+        assert not report.is_sound, page
+        with store.opened(archive) as opened:  # whatever can be mended, nothing breaks
+            verify(opened, repair=opened.is_writable)
+
+
+def test_what_is_no_archive_is_one_sentence(tmp_path: Path) -> None:
+    archive = builders.put(tmp_path / "archive.db", b"this is a letter, and not a database at all" * 100)
+    with pytest.raises(ArchiveError, match="no sound archive"):
+        looked_at(archive)

@@ -1,0 +1,187 @@
+"""The archive looked after from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests import builders
+from tests.archive.test_verify import DOCUMENT, LOG, answer, damage, flip, grown, kept, segments_of, synced
+from tests.cli.running import Runner
+
+from pollux.archive import store, upkeep
+from pollux.archive.lock import WriterLock
+from pollux.cli import COMMANDS, Command
+
+
+@pytest.fixture(autouse=True)
+def _commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(COMMANDS, "archive", Command("pollux.cli.archive", ""))
+
+
+@pytest.fixture
+def place(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root, archive = kept(tmp_path)
+    monkeypatch.setenv("POLLUX_HOME", str(root))
+    monkeypatch.setenv("POLLUX_ARCHIVE", str(archive))
+    del run
+    return archive
+
+
+def test_where_it_is(run: Runner, place: Path) -> None:
+    assert run("archive", "path").out == f"{place}\n"
+    assert run("archive", "path", "--archive", "x.db").out == f"{Path.cwd() / 'x.db'}\n"
+
+
+def test_without_an_archive_there_is_nothing_to_do(run: Runner) -> None:
+    result = run("archive", "path", "--no-archive")
+    assert (result.status, result.out) == (2, "")
+    assert "about the archive" in result.err
+
+
+def test_info(run: Runner, place: Path) -> None:
+    result = run("archive", "info")
+    assert (result.status, result.err) == (0, "")
+    for words in (place.name, "times smaller", "subagents", "nobody", "versions"):
+        assert words in result.out
+    assert "forgotten" not in result.out
+
+
+def test_info_as_json(run: Runner, place: Path) -> None:
+    found = run("archive", "info", "--json").json
+    assert found["schema"] == "pollux.archive/1"
+    assert found.keys() == {
+        "schema",
+        "archive",
+        "bytes",
+        "files",
+        "gone_files",
+        "versions",
+        "segments",
+        "kept_bytes",
+        "stored_bytes",
+        "ratio",
+        "sessions",
+        "subagents",
+        "gone",
+        "forgotten",
+        "last_sync",
+        "writer",
+        "homes",
+    }
+    assert (found["archive"], found["sessions"], found["subagents"], found["writer"]) == (str(place), 2, 1, None)
+    assert found["last_sync"].endswith("Z")
+    assert found["homes"][0].keys() == {"machine", "home", "files", "gone_files", "bytes"}
+
+
+def test_info_of_an_empty_archive(run: Runner, tmp_path: Path) -> None:
+    store.opened(tmp_path / "new.db").close()
+    args = ("archive", "info", "--archive", str(tmp_path / "new.db"))
+    assert "not counted yet" in run(*args).out
+    found = run(*args, "--json").json
+    assert found["ratio"] is found["sessions"] is found["last_sync"] is None
+
+
+def test_info_names_who_writes(run: Runner, place: Path) -> None:
+    lock = WriterLock(place)
+    assert lock.take()
+    assert lock.owner() in run("archive", "info").out
+    lock.release()
+
+
+@pytest.mark.parametrize("args", [("info",), ("compact",), ("backup", "x.db")])
+def test_what_is_not_there(run: Runner, tmp_path: Path, args: tuple[str, ...]) -> None:
+    result = run("archive", *args, "--archive", str(tmp_path / "no.db"))
+    assert (result.status, result.out) == (1, "")
+    assert "no archive" in result.err
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("args", [("compact",), ("import", "other.db")])
+def test_one_writer_at_a_time(run: Runner, place: Path, args: tuple[str, ...]) -> None:
+    other = upkeep.backup(place, place.with_name("other.db")).path
+    lock = WriterLock(place)
+    assert lock.take()
+    result = run("archive", args[0], *(str(other) for _ in args[1:]))
+    assert result.status == 1
+    assert lock.owner() in result.err
+    assert result.err.count("\n") == 1
+    lock.release()
+
+
+def test_compact(run: Runner, place: Path) -> None:
+    result = run("archive", "compact")
+    assert (result.status, result.err) == (0, "")
+    assert "1 piece fewer" in result.out
+    assert len(segments_of(place, LOG)) == 1
+
+
+def test_compact_says_what_it_left(run: Runner, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flip(place, segments_of(place, LOG)[0][0])
+    monkeypatch.setattr(upkeep, "_written_anew", lambda _: False)
+    result = run("archive", "compact")
+    assert result.status == 1
+    assert Path(LOG).name in result.err
+    assert "still reads" in result.err
+
+
+def test_backup(run: Runner, place: Path) -> None:
+    target = place.with_name("copy.db")
+    result = run("archive", "backup", str(target))
+    assert (result.status, result.err) == (0, "")
+    assert "every byte checked" in result.out
+    assert run("archive", "backup", str(target)).status == 1
+    assert run("archive", "backup", str(target), "--force").status == 0
+    flip(place, 1)
+    assert run("archive", "backup", str(target), "--force").status == 1
+    result = run("archive", "backup", str(place.with_name("damaged.db")))
+    assert result.status == 1
+    assert "as damaged as" in result.err
+
+
+def test_import(run: Runner, place: Path, tmp_path: Path) -> None:
+    other = upkeep.backup(place, place.with_name("other.db")).path
+    grown(tmp_path / "home", LOG, builders.log(answer(3)))
+    synced(other, tmp_path / "home")
+    result = run("archive", "import", str(other))
+    assert (result.status, result.err) == (0, "")
+    assert "1 file, 0 versions" in result.out
+    assert "already" in run("archive", "import", str(other)).out
+    found = run("archive", "import", str(other), "--json").json
+    assert found.keys() == {"schema", "from", "files", "versions", "bytes", "forgotten", "problems"}
+    assert found["schema"] == "pollux.imported/1"
+
+
+def test_import_says_what_it_left_out(run: Runner, place: Path) -> None:
+    other = upkeep.backup(place, place.with_name("other.db")).path
+    flip(other, segments_of(other, LOG)[1][0])
+    damage(place, "UPDATE files SET forgotten_us = 1 WHERE path LIKE '%run_shell%'")
+    damage(other, "UPDATE files SET machine = 'laptop' WHERE path NOT LIKE '%run_shell%'")
+    result = run("archive", "import", str(other))
+    assert result.status == 1
+    assert "2 files of forgotten sessions left out" in result.err
+    assert "damaged over there" in result.err
+
+
+def test_import_of_what_cannot_be_taken(run: Runner, place: Path) -> None:
+    missing = run("archive", "import", str(place.with_name("none.db")))
+    assert (missing.status, "does not exist" in missing.err) == (2, True)
+    itself = run("archive", "import", str(place))
+    assert (itself.status, "itself" in itself.err) == (2, True)
+    letter = builders.put(place.with_name("letter.db"), b"dear archive" * 1000)
+    assert run("archive", "import", str(letter)).status == 2
+    other = upkeep.backup(place, place.with_name("other.db")).path
+    damage(other, "PRAGMA user_version = 99")
+    newer = run("archive", "import", str(other))
+    assert (newer.status, "newer Pollux" in newer.err) == (2, True)
+
+
+def test_import_makes_an_archive(run: Runner, place: Path, tmp_path: Path) -> None:
+    result = run("archive", "import", str(place), "--archive", str(tmp_path / "new" / "mine.db"))
+    assert result.status == 0
+    assert segments_of(tmp_path / "new" / "mine.db", DOCUMENT)
+
+
+def test_alone_it_tells_what_there_is(run: Runner, place: Path) -> None:
+    assert place.exists()
+    assert run("archive") == run("archive", "info")

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests import builders
+from tests.builders import NAME, SESSION, gemini, header, line, log, preamble, put, updates, user
+from tests.cli.running import Runner
+
+from pollux.projects import project_hash
+
+UPDATE = line(updates(lastUpdated="2026-11-15T12:00:00.000Z")) + b"\n"
+
+
+class Home:
+    """A home with one session of a project that is really there."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.project = root / "my project"
+        self.project.mkdir()
+        self.data = log(header(projectHash=project_hash(str(self.project))), preamble(), user(), gemini())
+        self.main = self.put(f"chats/{NAME}.jsonl", self.data)
+        self.put(".project_root", str(self.project).encode())
+        self.put(f"tool-outputs/session-{SESSION}/run.txt", b"output")
+
+    def put(self, path: str, data: bytes) -> Path:
+        return put(self.root / ".gemini" / "tmp" / "my-project" / path, data)
+
+    def lose(self, run: Runner) -> None:
+        assert run("ls", home=self.root).status == 0
+        shutil.rmtree(self.main.parent)
+        shutil.rmtree(self.main.parents[1] / "tool-outputs")
+
+    @property
+    def line(self) -> str:
+        return f"cd '{self.project}' && GEMINI_CLI_HOME={self.root} gemini --resume {SESSION}\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def test_a_session_is_written_back_and_how_to_go_on_is_printed(run: Runner, home: Home) -> None:
+    home.lose(run)
+    result = run("restore", SESSION[:8])
+    assert (result.status, result.out) == (0, home.line)
+    assert f"Written below {home.root / '.gemini'}: {NAME}.jsonl with 3 messages, and 1 file that" in result.err
+    assert home.main.read_bytes() == home.data + UPDATE
+
+
+def test_the_users_own_home_needs_no_variable(run: Runner, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.lose(run)
+    monkeypatch.setenv("HOME", str(home.root))
+    monkeypatch.setenv("USERPROFILE", str(home.root))
+    monkeypatch.delenv("POLLUX_HOME")
+    assert run("restore", SESSION).out == f"cd '{home.project}' && gemini --resume {SESSION}\n"
+
+
+def test_what_is_there_needs_no_restore(run: Runner, home: Home) -> None:
+    result = run("restore", SESSION, home=home.root)
+    assert (result.status, result.out) == (0, home.line)
+    assert "Nothing to restore" in result.err
+    assert home.main.read_bytes() == home.data
+
+
+def test_a_dry_run_writes_nothing(run: Runner, home: Home) -> None:
+    home.lose(run)
+    result = run("restore", SESSION, "--dry-run")
+    assert result.status == 0
+    assert result.out.splitlines() == [
+        str(home.main.parents[1] / "tool-outputs" / f"session-{SESSION}" / "run.txt"),
+        str(home.main),
+    ]
+    assert "Nothing is written yet" in result.err
+    assert not home.main.exists()
+
+
+def test_nothing_is_overwritten(run: Runner, home: Home) -> None:
+    home.lose(run)
+    home.put(f"chats/{NAME}.jsonl", b"something else")
+    result = run("restore", SESSION)
+    assert (result.status, result.out) == (1, "")
+    assert f"{home.main} is there already and is not overwritten; --new-id" in result.err
+    assert home.main.read_bytes() == b"something else"
+
+
+def test_a_new_id_makes_a_copy(run: Runner, home: Home) -> None:
+    result = run("restore", SESSION, "--new-id", "--json", home=home.root)
+    row = result.json
+    assert (result.status, row["schema"], row["session"]) == (0, "pollux.restore/1", SESSION)
+    assert row["id"] != SESSION
+    assert row["written"]
+    assert Path(row["main"]).read_bytes() == home.data.replace(SESSION.encode(), row["id"].encode()) + UPDATE
+    assert row["command"].endswith(f"gemini --resume {row['id']}")
+    assert home.main.read_bytes() == home.data
+
+
+def test_another_home(run: Runner, home: Home, tmp_path: Path) -> None:
+    bob = tmp_path / "bob"
+    bob.mkdir()
+    result = run("restore", SESSION, "--to", str(bob), "--json", home=home.root)
+    assert result.json["home"] == str(bob / ".gemini")
+    marker = bob / ".gemini" / "tmp" / "my-project" / ".project_root"
+    assert marker.read_text("utf-8") == str(home.project)
+    assert f"GEMINI_CLI_HOME={bob}" in result.json["command"]
+
+
+def test_a_home_that_is_none(run: Runner, home: Home, tmp_path: Path) -> None:
+    result = run("restore", SESSION, "--to", str(tmp_path / "nowhere"), home=home.root)
+    assert result.status == 2
+    assert "--to" in result.err
+    assert "is no folder" in result.err
+
+
+def test_without_an_archive_nothing_is_kept(run: Runner, home: Home) -> None:
+    result = run("restore", SESSION, "--no-archive", home=home.root)
+    assert result.status == 2
+    assert "in the archive alone" in result.err
+
+
+def test_a_project_that_is_gone_is_told(run: Runner, home: Home) -> None:
+    home.lose(run)
+    home.project.rmdir()
+    result = run("restore", SESSION)
+    assert (result.status, result.out) == (0, home.line)
+    assert f"The folder of its project, {home.project}, is gone" in result.err
+
+
+def test_a_project_that_nobody_knows_is_told(run: Runner, tmp_path: Path) -> None:
+    data = log(header(projectHash="0" * 64), user(), gemini())
+    main = put(tmp_path / ".gemini" / "tmp" / ("0" * 64) / "chats" / f"{NAME}.jsonl", data)
+    assert run("ls", home=tmp_path).status == 0
+    main.unlink()
+    result = run("restore", SESSION)
+    assert result.out == f"GEMINI_CLI_HOME={tmp_path} gemini --resume {SESSION}\n"
+    assert "Nobody knows the folder of its project [00000000]" in result.err
+    assert main.read_bytes() == data + UPDATE
+
+
+def test_a_home_under_another_name_is_told(run: Runner, home: Home) -> None:
+    backup = home.root / "backup"
+    (home.root / ".gemini").rename(backup)
+    put(backup / "projects.json", json.dumps({"projects": {}}).encode())
+    result = run("restore", SESSION, "--new-id", home=backup)
+    assert "GEMINI_CLI_HOME" not in result.out
+    assert "The client only looks into folders called .gemini" in result.err
+
+
+def test_notes_are_said(run: Runner, home: Home) -> None:
+    home.put("chats/session-2026-11-15T20-00-6ece72aa.jsonl", log(header(), preamble()))
+    assert "is a stub" in run("restore", SESSION, home=home.root).err
+
+
+def test_one_that_does_not_exist(run: Runner, home: Home) -> None:
+    result = run("restore", builders.OTHER, home=home.root)
+    assert (result.status, result.out) == (1, "")
+    assert "No session fits" in result.err

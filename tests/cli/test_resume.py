@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+from tests.builders import NAME, SESSION, gemini, header, log, preamble, put, user
+from tests.cli.running import Runner
+
+from pollux.cli.resume import command_line
+from pollux.locate import Home
+from pollux.projects import project_hash
+
+CLIENT = """\
+import json, os, sys
+json.dump({"args": sys.argv[1:], "cwd": os.getcwd(), "home": os.environ.get("GEMINI_CLI_HOME")}, open(%r, "w"))
+main = os.environ.get("MAIN")
+if main:
+    with open(main, "a", encoding="utf-8") as file:
+        file.write('{"id":"u9","type":"user","content":"said in the client"}\\n')
+sys.exit(7)
+"""
+
+
+@pytest.fixture
+def main(tmp_path: Path) -> Path:
+    """Give the file of the one session of a home, whose project is really there."""
+    project = tmp_path / "web"
+    project.mkdir()
+    folder = tmp_path / ".gemini" / "tmp" / "web"
+    put(folder / ".project_root", str(project).encode())
+    data = log(header(projectHash=project_hash(str(project))), user(), gemini())
+    return put(folder / "chats" / f"{NAME}.jsonl", data)
+
+
+@pytest.fixture
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a client on the PATH that only notes how it was started; give the note."""
+    if os.name == "nt":
+        pytest.skip("a script is no command there")
+    note = tmp_path / "note.json"
+    script = put(tmp_path / "bin" / "gemini", f"#!{sys.executable}\n{CLIENT % str(note)}".encode())
+    script.chmod(stat.S_IRWXU)
+    monkeypatch.setenv("PATH", str(script.parent), prepend=os.pathsep)
+    return note
+
+
+def test_the_command_is_printed(run: Runner, main: Path, tmp_path: Path) -> None:
+    result = run("resume", "latest", home=tmp_path)
+    line = f"cd {tmp_path / 'web'} && GEMINI_CLI_HOME={tmp_path} gemini --resume {SESSION}"
+    assert (result.status, result.out, result.err) == (0, f"{line}\n", "")
+    row = run("resume", SESSION, "--json").json
+    assert row == {
+        "schema": "pollux.resume/1",
+        "id": SESSION,
+        "project": str(tmp_path / "web"),
+        "there": True,
+        "command": line,
+    }
+    assert main.exists()
+
+
+def test_one_that_is_gone_has_to_be_restored_first(run: Runner, main: Path, tmp_path: Path) -> None:
+    run("ls", home=tmp_path)
+    main.unlink()
+    result = run("resume", SESSION)
+    assert result.status == 1
+    assert f"gemini --resume {SESSION}\n" in result.out
+    assert f"`pollux restore {SESSION}` writes it back" in result.err
+    assert not main.exists()
+
+
+def test_what_is_in_the_way_is_said(run: Runner, main: Path, tmp_path: Path) -> None:
+    run("ls", home=tmp_path)
+    main.rename(main.with_name("session-2026-11-16T08-00-6ece72aa.jsonl"))
+    main.with_name("session-2026-11-16T08-00-6ece72aa.jsonl").write_bytes(log(header(), preamble()))
+    result = run("resume", SESSION)
+    assert result.status == 1
+    assert "is in the way" in result.err
+
+
+def test_a_stub_beside_it_is_told(run: Runner, main: Path, tmp_path: Path) -> None:
+    put(main.with_name("session-2026-11-16T08-00-6ece72aa.jsonl"), log(header(), preamble()))
+    result = run("resume", SESSION, home=tmp_path)
+    assert result.status == 0
+    assert "is a stub" in result.err
+
+
+@pytest.mark.usefixtures("main")
+def test_without_an_archive_the_command_is_still_known(run: Runner, tmp_path: Path) -> None:
+    result = run("resume", SESSION, "--no-archive", home=tmp_path)
+    line = f"cd {tmp_path / 'web'} && GEMINI_CLI_HOME={tmp_path} gemini --resume {SESSION}"
+    assert (result.status, result.out) == (0, f"{line}\n")
+
+
+@pytest.mark.usefixtures("main")
+def test_a_folder_that_is_gone(run: Runner, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "web")
+    result = run("resume", SESSION, home=tmp_path)
+    assert (result.status, result.out) == (1, "")
+    assert result.err.count("\n") == 1
+    assert f"{tmp_path / 'web'}, is gone; make it again" in result.err
+
+
+def test_a_folder_that_nobody_knows(run: Runner, tmp_path: Path) -> None:
+    data = log(header(projectHash="0" * 64), user(), gemini())
+    put(tmp_path / ".gemini" / "tmp" / ("0" * 64) / "chats" / f"{NAME}.jsonl", data)
+    result = run("resume", SESSION, home=tmp_path)
+    assert (result.status, result.out) == (1, "")
+    assert "Nobody knows the folder of this session" in result.err
+
+
+def test_the_client_is_started_in_the_folder(run: Runner, main: Path, tmp_path: Path, client: Path) -> None:
+    result = run("resume", SESSION, "--exec", home=tmp_path)
+    assert result.status == 7
+    note = json.loads(client.read_bytes())
+    assert note == {"args": ["--resume", SESSION], "cwd": str(tmp_path / "web"), "home": str(tmp_path)}
+    assert f"`pollux restore {SESSION}` brings it back" in result.err
+    assert main.exists()
+
+
+def test_what_the_client_writes_is_kept_at_once(
+    run: Runner, main: Path, tmp_path: Path, client: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAIN", str(main))
+    run("resume", SESSION, "--exec", home=tmp_path)
+    main.unlink()
+    assert client.exists()
+    assert "said in the client" in run("show", SESSION).out
+
+
+def test_it_is_restored_first(run: Runner, main: Path, tmp_path: Path, client: Path) -> None:
+    run("ls", home=tmp_path)
+    main.unlink()
+    result = run("resume", SESSION, "--exec", "--yes")
+    assert result.status == 7
+    assert "Written below" in result.err
+    assert main.exists()
+    assert client.exists()
+
+
+def test_it_asks_before_it_restores(
+    run: Runner, main: Path, tmp_path: Path, client: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("ls", home=tmp_path)
+    main.unlink()
+    monkeypatch.setattr("click.confirm", _no)
+    assert run("resume", SESSION, "--exec").status == 130
+    assert not main.exists()
+    assert not client.exists()
+
+
+def _no(question: str, **_: object) -> None:
+    import click  # noqa: PLC0415
+
+    assert "Write it to" in question
+    raise click.Abort
+
+
+def test_it_gets_a_new_id_where_the_old_one_is_in_the_way(
+    run: Runner, main: Path, tmp_path: Path, client: Path
+) -> None:
+    run("ls", home=tmp_path)
+    main.unlink()
+    stub = put(main.with_name("session-2026-11-16T08-00-6ece72aa.jsonl"), log(header(), preamble()))
+    assert run("resume", SESSION, "--exec", "--yes").status == 7
+    [copy] = [one for one in main.parent.iterdir() if one != stub]
+    new = json.loads(client.read_bytes())["args"][1]
+    assert new != SESSION
+    assert copy.name.endswith(f"-{new[:8]}.jsonl")
+
+
+@pytest.mark.usefixtures("main")
+def test_without_an_archive_it_is_only_started(run: Runner, tmp_path: Path, client: Path) -> None:
+    assert run("resume", SESSION, "--exec", "--no-archive", home=tmp_path).status == 7
+    assert json.loads(client.read_bytes())["home"] == str(tmp_path)
+
+
+@pytest.mark.usefixtures("main")
+def test_without_a_client(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = run("resume", SESSION, "--exec", home=tmp_path)
+    assert (result.status, result.out) == (1, "")
+    assert "There is no `gemini` on the PATH" in result.err
+
+
+@pytest.mark.parametrize(
+    ("folder", "root", "expected"),
+    [
+        ("/home/alice/web", "/home/alice/.gemini", "cd /home/alice/web && gemini --resume ID"),
+        ("/home/alice/web", "/home/alice/.cache/.gemini", "cd /home/alice/web && gemini --resume ID"),
+        ("/it's; rm -rf /", "/home/alice/.gemini", "cd '/it'\"'\"'s; rm -rf /' && gemini --resume ID"),
+        ("/web", "/mnt/my bob/.gemini", "cd /web && GEMINI_CLI_HOME='/mnt/my bob' gemini --resume ID"),
+        (None, "/home/alice/.gemini", "gemini --resume ID"),
+        (r"C:\dev\it's $1", "/home/alice/.gemini", r"cd -LiteralPath 'C:\dev\it''s $1'; gemini --resume ID"),
+        (
+            r"\\server\dev",
+            "/mnt/bob/.gemini",
+            r"cd -LiteralPath '\\server\dev'; $env:GEMINI_CLI_HOME = '/mnt/bob'; gemini --resume ID",
+        ),
+    ],
+)
+@pytest.mark.skipif(os.name == "nt", reason="paths of POSIX")
+def test_the_command_line(folder: str | None, root: str, expected: str) -> None:
+    home = Home(Path(root), Path(root) / "tmp", "--home")
+    assert command_line(folder, "ID", home, {}, Path("/home/alice")) == expected
+
+
+@pytest.mark.skipif(os.name == "nt", reason="paths of POSIX")
+def test_the_variable_that_the_client_goes_by_is_known() -> None:
+    home = Home(Path("/data/.gemini"), Path("/data/.gemini/tmp"), "--home")
+    line = command_line("/web", "-x; y", home, {"GEMINI_CLI_HOME": "/data"}, Path("/home/alice"))
+    assert line == "cd /web && gemini --resume '-x; y'"

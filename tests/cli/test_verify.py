@@ -1,0 +1,119 @@
+"""`pollux verify` says what is damaged, mends what can be mended, and never falls over an archive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests import builders
+from tests.archive.test_verify import LOG, content_of, damage, flip, grown, kept, segments_of, synced
+from tests.cli.running import Runner
+
+from pollux.archive.lock import WriterLock
+from pollux.cli import COMMANDS, Command
+
+
+@pytest.fixture(autouse=True)
+def _commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(COMMANDS, "verify", Command("pollux.cli.verify", ""))
+
+
+@pytest.fixture
+def place(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root, archive = kept(tmp_path)
+    monkeypatch.setenv("POLLUX_HOME", str(root))
+    monkeypatch.setenv("POLLUX_ARCHIVE", str(archive))
+    del run
+    return archive
+
+
+@pytest.mark.parametrize("args", [(), ("--deep",), ("--repair",), ("--repair", "--deep")])
+@pytest.mark.usefixtures("place")
+def test_sound(run: Runner, args: tuple[str, ...]) -> None:
+    result = run("verify", *args)
+    assert (result.status, result.err) == (0, "")
+    assert "is sound" in result.out
+
+
+def test_damage_is_named_and_mended(run: Runner, place: Path) -> None:
+    segment_id, _, start, length = segments_of(place, LOG)[0]
+    flip(place, segment_id)
+    result = run("verify")
+    assert result.status == 1
+    assert f"bytes {start}–{start + length} of version 1" in result.out
+    assert "to be had from" in result.out
+    assert "1 damaged" in result.err
+    assert "--repair" in result.err
+    result = run("verify", "--repair")
+    assert result.status == 0
+    assert "repaired from" in result.out
+    assert "1 repaired, 0 damaged" in result.err
+    assert run("verify").status == 0
+
+
+def test_what_is_lost_is_said(run: Runner, place: Path) -> None:
+    damage(place, "UPDATE segments SET sha256 = zeroblob(32) WHERE id = 1")
+    result = run("verify", "--repair", "--deep")
+    assert result.status == 1
+    assert "found nowhere else" in result.out
+    assert "not compared" in result.err
+    assert "puts back" not in result.err
+
+
+def test_wrong_facts_are_made_anew(run: Runner, place: Path) -> None:
+    damage(place, "DELETE FROM messages WHERE seq = 0")
+    assert run("verify").status == 1
+    result = run("verify", "--repair", "--deep")
+    assert result.status == 0
+    assert "made anew" in result.out
+    damage(place, "UPDATE messages SET line = 77")
+    assert run("verify").status == 0
+    assert run("verify", "--deep").status == 1
+    assert run("verify", "--deep", "--repair").status == 0
+    assert run("verify", "--deep").status == 0
+
+
+def test_a_gap_is_taken_in_again(run: Runner, place: Path, tmp_path: Path) -> None:
+    root = tmp_path / "home"
+    for number in (3, 4):
+        grown(root, LOG, builders.log(builders.user(f"u{number}", "long " * 3000, second=5)))
+        synced(place, root)
+    damage(place, f"DELETE FROM segments WHERE id = {segments_of(place, LOG)[2][0]}")  # noqa: S608  our own number
+    assert "as a new version" in run("verify").out
+    assert run("verify", "--repair").status == 1
+    assert content_of(place, LOG)[-1] == (root / ".gemini" / LOG).read_bytes()
+
+
+def test_json(run: Runner, place: Path) -> None:
+    flip(place, segments_of(place, LOG)[0][0])
+    found = run("verify", "--json").json
+    assert found.keys() == {"schema", "archive", "sound", "deep", "segments", "bytes", "damage", "notes"}
+    assert (found["schema"], found["archive"], found["sound"]) == ("pollux.verify/1", str(place), False)
+    (row,) = found["damage"]
+    assert row.keys() == {"code", "message", "machine", "file", "version", "start", "end", "source", "repaired"}
+
+
+def test_only_a_repair_needs_to_write(run: Runner, place: Path) -> None:
+    lock = WriterLock(place)
+    assert lock.take()
+    assert run("verify").status == 0
+    result = run("verify", "--repair")
+    assert result.status == 1
+    assert lock.owner() in result.err
+    lock.release()
+
+
+def test_what_is_no_archive_is_one_sentence(run: Runner, place: Path) -> None:
+    whole = place.read_bytes()
+    for other in place.parent.glob("archive.db-*"):
+        other.unlink()
+    for data in (b"", b"a letter" * 1000, whole[:5000], whole[: len(whole) // 2], whole[:-1]):
+        place.write_bytes(data)
+        for args in ((), ("--deep",), ("--repair",)):
+            if args == ("--repair",) and not data:
+                continue  # an empty file is an archive to be
+            result = run("verify", *args)
+            assert result.status in (1, 2)
+            assert result.err
+    missing = run("verify", "--archive", str(place.with_name("none.db")))
+    assert (missing.status, "no archive" in missing.err) == (1, True)
