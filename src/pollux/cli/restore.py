@@ -41,7 +41,7 @@ def command(scope: Scope, wanted: str, *, new_id: bool, to: Path | None, dry_run
       pollux restore a82545c4
       pollux restore a82545c4 --dry-run
       pollux restore latest --new-id
-      pollux restore a82545c4 --to /home/bob
+      pollux restore a82545c4 --to /mnt/bob
     """
     import uuid
 

@@ -122,6 +122,8 @@ def _title(session: Session) -> Text:
     marks = []
     if session.kind == "subagent":
         marks.append(("↳ ", "dim"))
+    if session.gone:
+        marks.append(("gone ", "magenta"))  # from the client; it is kept here
     if session.is_stub:
         marks.append(("stub ", "dim"))
     if session.problems:

@@ -29,6 +29,8 @@ def first_look(view: Overview, homes: str, *, encoding: str = "utf-8") -> Iterat
         (f"{count(view.tokens.total)} tokens", "bold"), f" in {counted(view.n_calls, 'model call')}{since}"
     )
     yield from _days(view, _BARS if encoding.lower().startswith("utf") else _ASCII_BARS)
+    if view.n_gone:
+        yield Text(f"{counted(view.n_gone, 'session')} deleted by the client, and kept here.", "magenta")
     if view.due or view.soon:
         yield Text(_deletion(view), "yellow")
     if view.n_problems:
@@ -49,9 +51,12 @@ def _days(view: Overview, bars: str) -> Iterator[Text]:
     )
 
 
+_WHICH = "`pollux status` says which, and what is kept."
+
+
 def _deletion(view: Overview) -> str:
     soon = f"{view.soon} more within a week" if view.due else f"{counted(view.soon, 'session')} within a week"
     if not view.due:
-        return f"Older than 30 days, and so deleted by the client unless its settings say otherwise: {soon}."
+        return f"Older than 30 days, and so deleted by the client unless its settings say otherwise: {soon}. {_WHICH}"
     now = f"{counted(view.due, 'session')} older than 30 days: the client deletes them at its next start"
-    return f"{now}, unless its settings say otherwise" + (f"; {soon}." if view.soon else ".")
+    return f"{now}, unless its settings say otherwise" + (f"; {soon}. {_WHICH}" if view.soon else f". {_WHICH}")

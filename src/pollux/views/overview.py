@@ -32,6 +32,8 @@ class Overview:
     """Sessions that the client deletes at its next start, by age."""
     soon: int
     """Sessions that become due within a week."""
+    n_gone: int
+    """Sessions that the client has deleted, and the archive has kept."""
     n_problems: int
 
 
@@ -39,7 +41,7 @@ def overview(sessions: Sequence[Session], n_problems: int, *, now: datetime, zon
     """Sum all sessions up."""
     mains = [one for one in sessions if one.kind == "main" and not one.is_stub]
     calls = [call for one in sessions for call in one.calls]
-    ages = [now - one.updated for one in mains if one.updated]
+    ages = [now - one.updated for one in mains if one.updated and not one.gone]
     return Overview(
         n_sessions=len(mains),
         n_subagents=sum(one.kind == "subagent" for one in sessions),
@@ -51,6 +53,7 @@ def overview(sessions: Sequence[Session], n_problems: int, *, now: datetime, zon
         days=_days(calls, now.astimezone(zone).date(), zone),
         due=sum(age >= RETENTION for age in ages),
         soon=sum(RETENTION - timedelta(days=7) <= age < RETENTION for age in ages),
+        n_gone=sum(one.gone for one in mains),
         n_problems=n_problems,
     )
 
