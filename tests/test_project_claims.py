@@ -59,15 +59,15 @@ def test_broken_files_are_problems(tmp_path: Path) -> None:
     put(tmp_path / "trustedFolders.json", '{"/cut')
     known = known_paths(home(tmp_path))
     assert known.claims == (Claim("projects.json", "/kept", "kept"),)
-    assert [
+    assert sorted(
         (problem.code, Path(problem.file or "").relative_to(tmp_path).as_posix()) for problem in known.problems
-    ] == [
-        ("broken-marker", "tmp/empty/.project_root"),
-        ("unreadable-marker", "tmp/folder/.project_root"),
-        ("unreadable-folder", "history"),
-        ("broken-registry", "projects.json"),
-        ("broken-registry", "projects.json"),
+    ) == [
         ("broken-json", "trustedFolders.json"),
+        ("broken-marker", "tmp/empty/.project_root"),
+        ("broken-registry", "projects.json"),
+        ("broken-registry", "projects.json"),
+        ("unreadable-folder", "history"),
+        ("unreadable-marker", "tmp/folder/.project_root"),
     ]
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,24 +35,35 @@ class Known:
 
 
 NOTHING_KNOWN = Known()
+MARKER, REGISTRY, TRUSTED = ".project_root", "projects.json", "trustedFolders.json"
 _MEMORY_SCHEMA = "pollux.project-paths/1"
 
 
 def known_paths(home: Home) -> Known:
     """Read what a home says about paths: markers, registry, trusted folders."""
     problems: list[Problem] = []
-    claims = [*_markers(home.tmp, problems), *_markers(home.root / "history", problems)]
-    registry = home.root / "projects.json"
-    projects = _json_object(registry, problems).get("projects", {})
+    files = dict(_files(home, problems))
+    found = known_from_files(str(home.root), files)
+    return replace(found, problems=(*problems, *found.problems))
+
+
+def known_from_files(root: str, files: Mapping[str, bytes]) -> Known:
+    """Take what a home says about paths out of the files that say it, by their paths below the home."""
+    problems: list[Problem] = []
+    markers = sorted(path for path in files if path.endswith(f"/{MARKER}"))
+    markers.sort(key=lambda path: not path.startswith("tmp/"))  # before those of the snapshots
+    claims = [claim for path in markers for claim in _marker_claims(root, path, files[path], problems)]
+    registry = _place(root, REGISTRY)
+    projects = _json_object(files.get(REGISTRY), registry, problems).get("projects", {})
     for path, name in projects.items() if isinstance(projects, dict) else ():
         if isinstance(name, str) and is_absolute(path):
-            claims.append(Claim("projects.json", path, name))
+            claims.append(Claim(REGISTRY, path, name))
         else:
-            problems.append(Problem("broken-registry", f"{path!r}: is no path with a folder's name", str(registry)))
+            problems.append(Problem("broken-registry", f"{path!r}: is no path with a folder's name", registry))
     if not isinstance(projects, dict):
-        problems.append(Problem("broken-registry", "holds no table of projects", str(registry)))
-    trusted = _json_object(home.root / "trustedFolders.json", problems)
-    claims += [Claim("trustedFolders.json", path) for path in trusted if is_absolute(path)]
+        problems.append(Problem("broken-registry", "holds no table of projects", registry))
+    trusted = _json_object(files.get(TRUSTED), _place(root, TRUSTED), problems)
+    claims += [Claim(TRUSTED, path) for path in trusted if is_absolute(path)]
     return known_from_claims(claims, problems)
 
 
@@ -90,50 +101,65 @@ def remember(path: Path, pairs: Mapping[str, str]) -> Problem | None:
     return None
 
 
-def _markers(base: Path, problems: list[Problem]) -> Iterator[Claim]:
-    try:
-        with os.scandir(base) as entries:
-            folders = sorted(entry.name for entry in entries)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        problems.append(Problem("unreadable-folder", f"cannot be listed: {error.strerror}", str(base)))
-        return
-    for name in folders:
-        file = f"{base}{os.sep}{name}{os.sep}.project_root"
-        try:
-            with open(file, encoding="utf-8", errors="replace") as marker:  # noqa: PTH123  # thousands of them
-                path = marker.read(LONGEST_PATH).strip()
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError as error:
-            problems.append(Problem("unreadable-marker", f"cannot be read: {error.strerror}", file))
-            continue
-        if is_absolute(path):
-            yield Claim("project_root", path, name)
-        else:
-            problems.append(Problem("broken-marker", "names no absolute path", file))
+def _files(home: Home, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
+    """Read the files of a home that say where projects are."""
+    for name in (REGISTRY, TRUSTED):
+        yield from _file(str(home.root / name), name, "unreadable-file", problems)
+    for above, base in (("tmp", str(home.tmp)), ("history", str(home.root / "history"))):
+        for name in _names(base, problems):
+            place = f"{base}{os.sep}{name}{os.sep}{MARKER}"
+            yield from _file(place, f"{above}/{name}/{MARKER}", "unreadable-marker", problems)
 
 
-def _json_object(file: Path, problems: list[Problem]) -> dict[str, object]:
+def _names(base: str, problems: list[Problem]) -> list[str]:
     try:
-        value = json.loads(file.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+        return sorted(os.listdir(base))  # noqa: PTH208  thousands of them
     except FileNotFoundError:
-        return {}
+        return []
     except OSError as error:
-        problems.append(Problem("unreadable-file", f"cannot be read: {error.strerror}", str(file)))
+        problems.append(Problem("unreadable-folder", f"cannot be listed: {error.strerror}", base))
+        return []
+
+
+def _file(place: str, path: str, code: str, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
+    try:
+        with open(place, "rb") as file:  # noqa: PTH123  thousands of them
+            yield path, file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        problems.append(Problem(code, f"cannot be read: {error.strerror}", place))
+
+
+def _marker_claims(root: str, path: str, data: bytes, problems: list[Problem]) -> Iterator[Claim]:
+    project = data.decode("utf-8", "replace")[:LONGEST_PATH].strip()
+    if is_absolute(project):
+        yield Claim("project_root", project, path.split("/")[1])
+    else:
+        problems.append(Problem("broken-marker", "names no absolute path", _place(root, path)))
+
+
+def _place(root: str, path: str) -> str:
+    return str(Path(root, *path.split("/")))
+
+
+def _json_object(data: bytes | None, place: str, problems: list[Problem]) -> dict[str, object]:
+    if data is None:
         return {}
+    try:
+        value = json.loads(data.removeprefix(b"\xef\xbb\xbf"))
     except (ValueError, RecursionError) as error:
-        problems.append(Problem("broken-json", f"is not JSON: {error}", str(file)))
+        problems.append(Problem("broken-json", f"is not JSON: {error}", place))
         return {}
     if isinstance(value, dict):
         return value
-    problems.append(Problem("broken-json", "is not a JSON object", str(file)))
+    problems.append(Problem("broken-json", "is not a JSON object", place))
     return {}
 
 
 def _remembered(path: Path) -> dict[str, str] | None:
-    document = _json_object(path, [])  # a broken memory is none: it is only there to save work
+    data = dict(_file(str(path), "memory", "unreadable-file", [])).get("memory")
+    document = _json_object(data, str(path), [])  # a broken memory is none: it is only there to save work
     paths = document.get("paths")
     if document.get("schema", _MEMORY_SCHEMA) != _MEMORY_SCHEMA:
         return None

@@ -15,7 +15,7 @@ from pollux.errors import AmbiguousSessionError, NoSuchSessionError, UnreadableF
 from pollux.formats import prompts
 from pollux.grouping import Group, bundles, group_from, groups, regroup
 from pollux.home import Home
-from pollux.locate import Folder, Located, SessionFile
+from pollux.locate import Located, SessionFile
 from pollux.model import Origin, Problem, Project, Role, Session, Tokens
 from pollux.project_claims import NOTHING_KNOWN, Known, known_paths
 from pollux.reading import Reading, arguments, read, whole
@@ -56,7 +56,7 @@ def history(
 ) -> History:
     """Read all sessions of some homes; memory grows with their number, not with their size."""
     located = locate.locate(homes)
-    reader = Reader(located, memory or {})
+    reader = Reader(memory or {})
     files = list(located.files)
     n_bytes, done = sum(file.size for file in files), 0
     sessions: list[Session] = []
@@ -110,14 +110,30 @@ def select(found: History, wanted: str) -> Session:
     raise NoSuchSessionError(wanted, len(found.sessions))
 
 
+LOGS = "logs.json"
+
+
+def _logs_beside(file: SessionFile) -> bytes | None:
+    try:
+        return (file.home.tmp / file.folder / LOGS).read_bytes()
+    except OSError:
+        return None  # reported where the prompts themselves are wanted
+
+
 class Reader:
     """Makes sessions of files, with what each home knows about projects and prompts, looked up once."""
 
-    def __init__(self, located: Located, memory: Mapping[str, str]) -> None:
-        """Take what was found on the disk, and the paths that were proven before."""
-        self._folders = {(folder.home, folder.name): folder for folder in located.folders}
-        self._known: dict[Home, Known] = {}
-        self._logged: dict[Path, list[str]] = {}
+    def __init__(
+        self,
+        memory: Mapping[str, str],
+        known: Callable[[Home], Known] = known_paths,
+        logs: Callable[[SessionFile], bytes | None] = _logs_beside,
+    ) -> None:
+        """Take the paths that were proven before, and where to look for claims and logged prompts: on the disk."""
+        self._known_by = known
+        self._logs = logs
+        self._known: dict[Path, Known] = {}
+        self._logged: dict[tuple[Path, str], list[str]] = {}
         self._memory = memory
         self.problems: list[Problem] = []
 
@@ -138,26 +154,19 @@ class Reader:
         file = group.main.file
         if file is None:
             return _project(group, NOTHING_KNOWN, None, self._memory)
-        if file.home not in self._known:
-            self._known[file.home] = known_paths(file.home)
-            self.problems += self._known[file.home].problems
-        return _project(group, self._known[file.home], file.folder, self._memory)
+        root = file.home.root
+        if root not in self._known:
+            self._known[root] = self._known_by(file.home)
+            self.problems += self._known[root].problems
+        return _project(group, self._known[root], file.folder, self._memory)
 
     def full_id(self, file: SessionFile, id8: str) -> str | None:
         """Look a whole id up in the prompts that the client logs beside the sessions."""
-        folder: Folder | None = self._folders.get((file.home, file.folder))
-        if folder is None or folder.logs is None:
-            return None
-        if folder.logs not in self._logged:
-            self._logged[folder.logs] = _logged_ids(folder.logs)
-        return next((id_ for id_ in self._logged[folder.logs] if id_.startswith(id8)), None)
-
-
-def _logged_ids(logs: Path) -> list[str]:
-    try:
-        return list(dict.fromkeys(prompt.session_id for prompt in prompts.read(logs.read_bytes()).prompts))
-    except OSError:
-        return []  # reported where the prompts themselves are wanted
+        key = (file.home.root, file.folder)
+        if key not in self._logged:
+            logged = prompts.read(self._logs(file) or b"[]").prompts
+            self._logged[key] = list(dict.fromkeys(prompt.session_id for prompt in logged))
+        return next((id_ for id_ in self._logged[key] if id_.startswith(id8)), None)
 
 
 def _project(group: Group, known: Known, folder: str | None, memory: Mapping[str, str]) -> Project:

@@ -37,9 +37,9 @@ from pollux.errors import ArchiveError
 ELSEWHERE = "/home/bob/.gemini"
 
 
-def merged(archive: Path, other: Path, root: Path) -> Merged:
+def merged(archive: Path, other: Path) -> Merged:
     with store.opened(archive) as ours, store.opened(other, write=False) as theirs:
-        return take_in(ours, theirs, [builders.home(root)], memory={})
+        return take_in(ours, theirs, memory={})
 
 
 def copied(archive: Path, name: str) -> Path:
@@ -82,14 +82,14 @@ def state(archive: Path) -> list[Any]:
 def test_an_empty_archive_takes_everything(tmp_path: Path) -> None:
     root, other = kept(tmp_path)
     archive = tmp_path / "mine.db"
-    found = merged(archive, other, root)
+    found = merged(archive, other)
     with changed(other) as database:
         n_files, n_bytes = database.execute("SELECT count(*), (SELECT sum(kept) FROM versions) FROM files").fetchone()
     assert (found.n_files, found.n_versions, found.n_bytes) == (n_files, n_files + 1, n_bytes)
     assert found.problems == []
     assert content_of(archive, DOCUMENT) == content_of(other, DOCUMENT)
     assert told(archive) == told(other)
-    assert deeply(archive, root).is_sound
+    assert deeply(archive).is_sound
     with changed(archive) as database:
         assert database.execute("SELECT count(base_id) FROM segments").fetchone()[0] == 1
     synced(archive, root)
@@ -97,22 +97,22 @@ def test_an_empty_archive_takes_everything(tmp_path: Path) -> None:
 
 
 def test_twice_changes_nothing(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     other = copied(archive, "other.db")
     moved(other)
     synced(other, lived_in(tmp_path / "second"))
-    assert merged(archive, other, root).n_files
+    assert merged(archive, other).n_files
     before, facts_before = state(archive), told(archive)
-    assert merged(archive, other, root) == Merged()
+    assert merged(archive, other) == Merged()
     assert state(archive) == before
     assert told(archive) == facts_before
 
 
 def test_ourselves_add_nothing(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     other = copied(archive, "other.db")
     before = state(archive)
-    assert merged(archive, other, root) == Merged()
+    assert merged(archive, other) == Merged()
     assert state(archive) == before
 
 
@@ -127,13 +127,13 @@ def test_it_does_not_matter_who_takes_whom(tmp_path: Path) -> None:
     grown(second, LOG, builders.log(answer(5)))
     synced(two, root, second)
     copies = copied(one, "one-copy.db"), copied(two, "two-copy.db")
-    merged(one, copies[1], root)
-    merged(two, copies[0], root)
+    merged(one, copies[1])
+    merged(two, copies[0])
     assert told(one) == told(two)
     assert content_of(one, DOCUMENT) == content_of(two, DOCUMENT)
     assert len(content_of(one, DOCUMENT)) == 5
     for archive in (one, two):
-        assert deeply(archive, root).is_sound
+        assert deeply(archive).is_sound
 
 
 def test_a_session_of_two_machines_is_one_session(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_session_of_two_machines_is_one_session(tmp_path: Path) -> None:
     moved(other)
     grown(root, LOG, builders.log(answer(3)))
     synced(archive, root)
-    found = merged(archive, other, root)
+    found = merged(archive, other)
     assert found.n_files
     with changed(archive) as database:
         ids = [row[0] for row in database.execute("SELECT session_id FROM sessions")]
@@ -159,11 +159,11 @@ def test_a_longer_continuation_extends_ours(tmp_path: Path) -> None:
     other = copied(archive, "other.db")
     grown(root, LOG, builders.log(answer(3)))
     synced(other, root)
-    found = merged(archive, other, root)
+    found = merged(archive, other)
     assert (found.n_files, found.n_versions) == (1, 0)
     assert content_of(archive, LOG) == [(root / ".gemini" / LOG).read_bytes()]
     assert told(archive) == told(other)
-    assert merged(other, archive, root) == Merged()
+    assert merged(other, archive) == Merged()
     before = state(archive)
     synced(archive, root)  # the file is as it was last seen
     assert state(archive) == before
@@ -174,12 +174,12 @@ def test_a_continuation_is_found_however_it_was_cut(tmp_path: Path) -> None:
     grown(root, LOG, builders.log(answer(3)))
     other = tmp_path / "other.db"
     synced(other, root)  # in one piece
-    assert merged(archive, other, root).n_bytes == len(builders.log(answer(3)))
+    assert merged(archive, other).n_bytes == len(builders.log(answer(3)))
     assert content_of(archive, LOG) == [(root / ".gemini" / LOG).read_bytes()]
     assert looked_at(archive).is_sound
     upkeep_of = copied(archive, "again.db")
-    assert merged(upkeep_of, other, root) == Merged()
-    assert merged(other, archive, root).n_bytes > 0  # the first version of the document
+    assert merged(upkeep_of, other) == Merged()
+    assert merged(other, archive).n_bytes > 0  # the first version of the document
 
 
 def test_a_version_that_leans_on_what_we_have_otherwise(tmp_path: Path) -> None:
@@ -196,9 +196,9 @@ def test_a_version_that_leans_on_what_we_have_otherwise(tmp_path: Path) -> None:
         for start, piece in ((0, data[:100]), (100, data[100:])):
             raw._insert(database, version_id, raw._packed(start, piece))
     assert first
-    assert merged(archive, other, root).n_versions == 1
+    assert merged(archive, other).n_versions == 1
     assert content_of(archive, DOCUMENT) == content_of(other, DOCUMENT)
-    assert deeply(archive, root).is_sound
+    assert deeply(archive).is_sound
 
 
 def test_an_older_backup_does_not_become_the_newest(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_an_older_backup_does_not_become_the_newest(tmp_path: Path) -> None:
     damage(other, "UPDATE versions SET mtime_ns = 1500 WHERE number = 3")
     rewritten(root, 16)
     synced(archive, root)
-    merged(archive, other, root)
+    merged(archive, other)
     assert content_of(archive, DOCUMENT)[-1] == (root / ".gemini" / DOCUMENT).read_bytes()
     assert len(content_of(archive, DOCUMENT)) == 4
     grown(root, DOCUMENT, b" ")
@@ -230,17 +230,17 @@ def test_orders_that_contradict_each_other() -> None:
 
 
 def test_what_we_forgot_stays_forgotten(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     other = copied(archive, "other.db")
     elsewhere = copied(archive, "elsewhere.db")
     moved(elsewhere)
     with upkeep.writable(archive) as opened:
-        upkeep.forget(opened, [builders.SESSION], [builders.home(root)], now_us=1, memory={})
+        upkeep.forget(opened, [builders.SESSION], now_us=1, memory={})
     before = state(archive)
-    found = merged(archive, other, root)
+    found = merged(archive, other)
     assert (found.n_files, found.n_forgotten) == (0, 7)
     assert state(archive) == before
-    found = merged(archive, elsewhere, root)  # by the names of its files alone
+    found = merged(archive, elsewhere)  # by the names of its files alone
     assert found.n_forgotten == 6
     with changed(archive) as database:
         assert database.execute("SELECT session_id FROM sessions").fetchall() == [(builders.OTHER,)]
@@ -248,12 +248,12 @@ def test_what_we_forgot_stays_forgotten(tmp_path: Path) -> None:
 
 
 def test_what_they_forgot_is_not_forgotten_here(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     other = copied(archive, "other.db")
     with upkeep.writable(other) as opened:
-        upkeep.forget(opened, [builders.SESSION], [builders.home(root)], now_us=1, memory={})
+        upkeep.forget(opened, [builders.SESSION], now_us=1, memory={})
     before = told(archive)
-    assert merged(archive, other, root).n_files == 0
+    assert merged(archive, other).n_files == 0
     assert told(archive) == before
     assert len(segments_of(archive, LOG)) == 2
 
@@ -265,17 +265,17 @@ def test_only_what_is_sound_is_taken(tmp_path: Path) -> None:
     start = segments_of(other, LOG)[1][2]
     flip(other, segments_of(other, LOG)[1][0])
     flip(other, segments_of(other, DOCUMENT)[0][0])
-    found = merged(archive, other, root)
+    found = merged(archive, other)
     assert {Path(problem.file or "").name for problem in found.problems} == {Path(LOG).name, Path(DOCUMENT).name}
     assert content_of(archive, LOG) == [whole[:start]]
     assert content_of(archive, DOCUMENT)[0] == b""
     assert looked_at(archive).is_sound
     before = state(archive)
-    assert merged(archive, other, root).n_files == 0
+    assert merged(archive, other).n_files == 0
     assert state(archive) == before
     synced(archive, root)
     assert content_of(archive, LOG)[-1] == whole
-    assert deeply(archive, root).is_sound
+    assert deeply(archive).is_sound
 
 
 def test_a_gap_over_there_ends_what_is_taken(tmp_path: Path) -> None:
@@ -285,29 +285,29 @@ def test_a_gap_over_there_ends_what_is_taken(tmp_path: Path) -> None:
     damage(other, f"DELETE FROM segments WHERE id = {segments_of(other, LOG)[1][0]}")
     first, *_ = segments_of(other, LOG)
     archive = tmp_path / "mine.db"
-    found = merged(archive, other, root)
+    found = merged(archive, other)
     assert "missing" in found.problems[0].message
     assert len(content_of(archive, LOG)[0]) == first[3]
     damage(other, f"DELETE FROM segments WHERE id = {first[0]}")
-    assert merged(tmp_path / "third.db", other, root).problems
+    assert merged(tmp_path / "third.db", other).problems
 
 
 def test_nothing_is_added_to_a_version_of_ours_with_a_gap(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     other = copied(archive, "other.db")
     damage(archive, f"DELETE FROM segments WHERE id = {segments_of(archive, LOG)[1][0]}")
     before = state(archive)
-    merged(archive, other, root)
+    merged(archive, other)
     assert state(archive) == before
 
 
 def test_the_last_to_see_a_file_says_whether_it_is_gone(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     other = copied(archive, "other.db")
     moved(other)
-    merged(archive, other, root)
+    merged(archive, other)
     damage(other, "UPDATE files SET gone_us = last_us + 5")
-    merged(archive, other, root)
+    merged(archive, other)
     with changed(archive) as database:
         rows = database.execute("SELECT machine, count(gone_us), count(*) FROM files GROUP BY machine").fetchall()
     assert [gone for machine, gone, n_files in rows if machine == "laptop" and gone == n_files]
@@ -315,7 +315,7 @@ def test_the_last_to_see_a_file_says_whether_it_is_gone(tmp_path: Path) -> None:
 
 
 def test_large_archives_are_taken_in_several_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root, other = kept(tmp_path)
+    _, other = kept(tmp_path)
     monkeypatch.setattr(exchange, "_BATCH_FILES", 1)
     told: list[tuple[int, int]] = []
     with store.opened(tmp_path / "mine.db") as ours, store.opened(other, write=False) as theirs:
@@ -326,15 +326,15 @@ def test_large_archives_are_taken_in_several_steps(tmp_path: Path, monkeypatch: 
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            take_in(ours, theirs, [builders.home(root)], memory={}, progress=tell)
-        take_in(ours, theirs, [builders.home(root)], memory={})
+            take_in(ours, theirs, memory={}, progress=tell)
+        take_in(ours, theirs, memory={})
     assert content_of(tmp_path / "mine.db", DOCUMENT) == content_of(other, DOCUMENT)
-    assert deeply(tmp_path / "mine.db", root).is_sound
+    assert deeply(tmp_path / "mine.db").is_sound
 
 
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     other = copied(archive, "other.db")
     damage(other, "PRAGMA user_version = 99")
     with pytest.raises(ArchiveError, match="newer Pollux"):
-        merged(archive, other, root)
+        merged(archive, other)

@@ -49,9 +49,9 @@ def compacted(archive: Path) -> Compacted:
         return upkeep.compact(opened)
 
 
-def forgotten(archive: Path, root: Path, *ids: str) -> Forgotten:
+def forgotten(archive: Path, *ids: str) -> Forgotten:
     with upkeep.writable(archive) as opened:
-        return upkeep.forget(opened, ids, [builders.home(root)], now_us=17, memory={})
+        return upkeep.forget(opened, ids, now_us=17, memory={})
 
 
 def sessions(archive: Path) -> set[str]:
@@ -138,7 +138,7 @@ def test_small_segments_are_put_together_and_no_byte_changes(tmp_path: Path) -> 
     assert found.after == archive.stat().st_size
     assert digests(archive) == before
     assert len(segments_of(archive, LOG)) == 1
-    assert deeply(archive, root).is_sound
+    assert deeply(archive).is_sound
     assert compacted(archive).n_merged == 0
     grown(root, LOG, builders.log(answer(9)))
     synced(archive, root)
@@ -187,14 +187,14 @@ def test_no_room_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_backup_is_the_archive(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     builders.put(tmp_path / ".copy.db.part", b"of one that was killed")
     told: list[tuple[int, int]] = []
     found = upkeep.backup(archive, tmp_path / "copy.db", progress=lambda done, whole: told.append((done, whole)))
     assert found == Copied(tmp_path / "copy.db", (tmp_path / "copy.db").stat().st_size, is_sound=True)
     assert told[-1][0] == told[-1][1] > 0
     assert digests(found.path) == digests(archive)
-    assert deeply(found.path, root).is_sound
+    assert deeply(found.path).is_sound
     if os.name == "posix":
         assert found.path.stat().st_mode & 0o777 == 0o600
     assert [place.name for place in tmp_path.iterdir() if "copy" in place.name] == ["copy.db"]
@@ -255,7 +255,7 @@ def test_a_forgotten_session_leaves_no_byte(tmp_path: Path) -> None:
     assert sessions(archive) == {builders.SESSION, builders.OTHER, CHILD}
     assert MARKER.encode() in archive.read_bytes()
     with upkeep.writable(archive) as opened:
-        found = upkeep.forget(opened, [builders.SESSION], [builders.home(root)], now_us=17, memory={})
+        found = upkeep.forget(opened, [builders.SESSION], now_us=17, memory={})
         assert {place.name for place in tmp_path.glob("archive.db*")} >= {"archive.db", "archive.db-wal"}
         assert not leaks(tmp_path)
     assert set(found.sessions) == {builders.SESSION, CHILD}
@@ -275,14 +275,14 @@ def test_a_forgotten_session_leaves_no_byte(tmp_path: Path) -> None:
     assert not leaks(tmp_path)
     assert sessions(archive) == {builders.OTHER}
     assert content_of(archive, DOCUMENT) == other
-    assert deeply(archive, root).is_sound
+    assert deeply(archive).is_sound
     with changed(archive) as database:
         assert database.execute("SELECT count(*) FROM tombstones").fetchone()[0] == 2
 
 
 def test_a_forgotten_session_does_not_come_back(tmp_path: Path) -> None:
     root, archive = kept(tmp_path)
-    forgotten(archive, root, builders.SESSION)
+    forgotten(archive, builders.SESSION)
     synced(archive, root)
     grown(root, LOG, builders.log(answer(3)))
     synced(archive, root)
@@ -290,26 +290,26 @@ def test_a_forgotten_session_does_not_come_back(tmp_path: Path) -> None:
     assert segments_of(archive, LOG) == []
     with upkeep.readable(archive) as opened:
         assert [one.id for one in history(opened.database, locate(())).sessions] == [builders.OTHER]
-    assert deeply(archive, root).is_sound
+    assert deeply(archive).is_sound
     assert told(archive).n_forgotten == 2
 
 
 def test_only_the_subagent_is_forgotten(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
-    found = forgotten(archive, root, CHILD)
+    _, archive = kept(tmp_path)
+    found = forgotten(archive, CHILD)
     assert found.sessions == [CHILD]
     assert len(found.files) == 1
     assert sessions(archive) == {builders.OTHER, builders.SESSION}
-    assert deeply(archive, root).is_sound
+    assert deeply(archive).is_sound
 
 
 def test_the_only_session_of_a_project_takes_the_project_along(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
-    found = forgotten(archive, root, builders.SESSION, builders.OTHER)
+    _, archive = kept(tmp_path)
+    found = forgotten(archive, builders.SESSION, builders.OTHER)
     assert len(found.sessions) == 3
     with changed(archive) as database:
         assert database.execute("SELECT count(*) FROM projects").fetchone()[0] == 0
-    assert deeply(archive, root).is_sound
+    assert deeply(archive).is_sound
 
 
 def test_what_repeats_a_forgotten_session_owns_its_calls_now(tmp_path: Path) -> None:
@@ -323,11 +323,11 @@ def test_what_repeats_a_forgotten_session_owns_its_calls_now(tmp_path: Path) -> 
     synced(archive, root)
     with changed(archive) as database:
         assert database.execute("SELECT count(*) FROM model_calls WHERE copy_of IS NOT NULL").fetchone()[0] == 1
-    found = forgotten(archive, root, builders.SESSION)
+    found = forgotten(archive, builders.SESSION)
     assert found.repeats == [IMPORTED]
     with changed(archive) as database:
         assert database.execute("SELECT count(*) FROM model_calls WHERE copy_of IS NOT NULL").fetchone()[0] == 0
-    assert deeply(archive, root).is_sound
+    assert deeply(archive).is_sound
 
 
 def lean_across(archive: Path) -> bytes:
@@ -348,29 +348,29 @@ def lean_across(archive: Path) -> bytes:
 
 
 def test_what_leans_on_a_forgotten_session_is_packed_anew(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     before = lean_across(archive)
     assert looked_at(archive).is_sound
-    forgotten(archive, root, builders.SESSION)
+    forgotten(archive, builders.SESSION)
     assert content_of(archive, DOCUMENT)[0] == before
-    assert deeply(archive, root).is_sound
+    assert deeply(archive).is_sound
 
 
 def test_nothing_is_forgotten_at_the_cost_of_others(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     lean_across(archive)
     flip(archive, segments_of(archive, DOCUMENT)[0][0])
     with pytest.raises(PolluxError, match="nothing was removed"):
-        forgotten(archive, root, builders.SESSION)
+        forgotten(archive, builders.SESSION)
     assert builders.SESSION in sessions(archive)
     assert segments_of(archive, LOG)
 
 
 def test_damage_of_what_goes_does_not_matter(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     flip(archive, segments_of(archive, LOG)[0][0])
-    assert forgotten(archive, root, builders.SESSION).n_bytes
-    assert deeply(archive, root).is_sound
+    assert forgotten(archive, builders.SESSION).n_bytes
+    assert deeply(archive).is_sound
 
 
 def test_a_neighbour_with_the_same_beginning_stays(tmp_path: Path) -> None:
@@ -381,9 +381,9 @@ def test_a_neighbour_with_the_same_beginning_stays(tmp_path: Path) -> None:
         builders.log(builders.header(alike), builders.user("n1", "me too"), answer(21)),
     )
     synced(archive, root)
-    forgotten(archive, root, builders.SESSION)
+    forgotten(archive, builders.SESSION)
     assert sessions(archive) == {builders.OTHER, alike}
-    assert deeply(archive, root).is_sound
+    assert deeply(archive).is_sound
 
 
 @pytest.mark.parametrize(
@@ -413,10 +413,10 @@ def test_a_stopped_removal_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(upkeep, "rederive", killed)
     with pytest.raises(KeyboardInterrupt):
-        forgotten(archive, root, builders.SESSION)
+        forgotten(archive, builders.SESSION)
     monkeypatch.undo()
     with store.opened(archive) as opened:
         refresh(opened, [builders.home(root)])
     assert sessions(archive) == {builders.OTHER}
     assert not leaks(tmp_path)
-    assert deeply(archive, root).is_sound
+    assert deeply(archive).is_sound

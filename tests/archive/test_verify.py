@@ -103,10 +103,10 @@ def looked_at(archive: Path, root: Path | None = None, *, repair: bool = False) 
         return verify(opened, [builders.home(root)] if root else [], repair=repair)
 
 
-def deeply(archive: Path, root: Path) -> Report:
+def deeply(archive: Path) -> Report:
     with store.opened(archive, write=False) as opened:
         report = verify(opened)
-        verify_deeply(opened, [builders.home(root)], report, memory={})
+        verify_deeply(opened, report, memory={})
         return report
 
 
@@ -142,14 +142,14 @@ def one(report: Report) -> Damage:
 
 
 def test_a_sound_archive(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     report = looked_at(archive)
     assert (report.damage, report.notes) == ([], [])
     assert report.is_sound
     with changed(archive) as database:
         assert report.n_segments == database.execute("SELECT count(*) FROM segments").fetchone()[0]
         assert database.execute("SELECT count(base_id) FROM segments").fetchone()[0]
-    assert deeply(archive, root).is_sound
+    assert deeply(archive).is_sound
 
 
 def test_progress_is_told(tmp_path: Path) -> None:
@@ -401,7 +401,7 @@ def test_many_dangling_rows_are_counted(tmp_path: Path) -> None:
 
 
 def test_facts_are_compared_with_a_rebuild(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     damage(
         archive,
         "UPDATE messages SET n_chars = n_chars + 1 WHERE message_id = 'g1'",
@@ -411,7 +411,7 @@ def test_facts_are_compared_with_a_rebuild(tmp_path: Path) -> None:
         "UPDATE projects SET path = 'found later'",
     )
     assert looked_at(archive).is_sound
-    report = deeply(archive, root)
+    report = deeply(archive)
     found = " ".join(damage.message for damage in report.damage)
     assert {damage.code for damage in report.damage} == {"facts"}
     assert f"messages {builders.SESSION} g1: differs from a rebuild in n_chars" in found
@@ -420,32 +420,32 @@ def test_facts_are_compared_with_a_rebuild(tmp_path: Path) -> None:
     assert "in title" in found
     assert "projects" not in found
     with store.opened(archive) as opened:
-        rebuild(opened, [builders.home(root)], memory={})
-    assert deeply(archive, root).is_sound
+        rebuild(opened, memory={})
+    assert deeply(archive).is_sound
 
 
 def test_many_differences_are_counted(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     damage(archive, "UPDATE messages SET line = 77")
-    assert "more rows" in deeply(archive, root).damage[-1].message
+    assert "more rows" in deeply(archive).damage[-1].message
 
 
 def test_facts_are_not_compared_while_bytes_are_damaged(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     flip(archive, 1)
-    assert "not compared" in deeply(archive, root).notes[0]
+    assert "not compared" in deeply(archive).notes[0]
 
 
 def test_facts_of_another_reader_are_no_damage(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     damage(archive, "UPDATE facts_meta SET value = 'old' WHERE key = 'reader'")
-    report = deeply(archive, root)
+    report = deeply(archive)
     assert report.is_sound
     assert len(report.notes) == 1
 
 
 def test_an_archive_that_grows_while_it_is_compared(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     damage(archive, "UPDATE messages SET line = 77")
 
     def somebody_writes(_done: int, _all: int) -> None:
@@ -453,7 +453,7 @@ def test_an_archive_that_grows_while_it_is_compared(tmp_path: Path) -> None:
 
     with store.opened(archive, write=False) as opened:
         report = Report()
-        verify_deeply(opened, [builders.home(root)], report, memory={}, progress=somebody_writes)
+        verify_deeply(opened, report, memory={}, progress=somebody_writes)
     assert report.is_sound
     assert "grew" in report.notes[0]
 
@@ -484,7 +484,7 @@ def test_a_writer_does_not_disturb(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt" or not hasattr(os, "geteuid"), reason="folders that take no files")
 def test_an_archive_on_a_disk_that_takes_no_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root, archive = kept(tmp_path)
+    _, archive = kept(tmp_path)
     connect = sqlite3.connect
 
     class NoShm(sqlite3.Connection):
@@ -494,7 +494,7 @@ def test_an_archive_on_a_disk_that_takes_no_writes(tmp_path: Path, monkeypatch: 
             return super().execute(sql, *rest)
 
     monkeypatch.setattr(sqlite3, "connect", lambda *args, **more: connect(*args, factory=NoShm, **more))
-    assert deeply(archive, root).is_sound
+    assert deeply(archive).is_sound
 
 
 def test_a_truncated_archive_is_one_sentence(tmp_path: Path) -> None:

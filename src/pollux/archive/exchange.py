@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -19,7 +19,6 @@ from pollux.archive.inventory import belongs_to, place_of
 from pollux.archive.migrations import transaction
 from pollux.archive.store import Archive
 from pollux.archive.verify import Segment, fault, packed, rederive, segment
-from pollux.locate import Home
 from pollux.model import Problem
 from pollux.sessions import Progress
 
@@ -92,7 +91,6 @@ _COLUMNS = "id, machine, home, path, size, mtime_ns, inode, first_us, last_us, g
 def take_in(
     archive: Archive,
     other: Archive,
-    homes: Iterable[Home],
     *,
     memory: Mapping[str, str],
     progress: Progress = lambda _done, _all: None,
@@ -116,7 +114,7 @@ def take_in(
                         _take_file(ours, theirs, file, result)
             done += sum(sizes.get(file.id, 0) for file in batch)
             progress(done, n_bytes)
-    rederive(archive, homes, memory=memory, progress=progress)
+    rederive(archive, memory=memory, progress=progress)
     return result
 
 

@@ -194,8 +194,18 @@ def _write_session(database: sqlite3.Connection, group: Group, session: Session,
     _insert(database, "session_files", rows)
     project = session.project
     if project.hash:
-        row = (project.hash, project.path, project.slug, project.how, project.proven, None)
-        _insert(database, "projects", [row])
+        _write_project(database, (project.hash, project.path, project.slug, project.how, int(project.proven), None))
+
+
+def _write_project(database: sqlite3.Connection, new: tuple[Any, ...]) -> None:
+    """Write the best that any session knows of a project, whichever comes last."""
+    old = database.execute("SELECT * FROM projects WHERE project_hash = ?", (new[0],)).fetchone()
+    _insert(database, "projects", [max(new, old or new, key=_worth)])
+
+
+def _worth(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    _, path, slug, how_known, proven, _ = row
+    return proven, path is not None, slug is not None, path or "", slug or "", how_known or ""
 
 
 def _write_messages(database: sqlite3.Connection, group: Group) -> None:

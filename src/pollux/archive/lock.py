@@ -63,7 +63,7 @@ class WriterLock:
 
 
 def _lock(file: FileIO) -> None:
-    if sys.platform == "win32":
+    if sys.platform == "win32":  # pragma: no cover  tested there
         import msvcrt  # noqa: PLC0415  only there
 
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)

@@ -122,6 +122,8 @@ def prepare(item: Item, known: Before | None) -> Prepared:
             segments.append(_packed(kept, piece, base if kept == 0 else None))
             kept += len(piece)
         head, tail = _probe(fd, 0, kept), _probe(fd, max(0, kept - _PROBE), kept)
+        if not item.path.endswith(".jsonl") and _stamp(os.fstat(fd)) != _stamp(status):
+            head = b""  # written while we read: whatever comes next is another version
     return Prepared(
         item, known, goes_on, tuple(segments), kept, head, tail, status.st_size, status.st_mtime_ns, status.st_ino
     )
@@ -313,6 +315,10 @@ def _dictionary(data: bytes) -> zstandard.ZstdCompressionDict | None:
     if len(data) < 8:  # noqa: PLR2004  less is no dictionary
         return None
     return zstandard.ZstdCompressionDict(data, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int]:
+    return status.st_size, status.st_mtime_ns
 
 
 def _probe(fd: int, start: int, end: int) -> bytes:

@@ -26,10 +26,13 @@ from pollux.errors import DamagedArchiveError
 from pollux.grouping import Placed, bundle_of, put_together
 from pollux.locate import Home, Located, SessionFile, locate, name_facts
 from pollux.model import Fate, Problem
+from pollux.project_claims import MARKER, REGISTRY, TRUSTED, Known, known_from_files
 from pollux.reading import Reading
-from pollux.sessions import Progress, Reader
+from pollux.sessions import LOGS, Progress, Reader
 
 BATCH_FILES, BATCH_BYTES = 200, 64 << 20
+_MANY = 64
+"""Segments of one file, before they are put together."""
 _AHEAD = 16
 """Files that are packed before they are needed."""
 _NO_MEMORY: Mapping[str, str] = {}
@@ -82,24 +85,82 @@ def refresh(
     if not facts.are_current(archive.database):
         with transaction(archive.database):
             facts.reset(archive.database)
-    reader = Reader(located, memory)
+    reader = reader_of(archive.database, memory)
     items = list(inventory(located, result.problems))
     now_us = facts.microseconds(now()) or 0
     _note_gone(archive.database, located, items, result, now_us)
     changed = _changed(archive.database, items)
-    n_bytes, done = sum(one.size for one in changed), 0
+    n_bytes, done, says_where = sum(one.size for one in changed), 0, False
     for batch in _batches(_prepared(archive.database, changed, result)):
         with transaction(archive.database):
             for found in batch:
                 raw.store(archive.database, found, machine=platform.node(), now_us=now_us)
-        result.n_files += len(batch)
+        result.n_files += sum(bool(found.n_new) for found in batch)
         result.n_bytes += sum(found.n_new for found in batch)
+        says_where = says_where or any(_is_claim(found.item.path) for found in batch)
         _derive(archive.database, reader, result)  # while the next files are read and packed beside this
         done += sum(found.size for found in batch)
         progress(done, n_bytes)
+    if says_where:
+        reader = reader_of(archive.database, memory)
+        _doubt_projects(archive.database)
     derive(archive, reader, result, progress)
+    _merge_small(archive.database)
     result.problems += reader.problems
     return result
+
+
+def _is_claim(path: str) -> bool:
+    return path.endswith(f"/{MARKER}") or path in (REGISTRY, TRUSTED)
+
+
+def _doubt_projects(database: sqlite3.Connection) -> None:
+    """Have the sessions looked at again whose project is not proven: something new was said about paths."""
+    with transaction(database):
+        database.execute(
+            """
+            UPDATE readings SET kept = -1 WHERE version_id IN (
+                SELECT file_version_id FROM session_files JOIN sessions USING (session_id)
+                LEFT JOIN projects USING (project_hash) WHERE NOT coalesce(projects.proven, 0)
+            )
+            """
+        )
+
+
+def _merge_small(database: sqlite3.Connection) -> None:
+    """Put the segments together of files that grew by many small pieces."""
+    rows = database.execute(
+        "SELECT version_id FROM segments GROUP BY version_id HAVING count(*) > ? AND sum(length) < count(*) * ?",
+        (_MANY, raw.SEGMENT // 4),
+    ).fetchall()
+    for (version_id,) in rows:
+        with transaction(database):
+            raw.merge(database, version_id)
+
+
+def reader_of(database: sqlite3.Connection, memory: Mapping[str, str]) -> Reader:
+    """Return a reader that looks for claims and logged prompts among the bytes that were kept, not on the disk."""
+
+    def known(home: Home) -> Known:
+        rows = _current(database, str(home.root), "(path LIKE '%/.project_root' OR path NOT LIKE '%/%')")
+        return known_from_files(str(home.root), dict(rows))
+
+    def logs(file: SessionFile) -> bytes | None:
+        path = f"tmp/{file.folder}/{LOGS}"
+        return next((data for _, data in _current(database, str(file.home.root), "path = ?", path)), None)
+
+    return Reader(memory, known, logs)
+
+
+def _current(database: sqlite3.Connection, home: str, which: str, *values: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the newest version of some files of a home, by their paths."""
+    rows = database.execute(
+        f"SELECT path, version_id FROM files WHERE home = ? AND version_id IS NOT NULL AND {which} ORDER BY machine",  # noqa: S608
+        (home, *values),
+    ).fetchall()
+    for path, version_id in rows:
+        read = raw.reader(database, version_id)
+        yield path, read(0, read.size)
 
 
 def derive(archive: Archive, reader: Reader, result: Refreshed, progress: Progress) -> None:
@@ -205,13 +266,18 @@ def _note_gone(
 ) -> None:
     """Note which files are no longer there; a home that is not there at all is only not mounted."""
     there = {(one.home, one.path) for one in items}
+    unseen = tuple(str(problem.file) for problem in result.problems if problem.code == "unreadable-folder")
     homes = [str(home.root) for home in located.homes if home.tmp.is_dir()]
     with transaction(database):
         for home in homes:
             rows = database.execute(
                 "SELECT id, path FROM files WHERE machine = ? AND home = ? AND gone_us IS NULL", (platform.node(), home)
             ).fetchall()
-            gone = [(now_us, file_id) for file_id, path in rows if (home, path) not in there]
+            gone = [
+                (now_us, file_id)
+                for file_id, path in rows
+                if (home, path) not in there and not str(place_of(home, path)).startswith(unseen)
+            ]
             database.executemany("UPDATE files SET gone_us = ? WHERE id = ?", gone)
             result.n_gone += len(gone)
 

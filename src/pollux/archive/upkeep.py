@@ -20,7 +20,6 @@ from pollux.archive.migrations import transaction
 from pollux.archive.store import Archive
 from pollux.archive.verify import UNPACKING, is_written, packed, rederive, verify
 from pollux.errors import ArchiveError, PolluxError
-from pollux.locate import Home
 from pollux.sessions import Progress
 
 _PAGES = 4096
@@ -239,7 +238,6 @@ def files_of(database: sqlite3.Connection, ids: Sequence[str]) -> dict[int, str]
 def forget(
     archive: Archive,
     ids: Sequence[str],
-    homes: Iterable[Home],
     *,
     now_us: int,
     memory: Mapping[str, str],
@@ -258,7 +256,7 @@ def forget(
         for one in whole:
             database.execute("INSERT OR IGNORE INTO tombstones VALUES (?, ?)", (one, now_us))
         database.executemany("DELETE FROM readings WHERE version_id = ?", [(one,) for one in touched])
-    rederive(archive, homes, memory=memory, progress=progress)
+    rederive(archive, memory=memory, progress=progress)
     result.is_clean = _written_anew(database)
     return result
 

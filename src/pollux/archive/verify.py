@@ -10,7 +10,7 @@ import hashlib
 import platform
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,11 +23,11 @@ from pollux.archive import facts, raw
 from pollux.archive.inventory import place_of
 from pollux.archive.lock import WriterLock
 from pollux.archive.migrations import transaction
-from pollux.archive.refresh import Refreshed, derive
+from pollux.archive.refresh import Refreshed, derive, reader_of
 from pollux.archive.store import Archive
 from pollux.errors import DamagedArchiveError
 from pollux.locate import Home, locate
-from pollux.sessions import Progress, Reader
+from pollux.sessions import Progress
 
 _PROBE = 4096
 """A version notes the hash of so many bytes of its beginning and of its end."""
@@ -141,7 +141,6 @@ def verify(
 
 def verify_deeply(
     archive: Archive,
-    homes: Iterable[Home],
     report: Report,
     *,
     memory: Mapping[str, str],
@@ -159,7 +158,7 @@ def verify_deeply(
         try:
             facts.reset(new)
             beside = Archive(new, archive.path, is_writable=True)
-            rederive(beside, homes, memory=memory, progress=progress)
+            rederive(beside, memory=memory, progress=progress)
             found = [one for table in facts.TABLES for one in _differences(archive.database, new, table)]
         finally:
             new.close()
@@ -171,7 +170,6 @@ def verify_deeply(
 
 def rebuild(
     archive: Archive,
-    homes: Iterable[Home],
     *,
     memory: Mapping[str, str],
     progress: Progress = lambda _done, _all: None,
@@ -179,18 +177,17 @@ def rebuild(
     """Throw the facts away and derive them anew; what is stopped in between is gone on with by the next refresh."""
     with transaction(archive.database):
         facts.reset(archive.database)
-    rederive(archive, homes, memory=memory, progress=progress)
+    rederive(archive, memory=memory, progress=progress)
 
 
 def rederive(
     archive: Archive,
-    homes: Iterable[Home],
     *,
     memory: Mapping[str, str],
     progress: Progress = lambda _done, _all: None,
 ) -> None:
     """Bring the facts up to date with bytes that did not come from a refresh."""
-    derive(archive, Reader(locate(homes), memory), Refreshed(locate(())), progress)
+    derive(archive, reader_of(archive.database, memory), Refreshed(locate(())), progress)
 
 
 def segment(database: sqlite3.Connection, segment_id: int) -> Segment:

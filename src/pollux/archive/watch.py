@@ -12,6 +12,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +26,7 @@ Homes = Callable[[], Iterable[Home]]
 Tell = Callable[[str], None]
 
 MOUNTS = Path("/proc/mounts")
-_STEP_MS, _DEBOUNCE_MS, _POLL_MS = 50, 200, 300
+_STEP_MS, _DEBOUNCE_MS = 50, 200
 _LOOK_MS = 500
 """How often the watched folders themselves are looked at."""
 _ANYWAY = 60.0
@@ -97,31 +98,46 @@ def _looks(folders: Sequence[str], *, poll: bool, tell: Tell) -> Iterator[bool]:
     """Yield, twice a second at least, whether something is new in the folders."""
     import watchfiles  # noqa: PLC0415  only a watch needs it
 
-    while not folders:
-        time.sleep(_LOOK_MS / 1000)
-        yield False
-    try:
-        for found in watchfiles.watch(
-            *folders,
-            watch_filter=None,
-            debounce=_DEBOUNCE_MS,
-            step=_STEP_MS,
-            rust_timeout=_LOOK_MS,
-            yield_on_timeout=True,
-            force_polling=poll or is_far(folders, _mounts()) or None,
-            poll_delay_ms=_POLL_MS,
-            ignore_permission_denied=True,
-        ):
-            yield bool(found)
-    except FileNotFoundError:
-        return  # gone since it was listed
-    except OSError as error:  # no more watches to be had
-        if not poll:
+    if folders and not poll and not is_far(folders, _mounts()):
+        try:
+            for found in watchfiles.watch(
+                *folders,
+                watch_filter=None,
+                debounce=_DEBOUNCE_MS,
+                step=_STEP_MS,
+                rust_timeout=_LOOK_MS,
+                yield_on_timeout=True,
+                force_polling=False,
+                ignore_permission_denied=True,
+            ):
+                yield bool(found)
+        except FileNotFoundError:
+            return  # gone since it was listed
+        except (OSError, RuntimeError) as error:  # no more watches to be had
             tell(f"The system does not tell of changes ({error}); looking for them instead.")
-            yield from _looks(folders, poll=True, tell=tell)
-    while True:  # not even that
-        time.sleep(_LOOK_MS / 1000)
-        yield True
+    yield from _compared(folders)
+
+
+def _compared(folders: Sequence[str]) -> Iterator[bool]:
+    """Look through the folders again and again; watchfiles can, but takes changes within one second for one."""
+    before = None
+    while True:
+        began = time.monotonic()
+        now = set(_stamps(folders))
+        took = time.monotonic() - began
+        yield before is not None and now != before
+        before = now
+        time.sleep(max(_LOOK_MS / 1000, 4 * took))  # most of the time is left to others, however far the folders are
+
+
+def _stamps(folders: Sequence[str]) -> Iterator[tuple[str, int, int]]:
+    for folder in folders:
+        for place, _, names in os.walk(folder):
+            for name in names:
+                path = os.path.join(place, name)  # noqa: PTH118  a hot loop
+                with suppress(OSError):  # gone since it was listed
+                    status = os.stat(path)  # noqa: PTH116
+                    yield path, status.st_size, status.st_mtime_ns
 
 
 def _folders(homes: Iterable[Home]) -> dict[str, tuple[int, int]]:

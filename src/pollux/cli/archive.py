@@ -135,7 +135,7 @@ def import_(scope: Scope, other: Path) -> None:
     with upkeep.readable(other) as theirs, store.opened(own) as archive, progress("taking in") as tell:
         if not archive.is_writable:
             raise PolluxError(f"The archive {own} cannot be changed now: {archive.why_not}.")
-        found = exchange.take_in(archive, theirs, scope.places(), memory=known, progress=tell)
+        found = exchange.take_in(archive, theirs, memory=known, progress=tell)
     if scope.as_json:
         output.print_json(_imported_row(found, other))
     else:

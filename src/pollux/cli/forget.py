@@ -46,7 +46,6 @@ def command(scope: Scope, wanted: tuple[str, ...], *, yes: bool) -> None:
             found = upkeep.forget(
                 archive,
                 [one.id for one in sessions],
-                scope.places(),
                 now_us=facts.microseconds(output.now()) or 0,
                 memory=known,
                 progress=tell,

@@ -57,7 +57,7 @@ def _verified(scope: Scope, archive: Archive, *, repair: bool, deep: bool) -> Re
         _mend(scope, archive, report)
     if deep:
         with progress("comparing") as tell:
-            verify_deeply(archive, homes, report, memory=known, progress=tell)
+            verify_deeply(archive, report, memory=known, progress=tell)
         if repair and not report.is_sound:
             _mend(scope, archive, report)
     return report
@@ -73,7 +73,7 @@ def _mend(scope: Scope, archive: Archive, report: Report) -> None:
     homes, known = scope.places(), memory.recalled()
     if any(one.code == "facts" and not one.is_repaired for one in report.damage) and report.bytes_are_sound:
         with progress("making facts") as tell:
-            rebuild(archive, homes, memory=known, progress=tell)
+            rebuild(archive, memory=known, progress=tell)
         report.damage = [replace(one, is_repaired=True) if one.code == "facts" else one for one in report.damage]
     if any(one.code == "gap" and one.source and not one.is_repaired for one in report.damage):
         with progress("taking in") as tell:

@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 from rich.table import Table
@@ -16,10 +16,12 @@ from rich.text import Text
 from pollux.model import Session, Tokens
 from pollux.terminal.listing import counted, tabbed
 from pollux.terminal.text import count, line
-from pollux.views.audit import AuditedCall, Bucket, Duplicate
 from pollux.views.listing import when
 from pollux.views.periods import monday
 from pollux.views.usage import Report, Row, Sums
+
+if TYPE_CHECKING:  # a report is drawn without it
+    from pollux.views.audit import AuditedCall, Bucket, Duplicate
 
 _SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CNY": "¥", "INR": "₹"}
 _NANO, _PICO, _MICRO = Decimal(10) ** -9, Decimal(10) ** -12, Decimal(10) ** -6

@@ -1,0 +1,101 @@
+"""What runs in other processes, to be killed there: a home that changes, and an archive that follows it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import resource
+import signal
+import sqlite3
+import sys
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from tests.archive.growing import APPENDED, PLACES, Life, Step, merge_all, rebuild
+
+from pollux.archive import store
+from pollux.archive.refresh import refresh
+from pollux.archive.watch import capture
+from pollux.errors import ArchiveError
+from pollux.locate import Home
+
+Acknowledged = list[tuple[str, str, int, str]]
+"""Home, path, size and sha256 of what was taken in."""
+
+
+def any_step(rng: random.Random) -> Step:
+    what = rng.choice(["append", "lines", "lines", "rewrite", "shrink", "replace", "delete", "touch"])
+    name = rng.choice(APPENDED) if what in ("append", "lines") else rng.choice([*PLACES])
+    return what, "document" if what == "rewrite" else name, rng.randint(0, 1), rng.randint(1, 40)
+
+
+def keep_on(archive: Path, root: Path, pipe: Connection, seed: int, fatal: int | None) -> None:
+    """Let the home live and refresh, over and over; say what was taken in; die at some statement, if told."""
+    rng, life = random.Random(seed), Life(root)  # noqa: S311  no secret
+    if fatal:
+        _die_at(fatal)
+    pipe.send([])
+    while True:
+        with store.opened(archive, wait=lambda _who: None) as found:
+            for _ in range(rng.randint(1, 6)):
+                for _ in range(rng.randint(1, 4)):
+                    life.take(any_step(rng))
+                there = summed(life)
+                refresh(found, life.homes)
+                pipe.send(there)
+                match rng.randint(0, 5):
+                    case 0:
+                        merge_all(found)
+                    case 1:
+                        rebuild(found, life.homes)
+
+
+def summed(life: Life) -> Acknowledged:
+    return [
+        (home, path, len(data), hashlib.sha256(data).hexdigest())
+        for home, path, data in life.files()
+        if not path.endswith(".tmp")
+    ]
+
+
+def sync_once(archive: Path, homes: tuple[Home, ...], pipe: Connection, limit: int | None = None) -> None:
+    """Take in, and say how it went; with a limit, no file may grow beyond it."""
+    sys.argv = ["pollux", "sync"]
+    if limit is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    try:
+        found = capture(archive, homes, memory={}, progress=lambda _done, _all: None, waiting=lambda _who: None)
+    except ArchiveError as error:
+        pipe.send(str(error))
+    else:
+        pipe.send((found.result.n_files, found.result.n_bytes))
+
+
+def hold(archive: Path, pipe: Connection) -> None:
+    """Be the writer until told to stop."""
+    sys.argv = ["pollux", "verify"]
+    with store.opened(archive):
+        pipe.send("held")
+        pipe.recv()
+
+
+def _die_at(number: int) -> None:
+    """Kill this process when SQLite is about to run its so-manieth statement."""
+    connect: Callable[..., sqlite3.Connection] = sqlite3.connect
+    left = number
+
+    def count(_statement: str) -> None:
+        nonlocal left
+        left -= 1
+        if left <= 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def connected(*args: Any, **options: Any) -> sqlite3.Connection:  # noqa: ANN401  sqlite3's own
+        database = connect(*args, **options)
+        database.set_trace_callback(count)
+        return database
+
+    sqlite3.connect = connected  # type: ignore[assignment]

@@ -1,0 +1,148 @@
+"""Whatever happens to a home: no byte is lost, and what is known is what a look at the bytes alone would tell."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests import builders
+from tests.archive.growing import Life, Step, content, merge_all, rebuild, steps, told, versions
+
+from pollux.archive import history, raw
+from pollux.archive.refresh import refresh
+from pollux.archive.store import opened
+from pollux.cli.demo import HOME as DEMO
+from pollux.locate import locate
+from pollux.sessions import history as live_history
+
+N_LIVES = int(os.environ.get("POLLUX_FAULTS", "60")) // 3
+lives = st.lists(steps, min_size=1, max_size=14)
+examples = settings(max_examples=N_LIVES, suppress_health_check=[HealthCheck.too_slow])
+
+
+@examples
+@given(lives)
+def test_no_byte_is_lost(life: list[Step]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        world = Life(Path(folder))
+        seen: list[tuple[str, str, bytes]] = []
+        with opened(Path(folder) / "archive.db") as archive:
+            for step in life:
+                world.take(step)
+                refresh(archive, world.homes)
+                seen += world.files()
+                merge_all(archive)
+            kept = versions(archive)
+        for home, path, data in seen:
+            if not path.endswith(".tmp"):
+                assert any(one[: len(data)] == data for one in kept[home, path]), path
+
+
+@examples
+@given(lives)
+def test_facts_are_those_of_a_rebuild(life: list[Step]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        world = Life(Path(folder))
+        with opened(Path(folder) / "archive.db") as archive:
+            for step in life:
+                world.take(step)
+                refresh(archive, world.homes)
+            grown = content(archive)
+            rebuild(archive, world.homes)
+            built = content(archive)
+        for table in grown.keys() - {"projects"}:
+            assert grown[table] == built[table], table
+
+
+@examples
+@given(lives)
+def test_archive_tells_what_the_disk_tells(life: list[Step]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        world = Life(Path(folder))
+        with opened(Path(folder) / "archive.db") as archive:
+            for step in life:
+                world.take(step)
+                refresh(archive, world.homes)
+            found = history.history(archive.database, locate(world.homes))
+        there = {one.id: one for one in live_history(world.homes).sessions if one.id not in world.lossy}
+        kept = {one.id: one for one in found.sessions}
+        assert {one: told(session) for one, session in there.items()} == {one: told(kept[one]) for one in there}
+
+
+@examples
+@given(lives)
+def test_nothing_new_means_nothing_to_do(life: list[Step]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        world = Life(Path(folder))
+        for step in life:
+            world.take(step)
+        with opened(Path(folder) / "archive.db") as archive:
+            refresh(archive, world.homes)
+            again = refresh(archive, world.homes)
+            assert (again.n_files, again.n_bytes, again.n_gone, again.sessions) == (0, 0, 0, set())
+
+
+def test_archive_tells_of_the_demo_what_the_disk_tells(tmp_path: Path) -> None:
+    """Every generation is there, also a log without header whose whole id only `logs.json` knows."""
+    homes = (builders.home(DEMO),)
+    with opened(tmp_path / "archive.db") as archive:
+        refresh(archive, homes)
+        found = history.history(archive.database, locate(homes))
+    assert {one.id: told(one) for one in found.sessions} == {one.id: told(one) for one in live_history(homes).sessions}
+
+
+def test_document_that_lost_messages_is_rebuilt_the_same(tmp_path: Path) -> None:
+    """A version that a later one had taken over stays taken over when a third one lacks its messages."""
+    life: list[Step] = [("rewrite", "document", 0, amount) for amount in (1, 1, 0)]
+    assert _differing(tmp_path, life) == set()
+
+
+def test_project_in_two_folders_is_rebuilt_the_same(tmp_path: Path) -> None:
+    assert _differing(tmp_path, [("lines", "third", 0, 2), ("lines", "log", 0, 2)]) == set()
+
+
+def test_project_whose_folder_is_gone_is_rebuilt_the_same(tmp_path: Path) -> None:
+    """What the disk said of a project's path is kept, so a rebuild must find it there."""
+    assert _differing(tmp_path, [("lines", "third", 0, 2), ("move", "log", 0, 0)]) == set()
+
+
+def _differing(folder: Path, life: list[Step]) -> set[str]:
+    world = Life(folder)
+    with opened(folder / "archive.db") as archive:
+        for step in life:
+            world.take(step)
+            refresh(archive, world.homes)
+        grown = content(archive)
+        rebuild(archive, world.homes)
+        built = content(archive)
+    return {table for table in grown if grown[table] != built[table]}
+
+
+@pytest.mark.parametrize("moment", ["_packed", "_probe"])
+def test_file_rewritten_while_it_is_read_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    """Old releases write in place, at any moment; what is there in the end is kept, whole."""
+    file = builders.chats(tmp_path) / "session-2026-11-15T19-30-6ece72aa.json"
+    old, new = (builders.document(*[builders.user(f"u{n}", word * 50) for n in range(count)]) for word, count in TURNS)
+    builders.put(file, old)
+    real = getattr(raw, moment)
+
+    def racing(*args: Any, **options: Any) -> Any:  # noqa: ANN401  either function
+        if file.read_bytes() == old:
+            file.write_bytes(new)
+        return real(*args, **options)
+
+    with opened(tmp_path / "archive.db") as archive:
+        with monkeypatch.context() as patch:
+            patch.setattr(raw, moment, racing)
+            refresh(archive, [builders.home(tmp_path)])
+        refresh(archive, [builders.home(tmp_path)])
+        kept = versions(archive)
+    assert new in kept[str(tmp_path / ".gemini"), f"tmp/webapp/chats/{file.name}"]
+
+
+TURNS = (("old ", 20), ("new ", 40))

@@ -1,0 +1,149 @@
+"""An archive is made, found, locked, shared with readers and closed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+from tests import builders
+
+from pollux.archive import lock, store
+from pollux.archive.lock import WriterLock
+from pollux.archive.migrations import STEPS
+from pollux.archive.store import opened
+from pollux.errors import ArchiveError
+
+
+def test_archive_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "deep" / "archive.db"
+    with opened(path) as archive:
+        assert (archive.is_writable, archive.why_not) == (True, "")
+        assert archive.database.execute("PRAGMA user_version").fetchone() == (len(STEPS),)
+        assert archive.database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert archive.database.execute("PRAGMA synchronous").fetchone() == (2,)
+    if sys.platform != "win32":
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert path.with_name("archive.db.lock").stat().st_mode & 0o777 == 0o600
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_second_writer_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["pollux", "sync"])
+    with opened(tmp_path / "archive.db") as first:
+        with opened(tmp_path / "archive.db") as second:
+            assert second.why_not == f"pollux sync (process {os.getpid()}) is writing to it"
+            assert (second.is_writable, second.lock_is_taken) == (False, True)
+            with pytest.raises(sqlite3.OperationalError, match="readonly"):
+                second.database.execute("DELETE FROM files")
+        assert first.is_writable
+    with opened(tmp_path / "archive.db") as third:
+        assert third.is_writable
+
+
+def test_second_writer_waits_if_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["pollux", "sync"])
+    first = opened(tmp_path / "archive.db")
+    told: list[str] = []
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            first.close()
+
+    monkeypatch.setattr("pollux.archive.lock.time.sleep", pause)
+    with opened(tmp_path / "archive.db", wait=told.append) as second:
+        assert second.is_writable
+    assert told == [f"pollux sync (process {os.getpid()})"]
+    assert len(pauses) == 3
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "null", "{"])
+def test_owner_without_a_name_is_somebody(tmp_path: Path, text: str) -> None:
+    builders.put(tmp_path / "archive.db.lock", text.encode())
+    assert WriterLock(tmp_path / "archive.db").owner() == "another Pollux"
+
+
+def test_lock_without_room_for_a_name_is_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_value: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    one, other = WriterLock(tmp_path / "archive.db"), WriterLock(tmp_path / "archive.db")
+    with monkeypatch.context() as patch:
+        patch.setattr("pollux.archive.lock.json.dumps", full)
+        assert one.take()
+    assert not other.take()
+    one.release()
+    assert other.take()
+    other.release()
+    other.release()
+
+
+def test_place_without_locks_is_only_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lockless(_file: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    opened(tmp_path / "archive.db").close()
+    monkeypatch.setattr(lock, "_lock", lockless)
+    with opened(tmp_path / "archive.db") as archive:
+        assert (archive.is_writable, archive.why_not) == (False, "No locks available")
+        assert not archive.lock_is_taken
+
+
+def test_reading_what_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match=r"There is no archive at .* yet \(opened for reading\)"):
+        opened(tmp_path / "archive.db", write=False)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_archive_that_is_just_being_made_is_not_there_yet(tmp_path: Path) -> None:
+    builders.put(tmp_path / "archive.db", b"")
+    with pytest.raises(ArchiveError, match="There is no archive at"):
+        opened(tmp_path / "archive.db", write=False)
+
+
+def test_fault_inside_becomes_a_sentence_and_frees_the_lock(tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match=r"cannot be used \(no such table: nowhere\); see to its disk"):
+        _ask(tmp_path / "archive.db", "SELECT 1 FROM nowhere")
+    with opened(tmp_path / "archive.db") as again:
+        assert again.is_writable
+
+
+def test_other_fault_stays_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), opened(tmp_path / "archive.db"):
+        raise KeyboardInterrupt
+    with opened(tmp_path / "archive.db") as again:
+        assert again.is_writable
+
+
+def test_interrupt_while_opening_frees_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "migrate", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            opened(tmp_path / "archive.db")
+    with opened(tmp_path / "archive.db") as again:
+        assert again.is_writable
+
+
+def test_archive_cut_while_it_has_a_journal_is_left_to_sqlite(tmp_path: Path) -> None:
+    """Half a checkpoint looks like that: the journal has the rest."""
+    path = tmp_path / "archive.db"
+    with opened(path) as archive:
+        archive.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        archive.database.execute("INSERT INTO tombstones VALUES ('one', 1)")
+        copy = builders.put(tmp_path / "copy" / "archive.db", path.read_bytes())
+        builders.put(tmp_path / "copy" / "archive.db-wal", path.with_name("archive.db-wal").read_bytes())
+    with opened(copy) as found:
+        assert found.database.execute("SELECT * FROM tombstones").fetchall() == [("one", 1)]
+
+
+def _ask(path: Path, query: str) -> None:
+    with opened(path) as archive:
+        archive.database.execute(query)

@@ -1,0 +1,273 @@
+"""A watch sees what comes, where it comes, and does not end over trouble."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import watchfiles
+from tests import builders
+
+from pollux.archive import watch
+from pollux.archive.store import opened
+from pollux.archive.watch import capture, changes, is_far
+from pollux.errors import ArchiveError
+from pollux.locate import Home
+
+PATIENCE = 20.0
+"""Seconds; a slow machine is no wrong answer."""
+
+
+class Watched:
+    """A watch in a thread, and the times at which it told of something."""
+
+    def __init__(self, homes: tuple[Home, ...], *, poll: bool = False) -> None:
+        self.times: list[float] = []
+        self.said: list[str] = []
+        self._stop = False
+        self._thread = threading.Thread(target=self._run, args=(homes,), kwargs={"poll": poll})
+        self._thread.start()
+
+    def _run(self, homes: tuple[Home, ...], *, poll: bool) -> None:
+        for _ in changes(lambda: homes, poll=poll, tell=self.said.append):
+            self.times.append(time.monotonic())
+            if self._stop:
+                return
+
+    def settled(self) -> None:
+        """Wait until it has told what there was in the beginning."""
+        wait_for(lambda: len(self.times) >= 2)
+        time.sleep(0.2)
+
+    def saw(self, change: Callable[[], object]) -> float:
+        """Change something, and return after how many seconds it was told."""
+        n_before, began = len(self.times), time.monotonic()
+        change()
+        wait_for(lambda: len(self.times) > n_before)
+        return self.times[n_before] - began
+
+    def end(self, folder: Path) -> None:
+        self._stop = True
+        builders.put(folder / "end", b"")
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.01)
+
+
+@contextmanager
+def watched(root: Path, *, poll: bool = False) -> Iterator[Watched]:
+    one = Watched((builders.home(root),), poll=poll)
+    try:
+        yield one
+    finally:
+        one.end(builders.home(root).tmp)
+
+
+@pytest.mark.parametrize("poll", [False, True])
+def test_change_is_told_within_a_second(tmp_path: Path, poll: bool) -> None:  # noqa: FBT001
+    file = builders.put(builders.chats(tmp_path) / "session-a.jsonl", b"{}\n")
+    with watched(tmp_path, poll=poll) as one:
+        one.settled()
+
+        def append() -> None:
+            with file.open("ab") as stream:
+                stream.write(b"{}\n")
+
+        took = []
+        for _ in range(3):
+            took.append(one.saw(append))
+            time.sleep(0.5)
+        assert min(took) < 1
+
+
+def test_folder_that_is_made_later_is_watched(tmp_path: Path) -> None:
+    with watched(tmp_path) as one:
+        one.settled()
+        one.saw(lambda: builders.put(builders.chats(tmp_path) / "session-a.jsonl", b"{}\n"))
+        time.sleep(1)
+        one.saw(lambda: builders.put(builders.chats(tmp_path, "new") / "session-b.jsonl", b"{}\n"))
+
+
+def test_folder_in_anothers_place_is_watched(tmp_path: Path) -> None:
+    tmp = builders.home(tmp_path).tmp
+    builders.chats(tmp_path)
+    with watched(tmp_path) as one:
+        one.settled()
+        one.saw(lambda: tmp.rename(tmp_path / "old"))
+        one.saw(lambda: builders.put(builders.chats(tmp_path) / "session-a.jsonl", b"{}\n"))
+        time.sleep(1)
+        one.saw(lambda: builders.put(builders.chats(tmp_path) / "session-b.jsonl", b"{}\n"))
+
+
+def test_quiet_folder_is_looked_at_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    builders.chats(tmp_path)
+    monkeypatch.setattr(watch, "_ANYWAY", 0.0)
+    with watched(tmp_path) as one:
+        wait_for(lambda: len(one.times) > 4)
+
+
+@pytest.mark.parametrize("kind", [OSError, RuntimeError])
+def test_system_that_does_not_tell_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
+) -> None:
+    builders.chats(tmp_path)
+
+    def limited(*_: str, **_options: object) -> Iterator[object]:
+        raise kind("OS file watch limit reached")
+
+    monkeypatch.setattr(watchfiles, "watch", limited)
+    monkeypatch.setattr(watch, "MOUNTS", tmp_path / "none")
+    with watched(tmp_path) as one:
+        one.settled()
+        one.saw(lambda: builders.put(builders.chats(tmp_path) / "session-a.jsonl", b"{}\n"))
+    assert one.said == ["The system does not tell of changes (OS file watch limit reached); looking for them instead."]
+
+
+def test_watch_that_just_ends_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    builders.chats(tmp_path)
+    monkeypatch.setattr(watchfiles, "watch", lambda *_, **_options: iter(()))
+    with watched(tmp_path) as one:
+        one.settled()
+        one.saw(lambda: builders.put(builders.chats(tmp_path) / "session-a.jsonl", b"{}\n"))
+
+
+def test_two_changes_within_a_second_are_two(tmp_path: Path) -> None:
+    file = builders.put(builders.chats(tmp_path) / "session-a.jsonl", b"{}\n")
+    with watched(tmp_path, poll=True) as one:
+        one.settled()
+        for nanosecond in (1, 2, 3, 4):
+            one.saw(functools.partial(os.utime, file, ns=(0, nanosecond)))
+
+
+def test_file_that_vanishes_while_it_is_listed_is_no_fault(tmp_path: Path) -> None:
+    (builders.put(tmp_path / "there", b"").with_name("dangling")).symlink_to(tmp_path / "nowhere")
+    assert [Path(path).name for path, _, _ in watch._stamps([str(tmp_path)])] == ["there"]
+
+
+def test_watch_takes_in_at_every_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+    monkeypatch.setattr(watch, "changes", lambda _homes, **_options: iter((None, None)))
+    watch.watch(lambda: (builders.home(tmp_path),), lambda: taken.append(1), poll=False, tell=lambda _words: None)
+    assert taken == [1, 1]
+
+
+def test_capture_into_what_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(tmp_path / "archive.db").close()
+    monkeypatch.setattr(watch, "opened", lambda path, **_options: opened(path, write=False))
+    with pytest.raises(ArchiveError, match=r"Nothing can be kept in .*archive.db \(opened for reading\)"):
+        captured(tmp_path)
+
+
+def test_folder_that_vanishes_while_it_is_listed_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    builders.chats(tmp_path)
+    real, n_asked = watchfiles.watch, []
+
+    def gone(*folders: str, **options: int) -> Iterator[object]:
+        n_asked.append(1)
+        if len(n_asked) == 1:
+            raise FileNotFoundError("gone")
+        return real(*folders, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(watchfiles, "watch", gone)
+    with watched(tmp_path) as one:
+        wait_for(lambda: len(n_asked) > 1)
+    assert one.said == []
+
+
+@pytest.mark.parametrize(
+    ("folder", "far"),
+    [
+        ("/home/alice/.gemini/tmp", True),
+        ("/home/bob/.gemini/tmp", False),
+        ("/mnt/my share/tmp", True),
+        ("/mnt/other/tmp", False),
+        ("/host", True),
+        ("/hosts", False),
+        ("/media/stick", False),
+        ("/net/x", True),
+    ],
+)
+def test_folder_on_a_network_is_known(folder: str, far: bool) -> None:  # noqa: FBT001
+    mounts = """\
+/dev/sda1 / ext4 rw 0 0
+server:/home/alice /home/alice nfs4 rw 0 0
+//server/share /mnt/my\\040share cifs rw 0 0
+/dev/sdb1 /mnt/other ext4 rw 0 0
+host /host 9p rw 0 0
+/dev/sdc1 /media/stick fuseblk rw 0 0
+me@there:/ /net fuse.sshfs rw 0 0
+"""
+    assert is_far([folder], mounts) is far
+    assert is_far([folder], "") is False
+
+
+def test_capture_names_what_it_took_in(tmp_path: Path) -> None:
+    for number in range(5):
+        data = builders.log(builders.header(f"{number}{builders.SESSION[1:]}"), builders.user("u1", f"ask {number}"))
+        builders.put(builders.chats(tmp_path) / f"session-2026-11-15T19-30-{number}ece72aa.jsonl", data)
+    found = captured(tmp_path)
+    assert (found.result.n_files, len(found.result.sessions)) == (6, 5)
+    assert [*found.titles.values()] == ["ask 0", "ask 1", "ask 2"]
+    assert captured(tmp_path).titles == {}
+
+
+def captured(root: Path) -> watch.Captured:
+    archive, homes = root / "archive.db", (builders.home(root),)
+    return capture(archive, homes, memory={}, progress=lambda _done, _all: None, waiting=lambda _who: None)
+
+
+def test_capture_waits_for_another_writer(tmp_path: Path) -> None:
+    told: list[str] = []
+    other = opened(tmp_path / "archive.db")
+
+    def waiting(who: str) -> None:
+        told.append(who)
+        other.close()
+
+    homes = (builders.home(tmp_path),)
+    capture(tmp_path / "archive.db", homes, memory={}, progress=lambda _done, _all: None, waiting=waiting)
+    assert len(told) == 1
+
+
+def test_trouble_is_said_once_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    troubles: list[Exception | None] = [
+        ArchiveError("It is full."),
+        ArchiveError("It is full."),
+        sqlite3.OperationalError("locked"),
+        *[OSError("broken")] * 8,
+        None,
+    ]
+    said: list[str] = []
+    pauses: list[float] = []
+    monkeypatch.setattr("pollux.archive.watch.time.sleep", pauses.append)
+
+    def take_in() -> None:
+        if not troubles:
+            raise KeyboardInterrupt
+        if trouble := troubles.pop(0):
+            raise trouble
+
+    builders.chats(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        watch.watch(lambda: (builders.home(tmp_path),), take_in, poll=False, tell=said.append)
+    assert said == [
+        "It is full. Trying again until it works.",
+        "locked Trying again until it works.",
+        "broken Trying again until it works.",
+        "It works again.",
+    ]
+    assert pauses[:3] == [0.25, 0.5, 1.0]
+    assert max(pauses) == 30.0
