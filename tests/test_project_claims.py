@@ -66,8 +66,8 @@ def test_broken_files_are_problems(tmp_path: Path) -> None:
         ("broken-marker", "tmp/empty/.project_root"),
         ("broken-registry", "projects.json"),
         ("broken-registry", "projects.json"),
+        ("unreadable-file", "tmp/folder/.project_root"),
         ("unreadable-folder", "history"),
-        ("unreadable-marker", "tmp/folder/.project_root"),
     ]
 
 

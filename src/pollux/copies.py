@@ -32,7 +32,9 @@ class Prints:
         """Take the fingerprint of a recording."""
         if record.kind != Kind.USER:
             return self.of_bytes(record)
-        texts = () if record.responses else (record.prompt,)
+        texts = (
+            () if record.responses else (f"{record.prompt}#{record.checksum}" if record.checksum else record.prompt,)
+        )
         return (record.kind, frozenset(filter(None, record.responses)), texts)
 
     def of_entry(self, entry: Entry) -> Fingerprint:

@@ -104,11 +104,11 @@ def remember(path: Path, pairs: Mapping[str, str]) -> Problem | None:
 def _files(home: Home, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
     """Read the files of a home that say where projects are."""
     for name in (REGISTRY, TRUSTED):
-        yield from _file(str(home.root / name), name, "unreadable-file", problems)
+        yield from _file(str(home.root / name), name, problems)
     for above, base in (("tmp", str(home.tmp)), ("history", str(home.root / "history"))):
         for name in _names(base, problems):
             place = f"{base}{os.sep}{name}{os.sep}{MARKER}"
-            yield from _file(place, f"{above}/{name}/{MARKER}", "unreadable-marker", problems)
+            yield from _file(place, f"{above}/{name}/{MARKER}", problems)
 
 
 def _names(base: str, problems: list[Problem]) -> list[str]:
@@ -121,14 +121,14 @@ def _names(base: str, problems: list[Problem]) -> list[str]:
         return []
 
 
-def _file(place: str, path: str, code: str, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
+def _file(place: str, path: str, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
     try:
         with open(place, "rb") as file:  # noqa: PTH123  thousands of them
             yield path, file.read()
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        problems.append(Problem(code, f"cannot be read: {error.strerror}", place))
+        problems.append(Problem("unreadable-file", f"cannot be read: {error.strerror}", place))
 
 
 def _marker_claims(root: str, path: str, data: bytes, problems: list[Problem]) -> Iterator[Claim]:
@@ -158,7 +158,7 @@ def _json_object(data: bytes | None, place: str, problems: list[Problem]) -> dic
 
 
 def _remembered(path: Path) -> dict[str, str] | None:
-    data = dict(_file(str(path), "memory", "unreadable-file", [])).get("memory")
+    data = dict(_file(str(path), "memory", [])).get("memory")
     document = _json_object(data, str(path), [])  # a broken memory is none: it is only there to save work
     paths = document.get("paths")
     if document.get("schema", _MEMORY_SCHEMA) != _MEMORY_SCHEMA:

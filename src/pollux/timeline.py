@@ -117,9 +117,9 @@ class Timeline:
         if record.is_bare:
             return Copies(self._candidates(self.alive), set(), self.prints).originals(record, is_history=False)
         if record.origin == Origin.SESSION_CONTEXT:
-            return [entry for entry in self.entries[:1] if entry.prompt == record.prompt]
+            return [entry for entry in self.entries[:1] if _says_the_same(entry, record)]
         if record.origin == Origin.HUMAN and self.repeats:  # in the middle of a history that was cut short
-            return [entry for entry in self.entries if entry.prompt == record.prompt][:1]
+            return [entry for entry in self.entries if _says_the_same(entry, record)][:1]
         return []
 
     def _candidates(self, before: dict[str, list[Entry]]) -> list[Entry]:
@@ -185,6 +185,10 @@ def _settle(before: dict[str, list[Entry]], alive: dict[str, list[Entry]], *, ha
         entry.fate = Fate.COMPRESSED if has_new else Fate.ROLLED_BACK if is_tail else Fate.ACTIVE
     for entry in (entry for entries in alive.values() for entry in entries):
         entry.fate = Fate.ACTIVE
+
+
+def _says_the_same(entry: Entry, record: Record) -> bool:
+    return (entry.prompt, entry.content.checksum) == (record.prompt, record.checksum)
 
 
 def _is_typed(entry: Entry) -> bool:

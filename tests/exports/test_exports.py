@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 
 import pytest
@@ -17,10 +19,13 @@ FILE = next((HOME / ".gemini" / "tmp" / "skywatch" / "chats").glob("*f688da5c.js
 def test_row_is_complete_and_works(name: str) -> None:
     exporter = EXPORTERS[name]
     assert exporter.suffix.startswith(".")
-    assert exporter.media_type.startswith("application/json")
+    assert exporter.media_type.startswith(("application/json", "text/csv"))
     assert exporter.summary
     data = b"".join(exporter.render(*from_file(FILE), {}))
     assert data.endswith(b"\n")
+    if exporter.suffix == ".csv":
+        assert len(list(csv.DictReader(io.StringIO(data.decode())))) == 2
+        return
     for text in data.splitlines() if exporter.suffix == ".jsonl" else [data]:
         assert json.loads(text)
 

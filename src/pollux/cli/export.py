@@ -53,7 +53,7 @@ class _Job(NamedTuple):
         return self.exporter.render(one.session, one.group or self.scope.opened(one.session), self.by_id)
 
 
-@click.command(help=_HELP.format(formats="\n".join(f"  {name:<8} {one.summary}" for name, one in EXPORTERS.items())))
+@click.command(help=_HELP.format(formats="\n".join(f"  {name:<9} {one.summary}" for name, one in EXPORTERS.items())))
 @click.argument("wanted", metavar="[ID|FILE]...", nargs=-1, shell_complete=session_ids)
 @options(json=False)
 @click.option("--format", "-f", "name", type=click.Choice(list(EXPORTERS)), default="json", show_default=True)
@@ -64,15 +64,18 @@ def command(scope: Scope, wanted: tuple[str, ...], *, name: str, everything: boo
     if not wanted and not everything:
         raise click.UsageError("Say which sessions: some ids, files, `latest`, or --all.")
     by_id: dict[str, Session] = {}
-    chosen = list(_chosen(scope, wanted, by_id, everything=everything))
+    exporter = EXPORTERS[name]
+    chosen = list(_chosen(scope, wanted, by_id, everything=everything, with_subagents=exporter.with_subagents))
     if not chosen:
         raise click.ClickException("No session fits; `pollux ls` lists what there is.")
     problems = [problem for one in chosen for problem in one.session.problems]
-    _hand_over(_Job(chosen, EXPORTERS[name], by_id, problems, scope), target, everything=everything)
+    _hand_over(_Job(chosen, exporter, by_id, problems, scope), target, everything=everything)
     click.get_current_context().exit(output.say_problems(problems))
 
 
-def _chosen(scope: Scope, wanted: tuple[str, ...], by_id: dict[str, Session], *, everything: bool) -> Iterator[_Chosen]:
+def _chosen(
+    scope: Scope, wanted: tuple[str, ...], by_id: dict[str, Session], *, everything: bool, with_subagents: bool
+) -> Iterator[_Chosen]:
     """Yield the sessions meant, in the order asked for, and each once."""
     from pollux.locate import Located
     from pollux.sessions import History
@@ -87,8 +90,19 @@ def _chosen(scope: Scope, wanted: tuple[str, ...], by_id: dict[str, Session], *,
         if file or chosen.session.id not in taken:
             yield chosen
         taken.add(chosen.session.id)
+        for child in _descendants(chosen.session, by_id) if with_subagents else ():
+            if child.id not in taken:
+                taken.add(child.id)
+                yield _Chosen(child)
     if everything:
-        yield from (_Chosen(one) for one in scope.sessions(found) if one.id not in taken)
+        yield from (_Chosen(one) for one in scope.sessions(found, everything=with_subagents) if one.id not in taken)
+
+
+def _descendants(session: Session, by_id: dict[str, Session]) -> Iterator[Session]:
+    """Yield the subagents of a session, and theirs."""
+    for child in (by_id[id_] for id_ in session.children if id_ in by_id):
+        yield child
+        yield from _descendants(child, by_id)
 
 
 def _hand_over(job: _Job, target: str, *, everything: bool) -> None:

@@ -23,6 +23,8 @@ class Exporter(NamedTuple):
     media_type: str
     render: Render
     summary: str
+    with_subagents: bool = False
+    """Subagents are handed over on their own, too."""
 
 
 def _gemini(_session: Session, group: Group, _by_id: Mapping[str, Session]) -> Iterator[bytes]:
@@ -43,6 +45,18 @@ def _lines(session: Session, group: Group, by_id: Mapping[str, Session]) -> Iter
     return native.render_lines(session, group, by_id)
 
 
+def _calls(session: Session, group: Group, by_id: Mapping[str, Session]) -> Iterator[bytes]:
+    from pollux.exports import calls
+
+    return calls.render_lines(session, group, by_id)
+
+
+def _calls_csv(session: Session, group: Group, by_id: Mapping[str, Session]) -> Iterator[bytes]:
+    from pollux.exports import calls
+
+    return calls.render_csv(session, group, by_id)
+
+
 EXPORTERS = {
     "gemini": Exporter(
         ".json", "application/json", _gemini, "what the client itself would load; `gemini --session-file` takes it"
@@ -51,4 +65,8 @@ EXPORTERS = {
     "jsonl": Exporter(
         ".jsonl", "application/jsonl", _lines, "the same, one record a line, for huge sessions and streams"
     ),
+    "calls": Exporter(
+        ".jsonl", "application/jsonl", _calls, "one record a model call, for usage dashboards", with_subagents=True
+    ),
+    "calls-csv": Exporter(".csv", "text/csv", _calls_csv, "the same as CSV", with_subagents=True),
 }

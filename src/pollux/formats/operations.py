@@ -41,6 +41,8 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
     """What a user message says, for titles and lists; cut at `PROMPT_KEPT` characters. Empty for all others."""
     span: Span
     line: int
+    checksum: int = 0
+    """Of the whole prompt, where it was cut: two long ones may begin alike."""
     n_chars: int = 0
     """Length of its words."""
     responses: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any
+from zlib import crc32
 
 import msgspec
 
@@ -129,6 +130,7 @@ def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
         prompt=prompt[:PROMPT_KEPT],
         span=span,
         line=line,
+        checksum=crc32(prompt.encode("utf-8", "replace")) if len(prompt) > PROMPT_KEPT else 0,
         n_chars=len(text),
         responses=responses,
         is_masked=bool(wire.tool_calls) and _MASKED in data,

@@ -1,0 +1,370 @@
+"""`pollux usage`: tokens and money."""
+# ruff: noqa: PLC0415  imported when the command runs
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pollux.cli import memory, output
+from pollux.cli.complete import project_names
+from pollux.cli.scope import Scope, options, progress
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Collection
+    from datetime import tzinfo
+
+    from rich.console import RenderableType
+
+    from pollux.filters import Filter
+    from pollux.locate import Located
+    from pollux.model import Problem, Project
+    from pollux.prices import Prices
+    from pollux.sessions import Progress
+    from pollux.terminal.usage import Currency
+    from pollux.views.usage import Part, Report, ToolPart
+
+_REPORTS = ("hour", "day", "week", "month", "session", "project", "model", "tool")
+_LOCALTIME = Path("/etc/localtime")
+_PAUSE = 1.0
+"""Seconds between two looks at a running session."""
+_BELOW = 10
+"""Lines below a table that follows a session."""
+
+
+@dataclass(slots=True)
+class Facts:
+    """What reports are made of, and what came up while it was read."""
+
+    database: sqlite3.Connection
+    located: Located
+    problems: list[tuple[str | None, Problem]]
+    """Each with its session, if it has one."""
+    only: Collection[str] | None
+    """The sessions of the homes that were named."""
+    memory: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What somebody wants to know."""
+
+    scope: Scope
+    wanted: Filter
+    by: str
+    zone: tzinfo | None
+    timezone: str
+    prices: Prices
+    apart: bool = False
+
+
+@click.command()
+@options(filters=False)  # its own say the same of calls, and read dates in the zone that is asked for
+@click.option("--by", type=click.Choice(_REPORTS), help="What to add up by.  [default: day]")
+@click.option(
+    "--project",
+    "-p",
+    "of_project",
+    metavar="NAME|PATH|.",
+    shell_complete=project_names,
+    help="Only sessions of this project.",
+)
+@click.option("--since", "after", metavar="WHEN", help="Only calls after this: 2026-11-01, yesterday, 7d.")
+@click.option("--until", "before", metavar="WHEN", help="Only calls before this.")
+@click.option("--last", "span", metavar="SPAN", help="Only the last 7d, 12h, 2w.")
+@click.option("--model", "of_model", metavar="NAME", help="Only calls of such a model.")
+@click.option("--timezone", "-z", metavar="ZONE", help="Whose days: Europe/Berlin, UTC.  [default: yours]")
+@click.option(
+    "--subagents",
+    type=click.Choice(("together", "apart")),
+    default="together",
+    show_default=True,
+    help="By session: count subagents with the session that started them, or list them by themselves.",
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Every number, as CSV.")
+@click.option("--currency", default="USD", show_default=True, metavar="CODE", help="Show money in this; needs --rate.")
+@click.option("--rate", metavar="NUMBER", help="What a dollar is worth in it.")
+@click.option(
+    "--prices", "price_file", type=click.Path(path_type=Path), help="Your own prices, which go before the table's."
+)
+@click.option("--live", is_flag=True, help="Look again every second, until Ctrl-C.")
+def command(scope: Scope, **given: Any) -> None:  # noqa: ANN401  click's
+    """Count tokens and money, every model call once.
+
+    Billed is all that was ever recorded; kept is what is still part of the conversations. The difference was rewound,
+    rolled back or compressed. Calls of subagents are in both. A model without a price is named, and in no amount.
+
+    \b
+      pollux usage --last 30d
+      pollux usage --by session --project .
+      pollux usage --by month --timezone UTC --csv
+    """
+    if given["as_csv"] and scope.as_json:
+        raise click.UsageError("--csv and --json both say how to write it: give one of them.")
+    money = _money(given["currency"], given["rate"])
+    question = _question(scope, given)
+    if given["live"]:
+        _follow(question, money)
+        return
+    found = report(question)
+    if scope.as_json:
+        _print_json(found)
+    else:
+        _print(found, money, as_csv=given["as_csv"])
+    click.get_current_context().exit(_status(found, scope))
+
+
+def price_table(given: Path | None = None) -> Prices:
+    """Load the prices, and a user's own: from the file given, from `POLLUX_PRICES`, or from the settings folder."""
+    import platformdirs
+
+    from pollux import prices
+
+    said = os.environ.get("POLLUX_PRICES")
+    own = given or (Path(said) if said else None)
+    usual = platformdirs.user_config_path("pollux", appauthor=False) / "prices.toml"
+    return prices.load(own or (usual if usual.is_file() else None))
+
+
+def zone_of(name: str | None) -> tuple[tzinfo | None, str]:
+    """Find a time zone by its name, or the system's own; one without a known name is left to the system."""
+    from zoneinfo import ZoneInfo
+
+    from pollux.errors import BadFilterError
+
+    for one in (name,) if name else (os.environ.get("TZ", "").lstrip(":"), _linked_zone()):
+        try:
+            if one:
+                return ZoneInfo(one), one
+        except (KeyError, OSError, ValueError):  # a name that is none
+            if name:
+                raise BadFilterError("--timezone", name, "Europe/Berlin, America/New_York or UTC") from None
+    return None, output.now().astimezone().tzname() or "local"
+
+
+def facts(
+    scope: Scope, prices: Prices, *, with_tools: bool = False, quiet: bool = False
+) -> AbstractContextManager[Facts]:
+    """Take in what changed, price it, and give the tables; without an archive, tables that are gone afterwards."""
+    if scope.archive_path is None:
+        return _read(scope, prices, with_tools=with_tools)
+    return _archived(scope, scope.archive_path, prices, quiet=quiet)
+
+
+def report(question: Question, *, quiet: bool = False) -> Report:
+    """Answer a question."""
+    from pollux.views import usage
+
+    wanted, by, is_tool = question.wanted, question.by, question.by == "tool"
+    with facts(question.scope, question.prices, with_tools=is_tool, quiet=quiet) as found:
+        known = usage.session_projects(found.database, found.memory) if by == "project" or wanted.project else {}
+        only = _sessions(question, found, known)
+        fits = _fitting(only, wanted.model)
+        calls = [one for one in usage.parts(found.database, wanted.since, wanted.until) if fits(one)]
+        tools = usage.tool_parts(found.database, wanted.since, wanted.until) if is_tool else []
+        rows = (
+            usage.tool_rows(one for one in tools if fits(one))
+            if is_tool
+            else usage.call_rows(by, calls, zone=question.zone, projects=known, apart=question.apart)
+        )
+        problems = tuple(problem for one, problem in found.problems if one is None or only is None or one in only)
+    return usage.Report(
+        by,
+        question.timezone,
+        question.prices.table,
+        question.prices.date,
+        rows,
+        usage.sums(calls),
+        usage.sums(one for one in calls if one.is_kept),
+        usage.unpriced_models(calls),
+        problems,
+    )
+
+
+def _question(scope: Scope, given: dict[str, Any]) -> Question:
+    from pollux import filters
+
+    zone, timezone = zone_of(given["timezone"])
+    since, until, last = given["after"], given["before"], given["span"]
+    if since and last:
+        raise click.UsageError("--since and --last both say where to begin: give one of them.")
+    now = output.now()
+    start = filters.moment("--since", since, now=now, zone=zone) if since else None
+    start = filters.before("--last", last, now=now) if last else start
+    end = filters.moment("--until", until, now=now, zone=zone) if until else None
+    wanted = filters.Filter(given["of_project"], start, end, given["of_model"])
+    by = given["by"] or ("session" if given["live"] else "day")
+    apart = given["subagents"] == "apart"
+    return Question(scope, wanted, by, zone, timezone, price_table(given["price_file"]), apart)
+
+
+def _money(code: str, rate: str | None) -> tuple[str, Decimal]:
+    """Read in which currency money is to be shown, and what a dollar is worth in it."""
+    if rate is None:
+        if code.upper() != "USD":
+            raise click.UsageError(f"--currency {code} needs a --rate: what a dollar is worth in it, such as 0.92.")
+        return "USD", Decimal(1)
+    try:
+        value = Decimal(rate)
+    except InvalidOperation:
+        value = Decimal(0)
+    if not value.is_finite() or value <= 0:
+        raise click.UsageError(f"--rate '{rate}' is not understood; give what a dollar is worth, such as 0.92.")
+    return code.upper(), value
+
+
+def _linked_zone() -> str:
+    """Read the name of the system's time zone off the place that its file is linked to."""
+    _, _, name = os.path.realpath(_LOCALTIME).partition("/zoneinfo/")
+    return name
+
+
+@contextmanager
+def _read(scope: Scope, prices: Prices, *, with_tools: bool) -> Iterator[Facts]:
+    """Read all files, and store nothing."""
+    from pollux.archive.pricing import price_calls
+    from pollux.views.usage import in_memory
+
+    found = scope.history()
+    database = in_memory(found.sessions, scope.opened if with_tools else None)
+    problems: list[tuple[str | None, Problem]] = [(None, one) for one in found.problems]
+    problems += [(session.id, one) for session in found.sessions for one in session.problems]
+    with closing(database):
+        price_calls(database, prices)
+        yield Facts(database, found.located, problems, None, memory.recalled())
+
+
+@contextmanager
+def _archived(scope: Scope, path: Path, prices: Prices, *, quiet: bool) -> Iterator[Facts]:
+    """Bring the archive up to date; of all that it holds, only the sums are read."""
+    from pollux.archive import store
+    from pollux.archive.pricing import price_calls
+    from pollux.archive.refresh import refresh
+    from pollux.views.usage import file_problems, sessions_of_homes
+
+    known, places = memory.recalled(), scope.places()
+    with store.opened(path) as archive:
+        with _silence() if quiet else progress("reading") as tell:
+            result = refresh(archive, places, memory=known, progress=tell)
+        price_calls(archive.database, prices)
+        if archive.lock:
+            archive.lock.release()
+        elif not archive.lock_is_taken and not quiet:
+            output.words(f"The archive cannot be written ({archive.why_not}): this is what it holds so far.")
+        problems: list[tuple[str | None, Problem]] = [(None, one) for one in result.problems]
+        problems += file_problems(archive.database)
+        only = None
+        if scope.homes or os.environ.get("POLLUX_HOME"):
+            only = sessions_of_homes(archive.database, [str(home.root) for home in result.located.homes])
+        yield Facts(archive.database, result.located, problems, only, known)
+
+
+@contextmanager
+def _silence() -> Iterator[Progress]:
+    yield lambda _done, _all: None
+
+
+def _sessions(question: Question, found: Facts, known: dict[str, Project]) -> Collection[str] | None:
+    """Return the sessions meant; nothing if that is all of them."""
+    from pollux.filters import Filter
+    from pollux.model import Session
+    from pollux.sessions import History
+
+    project = question.wanted.project
+    if project is None:
+        return found.only
+    sessions = [Session(id=one, kind="main", project=of) for one, of in known.items()]
+    looking = replace(question.scope, wanted=Filter(project))
+    chosen = looking.sessions(History(found.located, tuple(sessions)), everything=True)
+    known.update((one.id, one.project) for one in chosen)
+    ids = {one.id for one in chosen}
+    return ids if found.only is None else ids & set(found.only)
+
+
+def _fitting(only: Collection[str] | None, model: str | None) -> Callable[[Part | ToolPart], bool]:
+    wanted = model.lower() if model is not None else None
+
+    def fits(one: Part | ToolPart) -> bool:
+        if only is not None and one.session_id not in only:
+            return False
+        return wanted is None or wanted in (one.model or "").lower()
+
+    return fits
+
+
+def _print_json(found: Report) -> None:
+    from pollux.views.usage import report_json
+
+    output.print_json(report_json(found))
+
+
+def _print(found: Report, money: tuple[str, Decimal], *, as_csv: bool) -> None:
+    from pollux.terminal import usage
+
+    currency = usage.Currency(*money)
+    if as_csv:
+        output.write(one.encode() for one in usage.usage_csv(found))
+    elif output.is_terminal() and found.rows:
+        console = output.console()
+        console.print(_screen(found, currency, console.encoding))
+    else:
+        output.write(one.encode("utf-8", "replace") for one in usage.usage_lines(found))
+        for words in usage.notes(found, currency) if found.rows else ():
+            output.words(words)
+
+
+def _screen(found: Report, currency: Currency, encoding: str) -> RenderableType:
+    from rich.console import Group
+    from rich.text import Text
+
+    from pollux.terminal.usage import notes, totals, usage_table
+
+    table = usage_table(found, currency, width=output.width(), encoding=encoding)
+    notes_ = (Text(words, "dim") for words in notes(found, currency))
+    return Group(table, Text(""), *totals(found, currency), Text(""), *notes_)
+
+
+def _follow(question: Question, money: tuple[str, Decimal]) -> None:
+    """Draw the report again and again, until somebody has seen enough."""
+    from rich.live import Live
+
+    from pollux.terminal.usage import Currency
+
+    if question.scope.as_json or not output.is_terminal():
+        raise click.UsageError("--live draws on a terminal; for other programs run `pollux usage --json` again.")
+    if question.scope.archive_path is None:
+        raise click.UsageError(
+            "--live reads on from where it stopped: that needs the archive, so leave --no-archive out."
+        )
+    found, currency = report(question), Currency(*money)
+    console = output.console()
+    with suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as live:
+        while True:
+            live.update(_screen(_that_fits(found, console.height), currency, console.encoding), refresh=True)
+            time.sleep(_PAUSE)
+            found = report(question, quiet=True)
+
+
+def _that_fits(found: Report, height: int) -> Report:
+    """Keep the newest rows that a screen has room for."""
+    room = max(1, height - _BELOW)
+    return replace(found, rows=found.rows[-room:] if found.by in _REPORTS[:4] else found.rows[:room])
+
+
+def _status(found: Report, scope: Scope) -> int:
+    from pollux.cli.ls import say_count
+
+    if not scope.as_json:
+        if not found.rows:
+            output.words("No model call fits; `pollux ls` lists the sessions there are.")
+        say_count(found.problems)
+    return 1 if found.problems or not found.rows else 0

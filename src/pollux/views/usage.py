@@ -1,0 +1,497 @@
+"""Tokens and money, added up: by time, session, project, model or tool.
+
+The reports are SQL in the common subset of SQLite, DuckDB and Spark SQL: parameters are `?`, nothing is divided, and
+sums are of whole numbers. They return sums per quarter of an hour (UTC) and key; the rest is done here, the same for
+all engines.
+
+Billed is all that was ever recorded, kept is what is still part of the conversation; the difference is the price of
+what was rewound, rolled back or compressed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from typing import NamedTuple
+
+import msgspec
+
+from pollux.archive.facts import microseconds
+from pollux.archive.inventory import place_of
+from pollux.formats.times import instant
+from pollux.grouping import Group
+from pollux.model import Json, ModelCall, Problem, Project, Session, Tokens
+from pollux.tools import tool
+from pollux.views import periods
+from pollux.views.listing import problem_row, tokens_row
+
+SCHEMA = "pollux.usage/1"
+
+CALLS = """
+SELECT
+    c.quarter_us, c.session_id, coalesce(b.session_id, a.session_id, s.session_id) AS root_id,
+    s.title, coalesce(b.title, a.title, s.title) AS root_title, s.project_hash, p.path, p.slug, p.how_known, p.proven,
+    c.model, c.is_kept, c.is_priced, c.calls, c.input, c.cached, c.output, c.thoughts, c.tool, c.total, c.cost_nanousd,
+    c.inconsistent, c.last_us
+FROM (
+    SELECT
+        at_us - at_us % 900000000 AS quarter_us, session_id, model,
+        CASE WHEN fate = 'active' THEN 1 ELSE 0 END AS is_kept,
+        CASE WHEN cost_nanousd IS NULL THEN 0 ELSE 1 END AS is_priced,
+        count(*) AS calls, sum(tok_input) AS input, sum(tok_cached) AS cached, sum(tok_output) AS output,
+        sum(tok_thoughts) AS thoughts, sum(tok_tool) AS tool, sum(tok_total) AS total,
+        sum(coalesce(cost_nanousd, 0)) AS cost_nanousd,
+        sum(CASE WHEN tok_consistent = 0 THEN 1 ELSE 0 END) AS inconsistent, max(at_us) AS last_us
+    FROM model_calls
+    WHERE copy_of IS NULL AND ((at_us >= ? AND at_us < ?) OR (at_us IS NULL AND ? = 1))
+    GROUP BY
+        at_us - at_us % 900000000, session_id, model,
+        CASE WHEN fate = 'active' THEN 1 ELSE 0 END,
+        CASE WHEN cost_nanousd IS NULL THEN 0 ELSE 1 END
+) c
+JOIN sessions s ON s.session_id = c.session_id
+LEFT JOIN sessions a ON a.session_id = s.parent_session_id
+LEFT JOIN sessions b ON b.session_id = a.parent_session_id
+LEFT JOIN projects p ON p.project_hash = s.project_hash
+"""
+"""Model calls, each once: what an import only repeats has an owner, and is counted there."""
+
+TOOLS = """
+SELECT
+    t.at_us - t.at_us % 900000000 AS quarter_us, t.session_id, t.label, m.model,
+    CASE WHEN t.fate = 'active' THEN 1 ELSE 0 END AS is_kept,
+    CASE WHEN m.tok_total IS NOT NULL AND m.cost_nanousd IS NULL THEN 0 ELSE 1 END AS is_priced,
+    sum(t.asked) AS asked, sum(t.success) AS success, sum(t.error) AS error, sum(t.cancelled) AS cancelled,
+    count(m.tok_total) AS calls, sum(coalesce(m.tok_input, 0)) AS input, sum(coalesce(m.tok_cached, 0)) AS cached,
+    sum(coalesce(m.tok_output, 0)) AS output, sum(coalesce(m.tok_thoughts, 0)) AS thoughts,
+    sum(coalesce(m.tok_tool, 0)) AS tool, sum(coalesce(m.tok_total, 0)) AS total,
+    sum(coalesce(m.cost_nanousd, 0)) AS cost_nanousd,
+    sum(CASE WHEN m.tok_consistent = 0 THEN 1 ELSE 0 END) AS inconsistent, max(t.at_us) AS last_us
+FROM (
+    SELECT
+        c.session_id, c.message_id, c.label, c.fate, min(coalesce(c.at_us, d.at_us)) AS at_us, count(*) AS asked,
+        sum(CASE WHEN c.status = 'success' THEN 1 ELSE 0 END) AS success,
+        sum(CASE WHEN c.status = 'error' THEN 1 ELSE 0 END) AS error,
+        sum(CASE WHEN c.status = 'cancelled' THEN 1 ELSE 0 END) AS cancelled
+    FROM tool_calls c
+    LEFT JOIN model_calls d ON d.session_id = c.session_id AND d.message_id = c.message_id
+    WHERE d.copy_of IS NULL
+    GROUP BY c.session_id, c.message_id, c.label, c.fate
+) t
+LEFT JOIN model_calls m ON m.session_id = t.session_id AND m.message_id = t.message_id
+WHERE (t.at_us >= ? AND t.at_us < ?) OR (t.at_us IS NULL AND ? = 1)
+GROUP BY
+    t.at_us - t.at_us % 900000000, t.session_id, t.label, m.model,
+    CASE WHEN t.fate = 'active' THEN 1 ELSE 0 END,
+    CASE WHEN m.tok_total IS NOT NULL AND m.cost_nanousd IS NULL THEN 0 ELSE 1 END
+"""
+"""Tool calls by label, with the model calls that asked for them: each once a label, however often it asked for it."""
+
+REPORTS = (*periods.PERIODS, "session", "project", "model", "tool")
+_EVER = 1 << 62
+_NO_TOKENS = Tokens()
+
+
+class Part(NamedTuple):
+    """One row of `CALLS`."""
+
+    quarter_us: int | None
+    session_id: str
+    root_id: str
+    title: str
+    root_title: str
+    project_hash: str | None
+    path: str | None
+    slug: str | None
+    how_known: str | None
+    proven: int | None
+    model: str | None
+    is_kept: int
+    is_priced: int
+    calls: int
+    input: int
+    cached: int
+    output: int
+    thoughts: int
+    tool: int
+    total: int
+    cost_nanousd: int
+    inconsistent: int
+    last_us: int | None
+
+
+class ToolPart(NamedTuple):
+    """One row of `TOOLS`."""
+
+    quarter_us: int | None
+    session_id: str
+    label: str
+    model: str | None
+    is_kept: int
+    is_priced: int
+    asked: int
+    success: int
+    error: int
+    cancelled: int
+    calls: int
+    input: int
+    cached: int
+    output: int
+    thoughts: int
+    tool: int
+    total: int
+    cost_nanousd: int
+    inconsistent: int
+    last_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Model calls, added up."""
+
+    calls: int = 0
+    tokens: Tokens = _NO_TOKENS
+    priced_nanousd: int = 0
+    """Of those that have a price."""
+    unpriced_calls: int = 0
+    unpriced_tokens: Tokens = _NO_TOKENS
+    inconsistent: int = 0
+    """Calls whose total is not the sum that the API defines; all numbers are as recorded."""
+
+    @property
+    def cost_nanousd(self) -> int | None:
+        """What is known of the cost; nothing, where no call has a price."""
+        return None if self.calls and self.calls == self.unpriced_calls else self.priced_nanousd
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Tool calls, by what came of them."""
+
+    calls: int
+    success: int
+    error: int
+    cancelled: int
+
+    @property
+    def unfinished(self) -> int:
+        """Those of which no end was ever recorded."""
+        return self.calls - self.success - self.error - self.cancelled
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a report."""
+
+    key: str | None
+    name: str
+    """For people: the title of a session, the folder's name of a project."""
+    billed: Sums
+    kept: Sums
+    last_us: int | None = None
+    asked: Asked | None = None
+    """Only of a tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was used, and what it cost."""
+
+    by: str
+    timezone: str
+    table: str
+    date: str
+    rows: tuple[Row, ...]
+    billed: Sums
+    kept: Sums
+    unpriced: Mapping[str | None, Sums] = field(default_factory=dict)
+    """By model."""
+    problems: tuple[Problem, ...] = ()
+
+
+def parts(database: sqlite3.Connection, since: datetime | None = None, until: datetime | None = None) -> list[Part]:
+    """Run the report on model calls; a call belongs where its own time says."""
+    return [Part._make(row) for row in database.execute(CALLS, _window(since, until))]
+
+
+def tool_parts(
+    database: sqlite3.Connection, since: datetime | None = None, until: datetime | None = None
+) -> list[ToolPart]:
+    """Run the report on tool calls."""
+    return [ToolPart._make(row) for row in database.execute(TOOLS, _window(since, until))]
+
+
+def _window(since: datetime | None, until: datetime | None) -> tuple[int, int, int]:
+    start, end = microseconds(since), microseconds(until)
+    return -_EVER if start is None else start, _EVER if end is None else end, int(since is None and until is None)
+
+
+def sums(found: Iterable[Part | ToolPart]) -> Sums:
+    """Add up."""
+    columns: dict[int, list[tuple[int, ...]]] = {0: [], 1: []}
+    for one in found:
+        columns[one.is_priced].append(one[-_N_NUMBERS - 1 : -1])  # type: ignore[arg-type]  # the numbers alone
+    calls, *counts, cost, inconsistent = _totals(columns[1])
+    n_unpriced, *unpriced, _, more = _totals(columns[0])
+    tokens = Tokens(*unpriced)
+    return Sums(calls + n_unpriced, Tokens(*counts) + tokens, cost, n_unpriced, tokens, inconsistent + more)
+
+
+_N_NUMBERS = 9
+"""Both kinds of rows end with these, and with the time of the last call."""
+
+
+def _totals(rows: Sequence[tuple[int, ...]]) -> list[int]:
+    return [sum(column) for column in zip(*rows, strict=True)] if rows else [0] * _N_NUMBERS
+
+
+def call_rows(
+    by: str,
+    found: Iterable[Part],
+    *,
+    zone: tzinfo | None = None,
+    projects: Mapping[str, Project] | None = None,
+    apart: bool = False,
+) -> tuple[Row, ...]:
+    """Put model calls together.
+
+    Args:
+        by: one of `REPORTS`, but not `tool`.
+        found: what the report returned.
+        zone: whose hours, days, weeks and months; the system's own if there is none.
+        projects: of each session, where more is known than the report could tell.
+        apart: subagents by themselves, and not with the session that started them.
+
+    """
+    if by in periods.PERIODS:
+        folded = periods.fold(by, ((one.quarter_us, one) for one in found), zone)
+        return tuple(_row(key, key or "no time", members) for key, members in folded.items())
+    groups: dict[str | None, list[Part]] = defaultdict(list)
+    names: dict[str | None, str] = {}
+    for one, key, name in _keyed(by, list(found), projects or {}, apart=apart):
+        groups[key].append(one)
+        names[key] = name
+    rows = [_row(key, names[key], members) for key, members in groups.items()]
+    return tuple(sorted(rows, key=_newest_first if by == "session" else _largest_first))
+
+
+def tool_rows(found: Iterable[ToolPart]) -> tuple[Row, ...]:
+    """Put tool calls together by the tool's label, the one most asked for first."""
+    groups: dict[str, list[ToolPart]] = defaultdict(list)
+    for one in found:
+        groups[one.label].append(one)
+    rows = [_tool_row(label, members) for label, members in groups.items()]
+    return tuple(sorted(rows, key=lambda row: (-row.asked.calls if row.asked else 0, row.name)))
+
+
+def unpriced_models(found: Iterable[Part]) -> dict[str | None, Sums]:
+    """Add up the calls that have no price, by model, the one with most tokens first."""
+    groups: dict[str | None, list[Part]] = defaultdict(list)
+    for one in found:
+        if not one.is_priced:
+            groups[one.model].append(one)
+    totals = {model: sums(members) for model, members in groups.items()}
+    return dict(sorted(totals.items(), key=lambda item: (-item[1].tokens.total, item[0] or "")))
+
+
+def report_json(report: Report) -> dict[str, Json]:
+    """Write a report in the words of our contract."""
+    return {
+        "schema": SCHEMA,
+        "by": report.by,
+        "timezone": report.timezone,
+        "prices": {"table": report.table, "date": report.date},
+        "rows": [_row_json(row) for row in report.rows],
+        "billed": sums_json(report.billed),
+        "kept": sums_json(report.kept),
+        "unpriced_models": [
+            {"model": model, "calls": one.calls, "tokens": tokens_row(one.tokens)}
+            for model, one in report.unpriced.items()
+        ],
+        "problems": [problem_row(one) for one in report.problems],
+    }
+
+
+def sums_json(found: Sums) -> dict[str, Json]:
+    """Write sums in the words of our contract."""
+    return {
+        "calls": found.calls,
+        "tokens": tokens_row(found.tokens),
+        "cost_nanousd": found.cost_nanousd,
+        "unpriced": {"calls": found.unpriced_calls, "tokens": tokens_row(found.unpriced_tokens)},
+        "inconsistent": found.inconsistent,
+    }
+
+
+def _row_json(row: Row) -> dict[str, Json]:
+    found: dict[str, Json] = {"key": row.key, "name": row.name, **sums_json(row.billed), "kept": sums_json(row.kept)}
+    if row.asked:
+        asked = row.asked
+        found["tool_calls"] = {
+            "calls": asked.calls,
+            "success": asked.success,
+            "error": asked.error,
+            "cancelled": asked.cancelled,
+            "unfinished": asked.unfinished,
+        }
+    return found
+
+
+def _keyed(
+    by: str, found: list[Part], projects: Mapping[str, Project], *, apart: bool
+) -> Iterable[tuple[Part, str | None, str]]:
+    """Tell each part's key and its name."""
+    if by == "model":
+        return ((one, one.model, one.model or "no model") for one in found)
+    if by == "project":
+        return ((one, *_project(projects.get(one.session_id) or project_of(one))) for one in found)
+    if apart:
+        return ((one, one.session_id, one.title) for one in found)
+    roots = {one.session_id: (one.root_id, one.root_title) for one in found}
+    return ((one, *_root(one, roots)) for one in found)
+
+
+def _root(part: Part, roots: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
+    """Climb on where a session is deeper down than the report has looked."""
+    root, seen = (part.root_id, part.root_title), {part.session_id}
+    while root[0] not in seen and root[0] in roots:
+        seen.add(root[0])
+        root = roots[root[0]]
+    return root
+
+
+def project_of(part: Part) -> Project:
+    """Tell what the report knows of a project."""
+    return Project(part.project_hash, part.slug, part.path, part.how_known, bool(part.proven))
+
+
+def _project(project: Project) -> tuple[str | None, str]:
+    return project.path or project.hash or project.slug, project.name
+
+
+def _row(key: str | None, name: str, members: Sequence[Part]) -> Row:
+    last = max((one.last_us for one in members if one.last_us is not None), default=None)
+    return Row(key, name, sums(members), sums(one for one in members if one.is_kept), last)
+
+
+def _tool_row(label: str, members: Sequence[ToolPart]) -> Row:
+    asked = Asked(
+        sum(one.asked for one in members),
+        sum(one.success for one in members),
+        sum(one.error for one in members),
+        sum(one.cancelled for one in members),
+    )
+    last = max((one.last_us for one in members if one.last_us is not None), default=None)
+    return Row(label, label, sums(members), sums(one for one in members if one.is_kept), last, asked)
+
+
+def _newest_first(row: Row) -> tuple[int, str]:
+    return -(row.last_us or 0), row.key or ""
+
+
+def _largest_first(row: Row) -> tuple[int, int, str]:
+    return -row.billed.priced_nanousd, -row.billed.tokens.total, row.key or ""
+
+
+def session_projects(database: sqlite3.Connection, memory: Mapping[str, str]) -> dict[str, Project]:
+    """Return the project of each session, with the paths that were proven since the facts were written."""
+    rows = database.execute(
+        "SELECT s.session_id, s.project_hash, p.slug, p.path, p.how_known, p.proven, "
+        "CASE WHEN s.project_hash IS NULL THEN s.body END "
+        "FROM sessions s LEFT JOIN projects p ON p.project_hash = s.project_hash"
+    )
+    found = {}
+    for session_id, digest, slug, path, how, proven, body in rows:
+        project = _decode_project(body).project if body else Project(digest, slug, path, how, bool(proven))
+        known = None if project.proven else memory.get(digest or "")
+        found[session_id] = Project(digest, slug, known, "memory", proven=True) if known else project
+    return found
+
+
+class _Body(msgspec.Struct):
+    project: Project = Project()
+
+
+_decode_project: Callable[[bytes], _Body] = msgspec.msgpack.Decoder(_Body).decode
+
+
+def sessions_of_homes(database: sqlite3.Connection, homes: Iterable[str]) -> set[str]:
+    """Return the sessions of which some home has a file, or had one."""
+    rows = database.execute(
+        "SELECT DISTINCT session_files.session_id, files.home FROM session_files "
+        "JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id"
+    )
+    wanted = set(homes)
+    return {session_id for session_id, home in rows if home in wanted}
+
+
+def file_problems(database: sqlite3.Connection) -> list[tuple[str, Problem]]:
+    """Return what is wrong with the files of each session."""
+    rows = database.execute(
+        "SELECT session_files.session_id, problems.code, problems.message, files.home, files.path, problems.line "
+        "FROM problems JOIN session_files ON session_files.file_version_id = problems.file_version_id "
+        "JOIN versions ON versions.id = problems.file_version_id JOIN files ON files.id = versions.file_id "
+        "ORDER BY files.home, files.path, problems.file_version_id, problems.n"
+    )
+    return [(one, Problem(code, words, str(place_of(home, path)), line)) for one, code, words, home, path, line in rows]
+
+
+def in_memory(sessions: Iterable[Session], opened: Callable[[Session], Group] | None = None) -> sqlite3.Connection:
+    """Make the tables that the reports need of sessions that are in no archive; with tool calls if they are opened."""
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    database.executescript(_TABLES)
+    database.execute("BEGIN")
+    for one in sessions:
+        project = one.project
+        body = msgspec.msgpack.encode(_Body(project))
+        row = (one.id, one.kind, one.parent, project.hash, one.title, body)
+        database.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)", row)
+        known = (project.hash, project.path, project.slug, project.how, project.proven)
+        database.execute(_INSERT_PROJECT, known)
+        database.executemany(_INSERT_CALL, [(*_call_row(call), None) for call in one.calls])
+        if opened:
+            _insert_tools(database, one, opened(one))
+    database.execute("COMMIT")
+    return database
+
+
+_TABLES = """
+    CREATE TABLE facts_meta (key TEXT PRIMARY KEY, value TEXT);
+    CREATE TABLE sessions (session_id TEXT PRIMARY KEY, kind, parent_session_id, project_hash, title, body);
+    CREATE TABLE projects (project_hash TEXT PRIMARY KEY, path, slug, how_known, proven);
+    CREATE TABLE tool_calls (session_id, message_id, label, status, at_us, fate);
+    CREATE TABLE model_calls (
+        session_id, message_id, at_us, model, fate, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool,
+        tok_total, tok_consistent, cost_nanousd, price_id, copy_of, PRIMARY KEY (session_id, message_id)
+    ) WITHOUT ROWID;
+"""
+_INSERT_CALL = f"INSERT OR IGNORE INTO model_calls VALUES ({', '.join('?' * 12)}, NULL, NULL, ?)"  # noqa: S608  only marks
+_INSERT_PROJECT = """
+    INSERT INTO projects VALUES (?, ?, ?, ?, ?) ON CONFLICT (project_hash) DO UPDATE
+    SET path = excluded.path, slug = excluded.slug, how_known = excluded.how_known, proven = excluded.proven
+    WHERE excluded.proven >= projects.proven AND (excluded.path IS NOT NULL OR projects.path IS NULL)
+"""
+"""Sessions of one project do not all know its path: what is known once is not forgotten."""
+
+
+def _call_row(call: ModelCall) -> tuple[object, ...]:
+    one = call.tokens
+    counts = (one.input, one.cached, one.output, one.thoughts, one.tool, one.total, one.is_consistent)
+    return call.session_id, call.message_id, microseconds(call.at), call.model, call.fate, *counts
+
+
+def _insert_tools(database: sqlite3.Connection, session: Session, group: Group) -> None:
+    """Add the tool calls of a session; model calls that it only repeats are marked, as in an archive."""
+    database.executemany("INSERT INTO tool_calls VALUES (?, ?, ?, ?, ?, ?)", _tool_call_rows(session, group))
+    database.executemany(_INSERT_CALL, [(*_call_row(call), "another") for call in group.usage()])
+
+
+def _tool_call_rows(session: Session, group: Group) -> Iterator[tuple[object, ...]]:
+    for entry in group.entries:
+        for call in entry.calls:
+            label = tool(call.name, call.display_name).label
+            at_us = microseconds(instant(call.timestamp))
+            yield session.id, entry.id, label, call.status or "pending", at_us, entry.fate

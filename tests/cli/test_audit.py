@@ -1,0 +1,89 @@
+"""`audit` lets a reader recompute a session's cost by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests import builders
+from tests.builders import chats, gemini, header, log, put, tokens, user
+from tests.cli.running import Runner
+
+from pollux.cli import audit
+from pollux.locate import Located
+from pollux.model import Project, Session
+from pollux.sessions import History
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Give a home with a session, its subagent and an import of it."""
+    one = gemini("g1", tokens=tokens(1000))
+    put(chats(tmp_path) / f"{builders.NAME}.jsonl", log(header(), user(), one, one))
+    kid = gemini("s1", second=4, tokens=tokens(300_000) | {"total": 1}, model="gemini-2.5-pro")
+    put(chats(tmp_path) / builders.SESSION / "kid.jsonl", log(header("kid", kind="subagent"), user("us"), kid))
+    unknown = gemini("g9", second=70, tokens=tokens(9), model="gemini-9.9-ultra")
+    head = header(builders.OTHER, startTime=builders.at(60))
+    name = f"session-2026-11-15T19-31-{builders.OTHER[:8]}.jsonl"
+    put(chats(tmp_path) / name, log(head, user("import-1"), one, unknown))
+    return tmp_path
+
+
+@pytest.mark.parametrize("how", [(), ("--no-archive",)], ids=["archive", "memory"])
+def test_json_tells_all(run: Runner, root: Path, how: tuple[str, ...]) -> None:
+    found = run("audit", builders.SESSION, "--json", *how, home=root).json
+    assert found["schema"] == "pollux.audit/1"
+    first, second = found["calls"]
+    assert first["recorded"] == tokens(1000)
+    assert [(one["line"], one["why"], one["session"]) for one in first["not_counted"]] == [
+        (3, "recorded again", None),
+        (3, "repeated by another session", builders.OTHER),
+    ]
+    assert (second["session"], second["price"]["prompt_above"], second["consistent"]) == ("kid", 200_000, False)
+    assert found["cost_nanousd"] == sum(one["cost_nanousd"] for one in found["calls"])
+    usage = run("usage", "--by", "session", "--json", *how).json["rows"]
+    assert found["cost_nanousd"] == next(row["cost_nanousd"] for row in usage if row["key"] == builders.SESSION)
+    assert (found["counted"], found["not_counted"], found["unpriced_calls"]) == (2, 2, 0)
+
+
+def test_import_says_whose_the_calls_are(run: Runner, root: Path) -> None:
+    found = run("audit", builders.OTHER, "--json", home=root).json
+    assert [one["counted_in"] for one in found["calls"]] == [builders.SESSION, builders.OTHER]
+    assert (found["cost_nanousd"], found["counted"], found["unpriced_calls"]) == (None, 1, 1)
+    said = run("audit", builders.OTHER).out
+    assert f"not counted here: it belongs to session {builders.SESSION}" in said
+    assert "no price for this model" in said
+    assert "without 1 call of a model that has no price" in said
+
+
+def test_words_tell_all(run: Runner, root: Path) -> None:
+    for columns in (None, 80):
+        said = run("audit", builders.SESSION, columns=columns, home=root).out
+        assert "999 × $1.25 a million = $0.00124875" in said
+        assert "1 × $0.125 a million = $0.000000125" in said
+        assert "amount    $0.001298875" in said
+        assert "the total is not input + output + thoughts + tool" in said
+        assert "prompt above 200,000 tokens" in said
+        assert "not counted again" in said
+        assert "genai-prices" in said
+
+
+def test_file_is_audited_too(run: Runner, root: Path) -> None:
+    file = chats(root) / f"{builders.NAME}.jsonl"
+    found = run("audit", str(file), "--json", home=root).json
+    assert (found["session"], found["counted"], found["cost_nanousd"]) == (builders.SESSION, 1, 1_298_875)
+
+
+def test_session_without_calls_costs_nothing(run: Runner, tmp_path: Path) -> None:
+    put(chats(tmp_path) / f"{builders.NAME}.jsonl", log(header(), user(), b'{"id":"x'))
+    ended = run("audit", "latest", "--json", home=tmp_path)
+    assert (ended.status, ended.json["cost_nanousd"], ended.json["problems"][0]["code"]) == (1, 0, "torn-line")
+    assert "total     $0.00  0 calls" in run("audit").out
+
+
+def test_children_of_each_other_end_somewhere() -> None:
+    one, two = (
+        Session(id=id_, kind="subagent", project=Project(), children=(child,))
+        for id_, child in (("a", "b"), ("b", "a"))
+    )
+    assert audit._family(one, History(Located((), ()), (one, two))) == [one, two]

@@ -1,0 +1,172 @@
+"""One record per model call: the facts that usage dashboards expect, and what they get wrong put right."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import builders
+from tests.builders import call, gemini, header, log, user
+
+from pollux.exports.calls import COLUMNS, SHOWN, render_csv, render_lines
+from pollux.sessions import from_file
+
+
+def counts(input_: int, output: int, cached: int, thoughts: int, tool: int = 0) -> builders.Wire:
+    return {
+        "input": input_,
+        "output": output,
+        "cached": cached,
+        "thoughts": thoughts,
+        "tool": tool,
+        "total": input_ + output + thoughts + tool,
+    }
+
+
+def records(folder: Path, data: bytes, name: str = f"{builders.NAME}.jsonl") -> list[dict[str, Any]]:
+    session, group = from_file(builders.put(folder / name, data))
+    return [json.loads(one) for one in render_lines(session, group, {})]
+
+
+def test_document_with_two_answers(tmp_path: Path) -> None:
+    shell = {"name": "run_command", "args": {"command": "cargo test | tail -5"}}
+    data = builders.document(
+        user("u1", "run the tests"),
+        gemini("g1", "ok", second=2, tokens=counts(120, 30, 20, 5), toolCalls=[shell]),
+        user("u2", "again", second=3),
+        gemini("g2", "fine", second=5, tokens=counts(10, 1, 0, 0)),
+    )
+    first, second = records(tmp_path, data, f"{builders.NAME}.json")
+    assert {name: first[name] for name in ("input_tokens", "output_tokens", "cached_input_tokens")} == {
+        "input_tokens": 100,
+        "output_tokens": 35,
+        "cached_input_tokens": 20,
+    }
+    assert (first["cache_read_input_tokens"], first["cache_creation_input_tokens"], first["reasoning_tokens"]) == (
+        *(20, 0),
+        5,
+    )
+    assert (first["tools"], first["bash_commands"]) == (["Bash"], ["cargo test", "tail -5"])
+    assert (first["user_message"], first["prompt_chars"], first["response_chars"]) == ("run the tests", 13, 2)
+    assert (first["elapsed_ms"], second["elapsed_ms"]) == (1000, 2000)
+    assert first["dedup_key"] == f"gemini:{builders.SESSION}:g1"
+    assert (first["timestamp"], first["timestamp_from"]) == (builders.at(2), "message")
+    assert first["cost_nanousd"] == 100 * 1250 + 20 * 125 + 35 * 10000
+    assert len(first["source_sha256"]) == 64
+
+
+def test_long_prompt_is_cut_and_code_is_counted(tmp_path: Path) -> None:
+    answer = "Look:\n```rust\nfn main() {\n}\n```\n"
+    data = log(header(), user("u1", "x" * 600), gemini("g1", answer, tokens=counts(1, 1, 0, 0)))
+    (one,) = records(tmp_path, data)
+    assert (len(one["user_message"]), one["prompt_chars"]) == (SHOWN, 600)
+    assert one["code_blocks"] == [{"language": "rust", "loc": 2}]
+
+
+def test_cached_beyond_the_input_saturates_and_arguments_may_be_text(tmp_path: Path) -> None:
+    args = json.dumps({"cmd": "make; make install"})
+    answer = gemini("g1", tokens=counts(10, 1, 15, 0), toolCalls=[{"name": "Shell", "args": args}])
+    (one,) = records(tmp_path, log(header(), user(), answer))
+    assert (one["input_tokens"], one["cached_input_tokens"]) == (0, 15)
+    assert one["bash_commands"] == ["make", "make install"]
+
+
+@pytest.mark.parametrize("args", ["no JSON", {"command": 7}, [], {}])
+def test_arguments_that_name_no_command_have_none(tmp_path: Path, args: object) -> None:
+    answer = gemini("g1", tokens=counts(1, 1, 0, 0), toolCalls=[{"name": "run_shell_command", "args": args}])
+    (one,) = records(tmp_path, log(header(), answer))
+    assert (one["tools"], one["bash_commands"]) == (["Bash"], [])
+
+
+def test_time_falls_back_to_the_sessions(tmp_path: Path) -> None:
+    answer = gemini("g1", tokens=counts(1, 1, 0, 0)) | {"timestamp": "not a time"}
+    (one,) = records(tmp_path, log(header(), answer))
+    assert (one["timestamp"], one["timestamp_from"], one["elapsed_ms"]) == (builders.at(0), "session", None)
+
+
+def test_tool_tokens_belong_to_the_prompt(tmp_path: Path) -> None:
+    (one,) = records(tmp_path, log(header(), gemini("g1", tokens=counts(100, 20, 10, 3, tool=5))))
+    assert (one["input_tokens"], one["output_tokens"], one["tool_prompt_tokens"]) == (95, 23, 5)
+
+
+def test_total_that_does_not_add_up_is_flagged_and_nothing_is_added(tmp_path: Path) -> None:
+    (one,) = records(tmp_path, log(header(), gemini("g1", tokens=counts(100, 20, 10, 3, tool=5) | {"total": 150})))
+    assert (one["output_tokens"], one["total_tokens"], one["total_is_consistent"]) == (23, 150, False)
+
+
+@pytest.mark.parametrize("data", [b"", b"no JSON at all\n", log(header()), log(header(), user(), gemini())])
+def test_what_holds_no_counts_has_no_calls(tmp_path: Path, data: bytes) -> None:
+    assert records(tmp_path, data) == []
+
+
+def test_second_pass_gives_the_same_keys(tmp_path: Path) -> None:
+    data = log(header(), gemini("g1", tokens=counts(1, 1, 0, 0)))
+    more = data + log(gemini("g2", second=3, tokens=counts(1, 1, 0, 0)))
+    seen = {one["dedup_key"] for one in records(tmp_path, data)}
+    assert [one["message_id"] for one in records(tmp_path, more) if one["dedup_key"] not in seen] == ["g2"]
+
+
+def test_message_without_an_id_has_a_key_all_the_same(tmp_path: Path) -> None:
+    answer = gemini(tokens=counts(120, 30, 20, 5))
+    del answer["id"]
+    (one,) = records(tmp_path, builders.document(user(), answer), f"{builders.NAME}.json")
+    assert one["dedup_key"] == f"gemini:{builders.SESSION}:{builders.at(2)}:gemini-2.5-pro:120:30:20:5:0:155"
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        *(("read_file", "Read"), ("ReadFile", "Read"), ("write_file", "Write"), ("create_file", "Write")),
+        *(("WriteFile", "Write"), ("edit_file", "Edit"), ("EditFile", "Edit"), ("replace", "Edit")),
+        *(("delete_file", "Delete"), ("list_dir", "LS"), ("ListDir", "LS"), ("grep_search", "Grep")),
+        *(("search_files", "Grep"), ("SearchText", "Grep"), ("find_files", "Glob"), ("run_command", "Bash")),
+        *(("Shell", "Bash"), ("run_shell_command", "Bash"), ("web_search", "WebSearch"), ("my_own", "my_own")),
+    ],
+)
+def test_tools_have_their_labels(tmp_path: Path, name: str, label: str) -> None:
+    (one,) = records(tmp_path, log(header(), gemini("g1", tokens=counts(1, 1, 0, 0), toolCalls=[call(name=name)])))
+    assert one["tools"] == [label]
+
+
+def test_tool_calls_that_came_after_the_counts_are_there(tmp_path: Path) -> None:
+    bare = gemini("g1", tokens=counts(1, 1, 0, 0))
+    stopped = call("c2", "run_shell_command", args={"command": "sleep 9"}, status="cancelled")
+    (one,) = records(tmp_path, log(header(), user(), bare, bare | {"toolCalls": [call(), stopped]}))
+    assert (one["tools"], one["bash_commands"], one["is_canceled"]) == (["Read", "Bash"], ["sleep 9"], True)
+
+
+def test_model_without_a_price_has_none(tmp_path: Path) -> None:
+    (one,) = records(tmp_path, log(header(), gemini("g1", tokens=counts(1, 1, 0, 0), model="gemini-9.9-ultra")))
+    assert (one["model"], one["cost_nanousd"], one["price_id"]) == ("gemini-9.9-ultra", None, None)
+
+
+def test_csv_holds_the_same(tmp_path: Path) -> None:
+    prompt = '=HYPERLINK("x"), "quoted"\nnext line'
+    answer = gemini("g1", tokens=counts(120, 30, 20, 5), toolCalls=[call()])
+    nobody = gemini("g2", second=3, tokens=counts(1, 1, 0, 0), model=None)
+    session, group = from_file(
+        builders.put(tmp_path / f"{builders.NAME}.jsonl", log(header(), user("u1", prompt), answer, nobody))
+    )
+    text = b"".join(render_csv(session, group, {})).decode()
+    names, first, second = csv.reader(io.StringIO(text))
+    assert tuple(names) == COLUMNS
+    row = dict(zip(names, first, strict=True))
+    assert (row["input_tokens"], row["tools"], row["user_message"]) == ("100", '["Read"]', f"'{prompt}")
+    assert (row["is_canceled"], dict(zip(names, second, strict=True))["cost_nanousd"]) == ("false", "")
+    (lines, *_) = [json.loads(one) for one in render_lines(session, group, {})]
+    assert tuple(lines) == COLUMNS
+
+
+def test_call_recorded_under_the_id_of_a_copy_is_not_lost(tmp_path: Path) -> None:
+    session, group = from_file(
+        builders.put(
+            tmp_path / f"{builders.NAME}.jsonl", log(header(), user(), gemini("g1", tokens=counts(1, 1, 0, 0)))
+        )
+    )
+    group.timeline.clear()
+    (one,) = [json.loads(line) for line in render_lines(session, group, {})]
+    assert (one["message_id"], one["tools"], one["user_message"]) == ("g1", [], "")
