@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
 
+import msgspec
+
+from pollux import prices
 from pollux.model import (
     Attachment,
     Fate,
@@ -19,7 +22,7 @@ from pollux.model import (
     Tokens,
     ToolCall,
 )
-from pollux.views.listing import calls_of, message_row, problem_row, session_row, total, when
+from pollux.views.listing import calls_of, cost_of, message_row, problem_row, session_row, total, when
 
 AT = datetime(2026, 11, 15, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -43,14 +46,14 @@ def test_calls_of_subagents_count_once_however_they_are_linked() -> None:
 
 
 def test_rewound_calls_are_not_kept() -> None:
-    row = session_row(session("a", calls=(call("1", 1), call("2", 2, Fate.REWOUND))), {})
+    row = session_row(session("a", calls=(call("1", 1), call("2", 2, Fate.REWOUND))), {}, prices.load())
     assert row["calls"] == 2
     assert row["tokens"] == {"input": 3, "cached": 0, "output": 0, "thoughts": 0, "tool": 0, "total": 3}
     assert row["kept"] == {
         "calls": 1,
         "tokens": {**dict.fromkeys(("cached", "output", "thoughts", "tool"), 0), "input": 1, "total": 1},
     }
-    assert row["cost_nanousd"] is None
+    assert row["cost_nanousd"] == 3750
     assert row["started"] is None
 
 
@@ -88,3 +91,14 @@ def test_problem_tells_its_place() -> None:
         "file": "f",
         "line": 3,
     }
+
+
+def test_cost_is_the_sum_or_unknown() -> None:
+    table = prices.load()
+    known = msgspec.structs.replace(
+        call("1", 1), model="gemini-2.5-pro", tokens=Tokens(input=1000, output=10, total=1010)
+    )
+    unknown = msgspec.structs.replace(known, model="nobody-knows")
+    assert cost_of([], table) == 0
+    assert cost_of([known, known], table) == 2 * (1000 * 1250 + 10 * 10_000)
+    assert cost_of([known, unknown], table) is None

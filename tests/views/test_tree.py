@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pollux import prices
 from pollux.model import Project, Session
 from pollux.views.tree import children, root, tree_json
 
@@ -20,7 +21,7 @@ def test_root_is_found_from_below_even_in_a_circle() -> None:
 
 def test_tree_holds_what_is_there() -> None:
     by_id = {"a": session("a", None, "b", "gone"), "b": session("b", "a")}
-    found = tree_json(by_id["a"], by_id)
+    found = tree_json(by_id["a"], by_id, prices.load())
     assert isinstance(found["children"], list)
     assert [(one["id"], one["call"]) for one in found["children"]] == [("b", "call")]
     assert [*children(session("a", None, "a"), by_id)] == []

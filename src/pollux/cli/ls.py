@@ -51,13 +51,15 @@ def print_lines(found: History, sessions: tuple[Session, ...]) -> None:
 
 
 def _print_json(found: History, sessions: tuple[Session, ...]) -> None:
+    from pollux.cli.usage import price_table
     from pollux.views.listing import SESSIONS, problem_row, session_row
 
+    prices = price_table()
     by_id = {one.id: one for one in found.sessions}
     output.print_json(
         {
             "schema": SESSIONS,
-            "sessions": [session_row(one, by_id) for one in sessions],
+            "sessions": [session_row(one, by_id, prices) for one in sessions],
             "problems": [problem_row(one) for one in (*found.problems, *_problems(sessions))],
         }
     )

@@ -75,9 +75,15 @@ def _print(session: Session, group: Group, chosen: Options, *, pager: bool) -> N
 def _json(session: Session, messages: Iterable[Message], by_id: dict[str, Session]) -> Iterator[bytes]:
     """Write the object piece by piece: a huge session never stands whole in memory."""
     from pollux import jsontext
+    from pollux.cli.usage import price_table
     from pollux.views.listing import SESSION, message_row, session_row
 
-    yield b'{"schema":' + jsontext.encode(SESSION) + b',"session":' + jsontext.encode(session_row(session, by_id))
+    yield (
+        b'{"schema":'
+        + jsontext.encode(SESSION)
+        + b',"session":'
+        + jsontext.encode(session_row(session, by_id, price_table()))
+    )
     yield b',"timeline":['
     for number, message in enumerate(messages):
         yield (b"," if number else b"") + jsontext.encode(message_row(message))

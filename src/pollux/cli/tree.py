@@ -28,6 +28,7 @@ def command(scope: Scope, wanted: str) -> None:
       pollux tree latest
       pollux tree a82545c4 --json
     """
+    from pollux.cli.usage import price_table
     from pollux.views.tree import TREE, root, tree_json
 
     found = scope.history()
@@ -35,7 +36,7 @@ def command(scope: Scope, wanted: str) -> None:
     file = named_file(wanted)
     session = root(_owner(found, file) if file else in_history(scope, found, wanted), by_id)
     if scope.as_json:
-        output.print_json({"schema": TREE, "tree": tree_json(session, by_id)})
+        output.print_json({"schema": TREE, "tree": tree_json(session, by_id, price_table())})
     else:
         _print(found, session, by_id)
 

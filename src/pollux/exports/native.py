@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from pollux import __version__, jsontext
+from pollux import __version__, jsontext, prices
 from pollux.grouping import Group
 from pollux.model import Json, Message, Session
 from pollux.views.listing import problem_row, session_row, tokens_row, when
@@ -39,7 +39,7 @@ def _head(session: Session, group: Group, by_id: Mapping[str, Session]) -> dict[
     return {
         "schema": SCHEMA,
         "pollux": __version__,
-        "session": session_row(session, by_id),
+        "session": session_row(session, by_id, prices.load()),
         "generation": session.generation,
         "parent_call": session.parent_call,
         "children": session.children,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from pollux.model import Fate, Json, Message, ModelCall, Problem, Session, Tokens
+from pollux.prices import Prices, cost, find
 
 SESSIONS = "pollux.sessions/1"
 SESSION = "pollux.session/1"
@@ -28,7 +29,18 @@ def total(calls: Iterable[ModelCall]) -> Tokens:
     return sum((call.tokens for call in calls), Tokens())
 
 
-def session_row(session: Session, by_id: Mapping[str, Session]) -> dict[str, Json]:
+def cost_of(calls: Iterable[ModelCall], prices: Prices) -> int | None:
+    """Sum up what model calls cost, in nano-dollars; one without a price leaves the sum unknown."""
+    total_cost = 0
+    for call in calls:
+        price = find(prices, call.model, call.at)
+        if price is None:
+            return None
+        total_cost += cost(price, call.tokens)
+    return total_cost
+
+
+def session_row(session: Session, by_id: Mapping[str, Session], prices: Prices) -> dict[str, Json]:
     """Tell all about a session that a list tells."""
     calls = list(calls_of(session, by_id))
     kept = [call for call in calls if call.fate == Fate.ACTIVE]
@@ -54,7 +66,7 @@ def session_row(session: Session, by_id: Mapping[str, Session]) -> dict[str, Jso
         "tokens": tokens_row(total(calls)),
         "calls": len(calls),
         "kept": {"calls": len(kept), "tokens": tokens_row(total(kept))},
-        "cost_nanousd": None,
+        "cost_nanousd": cost_of(calls, prices),
         "files": [{"path": str(ref.path), "role": ref.role, "format": ref.format} for ref in session.files],
         "gone": session.gone,
         "problems": len(session.problems),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from pollux.model import Json, Session
+from pollux.prices import Prices
 from pollux.views.listing import session_row
 
 TREE = "pollux.tree/1"
@@ -24,7 +25,7 @@ def children(session: Session, by_id: Mapping[str, Session]) -> Iterator[Session
     return (by_id[child] for child in session.children if child in by_id and child != session.id)
 
 
-def tree_json(session: Session, by_id: Mapping[str, Session]) -> dict[str, Json]:
+def tree_json(session: Session, by_id: Mapping[str, Session], prices: Prices) -> dict[str, Json]:
     """Tell all about a session and those below it."""
-    below = [tree_json(child, by_id) for child in children(session, by_id)]
-    return {**session_row(session, by_id), "call": session.parent_call, "children": below}
+    below = [tree_json(child, by_id, prices) for child in children(session, by_id)]
+    return {**session_row(session, by_id, prices), "call": session.parent_call, "children": below}
