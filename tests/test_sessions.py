@@ -87,7 +87,7 @@ def test_children(filled: Path) -> None:
 def test_progress(filled: Path) -> None:
     told: list[tuple[int, int]] = []
     history([home(filled)], progress=lambda done, everything: told.append((done, everything)))
-    assert len(told) == 4
+    assert told
     assert told == sorted(told)
     assert told[-1][0] == told[-1][1]
 

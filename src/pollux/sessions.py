@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -17,6 +19,7 @@ from pollux.grouping import Group, bundles, group_from, groups, regroup
 from pollux.home import Home
 from pollux.locate import Located, SessionFile
 from pollux.model import Origin, Problem, Project, Role, Session, Tokens
+from pollux.processes import side_by_side
 from pollux.project_claims import NOTHING_KNOWN, Known, known_paths
 from pollux.reading import Reading, arguments, read, whole
 from pollux.summary import summary
@@ -25,6 +28,9 @@ Progress = Callable[[int, int], None]
 """Told after each bundle: bytes read, bytes in all."""
 
 _LATEST = "latest"
+_WORTH_PROCESSES = 64 << 20
+"""Bytes from which on all cores read."""
+_CHUNK = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +62,40 @@ def history(
 ) -> History:
     """Read all sessions of some homes; memory grows with their number, not with their size."""
     located = locate.locate(homes)
-    reader = Reader(memory or {})
     files = list(located.files)
     n_bytes, done = sum(file.size for file in files), 0
     sessions: list[Session] = []
-    for bundle in bundles(files):
-        sessions += reader.sessions(bundle)
-        done += sum(file.size for file in bundle)
+    problems = list(located.problems)
+    read_bundles = partial(_read_bundles, Reader(memory or {}))
+    for found in side_by_side(read_bundles, _chunks(bundles(files)), is_worth_it=n_bytes > _WORTH_PROCESSES):
+        sessions += found.sessions
+        problems += found.problems
+        done += found.size
         progress(done, n_bytes)
-    return History(located, in_order(_once(sessions)), (*located.problems, *reader.problems))
+    return History(located, in_order(_once(sessions)), tuple(dict.fromkeys(problems)))
+
+
+class _Found(NamedTuple):
+    sessions: list[Session]
+    problems: list[Problem]
+    size: int
+
+
+def _read_bundles(reader: Reader, chunk: Sequence[Sequence[SessionFile]]) -> _Found:
+    sessions = [session for bundle in chunk for session in reader.sessions(bundle)]
+    return _Found(sessions, reader.problems, sum(file.size for bundle in chunk for file in bundle))
+
+
+def _chunks(found: Iterable[list[SessionFile]]) -> Iterator[list[list[SessionFile]]]:
+    """Put bundles together until they are worth a trip to another process."""
+    chunk: list[list[SessionFile]] = []
+    for bundle in found:
+        chunk.append(bundle)
+        if sum(file.size for one in chunk for file in one) > _CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
 
 
 def opened(session: Session) -> Group:

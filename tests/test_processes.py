@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from pollux import processes, sessions
+from pollux.processes import side_by_side
+from pollux.sessions import history, homes
+
+DEMO = Path(__file__).parents[1] / "src" / "pollux" / "demo" / "home"
+IS_LINUX = os.name == "posix" and os.uname().sysname == "Linux"
+
+
+def doubled(number: int) -> tuple[int, int]:
+    return 2 * number, os.getpid()
+
+
+@pytest.mark.parametrize("is_worth_it", [True, False])
+def test_results_come_in_order(monkeypatch: pytest.MonkeyPatch, *, is_worth_it: bool) -> None:
+    monkeypatch.setattr(processes, "_can_copy", lambda: IS_LINUX)
+    found = list(side_by_side(doubled, range(50), is_worth_it=is_worth_it))
+    assert [number for number, _ in found] == list(range(0, 100, 2))
+    is_elsewhere = os.getpid() not in {process for _, process in found}
+    assert is_elsewhere is (is_worth_it and IS_LINUX)
+
+
+def test_a_process_with_threads_is_not_copied() -> None:
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        assert not processes._can_copy()
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_history_is_the_same_from_many_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = history(homes(DEMO))
+    monkeypatch.setattr(processes, "_can_copy", lambda: IS_LINUX)
+    monkeypatch.setattr(sessions, "_WORTH_PROCESSES", 0)
+    monkeypatch.setattr(sessions, "_CHUNK", 1 << 10)
+    together = history(homes(DEMO))
+    assert together.sessions == alone.sessions
+    assert together.problems == alone.problems
