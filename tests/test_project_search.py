@@ -133,3 +133,9 @@ def test_a_project_that_moved() -> None:
     assert moved_to(project("/new/webapp"), paths, there.__contains__) is None
     assert moved_to(project(None), paths, there.__contains__) is None
     assert moved_to(project(WINDOWS), ["D:\\webapp"], "D:\\webapp".__eq__) == "D:\\webapp"
+
+
+def test_another_word_is_no_slip_of_the_finger() -> None:
+    other = Project(path="/a/other")
+    assert find([other], "nowhere", Path("/"), Path("/a")) == ()
+    assert find([other], "othre", Path("/"), Path("/a")) == (other,)

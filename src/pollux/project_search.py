@@ -24,6 +24,10 @@ _NAMED = 1000
 """Rank of a project by name: behind all that a path may mean."""
 
 
+_ALIKE = 0.75
+"""A slip of the finger is this much like what was meant; another word is not."""
+
+
 def likely_roots(user_home: Path) -> tuple[Path, ...]:
     """Give the folders worth a scan: those in a home that are named like a place for projects, then the home itself."""
     named = (Path(path) for path, _ in _subfolders(str(user_home)))
@@ -65,7 +69,7 @@ def find(projects: Iterable[Project], query: str, cwd: Path, user_home: Path) ->
     if best is not None or _has_separator(query):
         return tuple(project for place, project in ranked if place is not None and place == best)
     names = {project.name.casefold() for _, project in ranked}
-    alike = difflib.get_close_matches(query.casefold(), names, n=1)
+    alike = difflib.get_close_matches(query.casefold(), names, n=1, cutoff=_ALIKE)
     return tuple(project for _, project in ranked if project.name.casefold() in alike)
 
 

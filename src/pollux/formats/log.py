@@ -10,10 +10,11 @@ import msgspec
 
 from pollux.formats import lenient
 from pollux.formats.operations import Header, Operation, Put, Record, Rewind, Update
-from pollux.formats.records import elements, fields, metadata, record, wire
+from pollux.formats.records import Wire, elements, fields, metadata, record, wire
 from pollux.formats.source import Line, Source, Span
-from pollux.model import Problem
+from pollux.model import Kind, Problem
 
+_KINDS = frozenset({Kind.USER, Kind.GEMINI, Kind.INFO, Kind.WARNING, Kind.ERROR})
 _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{"(?:sessionId|projectHash|startTime|lastUpdated|kind|id|\$\w+)":')
 
 
@@ -75,7 +76,17 @@ def _whole(data: bytes, line: Line, *, salvaged: bool = False, start: int = 0) -
         raw = fields(data)
         records, more = _records(raw.get("messages", b""), line)
         return [*problems, Header(line.number, metadata(raw), records or (), salvaged), *more]
+    if decoded.type in _KINDS:
+        return [*problems, *_without_id(decoded, data, line, start)]
     return [*problems, _unknown(data, line)]
+
+
+def _without_id(decoded: Wire, data: bytes, line: Line, start: int) -> list[Operation]:
+    """Keep a message that the client passes over, since it has no id: it was said all the same."""
+    decoded.id = f"line-{line.number}"
+    at = line.start + start
+    problem = Problem("no-message", "a message without an id, which the client passes over", line=line.number)
+    return [Put(record(decoded, data, Span(at, at + len(data)), line.number), salvaged=True), problem]
 
 
 def _records(array: bytes, line: Line) -> tuple[tuple[Record, ...] | None, list[Problem]]:
