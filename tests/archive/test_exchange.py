@@ -29,9 +29,9 @@ from tests.archive.test_verify import (
     synced,
 )
 
-from pollux.archive import exchange, facts, raw, store, upkeep
+from pollux.archive import backup, exchange, facts, forget, raw, store, upkeep
+from pollux.archive.compare import comparable
 from pollux.archive.exchange import Merged, take_in
-from pollux.archive.verify import _comparable
 from pollux.errors import ArchiveError
 
 ELSEWHERE = "/home/bob/.gemini"
@@ -43,7 +43,7 @@ def merged(archive: Path, other: Path) -> Merged:
 
 
 def copied(archive: Path, name: str) -> Path:
-    return upkeep.backup(archive, archive.with_name(name)).path
+    return backup.backup(archive, archive.with_name(name)).path
 
 
 def moved(archive: Path, machine: str = "laptop", home: str = ELSEWHERE) -> None:
@@ -67,7 +67,7 @@ def told(archive: Path) -> dict[str, list[tuple[Any, ...]]]:
 def _rows(database: sqlite3.Connection, table: str, names: dict[int, Any]) -> Iterable[tuple[Any, ...]]:
     columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
     for row in facts.rows(database, table):
-        compared = _comparable(table, columns, row)
+        compared = comparable(table, columns, row)
         yield tuple(
             names[value] if column == "file_version_id" else value
             for column, value in zip(columns, compared, strict=True)
@@ -235,7 +235,7 @@ def test_what_we_forgot_stays_forgotten(tmp_path: Path) -> None:
     elsewhere = copied(archive, "elsewhere.db")
     moved(elsewhere)
     with upkeep.writable(archive) as opened:
-        upkeep.forget(opened, [builders.SESSION], now_us=1, memory={})
+        forget.forget(opened, [builders.SESSION], now_us=1, memory={})
     before = state(archive)
     found = merged(archive, other)
     assert (found.n_files, found.n_forgotten) == (0, 7)
@@ -251,7 +251,7 @@ def test_what_they_forgot_is_not_forgotten_here(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     other = copied(archive, "other.db")
     with upkeep.writable(other) as opened:
-        upkeep.forget(opened, [builders.SESSION], now_us=1, memory={})
+        forget.forget(opened, [builders.SESSION], now_us=1, memory={})
     before = told(archive)
     assert merged(archive, other).n_files == 0
     assert told(archive) == before

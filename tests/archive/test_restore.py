@@ -17,8 +17,9 @@ from tests import builders
 from tests.builders import NAME, ROOT, SESSION, gemini, header, line, log, preamble, put, updates, user
 
 from pollux.archive import history, restore
+from pollux.archive.placing import CollisionError, RestoreError
 from pollux.archive.refresh import refresh
-from pollux.archive.restore import CollisionError, Plan, RestoreError
+from pollux.archive.restore import Plan
 from pollux.archive.store import Archive, opened
 from pollux.formats.times import stamp
 from pollux.locate import Home

@@ -28,11 +28,13 @@ from tests.archive.test_verify import (
     synced,
 )
 
-from pollux.archive import inventory, raw, store, upkeep
+from pollux.archive import backup, forget, inventory, raw, store, upkeep
+from pollux.archive.backup import Copied
+from pollux.archive.forget import Forgotten
 from pollux.archive.history import history
 from pollux.archive.lock import WriterLock
 from pollux.archive.refresh import refresh
-from pollux.archive.upkeep import Compacted, Copied, Forgotten, Info
+from pollux.archive.upkeep import Compacted, Info
 from pollux.errors import ArchiveError, PolluxError
 from pollux.locate import locate
 
@@ -51,7 +53,7 @@ def compacted(archive: Path) -> Compacted:
 
 def forgotten(archive: Path, *ids: str) -> Forgotten:
     with upkeep.writable(archive) as opened:
-        return upkeep.forget(opened, ids, now_us=17, memory={})
+        return forget.forget(opened, ids, now_us=17, memory={})
 
 
 def sessions(archive: Path) -> set[str]:
@@ -183,14 +185,14 @@ def test_no_room_is_one_sentence(tmp_path: Path) -> None:
     with upkeep.writable(archive) as opened, changed(archive, "BEGIN IMMEDIATE"):
         opened.database.execute("PRAGMA busy_timeout = 1")
         with pytest.raises(PolluxError, match="written anew"):
-            upkeep._written_anew(opened.database)
+            upkeep.written_anew(opened.database)
 
 
 def test_a_backup_is_the_archive(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     builders.put(tmp_path / ".copy.db.part", b"of one that was killed")
     told: list[tuple[int, int]] = []
-    found = upkeep.backup(archive, tmp_path / "copy.db", progress=lambda done, whole: told.append((done, whole)))
+    found = backup.backup(archive, tmp_path / "copy.db", progress=lambda done, whole: told.append((done, whole)))
     assert found == Copied(tmp_path / "copy.db", (tmp_path / "copy.db").stat().st_size, is_sound=True)
     assert told[-1][0] == told[-1][1] > 0
     assert digests(found.path) == digests(archive)
@@ -204,7 +206,7 @@ def test_a_backup_is_taken_while_somebody_writes(tmp_path: Path) -> None:
     root, archive = kept(tmp_path)
     before = digests(archive)
     grown(root, LOG, builders.log(answer(3)))
-    found = upkeep.backup(archive, tmp_path / "copy.db", progress=lambda _done, _all: synced(archive, root))
+    found = backup.backup(archive, tmp_path / "copy.db", progress=lambda _done, _all: synced(archive, root))
     assert digests(found.path) == before
     assert digests(archive) != before
 
@@ -214,9 +216,9 @@ def test_a_backup_overwrites_only_when_told_to(tmp_path: Path) -> None:
     target = builders.put(tmp_path / "copy.db", b"dear to me")
     builders.put(tmp_path / "copy.db-wal", b"of the old one")
     with pytest.raises(PolluxError, match="there already"):
-        upkeep.backup(archive, target)
+        backup.backup(archive, target)
     assert target.read_bytes() == b"dear to me"
-    assert upkeep.backup(archive, target, force=True).is_sound
+    assert backup.backup(archive, target, force=True).is_sound
     assert not (tmp_path / "copy.db-wal").exists()
     assert looked_at(target).is_sound
 
@@ -224,29 +226,29 @@ def test_a_backup_overwrites_only_when_told_to(tmp_path: Path) -> None:
 def test_a_backup_into_a_folder(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     (tmp_path / "backups").mkdir()
-    assert upkeep.backup(archive, tmp_path / "backups").path == tmp_path / "backups" / "archive.db"
+    assert backup.backup(archive, tmp_path / "backups").path == tmp_path / "backups" / "archive.db"
 
 
 def test_a_backup_of_damage_never_replaces_anything(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
-    good = upkeep.backup(archive, tmp_path / "copy.db").path
+    good = backup.backup(archive, tmp_path / "copy.db").path
     flip(archive, 1)
     with pytest.raises(PolluxError, match="does not replace"):
-        upkeep.backup(archive, good, force=True)
+        backup.backup(archive, good, force=True)
     assert looked_at(good).is_sound
-    assert not upkeep.backup(archive, tmp_path / "damaged.db").is_sound
+    assert not backup.backup(archive, tmp_path / "damaged.db").is_sound
 
 
 def test_a_backup_onto_the_archive_itself(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     with pytest.raises(PolluxError, match="itself"):
-        upkeep.backup(archive, archive, force=True)
+        backup.backup(archive, archive, force=True)
 
 
 def test_a_backup_to_nowhere(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     with pytest.raises(PolluxError, match="cannot be written"):
-        upkeep.backup(archive, tmp_path / "no" / "such" / "folder.db")
+        backup.backup(archive, tmp_path / "no" / "such" / "folder.db")
 
 
 def test_a_forgotten_session_leaves_no_byte(tmp_path: Path) -> None:
@@ -255,7 +257,7 @@ def test_a_forgotten_session_leaves_no_byte(tmp_path: Path) -> None:
     assert sessions(archive) == {builders.SESSION, builders.OTHER, CHILD}
     assert MARKER.encode() in archive.read_bytes()
     with upkeep.writable(archive) as opened:
-        found = upkeep.forget(opened, [builders.SESSION], now_us=17, memory={})
+        found = forget.forget(opened, [builders.SESSION], now_us=17, memory={})
         assert {place.name for place in tmp_path.glob("archive.db*")} >= {"archive.db", "archive.db-wal"}
         assert not leaks(tmp_path)
     assert set(found.sessions) == {builders.SESSION, CHILD}
@@ -411,7 +413,7 @@ def test_a_stopped_removal_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.M
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(upkeep, "rederive", killed)
+    monkeypatch.setattr(forget, "rederive", killed)
     with pytest.raises(KeyboardInterrupt):
         forgotten(archive, builders.SESSION)
     monkeypatch.undo()

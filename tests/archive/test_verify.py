@@ -15,9 +15,12 @@ from tests import builders
 
 from pollux.archive import facts, raw, store
 from pollux.archive import verify as module
+from pollux.archive.compare import verify_deeply
+from pollux.archive.damage import Damage, Report
 from pollux.archive.lock import WriterLock
 from pollux.archive.refresh import refresh
-from pollux.archive.verify import Damage, Report, rebuild, verify, verify_deeply
+from pollux.archive.segments import Segment, segment
+from pollux.archive.verify import rebuild, verify
 from pollux.errors import ArchiveError
 
 CHILD = "0c1d2e3f-4a5b-4c6d-8e7f-901234567890"
@@ -257,12 +260,11 @@ def test_a_copy_of_another_machine_is_as_good(tmp_path: Path) -> None:
 
 def test_a_row_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, archive = kept(tmp_path)
-    whole = module.segment
 
-    def torn(database: sqlite3.Connection, segment_id: int) -> module.Segment:
+    def torn(database: sqlite3.Connection, segment_id: int) -> Segment:
         if segment_id == 2:
             raise sqlite3.DatabaseError("database disk image is malformed")
-        return whole(database, segment_id)
+        return segment(database, segment_id)
 
     monkeypatch.setattr(module, "segment", torn)
     assert one(looked_at(archive)).message == "segment 2 cannot be read: database disk image is malformed"

@@ -9,7 +9,7 @@ from tests import builders
 from tests.archive.test_verify import DOCUMENT, LOG, answer, damage, flip, grown, kept, segments_of, synced
 from tests.cli.running import Runner
 
-from pollux.archive import store, upkeep
+from pollux.archive import backup, store, upkeep
 from pollux.archive.lock import WriterLock
 from pollux.cli import COMMANDS, Command
 
@@ -99,7 +99,7 @@ def test_what_is_not_there(run: Runner, tmp_path: Path, args: tuple[str, ...]) -
 
 @pytest.mark.parametrize("args", [("compact",), ("import", "other.db")])
 def test_one_writer_at_a_time(run: Runner, place: Path, args: tuple[str, ...]) -> None:
-    other = upkeep.backup(place, place.with_name("other.db")).path
+    other = backup.backup(place, place.with_name("other.db")).path
     lock = WriterLock(place)
     assert lock.take()
     result = run("archive", args[0], *(str(other) for _ in args[1:]))
@@ -118,7 +118,7 @@ def test_compact(run: Runner, place: Path) -> None:
 
 def test_compact_says_what_it_left(run: Runner, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flip(place, segments_of(place, LOG)[0][0])
-    monkeypatch.setattr(upkeep, "_written_anew", lambda _: False)
+    monkeypatch.setattr(upkeep, "written_anew", lambda _: False)
     result = run("archive", "compact")
     assert result.status == 1
     assert Path(LOG).name in result.err
@@ -140,7 +140,7 @@ def test_backup(run: Runner, place: Path) -> None:
 
 
 def test_import(run: Runner, place: Path, tmp_path: Path) -> None:
-    other = upkeep.backup(place, place.with_name("other.db")).path
+    other = backup.backup(place, place.with_name("other.db")).path
     grown(tmp_path / "home", LOG, builders.log(answer(3)))
     synced(other, tmp_path / "home")
     result = run("archive", "import", str(other))
@@ -153,7 +153,7 @@ def test_import(run: Runner, place: Path, tmp_path: Path) -> None:
 
 
 def test_import_says_what_it_left_out(run: Runner, place: Path) -> None:
-    other = upkeep.backup(place, place.with_name("other.db")).path
+    other = backup.backup(place, place.with_name("other.db")).path
     flip(other, segments_of(other, LOG)[1][0])
     damage(place, "UPDATE files SET forgotten_us = 1 WHERE path LIKE '%run_shell%'")
     damage(other, "UPDATE files SET machine = 'laptop' WHERE path NOT LIKE '%run_shell%'")
@@ -170,7 +170,7 @@ def test_import_of_what_cannot_be_taken(run: Runner, place: Path) -> None:
     assert (itself.status, "itself" in itself.err) == (2, True)
     letter = builders.put(place.with_name("letter.db"), b"dear archive" * 1000)
     assert run("archive", "import", str(letter)).status == 2
-    other = upkeep.backup(place, place.with_name("other.db")).path
+    other = backup.backup(place, place.with_name("other.db")).path
     damage(other, "PRAGMA user_version = 99")
     newer = run("archive", "import", str(other))
     assert (newer.status, "newer Pollux" in newer.err) == (2, True)

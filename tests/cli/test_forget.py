@@ -12,9 +12,9 @@ from tests.archive.test_upkeep import leaks, sessions
 from tests.archive.test_verify import CHILD, LOG, kept
 from tests.cli.running import Runner
 
-from pollux.archive import upkeep
+from pollux.archive import forget
+from pollux.archive.forget import Forgotten
 from pollux.archive.lock import WriterLock
-from pollux.archive.upkeep import Forgotten
 from pollux.cli import COMMANDS, Command
 from pollux.cli.forget import _say
 
@@ -89,7 +89,7 @@ def test_no_archive(run: Runner, tmp_path: Path) -> None:
 
 
 def test_what_is_left_is_said(run: Runner, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "_written_anew", lambda _: False)
+    monkeypatch.setattr(forget, "written_anew", lambda _: False)
     assert "still reads" in run("forget", builders.SESSION, "--yes").err
     assert place.exists()
 

@@ -22,10 +22,11 @@ from tests.corpus.trees import SELECTED, Tree, all_trees, history, raw_messages
 
 from pollux import prices, sessions
 from pollux.archive import refresh, store
+from pollux.archive.history import sessions_of_homes
 from pollux.archive.pricing import price_calls
 from pollux.home import Home
 from pollux.model import Tokens
-from pollux.views import usage
+from pollux.views import usage, usage_facts
 from pollux.views.usage import Part, Row, Sums
 
 TINY = Path(__file__).parents[1] / "data" / "usage"
@@ -127,7 +128,7 @@ def read(request: pytest.FixtureRequest, tmp_path: Path) -> Reader:
             return usage.parts(archive.database)
 
     def read_only(*homes: Home) -> list[Part]:
-        with closing(usage.in_memory(sessions.history(homes).sessions)) as database:
+        with closing(usage_facts.in_memory(sessions.history(homes).sessions)) as database:
             price_calls(database, prices.load())
             return usage.parts(database)
 
@@ -151,7 +152,7 @@ def test_sums_are_the_truth(tree: Path, read: Reader) -> None:
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Asia/Kathmandu"])
 def test_rows_add_up_to_the_whole(by: str, zone: str, tmp_path: Path) -> None:
     del tmp_path
-    with closing(usage.in_memory(sessions.history([builders.home(TINY)]).sessions)) as database:
+    with closing(usage_facts.in_memory(sessions.history([builders.home(TINY)]).sessions)) as database:
         price_calls(database, prices.load())
         found = usage.parts(database)
     rows = usage.call_rows(by, found, zone=ZoneInfo(zone))
@@ -275,17 +276,20 @@ def test_tools_are_counted_with_what_came_of_them(database: sqlite3.Connection) 
 
 def test_tools_are_the_same_without_an_archive(database: sqlite3.Connection, tmp_path: Path) -> None:
     found = sessions.history([builders.home(tmp_path)])
-    with closing(usage.in_memory(found.sessions, sessions.opened)) as other:
+    with closing(usage_facts.in_memory(found.sessions, sessions.opened)) as other:
         price_calls(other, prices.load())
         assert usage.tool_rows(usage.tool_parts(other)) == usage.tool_rows(usage.tool_parts(database))
-        projects = usage.session_projects(other, {})
-    assert projects == usage.session_projects(database, {})
+        projects = usage_facts.session_projects(other, {})
+    assert projects == usage_facts.session_projects(database, {})
 
 
 @pytest.mark.parametrize("real", all_trees(SELECTED), ids=lambda real: real.name)
 def test_real_trees_are_the_same_without_an_archive(real: Tree, tmp_path: Path) -> None:
     found = history(real)
-    with closing(usage.in_memory(found.sessions, sessions.opened)) as other, store.opened(tmp_path / "a.db") as archive:
+    with (
+        closing(usage_facts.in_memory(found.sessions, sessions.opened)) as other,
+        store.opened(tmp_path / "a.db") as archive,
+    ):
         refresh.refresh(archive, found.located.homes)
         for database in (other, archive.database):
             price_calls(database, prices.load())
@@ -299,7 +303,7 @@ def test_call_without_a_time_is_in_no_window(tmp_path: Path) -> None:
     answer = builders.gemini("g1", tokens=builders.tokens(10)) | {"timestamp": "never"}
     data = builders.log(builders.header(), builders.user(), answer)
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", data)
-    with closing(usage.in_memory(sessions.history([builders.home(tmp_path)]).sessions)) as database:
+    with closing(usage_facts.in_memory(sessions.history([builders.home(tmp_path)]).sessions)) as database:
         price_calls(database, prices.load())
         (row,) = usage.call_rows("day", usage.parts(database))
         assert (row.key, row.name, row.billed.calls) == (None, "no time", 1)
@@ -320,13 +324,15 @@ def test_project_is_known_by_path_by_memory_or_by_hash(tmp_path: Path) -> None:
         refresh.refresh(archive, [builders.home(tmp_path)])
         price_calls(archive.database, prices.load())
         found = usage.parts(archive.database)
-        known = usage.session_projects(archive.database, {nobody: "/srv/app"})
+        known = usage_facts.session_projects(archive.database, {nobody: "/srv/app"})
         rows = usage.call_rows("project", found, projects=known)
         assert {row.key: row.name for row in rows} == {"/srv/app": "app", builders.ROOT: "webapp"}
         assert {row.key for row in usage.call_rows("project", found)} == {nobody, None}
-        assert {code for _, problem in usage.file_problems(archive.database) if (code := problem.code)} == {"no-header"}
-        assert usage.sessions_of_homes(archive.database, ["/nowhere"]) == set()
-        assert len(usage.sessions_of_homes(archive.database, [str(tmp_path / ".gemini")])) == 2
+        assert {code for _, problem in usage_facts.file_problems(archive.database) if (code := problem.code)} == {
+            "no-header"
+        }
+        assert sessions_of_homes(archive.database, ["/nowhere"]) == set()
+        assert len(sessions_of_homes(archive.database, [str(tmp_path / ".gemini")])) == 2
 
 
 def test_import_is_counted_where_it_came_from(tmp_path: Path) -> None:

@@ -17,8 +17,9 @@ from itertools import pairwise
 from pollux.archive import facts, raw
 from pollux.archive.inventory import belongs_to, place_of
 from pollux.archive.migrations import transaction
+from pollux.archive.segments import Segment, fault, packed, segment
 from pollux.archive.store import Archive
-from pollux.archive.verify import Segment, fault, packed, rederive, segment
+from pollux.archive.verify import rederive
 from pollux.model import Problem
 from pollux.sessions import Progress
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -39,7 +39,7 @@ def history(
         memory: paths that were proven since the facts were written.
 
     """
-    wanted = None if only is None else _of_homes(database, only)
+    wanted = None if only is None else sessions_of_homes(database, only)
     calls = _calls(database)
     there = _there(database)
     sessions = []
@@ -72,6 +72,18 @@ def opened(database: sqlite3.Connection, session: Session) -> Group:
     return from_readings(session, [taken_up(source_of(database, version_id), kept) for version_id, kept in rows])
 
 
+def sessions_of_homes(database: sqlite3.Connection, homes: Iterable[str]) -> set[str]:
+    """Return the sessions of which some home has a file, or had one."""
+    rows: list[Any] = database.execute(
+        """
+        SELECT DISTINCT session_files.session_id, files.home FROM session_files
+        JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
+        """
+    ).fetchall()
+    wanted = set(homes)
+    return {session_id for session_id, home in rows if home in wanted}
+
+
 def _recalled(project: Project, memory: Mapping[str, str]) -> Project:
     path = None if project.proven else memory.get(project.hash or "")
     return msgspec.structs.replace(project, path=path, how="memory", proven=True) if path else project
@@ -92,16 +104,6 @@ def _calls(database: sqlite3.Connection) -> dict[str, list[ModelCall]]:
         call = (session_id, message_id, _instant(at_us), model, _FATES[fate], Tokens(*counts))
         found[session_id].append(ModelCall(*call, file=files[version_id], line=line))
     return found
-
-
-def _of_homes(database: sqlite3.Connection, homes: set[str]) -> set[str]:
-    rows: list[Any] = database.execute(
-        """
-        SELECT DISTINCT session_files.session_id, files.home FROM session_files
-        JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
-        """
-    ).fetchall()
-    return {session_id for session_id, home in rows if home in homes}
 
 
 def _there(database: sqlite3.Connection) -> set[str]:

@@ -99,10 +99,10 @@ def backup(scope: Scope, target: Path, *, force: bool) -> None:
       pollux archive backup /mnt/backup/pollux.db
       pollux archive backup ~/pollux-today.db --force
     """
-    from pollux.archive import upkeep
+    from pollux.archive import backup
 
     with progress("copying") as tell:
-        found = upkeep.backup(place(scope), target.expanduser(), force=force, progress=tell)
+        found = backup.backup(place(scope), target.expanduser(), force=force, progress=tell)
     if found.is_sound:
         click.echo(f"{output.short(found.path)}: {_size(found.n_bytes)}, every byte checked.")
     else:

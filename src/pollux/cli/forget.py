@@ -14,8 +14,8 @@ from pollux.cli.complete import session_ids
 from pollux.cli.scope import Scope, options, progress
 
 if TYPE_CHECKING:
+    from pollux.archive.forget import Forgotten
     from pollux.archive.store import Archive
-    from pollux.archive.upkeep import Forgotten
     from pollux.model import Session
 
 _SHOWN = 10
@@ -35,7 +35,7 @@ def command(scope: Scope, wanted: tuple[str, ...], *, yes: bool) -> None:
       pollux forget a82545c4
       pollux forget @1 @2 --yes
     """
-    from pollux.archive import facts, upkeep
+    from pollux.archive import facts, forget, upkeep
 
     known = memory.recalled()
     with upkeep.writable(place(scope)) as archive:
@@ -43,7 +43,7 @@ def command(scope: Scope, wanted: tuple[str, ...], *, yes: bool) -> None:
         if not yes:
             _ask(archive, sessions)
         with progress("removing") as tell:
-            found = upkeep.forget(
+            found = forget.forget(
                 archive,
                 [one.id for one in sessions],
                 now_us=facts.microseconds(output.now()) or 0,
@@ -65,14 +65,14 @@ def _meant(scope: Scope, archive: Archive, wanted: tuple[str, ...], known: dict[
 
 
 def _ask(archive: Archive, sessions: list[Session]) -> None:
-    from pollux.archive import upkeep
+    from pollux.archive import forget
     from pollux.terminal.listing import counted
     from pollux.terminal.text import line
 
     if not sys.stdin.isatty():
         raise click.UsageError("Nobody is here to be asked; say --yes to remove them for good.")
-    whole = upkeep.family(archive.database, [one.id for one in sessions])
-    n_files = len(upkeep.files_of(archive.database, whole))
+    whole = forget.family(archive.database, [one.id for one in sessions])
+    n_files = len(forget.files_of(archive.database, whole))
     for one in sessions:
         output.words(f"{one.id}  {line(one.title or '(no prompt)', 60)}")
     others = len(whole) - len(sessions)

@@ -106,7 +106,8 @@ def _powershell(word: str) -> str:
 
 def _found(scope: Scope, session: Session) -> tuple[Home | None, list[str]]:
     """Tell in which home the client would find the session, and why it would not."""
-    from pollux.archive.restore import CollisionError, plan
+    from pollux.archive.placing import CollisionError
+    from pollux.archive.restore import plan
 
     if scope.archive is None:
         return _home(scope, session), []
@@ -149,7 +150,8 @@ def _restored(scope: Scope, session: Session, *, is_sure: bool) -> Plan | None:
     """Write the session back if the client would not find it; under a new id where the old one is in the way."""
     import uuid
 
-    from pollux.archive.restore import CollisionError, carry_out, plan
+    from pollux.archive.placing import CollisionError
+    from pollux.archive.restore import carry_out, plan
     from pollux.cli.restore import written
 
     if scope.archive is None:

@@ -18,8 +18,6 @@ from pollux.cli import output
 from pollux.cli.scope import Scope, options, progress
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from pollux.archive.store import Archive
     from pollux.locate import Folder, Home, Located, SessionFile
     from pollux.model import Session
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from pollux.views.status import FolderPolicy, KeptFile, Row
 
 _HASH = re.compile(r"[0-9a-f]{64}")
-_FOR_TITLE = 100
 
 
 @click.command()
@@ -191,134 +188,27 @@ def _is_telling(row: Row) -> bool:
 
 
 def _print(shown: Sequence[Row], rows: Sequence[Row], look: _Look, now: datetime) -> None:
-    from pollux.terminal.listing import tabbed
+    from pollux.terminal.status import status_lines, status_tables, summary
 
     if not output.is_terminal():
-        limits = _limits(look)
-        lines = (tabbed(*_cells(row, limits, now).values()).encode("utf-8", "replace") for row in shown)
-        output.write(lines)
+        output.write(one.encode("utf-8", "replace") for one in status_lines(shown, look.policies, now=now))
         return
     console = output.console()
-    for turn, title in _TITLES.items():
-        group = [row for row in shown if row.turn == turn]
-        if group:
-            console.print(title, style="bold")
-            console.print(_table(group, look, now, output.width()))
-            console.print()
-    console.print(_summary(rows))
-
-
-_TITLES = {
-    "next": "At the next start",
-    "soon": "Within 7 days",
-    "later": "Later",
-    "never": "Never",
-    "gone": "Deleted but kept",
-}
-
-
-def _cells(row: Row, limits: dict[Path, str], now: datetime) -> dict[str, str]:
-    """Say of one session what its line says."""
-    session = row.session
-    return {
-        "session": session.id,
-        "when": _when(row, now),
-        "why": _why(row, limits),
-        "kept": "yes" if row.is_kept else "no",
-        "project": session.project.name,
-        "title": session.title or "(no prompt)",
-    }
-
-
-def _table(rows: Sequence[Row], look: _Look, now: datetime, width: int) -> Table:
-    from rich.table import Table
-
-    from pollux.terminal.text import line
-
-    limits = _limits(look)
-    room = {"session": 8, "when": 12, "why": 34, "kept": 4, "project": 16, "title": 300}
-    names = [name for name in room if name != "title" or width >= _FOR_TITLE]
-    table = Table(box=None, pad_edge=False, header_style="dim", expand=width >= _FOR_TITLE)
-    styles = {"session": "cyan", "project": "green"}
-    for name in names:
-        ratio = 1 if name == "title" else None
-        table.add_column(name, style=styles.get(name, ""), no_wrap=True, overflow="ellipsis", ratio=ratio)
-    for row in rows:
-        cells = _cells(row, limits, now)
-        ellipses = {"session": ""}
-        style = "dim" if row.session.is_stub else "yellow" if row.is_at_risk else ""
-        table.add_row(*(line(cells[name], room[name], ellipsis=ellipses.get(name, "…")) for name in names), style=style)
-    return table
-
-
-def _limits(look: _Look) -> dict[Path, str]:
-    """Say for each project folder what its sessions go by."""
-    return {one.folder: _limit(one.policy) for one in look.policies}
-
-
-def _limit(policy: Policy) -> str:
-    from pollux.retention import HASHED, span_words
-
-    if policy.off:
-        return "not cleaned up" if policy.off == HASHED else "wrong settings" if policy.is_fault else "turned off"
-    return f"{span_words(policy.max_age)} unused" if policy.max_age else "no limit of age"
-
-
-def _when(row: Row, now: datetime) -> str:
-    from pollux.views.status import days_left
-
-    if row.turn == "next":
-        return "next start"
-    if row.fate:
-        days = days_left(row.fate, now)
-        return f"in {days} day{'' if days == 1 else 's'}" if days else "in hours"
-    return str(row.turn)
-
-
-def _why(row: Row, limits: dict[Path, str]) -> str:
-    if row.fate and row.fate.why != "age":
-        return _WHY[row.fate.why]
-    paths = row.going or row.staying
-    limit = next((limits[folder] for path in paths for folder in path.parents if folder in limits), "")
-    return f"an older file of it: {limit}" if row.fate and row.fate.because else limit
-
-
-_WHY = {
-    "count": "more sessions than maxCount",
-    "empty": "nothing to resume in it",
-    "stub": "a stub beside it, left by --resume",
-    "unreadable": "the client cannot read it",
-    "headerless": "its header is missing",
-    "subagent": "an old subagent file beside it",
-}
-
-
-def _summary(rows: Sequence[Row]) -> str:
-    from pollux.terminal.listing import counted
-
-    telling = [row for row in rows if not row.session.is_stub]
-    there = [row for row in telling if row.turn != "gone"]
-    n_unkept = sum(not row.is_kept for row in there)
-    kept = "all kept" if not n_unkept else "none kept" if n_unkept == len(there) else f"{n_unkept} not kept"
-    turns = [(sum(row.turn == turn for row in telling), title) for turn, title in _TITLES.items()]
-    parts = ", ".join(f"{number} {title[0].lower()}{title[1:]}" for number, title in turns if number)
-    return f"{counted(len(there), 'session')}, {kept}: {parts}" if parts else "No sessions."
+    for title, table in status_tables(shown, look.policies, now=now, width=output.width()):
+        console.print(title, style="bold")
+        console.print(table)
+        console.print()
+    console.print(summary(rows))
 
 
 def _say(rows: Sequence[Row], look: _Look) -> None:
     from pollux.retention import CLIENT
+    from pollux.terminal.status import remarks, summary
 
     if not output.is_terminal():
-        output.words(_summary(rows))
-    for text in dict.fromkeys(text for one in look.policies for text in _remarks(one)):
+        output.words(summary(rows))
+    for text in dict.fromkeys(text for one in look.policies for text in remarks(one)):
         output.words(text)
     output.words(f"By the rules of Gemini CLI {CLIENT}, the newest known: older releases delete less.")
     if not all(row.is_kept for row in rows):
         output.words("`pollux sync` keeps what is not kept yet.")
-
-
-def _remarks(one: FolderPolicy) -> Iterator[str]:
-    policy = one.policy
-    if policy.is_fault:
-        yield f"Settings: {policy.off}."
-    yield from (f"Settings: {note}." for note in policy.notes)

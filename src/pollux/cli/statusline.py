@@ -43,10 +43,11 @@ def command(scope: Scope, pattern: str, *, everything: bool, timezone: str | Non
     from pollux.terminal.usage import Currency, cost_of
     from pollux.views import usage
     from pollux.views.periods import start_of_day
+    from pollux.views.usage_facts import session_projects
 
     today = start_of_day(output.now(), zone_of(timezone)[0])
     with facts(scope, price_table(), quiet=True) as found:
-        known = {} if everything else _here(usage.session_projects(found.database, found.memory))
+        known = {} if everything else _here(session_projects(found.database, found.memory))
         parts = [one for one in usage.parts(found.database, today) if everything or one.session_id in known]
     total = usage.sums(parts)
     kept = usage.sums(one for one in parts if one.is_kept)

@@ -163,10 +163,11 @@ def facts(
 def report(question: Question, *, quiet: bool = False) -> Report:
     """Answer a question."""
     from pollux.views import usage
+    from pollux.views.usage_facts import session_projects
 
     wanted, by, is_tool = question.wanted, question.by, question.by == "tool"
     with facts(question.scope, question.prices, with_tools=is_tool, quiet=quiet) as found:
-        known = usage.session_projects(found.database, found.memory) if by == "project" or wanted.project else {}
+        known = session_projects(found.database, found.memory) if by == "project" or wanted.project else {}
         only = _sessions(question, found, known)
         fits = _fitting(only, wanted.model)
         calls = [one for one in usage.parts(found.database, wanted.since, wanted.until) if fits(one)]
@@ -232,7 +233,7 @@ def _linked_zone() -> str:
 def _read(scope: Scope, prices: Prices, *, with_tools: bool) -> Iterator[Facts]:
     """Read all files, and store nothing."""
     from pollux.archive.pricing import price_calls
-    from pollux.views.usage import in_memory
+    from pollux.views.usage_facts import in_memory
 
     found = scope.history()
     database = in_memory(found.sessions, scope.opened if with_tools else None)
@@ -247,9 +248,10 @@ def _read(scope: Scope, prices: Prices, *, with_tools: bool) -> Iterator[Facts]:
 def _archived(scope: Scope, path: Path, prices: Prices, *, quiet: bool) -> Iterator[Facts]:
     """Bring the archive up to date; of all that it holds, only the sums are read."""
     from pollux.archive import store
+    from pollux.archive.history import sessions_of_homes
     from pollux.archive.pricing import price_calls
     from pollux.archive.refresh import refresh
-    from pollux.views.usage import file_problems, sessions_of_homes
+    from pollux.views.usage_facts import file_problems
 
     known, places = memory.recalled(), scope.places()
     with store.opened(path) as archive:

@@ -14,8 +14,8 @@ from pollux.cli.scope import Scope, options, progress
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pollux.archive.damage import Damage, Report
     from pollux.archive.store import Archive
-    from pollux.archive.verify import Damage, Report
 
 SCHEMA = "pollux.verify/1"
 
@@ -48,7 +48,8 @@ def command(scope: Scope, *, repair: bool, deep: bool) -> None:
 
 
 def _verified(scope: Scope, archive: Archive, *, repair: bool, deep: bool) -> Report:
-    from pollux.archive.verify import verify, verify_deeply
+    from pollux.archive.compare import verify_deeply
+    from pollux.archive.verify import verify
 
     homes, known = scope.places(), memory.recalled()
     with progress("verifying") as tell:

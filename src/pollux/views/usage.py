@@ -12,19 +12,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import NamedTuple
 
-import msgspec
-
 from pollux.archive.facts import microseconds
-from pollux.archive.inventory import place_of
-from pollux.formats.times import instant
-from pollux.grouping import Group
-from pollux.model import Json, ModelCall, Problem, Project, Session, Tokens
-from pollux.tools import tool
+from pollux.model import Json, Problem, Project, Tokens
 from pollux.views import periods
 from pollux.views.listing import problem_row, tokens_row
 
@@ -394,104 +388,3 @@ def _newest_first(row: Row) -> tuple[int, str]:
 
 def _largest_first(row: Row) -> tuple[int, int, str]:
     return -row.billed.priced_nanousd, -row.billed.tokens.total, row.key or ""
-
-
-def session_projects(database: sqlite3.Connection, memory: Mapping[str, str]) -> dict[str, Project]:
-    """Return the project of each session, with the paths that were proven since the facts were written."""
-    rows = database.execute(
-        "SELECT s.session_id, s.project_hash, p.slug, p.path, p.how_known, p.proven, "
-        "CASE WHEN s.project_hash IS NULL THEN s.body END "
-        "FROM sessions s LEFT JOIN projects p ON p.project_hash = s.project_hash"
-    )
-    found = {}
-    for session_id, digest, slug, path, how, proven, body in rows:
-        project = _decode_project(body).project if body else Project(digest, slug, path, how, bool(proven))
-        known = None if project.proven else memory.get(digest or "")
-        found[session_id] = Project(digest, slug, known, "memory", proven=True) if known else project
-    return found
-
-
-class _Body(msgspec.Struct):
-    project: Project = Project()
-
-
-_decode_project: Callable[[bytes], _Body] = msgspec.msgpack.Decoder(_Body).decode
-
-
-def sessions_of_homes(database: sqlite3.Connection, homes: Iterable[str]) -> set[str]:
-    """Return the sessions of which some home has a file, or had one."""
-    rows = database.execute(
-        "SELECT DISTINCT session_files.session_id, files.home FROM session_files "
-        "JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id"
-    )
-    wanted = set(homes)
-    return {session_id for session_id, home in rows if home in wanted}
-
-
-def file_problems(database: sqlite3.Connection) -> list[tuple[str, Problem]]:
-    """Return what is wrong with the files of each session."""
-    rows = database.execute(
-        "SELECT session_files.session_id, problems.code, problems.message, files.home, files.path, problems.line "
-        "FROM problems JOIN session_files ON session_files.file_version_id = problems.file_version_id "
-        "JOIN versions ON versions.id = problems.file_version_id JOIN files ON files.id = versions.file_id "
-        "ORDER BY files.home, files.path, problems.file_version_id, problems.n"
-    )
-    return [(one, Problem(code, words, str(place_of(home, path)), line)) for one, code, words, home, path, line in rows]
-
-
-def in_memory(sessions: Iterable[Session], opened: Callable[[Session], Group] | None = None) -> sqlite3.Connection:
-    """Make the tables that the reports need of sessions that are in no archive; with tool calls if they are opened."""
-    database = sqlite3.connect(":memory:", isolation_level=None)
-    database.executescript(_TABLES)
-    database.execute("BEGIN")
-    for one in sessions:
-        project = one.project
-        body = msgspec.msgpack.encode(_Body(project))
-        row = (one.id, one.kind, one.parent, project.hash, one.title, body)
-        database.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)", row)
-        known = (project.hash, project.path, project.slug, project.how, project.proven)
-        database.execute(_INSERT_PROJECT, known)
-        database.executemany(_INSERT_CALL, [(*_call_row(call), None) for call in one.calls])
-        if opened:
-            _insert_tools(database, one, opened(one))
-    database.execute("COMMIT")
-    return database
-
-
-_TABLES = """
-    CREATE TABLE facts_meta (key TEXT PRIMARY KEY, value TEXT);
-    CREATE TABLE sessions (session_id TEXT PRIMARY KEY, kind, parent_session_id, project_hash, title, body);
-    CREATE TABLE projects (project_hash TEXT PRIMARY KEY, path, slug, how_known, proven);
-    CREATE TABLE tool_calls (session_id, message_id, label, status, at_us, fate);
-    CREATE TABLE model_calls (
-        session_id, message_id, at_us, model, fate, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool,
-        tok_total, tok_consistent, cost_nanousd, price_id, copy_of, PRIMARY KEY (session_id, message_id)
-    ) WITHOUT ROWID;
-"""
-_INSERT_CALL = f"INSERT OR IGNORE INTO model_calls VALUES ({', '.join('?' * 12)}, NULL, NULL, ?)"  # noqa: S608  only marks
-_INSERT_PROJECT = """
-    INSERT INTO projects VALUES (?, ?, ?, ?, ?) ON CONFLICT (project_hash) DO UPDATE
-    SET path = excluded.path, slug = excluded.slug, how_known = excluded.how_known, proven = excluded.proven
-    WHERE excluded.proven >= projects.proven AND (excluded.path IS NOT NULL OR projects.path IS NULL)
-"""
-"""Sessions of one project do not all know its path: what is known once is not forgotten."""
-
-
-def _call_row(call: ModelCall) -> tuple[object, ...]:
-    one = call.tokens
-    counts = (one.input, one.cached, one.output, one.thoughts, one.tool, one.total, one.is_consistent)
-    return call.session_id, call.message_id, microseconds(call.at), call.model, call.fate, *counts
-
-
-def _insert_tools(database: sqlite3.Connection, session: Session, group: Group) -> None:
-    """Add the tool calls of a session; model calls that it only repeats are marked, as in an archive."""
-    database.executemany("INSERT INTO tool_calls VALUES (?, ?, ?, ?, ?, ?)", _tool_call_rows(session, group))
-    database.executemany(_INSERT_CALL, [(*_call_row(call), "another") for call in group.usage()])
-
-
-def _tool_call_rows(session: Session, group: Group) -> Iterator[tuple[object, ...]]:
-    for entry in group.entries:
-        for call in entry.calls:
-            label = tool(call.name, call.display_name).label
-            at_us = microseconds(instant(call.timestamp))
-            yield session.id, entry.id, label, call.status or "pending", at_us, entry.fate

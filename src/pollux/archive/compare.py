@@ -1,0 +1,123 @@
+"""Compare the facts of an archive with those that a rebuild makes, table by table and row by row."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pollux.archive import facts
+from pollux.archive.damage import Damage, Report
+from pollux.archive.store import Archive
+from pollux.archive.verify import NAMED, decoded, rederive
+from pollux.sessions import Progress
+
+_NOT_COMPARED = {"readings": ("snapshot",), "projects": ("path", "slug", "how_known", "proven", "git_remote")}
+"""What has more than one right form, or is known from elsewhere and may change."""
+_Row = tuple[Any, ...]
+
+
+def verify_deeply(
+    archive: Archive,
+    report: Report,
+    *,
+    memory: Mapping[str, str],
+    progress: Progress = lambda _done, _all: None,
+) -> None:
+    """Build all facts once more beside the archive, and compare them table by table with what is there."""
+    if not report.is_sound:
+        report.notes.append("The facts were not compared with new ones: first the damage has to be repaired.")
+        return
+    if not facts.are_current(archive.database):
+        return  # there is a note already
+    with tempfile.TemporaryDirectory(prefix="pollux-") as folder:
+        before = _data_version(archive.database)
+        new = _attached(archive, Path(folder, "facts.db"))
+        try:
+            facts.reset(new)
+            beside = Archive(new, archive.path, is_writable=True)
+            rederive(beside, memory=memory, progress=progress)
+            found = [one for table in facts.TABLES for one in _differences(archive.database, new, table)]
+        finally:
+            new.close()
+    if found and _data_version(archive.database) != before:
+        report.notes.append("The archive grew while its facts were compared; do it again when nobody writes to it.")
+    else:
+        report.damage += found
+
+
+def comparable(table: str, columns: Sequence[str], row: _Row) -> _Row:
+    """Leave out what the archive does not hold itself, and what has more than one right form."""
+    left_out = _NOT_COMPARED.get(table, ())
+    return tuple(
+        None if name in left_out else _without_project(value) if (table, name) == ("sessions", "body") else value
+        for name, value in zip(columns, row, strict=True)
+    )
+
+
+def _data_version(database: sqlite3.Connection) -> int:
+    found = database.execute("PRAGMA data_version").fetchone()[0]
+    assert isinstance(found, int)
+    return found
+
+
+def _attached(archive: Archive, place: Path) -> sqlite3.Connection:
+    """Make a database for new facts that sees the bytes of an archive and cannot change them."""
+    database = sqlite3.connect(f"{place.as_uri()}", uri=True, isolation_level=None)
+    try:
+        database.execute("ATTACH ? AS kept", (f"{archive.path.resolve().as_uri()}?mode=ro",))
+        database.execute("SELECT count(*) FROM kept.files")
+    except sqlite3.OperationalError:
+        with suppress(sqlite3.OperationalError):
+            database.execute("DETACH kept")
+        database.execute("ATTACH ? AS kept", (f"{archive.path.resolve().as_uri()}?mode=ro&immutable=1",))
+    database.execute("CREATE TABLE main.facts_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+    for table in facts.TABLES:  # so that no name means the archive's own
+        database.execute(f"CREATE TABLE main.{table} (placeholder)")
+    return database
+
+
+def _differences(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> Iterator[Damage]:
+    """Name the first rows of a table that are not as a rebuild makes them."""
+    columns = [row[1] for row in old.execute(f"PRAGMA table_info({table})")]
+    keys = [row[0] for row in old.execute(f"PRAGMA table_info({table})") if row[5]]
+    n_found = 0
+    for key, there, rebuilt in _side_by_side(facts.rows(old, table), facts.rows(new, table), keys):
+        if there is not None and rebuilt is not None:
+            pairs = zip(comparable(table, columns, there), comparable(table, columns, rebuilt), strict=True)
+            which = [name for name, (one, other) in zip(columns, pairs, strict=True) if one != other]
+            words = f"differs from a rebuild in {', '.join(which)}" if which else ""
+        else:
+            words = "is in no rebuild" if rebuilt is None else "is missing"
+        n_found += bool(words)
+        if words and n_found <= NAMED:
+            yield Damage("facts", f"{table} {' '.join(map(str, key))}: {words}")
+    if n_found > NAMED:
+        yield Damage("facts", f"{table}: {n_found - NAMED} more rows are not as a rebuild makes them")
+
+
+def _side_by_side(
+    old: Iterator[_Row], new: Iterator[_Row], keys: Sequence[int]
+) -> Iterator[tuple[_Row, _Row | None, _Row | None]]:
+    def key(row: _Row) -> _Row:
+        return tuple(row[place] for place in keys)
+
+    one, other = next(old, None), next(new, None)
+    while one is not None or other is not None:
+        if other is None or (one is not None and key(one) < key(other)):
+            assert one is not None
+            yield key(one), one, None
+            one = next(old, None)
+        elif one is None or key(other) < key(one):
+            yield key(other), None, other
+            other = next(new, None)
+        else:
+            yield key(one), one, other
+            one, other = next(old, None), next(new, None)
+
+
+def _without_project(body: bytes) -> dict[str, Any]:
+    return {key: value for key, value in decoded(body).items() if key != "project"}
