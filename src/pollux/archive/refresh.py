@@ -90,20 +90,19 @@ def refresh(
     now_us = facts.microseconds(now()) or 0
     _note_gone(archive.database, located, items, result, now_us)
     changed = _changed(archive.database, items)
-    n_bytes, done, says_where = sum(one.size for one in changed), 0, False
+    n_bytes, done = sum(one.size for one in changed), 0
     for batch in _batches(_prepared(archive.database, changed, result)):
         with transaction(archive.database):
             for found in batch:
                 raw.store(archive.database, found, machine=platform.node(), now_us=now_us)
         result.n_files += sum(bool(found.n_new) for found in batch)
         result.n_bytes += sum(found.n_new for found in batch)
-        says_where = says_where or any(_is_claim(found.item.path) for found in batch)
+        if any(_is_claim(found.item.path) for found in batch):
+            reader = reader_of(archive.database, memory)
+            _doubt_projects(archive.database)
         _derive(archive.database, reader, result)  # while the next files are read and packed beside this
         done += sum(found.size for found in batch)
         progress(done, n_bytes)
-    if says_where:
-        reader = reader_of(archive.database, memory)
-        _doubt_projects(archive.database)
     derive(archive, reader, result, progress)
     _merge_small(archive.database)
     result.problems += reader.problems
@@ -203,7 +202,7 @@ def _bundle_name(path: str) -> str:
 
 
 def _changed(database: sqlite3.Connection, items: list[Item]) -> list[Item]:
-    """Return the files that are not as they were last time, those of one session next to each other."""
+    """Return the files that are not as they were last time: what tells of projects, then session by session."""
     known = {
         (home, path): (size, mtime_ns, inode, gone_us, forgotten_us)
         for home, path, size, mtime_ns, inode, gone_us, forgotten_us in database.execute(
@@ -217,7 +216,7 @@ def _changed(database: sqlite3.Connection, items: list[Item]) -> list[Item]:
         for one in items
         if _has_changed(one, known.get((one.home, one.path))) and not belongs_to(one.path, forgotten)
     ]
-    return sorted(changed, key=lambda one: one.path.rpartition("-")[2])
+    return sorted(changed, key=lambda one: (not _is_claim(one.path), one.path.rpartition("-")[2]))
 
 
 def _prepared(database: sqlite3.Connection, items: list[Item], result: Refreshed) -> Iterator[raw.Prepared]:
