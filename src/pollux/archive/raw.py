@@ -301,7 +301,8 @@ def _base(database: sqlite3.Connection, version: Version) -> tuple[int, int, byt
 def _packed(start: int, data: bytes, base: tuple[int, int, bytes] | None = None) -> Segment:
     base_id, depth, dictionary = (base[0], base[1], _dictionary(base[2])) if base else (None, 0, None)
     packer = zstandard.ZstdCompressor(_LEVEL, dict_data=dictionary) if dictionary else zstandard.ZstdCompressor(_LEVEL)
-    return Segment(start, len(data), _digest(data), base_id if dictionary else None, depth, packer.compress(data))
+    packed = bytes(memoryview(packer.compress(data)))  # a copy: the packer's own has room for all it was given
+    return Segment(start, len(data), _digest(data), base_id if dictionary else None, depth, packed)
 
 
 def _insert(database: sqlite3.Connection, version_id: int, segment: Segment) -> None:
