@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pollux.archive import readings
 from pollux.archive.readings import read_on, taken_up
 from pollux.formats import log
 from pollux.formats.operations import Operation
@@ -15,6 +16,11 @@ from pollux.reading import Reading
 
 SAMPLES = sorted((Path(__file__).parents[1] / "data" / "damage").glob("*.json*"))
 LOGS = [path for path in SAMPLES if path.suffix == ".jsonl"]
+
+
+@pytest.fixture(autouse=True)
+def _every_file_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readings, "WORTH_A_SNAPSHOT", 0)
 
 
 def known(reading: Reading) -> bytes:
@@ -72,3 +78,8 @@ def test_grown_log_is_read_from_where_it_was_left(monkeypatch: pytest.MonkeyPatc
 def test_what_was_not_set_aside_is_read_anew() -> None:
     reading, _ = read_on(Source(LOGS[0]), None)
     assert known(taken_up(Source(LOGS[0]), b"")) == known(reading)
+
+
+def test_small_file_is_not_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readings, "WORTH_A_SNAPSHOT", 1 << 20)
+    assert read_on(Source(LOGS[0]), None)[1] == b""

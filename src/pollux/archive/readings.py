@@ -39,7 +39,7 @@ def read_on(source: Source, kept: bytes | None) -> tuple[Reading, bytes]:
         return _read_log(source, running, 0, 0)
     for operation in operations:
         running.take(operation)
-    aside = snapshot(running, offset=source.size, line=0, format_=format_)
+    aside = _aside(running, source, source.size, 0, format_)
     return finished(source, format_, running.result, original), aside
 
 
@@ -64,8 +64,15 @@ def _read_log(source: Source, running: Running, offset: int, line: int) -> tuple
         line = found.number
         for operation in log.operations(found, source.path):
             running.take(operation)
-    aside = snapshot(running, offset=end, line=line, format_="log")
+    aside = _aside(running, source, end, line, "log")
     return _with_open_line(source, running, end, line), aside
+
+
+def _aside(running: Running, source: Source, offset: int, line: int, format_: str) -> bytes:
+    """Set a replay aside; one of a small file is not worth the room."""
+    if source.size < WORTH_A_SNAPSHOT:
+        return b""
+    return snapshot(running, offset=offset, line=line, format_=format_)
 
 
 def _with_open_line(source: Source, running: Running, offset: int, line: int) -> Reading:

@@ -20,7 +20,7 @@ from itertools import islice
 from pollux.archive import facts, raw
 from pollux.archive.inventory import Item, belongs_to, inventory, place_of
 from pollux.archive.migrations import transaction
-from pollux.archive.readings import WORTH_A_SNAPSHOT, read_on, source_of, taken_up
+from pollux.archive.readings import read_on, source_of, taken_up
 from pollux.archive.store import Archive
 from pollux.errors import DamagedArchiveError
 from pollux.grouping import Placed, bundle_of, put_together
@@ -33,7 +33,7 @@ from pollux.sessions import LOGS, Progress, Reader
 BATCH_FILES, BATCH_BYTES = 200, 64 << 20
 _MANY = 64
 """Segments of one file, before they are put together."""
-_AHEAD = 16
+_AHEAD = 400
 """Files that are packed before they are needed."""
 _NO_MEMORY: Mapping[str, str] = {}
 
@@ -344,8 +344,6 @@ def _read(database: sqlite3.Connection, file: _File) -> Reading:
     if row and not file.is_pending:
         return taken_up(source, row[0])
     reading, aside = read_on(source, row[0] if row else None)
-    if file.kept < WORTH_A_SNAPSHOT:
-        aside = b""
     database.execute("INSERT OR REPLACE INTO readings VALUES (?, ?, 0, ?)", (file.version_id, file.kept, aside))
     facts.write_problems(database, file.version_id, reading.replay.problems)
     return reading
