@@ -1,4 +1,4 @@
-"""Subagents: which call of which session started them, in all generations (`gemini-format.md` §10)."""
+"""Subagents: which call of which session started them, in all generations (`docs/formats.md`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which message a recording under a new id is a copy of.
 
 Resume, compression and the masking of tool output make the client write its history again under new ids, without
-tokens, sometimes with neighbouring turns fused into one (`gemini-format.md` §6). What a copy keeps are the ids of
+tokens, sometimes with neighbouring turns fused into one (`docs/formats.md`). What a copy keeps are the ids of
 function calls and responses, and the words.
 """
 

@@ -1,4 +1,4 @@
-"""What a recorded text really is: the client files much under `user` that nobody typed (`gemini-format.md` §11.1)."""
+"""What a recorded text really is: the client files much under `user` that nobody typed (`docs/formats.md`)."""
 
 from __future__ import annotations
 

@@ -133,7 +133,11 @@ def leave_copies_to_their_owner(database: sqlite3.Connection, message_ids: Itera
             SELECT model_calls.session_id, model_calls.tok_total
             FROM model_calls JOIN sessions USING (session_id)
             WHERE message_id = ?
-            ORDER BY cli_generation LIKE '%import%', started_us IS NULL, started_us, model_calls.session_id
+            ORDER BY
+                EXISTS (
+                    SELECT 1 FROM session_files AS f WHERE f.session_id = sessions.session_id AND f.role = 'import'
+                ),
+                started_us IS NULL, started_us, model_calls.session_id
             """,
             (one,),
         ).fetchall()

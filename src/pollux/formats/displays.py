@@ -1,4 +1,4 @@
-"""What the client showed for a tool call, in each of the forms it was ever recorded in (`gemini-format.md` §7.3)."""
+"""What the client showed for a tool call, in each of the forms it was ever recorded in."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Operations: what one record of a session file says, light enough to be kept by the hundred thousand.
 
 The text of a message stays in its file. A record knows its span there, and the few facts that a list, a count or the
-replay needs; `formats.wire` builds the whole message from the same bytes when somebody wants to read it.
+replay needs; `formats.messages` builds the whole message from the same bytes when somebody wants to read it.
 """
 
 from __future__ import annotations
