@@ -10,11 +10,14 @@ from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
+from pollux.exports.subject import Subject
+from pollux.exports.subject import subject as subject_of
 from pollux.formats.operations import Operation
 from pollux.formats.source import Source
 from pollux.home import Home
 from pollux.model import Problem
 from pollux.reading import Reading, read, whole
+from pollux.sessions import from_file, opened
 
 Wire: TypeAlias = dict[str, Any]
 
@@ -144,3 +147,8 @@ def texts(reading: Reading) -> list[str]:
 def codes(found: Reading | list[Operation]) -> list[str]:
     problems = found.replay.problems if isinstance(found, Reading) else found
     return [one.code for one in problems if isinstance(one, Problem)]
+
+
+def subject(path: Path, **more: Any) -> Subject:  # noqa: ANN401
+    """Open the session of a file to be handed over."""
+    return subject_of(*from_file(path), {}, opened, **more)

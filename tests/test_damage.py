@@ -83,7 +83,7 @@ def outcome(folder: Path, damaged: Damaged) -> Outcome:
     everything = [whole(found, entry) for entry in found.replay.timeline]
     assert [*group.messages()] == everything
     if found.replay.is_readable:
-        json.loads(b"".join(gemini.render(found)), parse_int=float)
+        json.loads(b"".join(gemini.written(found)), parse_int=float)
     return Outcome(found, everything)
 
 

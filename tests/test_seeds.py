@@ -68,7 +68,7 @@ def only_call(folder: Path, value: Wire) -> ToolCall:
 
 def counted(folder: Path, data: object, name: str = f"{builders.NAME}.json") -> list[dict[str, Any]]:
     raw = data if isinstance(data, bytes) else as_document(data)
-    return list(records(*from_file(builders.put(folder / name, raw))))
+    return list(records(builders.subject(builders.put(folder / name, raw))))
 
 
 def without(wire: Wire, *names: str) -> Wire:
@@ -178,11 +178,11 @@ def test_audited_example_has_a_call_with_its_result() -> None:
 
 
 def test_thinking_tokens_are_kept_and_totals_hold() -> None:
-    session, group = from_file(AUDITED)
+    session, _ = from_file(AUDITED)
     assert [one.tokens.thoughts for one in session.calls] == [248, 10978]
     assert all(one.tokens.is_consistent for one in session.calls)
     assert sum((one.tokens for one in session.calls), Tokens()) == Tokens(167315, 151027, 1303, 11226, 0, 179844)
-    assert [one["reasoning_tokens"] for one in records(session, group)] == [248, 10978]
+    assert [one["reasoning_tokens"] for one in records(builders.subject(AUDITED))] == [248, 10978]
     assert session.models == ("gemini-3-pro-preview",)
 
 
@@ -221,7 +221,7 @@ def test_counted_example(tmp_path: Path, suffix: str) -> None:
     assert when(session.started) == "2026-05-01T18:34:30.869Z"
     assert (asked.text, asked.at, answered.model) == ("run tests", None, "gemini-2.5-pro")
     assert session.files[0].format == {".json": "document", ".jsonl": "log"}[suffix]
-    (one,) = records(*from_file(path))
+    (one,) = records(builders.subject(path))
     names = ("input_tokens", "output_tokens", "cached_input_tokens", "cache_read_input_tokens", "reasoning_tokens")
     assert [one[name] for name in names] == [100, 35, 20, 20, 5]
     assert one["cache_creation_input_tokens"] == 0
@@ -333,7 +333,7 @@ def test_nothing_is_counted_where_nothing_is(tmp_path: Path, data: bytes, suffix
     path = tmp_path / f"session{suffix}"
     session, _ = read(tmp_path, data, path.name)
     assert session.calls == ()
-    assert list(records(*from_file(path))) == []
+    assert list(records(builders.subject(path))) == []
 
 
 def test_other_names_and_folders_are_no_sessions(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def check_active(tree: Tree) -> None:
         if reading.format == "log" and reading.replay.is_readable:
             entries = [entry for entry in reading.replay.timeline if entry.fate == Fate.ACTIVE]
             active = {said(entry.kind, whole(reading, entry).parts) for entry in entries}
-            state = json.loads(b"".join(gemini.render(reading)))["messages"]
+            state = json.loads(b"".join(gemini.written(reading)))["messages"]
             loaded = {said(one["type"], parts(one["content"])) for one in state}
             assert {one for one in active if one} == {one for one in loaded if one}, tree.name
 

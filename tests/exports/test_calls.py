@@ -13,7 +13,6 @@ from tests import builders
 from tests.builders import call, gemini, header, log, user
 
 from pollux.exports.calls import COLUMNS, SHOWN, render_csv, render_lines
-from pollux.sessions import from_file
 
 
 def counts(input_: int, output: int, cached: int, thoughts: int, tool: int = 0) -> builders.Wire:
@@ -28,8 +27,7 @@ def counts(input_: int, output: int, cached: int, thoughts: int, tool: int = 0) 
 
 
 def records(folder: Path, data: bytes, name: str = f"{builders.NAME}.jsonl") -> list[dict[str, Any]]:
-    session, group = from_file(builders.put(folder / name, data))
-    return [json.loads(one) for one in render_lines(session, group, {})]
+    return [json.loads(one) for one in render_lines(builders.subject(builders.put(folder / name, data)))]
 
 
 def test_document_with_two_answers(tmp_path: Path) -> None:
@@ -148,25 +146,25 @@ def test_csv_holds_the_same(tmp_path: Path) -> None:
     prompt = '=HYPERLINK("x"), "quoted"\nnext line'
     answer = gemini("g1", tokens=counts(120, 30, 20, 5), toolCalls=[call()])
     nobody = gemini("g2", second=3, tokens=counts(1, 1, 0, 0), model=None)
-    session, group = from_file(
+    subject = builders.subject(
         builders.put(tmp_path / f"{builders.NAME}.jsonl", log(header(), user("u1", prompt), answer, nobody))
     )
-    text = b"".join(render_csv(session, group, {})).decode()
+    text = b"".join(render_csv(subject)).decode()
     names, first, second = csv.reader(io.StringIO(text))
     assert tuple(names) == COLUMNS
     row = dict(zip(names, first, strict=True))
     assert (row["input_tokens"], row["tools"], row["user_message"]) == ("100", '["Read"]', f"'{prompt}")
     assert (row["is_canceled"], dict(zip(names, second, strict=True))["cost_nanousd"]) == ("false", "")
-    (lines, *_) = [json.loads(one) for one in render_lines(session, group, {})]
+    (lines, *_) = [json.loads(one) for one in render_lines(subject)]
     assert tuple(lines) == COLUMNS
 
 
 def test_call_recorded_under_the_id_of_a_copy_is_not_lost(tmp_path: Path) -> None:
-    session, group = from_file(
+    subject = builders.subject(
         builders.put(
             tmp_path / f"{builders.NAME}.jsonl", log(header(), user(), gemini("g1", tokens=counts(1, 1, 0, 0)))
         )
     )
-    group.timeline.clear()
-    (one,) = [json.loads(line) for line in render_lines(session, group, {})]
+    subject.group.timeline.clear()
+    (one,) = [json.loads(line) for line in render_lines(subject)]
     assert (one["message_id"], one["tools"], one["user_message"]) == ("g1", [], "")

@@ -7,10 +7,10 @@ import io
 import json
 
 import pytest
+from tests import builders
 
 from pollux.cli.demo import HOME
 from pollux.exports import EXPORTERS
-from pollux.sessions import from_file
 
 FILE = next((HOME / ".gemini" / "tmp" / "skywatch" / "chats").glob("*f688da5c.jsonl"))
 
@@ -21,7 +21,7 @@ def test_row_is_complete_and_works(name: str) -> None:
     assert exporter.suffix.startswith(".")
     assert exporter.media_type.startswith(("application/json", "text/csv"))
     assert exporter.summary
-    data = b"".join(exporter.render(*from_file(FILE), {}))
+    data = b"".join(exporter.render(builders.subject(FILE)))
     assert data.endswith(b"\n")
     if exporter.suffix == ".csv":
         assert len(list(csv.DictReader(io.StringIO(data.decode())))) == 2
@@ -32,5 +32,5 @@ def test_row_is_complete_and_works(name: str) -> None:
 
 @pytest.mark.parametrize("name", EXPORTERS)
 def test_same_session_gives_same_bytes(name: str) -> None:
-    first, second = (b"".join(EXPORTERS[name].render(*from_file(FILE), {})) for _ in range(2))
+    first, second = (b"".join(EXPORTERS[name].render(builders.subject(FILE))) for _ in range(2))
     assert first == second

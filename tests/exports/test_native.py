@@ -15,8 +15,9 @@ from tests import builders
 from pollux import __version__
 from pollux.cli.demo import HOME
 from pollux.exports import EXPORTERS, native
+from pollux.exports.subject import subject
 from pollux.model import Message, Tokens
-from pollux.sessions import History, from_file, history, homes, opened
+from pollux.sessions import History, history, homes, opened
 
 
 @cache
@@ -28,7 +29,7 @@ def exported(number: int, name: str) -> bytes:
     found = demo()
     session = found.sessions[number]
     by_id = {one.id: one for one in found.sessions}
-    return b"".join(EXPORTERS[name].render(session, opened(session), by_id))
+    return b"".join(EXPORTERS[name].render(subject(session, opened(session), by_id, opened)))
 
 
 @pytest.mark.parametrize("number", range(23))
@@ -70,7 +71,7 @@ def test_sources_are_named_with_their_digests(tmp_path: Path) -> None:
         ("checkpoint-a.json", checkpoint),
     ):
         file = builders.put(tmp_path / name, data)
-        document = json.loads(b"".join(native.render_json(*from_file(file), {})))
+        document = json.loads(b"".join(native.render_json(builders.subject(file))))
         assert document["pollux"] == __version__
         assert document["sources"] == [
             {"path": str(file), "role": "main", "sha256": hashlib.sha256(data).hexdigest()},
@@ -79,5 +80,5 @@ def test_sources_are_named_with_their_digests(tmp_path: Path) -> None:
 
 def test_half_a_character_survives(tmp_path: Path) -> None:
     file = builders.put(tmp_path / "log.jsonl", builders.log(builders.header(), builders.user("u", "half \ud83d")))
-    document = json.loads(b"".join(native.render_json(*from_file(file), {})))
+    document = json.loads(b"".join(native.render_json(builders.subject(file))))
     assert document["timeline"][0]["parts"][0]["text"] == "half \ud83d"

@@ -72,6 +72,18 @@ def opened(database: sqlite3.Connection, session: Session) -> Group:
     return from_readings(session, [taken_up(source_of(database, version_id), kept) for version_id, kept in rows])
 
 
+def contents(database: sqlite3.Connection) -> dict[str, list[tuple[int, int]]]:
+    """Return which versions of files a session was read from, and how long each is."""
+    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    rows = database.execute(
+        "SELECT session_id, file_version_id, kept FROM session_files JOIN versions ON versions.id = file_version_id "
+        "ORDER BY file_version_id"
+    )
+    for session_id, version_id, kept in rows:
+        found[session_id].append((version_id, kept))
+    return found
+
+
 def sessions_of_homes(database: sqlite3.Connection, homes: Iterable[str]) -> set[str]:
     """Return the sessions of which some home has a file, or had one."""
     rows: list[Any] = database.execute(

@@ -4,25 +4,31 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from pollux import __version__
 from pollux.cli import output
 from pollux.cli.complete import session_ids
 from pollux.cli.meant import in_file, in_history, named_file
 from pollux.cli.scope import Scope, options, progress
-from pollux.exports import EXPORTERS, Exporter
+from pollux.cli.transcript_options import transcript_options
+from pollux.exports import EXPORTERS, Exporter, Written
 
 if TYPE_CHECKING:
+    from pollux.exports.subject import Beside, Subject, Wanted
     from pollux.grouping import Group
     from pollux.model import Problem, Session
 
 _HELP = """Write sessions in another form; several go into a folder, a file each, with stable names.
+
+What is in the folder already and has not changed is not written again.
 
 \b
 {formats}
@@ -39,18 +45,36 @@ class _Chosen(NamedTuple):
     group: Group | None = None
 
 
-class _Job(NamedTuple):
+@dataclass(slots=True)
+class _Job:
     """What to hand over, and in which form."""
 
-    chosen: list[_Chosen]
+    name: str
     exporter: Exporter
-    by_id: dict[str, Session]
-    problems: list[Problem]
+    wanted: Wanted
     scope: Scope
+    chosen: list[_Chosen] = field(default_factory=list)
+    by_id: dict[str, Session] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+    losses: Counter[str] = field(default_factory=Counter)
 
-    def rendered(self, one: _Chosen) -> Iterator[bytes]:
+    def subject(self, one: _Chosen, beside: Beside | None = None) -> Subject:
+        """Open one session to be handed over."""
+        from pollux.exports.subject import subject
+
+        group = one.group or self.scope.opened(one.session)
+        return subject(one.session, group, self.by_id, self.scope.opened, wanted=self.wanted, beside=beside)
+
+    def rendered(self, one: _Chosen, beside: Beside | None = None) -> Iterator[bytes]:
         """Write one session in the form wanted."""
-        return self.exporter.render(one.session, one.group or self.scope.opened(one.session), self.by_id)
+        made = self.subject(one, beside)
+        yield from self.exporter.render(made)
+        self.losses += made.losses
+
+    @property
+    def made_by(self) -> str:
+        """All that an export depends on besides the sessions."""
+        return f"{__version__} {self.name} {self.wanted}"
 
 
 @click.command(help=_HELP.format(formats="\n".join(f"  {name:<9} {one.summary}" for name, one in EXPORTERS.items())))
@@ -59,38 +83,71 @@ class _Job(NamedTuple):
 @click.option("--format", "-f", "name", type=click.Choice(list(EXPORTERS)), default="json", show_default=True)
 @click.option("--all", "everything", is_flag=True, help="All sessions that fit the other options.")
 @click.option("--output", "-o", "target", default="-", show_default=True, help="A file, a folder, or - for stdout.")
-def command(scope: Scope, wanted: tuple[str, ...], *, name: str, everything: bool, target: str) -> None:
+@transcript_options
+@click.option("--include", metavar="WHAT,…", help="What a form leaves out unless asked.")
+@click.option("--split", type=click.IntRange(1), metavar="N", help="A file for every N prompts.")
+@click.option("--losses", "says_losses", is_flag=True, help="Say what the form could not hold.")
+def command(
+    scope: Scope,
+    wanted: tuple[str, ...],
+    *,
+    name: str,
+    everything: bool,
+    target: str,
+    says_losses: bool,
+    **given: Any,  # noqa: ANN401  the options that only some forms heed
+) -> None:
     """Choose the sessions, and hand them over."""
     if not wanted and not everything:
         raise click.UsageError("Say which sessions: some ids, files, `latest`, or --all.")
-    by_id: dict[str, Session] = {}
     exporter = EXPORTERS[name]
-    chosen = list(_chosen(scope, wanted, by_id, everything=everything, with_subagents=exporter.with_subagents))
-    if not chosen:
+    job = _Job(name, exporter, _wanted(name, given), scope)
+    job.chosen += _chosen(job, wanted, everything=everything)
+    if not job.chosen:
         raise click.ClickException("No session fits; `pollux ls` lists what there is.")
-    problems = [problem for one in chosen for problem in one.session.problems]
-    _hand_over(_Job(chosen, exporter, by_id, problems, scope), target, everything=everything)
-    click.get_current_context().exit(output.say_problems(problems))
+    job.problems += (problem for one in job.chosen for problem in one.session.problems)
+    _hand_over(job, target, everything=everything)
+    if says_losses:
+        _say_losses(job)
+    click.get_current_context().exit(output.say_problems(job.problems))
 
 
-def _chosen(
-    scope: Scope, wanted: tuple[str, ...], by_id: dict[str, Session], *, everything: bool, with_subagents: bool
-) -> Iterator[_Chosen]:
+def _wanted(name: str, given: dict[str, Any]) -> Wanted:
+    """Put the options together; one that means nothing for the form is a mistake."""
+    from pollux.exports.subject import Wanted
+    from pollux.views.transcript import Branches, Detail
+
+    said = {key: value for key, value in given.items() if value not in (None, ())}
+    if ignored := [key for key in said if key not in EXPORTERS[name].heeds]:
+        fitting = ", ".join(other for other, row in EXPORTERS.items() if ignored[0] in row.heeds)
+        raise click.UsageError(f"--{ignored[0].replace('_', '-')} means nothing for {name}; it is for {fitting}.")
+    for key, made in (("detail", Detail), ("branches", Branches), ("include", _words)):
+        if key in said:
+            said[key] = made(said[key])
+    return Wanted(**said)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(filter(None, text.split(",")))
+
+
+def _chosen(job: _Job, wanted: tuple[str, ...], *, everything: bool) -> Iterator[_Chosen]:
     """Yield the sessions meant, in the order asked for, and each once."""
     from pollux.locate import Located
     from pollux.sessions import History
 
+    scope, with_subagents = job.scope, job.exporter.with_subagents
     files = {one: named_file(one) for one in wanted}
     needs_history = everything or not all(files.values())
     found = scope.history() if needs_history else History(Located((), ()))
-    by_id.update((one.id, one) for one in found.sessions)
+    job.by_id.update((one.id, one) for one in found.sessions)
     taken: set[str] = set()
     for one, file in files.items():
         chosen = _Chosen(*in_file(file)) if file else _Chosen(in_history(scope, found, one))
         if file or chosen.session.id not in taken:
             yield chosen
         taken.add(chosen.session.id)
-        for child in _descendants(chosen.session, by_id) if with_subagents else ():
+        for child in _descendants(chosen.session, job.by_id) if with_subagents else ():
             if child.id not in taken:
                 taken.add(child.id)
                 yield _Chosen(child)
@@ -107,9 +164,10 @@ def _descendants(session: Session, by_id: dict[str, Session]) -> Iterator[Sessio
 
 def _hand_over(job: _Job, target: str, *, everything: bool) -> None:
     """Write to stdout, into one file, or into a folder, whichever is meant."""
-    suffix = job.exporter.suffix
-    is_stream = suffix == ".jsonl"  # of which many make one
-    if target == "-" and (len(job.chosen) == 1 or is_stream):
+    from pollux.cli.export_folder import write
+
+    exporter = job.exporter
+    if target == "-" and (len(job.chosen) == 1 or exporter.is_stream):
         for one in job.chosen:
             output.write(job.rendered(one))
         return
@@ -120,11 +178,11 @@ def _hand_over(job: _Job, target: str, *, everything: bool) -> None:
     try:
         if target != "-" and is_folder:
             _to_folder(job, path)
-        elif len(job.chosen) == 1 or (is_stream and target != "-"):
-            _write(path, chain.from_iterable(job.rendered(one) for one in job.chosen))
+        elif len(job.chosen) == 1 or (exporter.is_stream and target != "-"):
+            write(path, chain.from_iterable(job.rendered(one) for one in job.chosen))
         else:
             raise click.UsageError(
-                f"{len(job.chosen)} sessions do not fit into one {suffix} file; give a folder: `-o exports/`."
+                f"{len(job.chosen)} sessions do not fit into one {exporter.suffix} file; give a folder: `-o exports/`."
             )
     except OSError as error:
         raise click.ClickException(
@@ -133,46 +191,42 @@ def _hand_over(job: _Job, target: str, *, everything: bool) -> None:
 
 
 def _to_folder(job: _Job, folder: Path) -> None:
+    from pollux.cli import export_folder as folders
     from pollux.errors import UnreadableFileError
     from pollux.model import Problem
 
     folder.mkdir(parents=True, exist_ok=True)
-    names: set[str] = set()
-    with progress("exporting") as tell:
-        for number, one in enumerate(job.chosen, 1):
-            name = _name(one.session, job.exporter.suffix, names)
-            names.add(name)
-            try:
-                _write(folder / name, job.rendered(one))
-            except UnreadableFileError as error:  # gone since it was listed: the others are still wanted
-                job.problems.append(Problem("unreadable-file", str(error)))
-                names.remove(name)
-            tell(number, len(job.chosen))
-    output.words(f"{len(names)} session{'s' * (len(names) != 1)} written to {folder}")
+    before = folders.remembered(folder)
+    after, written, n_same = dict(before), list[Written](), 0
+    contents = job.scope.contents()
+    try:
+        with progress("exporting") as tell:
+            for number, one in enumerate(job.chosen, 1):
+                name = folders.name_of(one.session, job.exporter.suffix, {each.name for each in written})
+                family = (one.session, *_descendants(one.session, job.by_id))
+                mark = folders.fingerprint(job.made_by, family, contents)
+                try:
+                    if folders.is_unchanged(folder, name, before.get(name), mark):
+                        n_same += 1
+                    else:
+                        after.pop(name, None)
+                        place = folders.Place(folder, name, 0o600, [])
+                        folders.write(place.path, job.rendered(one, place.put))
+                        after[name] = folders.Kept(mark, tuple(place.beside))
+                    written.append(Written(one.session, name))
+                except UnreadableFileError as error:  # gone since it was listed: the others are still wanted
+                    job.problems.append(Problem("unreadable-file", str(error)))
+                tell(number, len(job.chosen))
+        for name, data in job.exporter.pages(written):
+            folders.write(folder / name, [data])
+    finally:
+        folders.remember(folder, after)
+    same = f", {n_same} of them unchanged since" if n_same else ""
+    output.words(f"{len(written)} session{'s' * (len(written) != 1)} written to {folder}{same}")
 
 
-def _name(session: Session, suffix: str, taken: set[str]) -> str:
-    """Name a file by when the session began and its id: the same session always gets the same name."""
-    from pollux.formats.times import stamp
-
-    began = stamp(session.started)[:16].replace(":", "-") + "_" if session.started else ""
-    safe = began + "".join(char if char.isalnum() or char in "-_" else "_" for char in session.id)
-    others = (f"{safe}-{number}{suffix}" for number in range(2, len(taken) + 3))
-    return next(name for name in chain([f"{safe}{suffix}"], others) if name not in taken)
-
-
-def _write(path: Path, pieces: Iterable[bytes]) -> None:
-    """Write beside the place and move into it, so that nobody ever sees half a file."""
-    if path.exists() and not path.is_file():  # a device or a pipe
-        with path.open("wb") as stream:
-            stream.writelines(pieces)
-        return
-    path = path.resolve()  # a link stays one
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
-            file.writelines(pieces)
-            file.flush()
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
-    Path(file.name).replace(path)
+def _say_losses(job: _Job) -> None:
+    if not job.losses:
+        output.words(f"Nothing is lost in {job.name}.")
+    for words, count in sorted(job.losses.items()):
+        output.words(f"lost in {job.name}: {words}, {count:,} ×")

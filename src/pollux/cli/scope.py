@@ -67,6 +67,15 @@ class Scope:
 
         return history.opened(self.archive.database, session) if self.archive else opened(session)
 
+    def contents(self) -> Callable[[Session], object]:
+        """Return what tells, without reading, whether the bytes of a session have changed."""
+        from pollux.archive import history
+
+        if self.archive:
+            kept = history.contents(self.archive.database)
+            return lambda session: kept.get(session.id)
+        return lambda session: [_size_and_time(ref.path) for ref in session.files]
+
     def _archived(self, path: Path) -> History:
         from pollux.archive import history, store
         from pollux.archive.refresh import refresh
@@ -123,6 +132,14 @@ class Scope:
             chosen = choose(better)
         memory.remember(better, memory.recalled())
         return chosen
+
+
+def _size_and_time(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None  # told when it is read
+    return found.st_size, found.st_mtime_ns
 
 
 def _searched(sessions: Sequence[Session], folder: Path | None) -> tuple[Session, ...]:

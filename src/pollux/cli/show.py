@@ -12,36 +12,22 @@ from pollux.cli import output
 from pollux.cli.complete import session_ids
 from pollux.cli.meant import meant
 from pollux.cli.scope import Scope, options
+from pollux.cli.transcript_options import transcript_options
 
 if TYPE_CHECKING:
     from pollux.grouping import Group
     from pollux.model import Message, Session
     from pollux.views.transcript import Options
 
-_DETAILS = ("prompts", "dialogue", "normal", "full")
-_BRANCHES = ("active", "all")
-
 
 @click.command()
 @click.argument("wanted", metavar="[ID|FILE]", default="latest", shell_complete=session_ids)
 @options()
-@click.option(
-    "--detail",
-    type=click.Choice(_DETAILS),
-    default="normal",
-    show_default=True,
-    help="How much: only prompts, the dialogue, tool calls in brief, or everything.",
-)
-@click.option(
-    "--branches",
-    type=click.Choice(_BRANCHES),
-    default="active",
-    show_default=True,
-    help="Whether to show what was rewound, rolled back or compressed.",
-)
-@click.option("--thoughts/--no-thoughts", default=None, help="The model's reasoning; by default only in full detail.")
+@transcript_options
 @click.option("--pager/--no-pager", default=True, help="Scroll on a terminal.")
-def command(scope: Scope, wanted: str, *, detail: str, branches: str, thoughts: bool | None, pager: bool) -> None:
+def command(
+    scope: Scope, wanted: str, *, detail: str | None, branches: str | None, thoughts: bool | None, pager: bool
+) -> None:
     """Read a session: the newest, unless an id, the beginning of one, @2 or a file is given.
 
     \b
@@ -57,7 +43,8 @@ def command(scope: Scope, wanted: str, *, detail: str, branches: str, thoughts: 
         output.write(_json(session, group.messages(), by_id))
         status = 1 if session.problems else 0
     else:
-        _print(session, group, Options(Detail(detail), Branches(branches), thoughts, session.project.path), pager=pager)
+        chosen = Options(Detail(detail or "normal"), Branches(branches or "active"), thoughts, session.project.path)
+        _print(session, group, chosen, pager=pager)
         status = output.say_problems(session.problems)
     click.get_current_context().exit(status)
 

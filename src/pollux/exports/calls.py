@@ -9,14 +9,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from pollux import __version__, jsontext, prices
+from pollux.exports.subject import Subject
 from pollux.formats import lenient
 from pollux.formats.times import stamp
-from pollux.grouping import Group
 from pollux.model import Json, Message, ModelCall, Origin, Session, Text, ToolCall
 from pollux.shell import commands
 
@@ -37,26 +37,29 @@ _ASKED = (Origin.HUMAN, Origin.AGENT_PROMPT, Origin.LOADED)
 _prices = cache(prices.load)
 
 
-def render_lines(session: Session, group: Group, _by_id: Mapping[str, Session]) -> Iterator[bytes]:
+def render_lines(subject: Subject) -> Iterator[bytes]:
     """Write one JSON object a line."""
-    for record in records(session, group):
+    for record in records(subject):
         yield jsontext.encode(record) + b"\n"
 
 
-def render_csv(session: Session, group: Group, _by_id: Mapping[str, Session]) -> Iterator[bytes]:
+def render_csv(subject: Subject) -> Iterator[bytes]:
     """Write CSV with a line of names; lists are JSON."""
     yield _line(list(COLUMNS))
-    for record in records(session, group):
+    for record in records(subject):
         yield _line([_cell(record[name]) for name in COLUMNS])
 
 
-def records(session: Session, group: Group) -> Iterator[dict[str, Json]]:
+def records(subject: Subject) -> Iterator[dict[str, Json]]:
     """Yield the calls of a session in the order of its timeline, without those of its subagents."""
+    session = subject.session
     waiting = {call.message_id: call for call in session.calls}
-    digests = {str(one.reading.path): one.reading.original.sha256 for one in reversed(group.files)}
+    digests = {
+        subject.clean(str(one.reading.path)): one.reading.original.sha256 for one in reversed(subject.group.files)
+    }
     digest_of = cache(lambda file: digests[file]() if file in digests else None)
     prompt: Message | None = None
-    for message in group.messages():
+    for message in subject.messages():
         if message.origin in _ASKED:
             prompt = message
         if call := waiting.pop(message.id, None):

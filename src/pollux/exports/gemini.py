@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
+from pollux.exports.subject import Subject
 from pollux.formats import lenient
 from pollux.formats.parts import is_resumable, title_words
 from pollux.formats.times import stamp
+from pollux.model import Json
 from pollux.reading import Reading, state
 
 _KEYS = ("sessionId", "projectHash", "startTime", "lastUpdated", "summary", "memoryScratchpad", "directories", "kind")
 
 
-def render(reading: Reading) -> Iterator[bytes]:
+def render(subject: Subject) -> Iterator[bytes]:
+    """Write a session's state."""
+    return written(subject.group.main.reading, subject.clean if subject.redactor else None)
+
+
+def written(reading: Reading, clean: Callable[[Json], Json] | None = None) -> Iterator[bytes]:
     """Write one file's state as pretty JSON, message by message: a huge session never stands whole in memory."""
     n_messages, n_user, has_content = 0, 0, False
     first_words: str | None = reading.replay.first_words
     head = _head(reading)
+    if clean:
+        head, first_words = {key: clean(value) for key, value in head.items()}, first_words and str(clean(first_words))
     has_list = reading.replay.document is None or reading.replay.document.has_list
     yield b"{\n" + b",\n".join(b"  " + _pair(key, value) for key, value in head.items())
     yield b',\n  "messages": [' if has_list else b""
-    for data in state(reading):
+    for original in state(reading):
+        data = _dumps(clean(lenient.decode(original))) if clean else original
         yield (b"," if n_messages else b"") + b"\n    " + _pretty(data).replace(b"\n", b"\n    ")
         n_messages += 1
         value = lenient.decode(data)

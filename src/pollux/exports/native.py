@@ -2,53 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import msgspec
 
 from pollux import __version__, jsontext, prices
-from pollux.grouping import Group
-from pollux.model import Json, Message, Session
+from pollux.exports.subject import Subject
+from pollux.model import Json, Message
 from pollux.views.listing import problem_row, session_row, tokens_row, when
 
 SCHEMA = "pollux.export/1"
 
 
-def render_json(session: Session, group: Group, by_id: Mapping[str, Session]) -> Iterator[bytes]:
+def render_json(subject: Subject) -> Iterator[bytes]:
     """Write one object, piece by piece."""
-    head = _head(session, group, by_id)
+    head = _head(subject)
     yield jsontext.encode(head)[:-1] + b',"timeline":['
-    for number, message in enumerate(group.messages()):
+    for number, message in enumerate(subject.messages()):
         yield (b",\n" if number else b"\n") + jsontext.encode(_message(message))
-    yield b'\n],"usage":' + jsontext.encode(list(_usage(session)))
-    yield b',"problems":' + jsontext.encode([problem_row(problem) for problem in session.problems]) + b"}\n"
+    yield b'\n],"usage":' + jsontext.encode(list(_usage(subject)))
+    yield b',"problems":' + jsontext.encode([problem_row(problem) for problem in subject.session.problems]) + b"}\n"
 
 
-def render_lines(session: Session, group: Group, by_id: Mapping[str, Session]) -> Iterator[bytes]:
+def render_lines(subject: Subject) -> Iterator[bytes]:
     """Write one record a line: the session, its messages, its model calls, its problems."""
-    yield jsontext.encode({"type": "session", **_head(session, group, by_id)}) + b"\n"
-    for message in group.messages():
+    yield jsontext.encode({"type": "session", **_head(subject)}) + b"\n"
+    for message in subject.messages():
         yield jsontext.encode({"type": "message", **_message(message)}) + b"\n"
-    for call in _usage(session):
+    for call in _usage(subject):
         yield jsontext.encode({"type": "model_call", **call}) + b"\n"
-    for problem in session.problems:
+    for problem in subject.session.problems:
         yield jsontext.encode({"type": "problem", **problem_row(problem)}) + b"\n"
 
 
-def _head(session: Session, group: Group, by_id: Mapping[str, Session]) -> dict[str, Json]:
+def _head(subject: Subject) -> dict[str, Json]:
+    session, main = subject.session, subject.group.main
     return {
         "schema": SCHEMA,
         "pollux": __version__,
-        "session": session_row(session, by_id, prices.load()),
+        "session": session_row(session, subject.by_id, prices.load()),
         "generation": session.generation,
         "parent_call": session.parent_call,
         "children": session.children,
-        "metadata": dict(group.main.seen),
-        "sources": [
-            {"path": str(one.reading.path), "role": one.role, "sha256": one.reading.original.sha256()}
-            for one in group.files
-        ],
-        "state": list(group.main.reading.replay.state) or None,
+        "metadata": subject.clean(dict(main.seen)),
+        "sources": subject.sources(),
+        "state": list(main.reading.replay.state) or None,
     }
 
 
@@ -58,8 +56,8 @@ def _message(message: Message) -> dict[str, Json]:
     return plain
 
 
-def _usage(session: Session) -> Iterator[dict[str, Json]]:
-    for call in session.calls:
+def _usage(subject: Subject) -> Iterator[dict[str, Json]]:
+    for call in subject.session.calls:
         yield {
             "message": call.message_id,
             "at": when(call.at),
