@@ -20,7 +20,7 @@ LAYERS = (
     | {"projects", "project_claims", "project_paths", "project_search"},
     {"jsontext", "services", "processes"},
     {"entries", "copies", "timeline", "replay", "reading"},
-    {"grouping", "agents", "summary", "sessions", "retention"},
+    {"grouping", "agents", "summary", "sessions", "counting", "retention"},
     {"archive", "views"},
     {"exports", "lake", "terminal"},
     FRONT_ENDS,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -24,6 +24,7 @@ from pollux.project_claims import NOTHING_KNOWN, Known, known_paths
 from pollux.reading import Reading, arguments, read, whole
 from pollux.summary import summary
 
+_Result = TypeVar("_Result")
 Progress = Callable[[int, int], None]
 """Told after each bundle: bytes read, bytes in all."""
 
@@ -62,28 +63,35 @@ def history(
 ) -> History:
     """Read all sessions of some homes; memory grows with their number, not with their size."""
     located = locate.locate(homes)
-    files = list(located.files)
-    n_bytes, done = sum(file.size for file in files), 0
     sessions: list[Session] = []
     problems = list(located.problems)
-    read_bundles = partial(_read_bundles, Reader(memory or {}))
-    for found in side_by_side(read_bundles, _chunks(bundles(files)), is_worth_it=n_bytes > _WORTH_PROCESSES):
+    for found in in_chunks(located, partial(_read_bundles, Reader(memory or {})), progress):
         sessions += found.sessions
         problems += found.problems
-        done += found.size
-        progress(done, n_bytes)
     return History(located, in_order(_once(sessions)), tuple(dict.fromkeys(problems)))
+
+
+def in_chunks(
+    located: Located, work: Callable[[list[list[SessionFile]]], _Result], progress: Progress = lambda _done, _all: None
+) -> Iterator[_Result]:
+    """Have the bundles of some homes worked on, several at a time and by all cores where that is worth it."""
+    files = list(located.files)
+    n_bytes, done = sum(file.size for file in files), 0
+    chunks = list(_chunks(bundles(files)))
+    results = side_by_side(work, chunks, is_worth_it=n_bytes > _WORTH_PROCESSES)
+    for chunk, result in zip(chunks, results, strict=True):
+        yield result
+        done += sum(file.size for bundle in chunk for file in bundle)
+        progress(done, n_bytes)
 
 
 class _Found(NamedTuple):
     sessions: list[Session]
     problems: list[Problem]
-    size: int
 
 
 def _read_bundles(reader: Reader, chunk: Sequence[Sequence[SessionFile]]) -> _Found:
-    sessions = [session for bundle in chunk for session in reader.sessions(bundle)]
-    return _Found(sessions, reader.problems, sum(file.size for bundle in chunk for file in bundle))
+    return _Found([session for bundle in chunk for session in reader.sessions(bundle)], reader.problems)
 
 
 def _chunks(found: Iterable[list[SessionFile]]) -> Iterator[list[list[SessionFile]]]:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from pollux.archive.touches import call_rows
 from pollux.entries import Entry
-from pollux.formats.times import instant
+from pollux.formats.times import instant, microseconds
 from pollux.grouping import Group, Placed
 from pollux.model import Problem, Session
 
@@ -148,11 +147,6 @@ def leave_copies_to_their_owner(database: sqlite3.Connection, message_ids: Itera
                 "UPDATE model_calls SET copy_of = ? WHERE session_id = ? AND message_id = ?",
                 (None if owner == session_id else owner, session_id, one),
             )
-
-
-def microseconds(at: datetime | None) -> int | None:
-    """Write a time as whole microseconds since 1970, UTC."""
-    return round(at.timestamp() * 1_000_000) if at else None
 
 
 def _write_session(database: sqlite3.Connection, group: Group, session: Session, bundle: str) -> None:

@@ -23,6 +23,7 @@ from pollux.archive.migrations import transaction
 from pollux.archive.readings import read_on, source_of, taken_up
 from pollux.archive.store import Archive
 from pollux.errors import DamagedArchiveError
+from pollux.formats.times import microseconds
 from pollux.grouping import Placed, bundle_of, put_together
 from pollux.locate import Home, Located, SessionFile, locate, name_facts
 from pollux.model import Fate, Problem
@@ -87,7 +88,7 @@ def refresh(
             facts.reset(archive.database)
     reader = reader_of(archive.database, memory)
     items = list(inventory(located, result.problems))
-    now_us = facts.microseconds(now()) or 0
+    now_us = microseconds(now()) or 0
     _note_gone(archive.database, located, items, result, now_us)
     changed = _changed(archive.database, items)
     n_bytes, done = sum(one.size for one in changed), 0

@@ -35,7 +35,8 @@ def command(scope: Scope, wanted: tuple[str, ...], *, yes: bool) -> None:
       pollux forget a82545c4
       pollux forget @1 @2 --yes
     """
-    from pollux.archive import facts, forget, upkeep
+    from pollux.archive import forget, upkeep
+    from pollux.formats.times import microseconds
 
     known = memory.recalled()
     with upkeep.writable(place(scope)) as archive:
@@ -46,7 +47,7 @@ def command(scope: Scope, wanted: tuple[str, ...], *, yes: bool) -> None:
             found = forget.forget(
                 archive,
                 [one.id for one in sessions],
-                now_us=facts.microseconds(output.now()) or 0,
+                now_us=microseconds(output.now()) or 0,
                 memory=known,
                 progress=tell,
             )

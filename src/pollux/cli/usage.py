@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,15 +31,16 @@ if TYPE_CHECKING:
     from pollux.model import Problem, Project
     from pollux.prices import Prices
     from pollux.sessions import Progress
+    from pollux.terminal.console import Console
     from pollux.terminal.usage import Currency
     from pollux.views.usage import Part, Report, ToolPart
 
 _REPORTS = ("hour", "day", "week", "month", "session", "project", "model", "tool")
+_BY_CALL = frozenset({"hour", "day", "week", "month", "model"})
+"""Reports that ask nothing of the sessions."""
 _LOCALTIME = Path("/etc/localtime")
 _PAUSE = 1.0
 """Seconds between two looks at a running session."""
-_BELOW = 10
-"""Lines below a table that follows a session."""
 
 
 @dataclass(slots=True)
@@ -139,24 +141,40 @@ def zone_of(name: str | None) -> tuple[tzinfo | None, str]:
     """Find a time zone by its name, or the system's own; one without a known name is left to the system."""
     from zoneinfo import ZoneInfo
 
-    from pollux.errors import BadFilterError
-
     for one in (name,) if name else (os.environ.get("TZ", "").lstrip(":"), _linked_zone()):
         try:
             if one:
                 return ZoneInfo(one), one
         except (KeyError, OSError, ValueError):  # a name that is none
             if name:
-                raise BadFilterError("--timezone", name, "Europe/Berlin, America/New_York or UTC") from None
+                raise _no_zone(name) from None
     return None, output.now().astimezone().tzname() or "local"
 
 
+def _no_zone(name: str) -> Exception:
+    """Say what to write instead; where nobody knows of any time zone, where to get them."""
+    from difflib import get_close_matches
+    from zoneinfo import available_timezones
+
+    from pollux.errors import BadFilterError
+
+    known = available_timezones()
+    if not known:
+        return click.ClickException(
+            f"--timezone '{name}' cannot be looked up, since there are no time zones on this system; "
+            "`pip install tzdata` adds them."
+        )
+    cities = [one for one in sorted(known) if one.rpartition("/")[2].casefold() == name.casefold()]
+    near = cities or get_close_matches(name, sorted(known), 3)
+    return BadFilterError("--timezone", name, " or ".join(near) or "Europe/Berlin, America/New_York or UTC")
+
+
 def facts(
-    scope: Scope, prices: Prices, *, with_tools: bool = False, quiet: bool = False
+    scope: Scope, prices: Prices, *, with_tools: bool = False, only_calls: bool = False, quiet: bool = False
 ) -> AbstractContextManager[Facts]:
     """Take in what changed, price it, and give the tables; without an archive, tables that are gone afterwards."""
     if scope.archive_path is None:
-        return _read(scope, prices, with_tools=with_tools)
+        return _counted(scope, prices) if only_calls else _read(scope, prices, with_tools=with_tools)
     return _archived(scope, scope.archive_path, prices, quiet=quiet)
 
 
@@ -166,7 +184,8 @@ def report(question: Question, *, quiet: bool = False) -> Report:
     from pollux.views.usage_facts import session_projects
 
     wanted, by, is_tool = question.wanted, question.by, question.by == "tool"
-    with facts(question.scope, question.prices, with_tools=is_tool, quiet=quiet) as found:
+    only_calls = by in _BY_CALL and wanted.project is None
+    with facts(question.scope, question.prices, with_tools=is_tool, only_calls=only_calls, quiet=quiet) as found:
         known = session_projects(found.database, found.memory) if by == "project" or wanted.project else {}
         only = _sessions(question, found, known)
         fits = _fitting(only, wanted.model)
@@ -242,6 +261,22 @@ def _read(scope: Scope, prices: Prices, *, with_tools: bool) -> Iterator[Facts]:
     with closing(database):
         price_calls(database, prices)
         yield Facts(database, found.located, problems, None, memory.recalled())
+
+
+@contextmanager
+def _counted(scope: Scope, prices: Prices) -> Iterator[Facts]:
+    """Count the calls in all files, and read no more of them than that takes."""
+    from pollux.archive.pricing import priced
+    from pollux.counting import counts
+    from pollux.views.usage_facts import of_counts
+
+    known = memory.recalled()
+    with progress("reading") as tell:
+        found = counts(scope.places(), partial(priced, prices), memory=known, progress=tell)
+    problems: list[tuple[str | None, Problem]] = [(None, one) for one in found.problems]
+    problems += [(session.id, one) for session in found.sessions for one in session.problems]
+    with closing(of_counts(found.sessions)) as database:
+        yield Facts(database, found.located, problems, None, known)
 
 
 @contextmanager
@@ -324,19 +359,19 @@ def _print(found: Report, money: tuple[str, Decimal], *, as_csv: bool) -> None:
             output.words(words)
 
 
-def _screen(found: Report, currency: Currency, encoding: str) -> RenderableType:
+def _screen(found: Report, currency: Currency, encoding: str, *words: str) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
     from pollux.terminal.usage import notes, totals, usage_table
 
     table = usage_table(found, currency, width=output.width(), encoding=encoding)
-    notes_ = (Text(words, "dim") for words in notes(found, currency))
+    notes_ = (Text(one, "dim") for one in (*words, *notes(found, currency)))
     return Group(table, Text(""), *totals(found, currency), Text(""), *notes_)
 
 
 def _follow(question: Question, money: tuple[str, Decimal]) -> None:
-    """Draw the report again and again, until somebody has seen enough."""
+    """Draw the report again and again, until somebody has seen enough; what was seen last stays there."""
     from rich.live import Live
 
     from pollux.terminal.usage import Currency
@@ -347,19 +382,25 @@ def _follow(question: Question, money: tuple[str, Decimal]) -> None:
         raise click.UsageError(
             "--live reads on from where it stopped: that needs the archive, so leave --no-archive out."
         )
-    found, currency = report(question), Currency(*money)
-    console = output.console()
-    with suppress(KeyboardInterrupt), Live(console=console, auto_refresh=False) as live:
+    found, currency, console = report(question), Currency(*money), output.console()
+    # A screen of its own: lines that wrapped anew when a window was resized could not be drawn over.
+    with suppress(KeyboardInterrupt), Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
-            live.update(_screen(_that_fits(found, console.height), currency, console.encoding), refresh=True)
+            live.update(_that_fits(found, currency, console), refresh=True)
             time.sleep(_PAUSE)
             found = report(question, quiet=True)
+    console.print(_that_fits(found, currency, console))
 
 
-def _that_fits(found: Report, height: int) -> Report:
-    """Keep the newest rows that a screen has room for."""
-    room = max(1, height - _BELOW)
-    return replace(found, rows=found.rows[-room:] if found.by in _REPORTS[:4] else found.rows[:room])
+def _that_fits(found: Report, currency: Currency, console: Console) -> RenderableType:
+    """Draw the newest rows that a screen has room for."""
+    around = _screen(replace(found, rows=()), currency, console.encoding, "more")
+    room = max(1, console.height - len(console.render_lines(around, pad=False)))
+    rows = found.rows[-room:] if found.by in _REPORTS[:4] else found.rows[:room]
+    n_more = len(found.rows) - len(rows)
+    words = [f"{n_more} more are in the sums, and not shown."] if n_more else []
+    words += ["No model call fits yet."] if not rows else []
+    return _screen(replace(found, rows=rows), currency, console.encoding, *words)
 
 
 def _status(found: Report, scope: Scope) -> int:

@@ -19,3 +19,8 @@ def instant(value: object) -> datetime | None:
 def stamp(at: datetime) -> str:
     """Write a time as the client does."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def microseconds(at: datetime | None) -> int | None:
+    """Write a time as whole microseconds since 1970, UTC."""
+    return round(at.timestamp() * 1_000_000) if at else None

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import NamedTuple
 
-from pollux.archive.facts import microseconds
+from pollux.formats.times import microseconds
 from pollux.model import Json, Problem, Project, Tokens
 from pollux.views import periods
 from pollux.views.listing import problem_row, tokens_row

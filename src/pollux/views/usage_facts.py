@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
-from pollux.archive.facts import microseconds
 from pollux.archive.inventory import place_of
-from pollux.formats.times import instant
+from pollux.counting import Counted
+from pollux.formats.times import instant, microseconds
 from pollux.grouping import Group
 from pollux.model import ModelCall, Problem, Project, Session
 from pollux.tools import tool
@@ -55,6 +55,20 @@ def in_memory(sessions: Iterable[Session], opened: Callable[[Session], Group] | 
         database.executemany(_INSERT_CALL, [(*_call_row(call), None) for call in one.calls])
         if opened:
             _insert_tools(database, one, opened(one))
+    database.execute("COMMIT")
+    return database
+
+
+def of_counts(sessions: Iterable[Counted]) -> sqlite3.Connection:
+    """Make the tables that reports on calls alone need."""
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    database.executescript(_TABLES)
+    database.execute("BEGIN")
+    marks = ", ".join("?" * 14)
+    for one in sessions:
+        row = (one.id, one.kind, one.parent, one.project_hash)
+        database.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, '', NULL)", row)
+        database.executemany(f"INSERT OR IGNORE INTO model_calls VALUES ({marks}, NULL)", one.calls)  # noqa: S608
     database.execute("COMMIT")
     return database
 

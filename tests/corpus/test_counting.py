@@ -1,0 +1,85 @@
+"""The quick way to count gives what a whole reading gives, or nothing; on ordinary sessions it does not give up."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pytest import TempPathFactory  # noqa: PT013
+from tests import builders
+from tests.corpus.trees import Tree, each_release
+
+from pollux import counting, prices
+from pollux.archive.pricing import priced
+from pollux.grouping import bundles
+from pollux.home import homes
+from pollux.locate import SessionFile, locate
+from pollux.sessions import Reader
+
+PRICE = partial(priced, prices.load())
+ORDINARY = ("qa", "tools", "image", "todos", "mcp", "subagent")
+"""Scenarios in which nothing is interrupted, resumed or compressed."""
+
+
+def both(bundle: list[SessionFile]) -> tuple[list[counting.Counted] | None, list[counting.Counted]]:
+    """Count a bundle in both ways; the order of calls means nothing."""
+    quick = counting.quick_sessions(bundle, PRICE)
+    whole = [counting._summed_up(one, PRICE) for one in Reader({}).sessions(bundle)]
+    return (None if quick is None else ordered(quick)), ordered(whole)
+
+
+def ordered(found: list[counting.Counted]) -> list[counting.Counted]:
+    return sorted(one._replace(folder=None, calls=sorted(one.calls, key=str)) for one in found)
+
+
+@each_release
+def test_both_ways_agree(trees: list[Tree]) -> None:
+    for tree in trees:
+        home = tree.folder / "gemini"
+        found = homes([home], {}, tree.folder / "nowhere") if home.is_dir() else ()
+        for bundle in bundles(locate(found).files):
+            quick, whole = both(bundle)
+            assert quick in (None, whole), tree.name
+            if tree.folder.name in ORDINARY and tree.version[1] > 3:
+                assert quick is not None, tree.name
+
+
+LINES = [
+    builders.header(),
+    builders.checkpoint(builders.preamble()),
+    builders.user("u1", "hello"),
+    builders.gemini("g1", "hi", tokens=builders.tokens()),
+    builders.updates(lastUpdated=builders.at(3)),
+    builders.gemini("g1", "hi", tokens=builders.tokens(), toolCalls=[builders.call()]),
+    builders.user("u2", "more", second=4),
+    builders.notice("i1", second=5),
+    builders.gemini("g2", "yes", second=6, tokens=builders.tokens(20)),
+    builders.checkpoint(builders.preamble(), builders.user("u1"), builders.gemini("g1", tokens=builders.tokens(11))),
+    builders.rewind("u2"),
+    builders.gemini("g3", [{"text": "hi"}], second=7, model=None),
+    builders.gemini("g2", "yes", second=8, tokens=None),
+    builders.updates(summary="a talk", sessionId=builders.SESSION),
+]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_both_ways_agree_on_any_lines_and_any_damage(tmp_path_factory: TempPathFactory, data: st.DataObject) -> None:
+    chosen = data.draw(st.lists(st.sampled_from(LINES), max_size=14))
+    whole = builders.log(LINES[0], *chosen)
+    cut = data.draw(st.integers(0, len(whole)))
+    instead = data.draw(st.sampled_from([b"", b"\n", b"}", b"\0", b'"', b"{"]))
+    for one in (whole, whole[:cut] + instead + whole[cut + 1 :]):
+        home = tmp_path_factory.getbasetemp() / "counting"
+        builders.put(builders.chats(home) / f"{builders.NAME}.jsonl", one)
+        quick, exact = both([*locate([builders.home(home)]).files])
+        assert quick in (None, exact)
+
+
+def test_ordinary_lines_need_no_replay(tmp_path: Path) -> None:
+    builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(*LINES[:9], LINES[10], LINES[13]))
+    quick, exact = both([*locate([builders.home(tmp_path)]).files])
+    assert quick == exact
+    assert [(call[1], call[4]) for one in exact for call in one.calls] == [("g1", "active"), ("g2", "rewound")]
