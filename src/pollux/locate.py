@@ -137,7 +137,7 @@ def name_facts(filename: str) -> tuple[datetime | None, str | None]:
     if milliseconds:
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(milliseconds)), id8
     try:
-        return datetime.strptime(minute, "%Y-%m-%dT%H-%M").replace(tzinfo=UTC), id8
+        return datetime.fromisoformat(f"{minute[:13]}:{minute[14:]}+00:00"), id8
     except ValueError:
         return None, id8
 

@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from tests import builders
 from tests.archive.growing import Life, Step, content, merge_all, rebuild, steps, told, versions
 
-from pollux.archive import history, raw
+from pollux.archive import facts, history, raw
+from pollux.archive import refresh as refreshing
 from pollux.archive.refresh import refresh
 from pollux.archive.store import opened
 from pollux.cli.demo import HOME as DEMO
 from pollux.locate import locate
 from pollux.sessions import history as live_history
+from pollux.sessions import homes
 
 N_LIVES = int(os.environ.get("POLLUX_FAULTS", "60")) // 3
 lives = st.lists(steps, min_size=1, max_size=14)
@@ -146,3 +148,21 @@ def test_file_rewritten_while_it_is_read_is_kept(tmp_path: Path, monkeypatch: py
 
 
 TURNS = (("old ", 20), ("new ", 40))
+
+
+def test_other_processes_derive_the_same_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What several processes derive equals what one does, row by row."""
+    found = []
+    for number, worth in enumerate((0, 1 << 62)):
+        monkeypatch.setattr(refreshing, "_WORTH_WORKERS", worth)
+        with opened(tmp_path / f"{number}.db") as archive:
+            result = refresh(archive, homes(DEMO))
+            found.append(
+                (
+                    {table: [*facts.rows(archive.database, table)] for table in facts.TABLES},
+                    result.sessions,
+                    sorted(map(str, result.problems)),
+                )
+            )
+    assert found[0] == found[1]
+    assert found[0][1]

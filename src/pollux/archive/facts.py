@@ -115,6 +115,16 @@ def write(database: sqlite3.Connection, group: Group, session: Session, bundle: 
     _write_model_calls(database, group, session)
 
 
+def copy(database: sqlite3.Connection, found: Mapping[str, list[tuple[Any, ...]]]) -> None:
+    """Write rows that were made elsewhere, of sessions that have none here."""
+    for table, new in found.items():
+        if table == "projects":
+            for row in new:
+                _write_project(database, row)
+        else:
+            _insert(database, table, new)
+
+
 def write_problems(database: sqlite3.Connection, version_id: int, problems: Iterable[Problem]) -> None:
     """Write what is wrong with one file."""
     database.execute("DELETE FROM problems WHERE file_version_id = ?", (version_id,))

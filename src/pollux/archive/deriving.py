@@ -1,0 +1,176 @@
+"""The facts of one bundle, derived from the bytes that were kept.
+
+A bundle is whatever may belong to the same session. Of a file that grew only what is new is read; all the rest comes
+from the replay that was set aside.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pollux.archive import facts, raw
+from pollux.archive.inventory import place_of
+from pollux.archive.readings import read_on, source_of, taken_up
+from pollux.errors import DamagedArchiveError
+from pollux.grouping import Placed, bundle_of, put_together
+from pollux.locate import Home, SessionFile, name_facts
+from pollux.model import Fate, Problem
+from pollux.project_claims import Known, known_from_files
+from pollux.reading import Reading
+from pollux.sessions import LOGS, Reader
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A session file in the archive."""
+
+    session_file: SessionFile
+    file_id: int
+    version_id: int
+    kept: int
+    read: int | None
+    """How much of it the facts have seen; nothing yet if there is no number."""
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether some of it is still to be read."""
+        return self.read != self.kept
+
+
+class Told(NamedTuple):
+    """What came of a bundle."""
+
+    sessions: set[str]
+    """Ids whose facts were written."""
+    problems: list[Problem]
+
+
+def reader_of(database: sqlite3.Connection, memory: Mapping[str, str]) -> Reader:
+    """Return a reader that looks for claims and logged prompts among the bytes that were kept, not on the disk."""
+
+    def known(home: Home) -> Known:
+        rows = _current(database, str(home.root), "(path LIKE '%/.project_root' OR path NOT LIKE '%/%')")
+        return known_from_files(str(home.root), dict(rows))
+
+    def logs(file: SessionFile) -> bytes | None:
+        path = f"tmp/{file.folder}/{LOGS}"
+        return next((data for _, data in _current(database, str(file.home.root), "path = ?", path)), None)
+
+    return Reader(memory, known, logs)
+
+
+def _current(database: sqlite3.Connection, home: str, which: str, *values: str) -> Iterator[tuple[str, bytes]]:
+    """Yield the newest version of some files of a home, by their paths."""
+    rows = database.execute(
+        f"SELECT path, version_id FROM files WHERE home = ? AND version_id IS NOT NULL AND {which} ORDER BY machine",  # noqa: S608
+        (home, *values),
+    ).fetchall()
+    for path, version_id in rows:
+        read = raw.reader(database, version_id)
+        yield path, read(0, read.size)
+
+
+def pending(database: sqlite3.Connection) -> dict[str, list[File]]:
+    """Return the bundles in which a file has bytes that the facts have not seen, with all their files."""
+    rows = database.execute(f"SELECT files.path {_VERSIONS} AND versions.kept IS NOT readings.kept").fetchall()
+    names = {bundle_name(path) for (path,) in rows}
+    found: dict[str, list[File]] = defaultdict(list)
+    for one in _session_files(database, names) if names else ():
+        found[bundle_of(one.session_file)].append(one)
+    return found
+
+
+def bundle_name(path: str) -> str:
+    """Name the bundle of a file by its path alone, as `bundle_of` does."""
+    *_, above, name = path.split("/")
+    return (name_facts(name)[1] if above == "chats" else above[:8]) or ""
+
+
+_VERSIONS = """
+    FROM versions JOIN files ON files.id = versions.file_id LEFT JOIN readings ON readings.version_id = versions.id
+    WHERE files.path LIKE 'tmp/%/chats/%' AND files.forgotten_us IS NULL AND coalesce(readings.is_superseded, 0) = 0
+"""
+"""All versions of session files that still matter."""
+
+
+def _session_files(database: sqlite3.Connection, names: set[str]) -> Iterator[File]:
+    """Yield the files of some bundles."""
+    columns = "files.home, files.path, files.mtime_ns, files.id, versions.id, versions.kept, readings.kept"
+    rows = database.execute(
+        f"SELECT {columns} {_VERSIONS} ORDER BY files.machine, files.home, files.path, versions.number"
+    )
+    for home, path, mtime_ns, *ids in rows:
+        if bundle_name(path) in names and (session_file := _session_file(home, path, ids[2], mtime_ns)):
+            yield File(session_file, *ids)
+
+
+def _session_file(home: str, path: str, size: int, mtime_ns: int) -> SessionFile | None:
+    _, folder, _, *rest = path.split("/")
+    if len(rest) > 2 or not rest:  # noqa: PLR2004  a session, or a subagent below its parent
+        return None
+    name = rest[-1]
+    if len(rest) == 1 and not name.startswith("session-"):
+        return None
+    what = "leftover" if not name.endswith((".json", ".jsonl")) else "subagent" if len(rest) > 1 else "session"
+    root = place_of(home, "")
+    parent = rest[0] if len(rest) > 1 else None
+    return SessionFile(
+        place_of(home, path), Home(root, root / "tmp", "archive"), folder, parent, size, mtime_ns, 0, what
+    )
+
+
+def derive_bundle(database: sqlite3.Connection, reader: Reader, name: str, files: list[File]) -> Told:
+    """Read what is new in a bundle and write the facts of its sessions."""
+    problems: list[Problem] = []
+    versions: dict[int, list[Placed]] = defaultdict(list)
+    for one in files:
+        try:
+            reading = _read(database, one)
+        except DamagedArchiveError as error:
+            problems.append(Problem("damaged-archive", str(error), str(one.session_file.path)))
+            continue
+        versions[one.file_id].append(Placed(reading, one.session_file, version_id=one.version_id))
+    placed = [one for found in versions.values() for one in _laid_over_each_other(database, found)]
+    forgotten = {row[0] for row in database.execute("SELECT session_id FROM tombstones")}
+    written = set()
+    for group, session in reader.summed_up(put_together(placed, reader.full_id)):
+        if session.id not in forgotten:
+            facts.write(database, group, session, name)
+            written.add(session.id)
+    before = {row[0] for row in database.execute("SELECT session_id FROM sessions WHERE bundle = ?", (name,))}
+    facts.forget_sessions(database, before - written)
+    return Told(written, problems)
+
+
+def _read(database: sqlite3.Connection, file: File) -> Reading:
+    row = database.execute("SELECT snapshot FROM readings WHERE version_id = ?", (file.version_id,)).fetchone()
+    source = source_of(database, file.version_id)
+    if row and not file.is_pending:
+        return taken_up(source, row[0])
+    reading, aside = read_on(source, row[0] if row else None)
+    database.execute("INSERT OR REPLACE INTO readings VALUES (?, ?, 0, ?)", (file.version_id, file.kept, aside))
+    facts.write_problems(database, file.version_id, reading.replay.problems)
+    return reading
+
+
+def _laid_over_each_other(database: sqlite3.Connection, versions: list[Placed]) -> list[Placed]:
+    """Deal with the versions of one file: what a later one has all of is done with, what the last lacks was rewound.
+
+    Old releases rewrite their one document at every turn, and take rewound messages out of it for good.
+    """
+    ids = [{entry.id for entry in one.timeline} for one in versions]
+    left = []
+    for number, one in enumerate(versions):
+        if any(ids[number] <= later for later in ids[number + 1 :]):
+            database.execute("UPDATE readings SET is_superseded = 1 WHERE version_id = ?", (one.version_id,))
+            continue
+        left.append(one)
+        if one.reading.format == "document":
+            for entry in one.timeline:
+                if entry.id not in ids[-1]:
+                    entry.fate = Fate.REWOUND
+    return left
