@@ -22,7 +22,6 @@ from pollux.retention import (
     fates,
     is_trusted,
     policy,
-    risk,
     settings_from,
     span_words,
 )
@@ -221,15 +220,6 @@ def test_trust_is_a_matter_of_the_longest_rule() -> None:
     assert not is_trusted("/elsewhere", [], rules)
     assert is_trusted("/elsewhere", [Settings("s", {"security": {"folderTrust": {"enabled": False}}})], rules)
     assert not is_trusted("/elsewhere", [Settings("s", {"security": {"folderTrust": None}})], rules)
-
-
-def test_what_threatens_in_a_word() -> None:
-    assert risk(None, now=NOW) is None
-    assert risk(Fate(Why.AGE, NOW + days(8)), now=NOW) is None
-    assert risk(Fate(Why.AGE, NOW + days(2.5)), now=NOW) == "2d left"
-    assert risk(Fate(Why.AGE, NOW + days(0.5)), now=NOW) == "1d left"
-    assert risk(Fate(Why.AGE, NOW - days(1)), now=NOW) == "old"
-    assert risk(Fate(Why.STUB, NOW), now=NOW) == "stub"
 
 
 def test_spans_in_words() -> None:

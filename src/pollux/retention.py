@@ -19,6 +19,8 @@ from enum import StrEnum
 from functools import cmp_to_key
 from pathlib import Path, PurePath
 
+import msgspec
+
 from pollux.formats import lenient
 from pollux.formats.parts import is_resumable
 from pollux.formats.source import Span
@@ -79,6 +81,19 @@ class Chat:
         if not self.is_resumable:
             return Why.EMPTY
         return Why.SUBAGENT if self.kind == "subagent" else None
+
+
+class Look(msgspec.Struct, frozen=True, array_like=True):
+    """What the clean-up takes from the inside of a file, as the archive remembers it."""
+
+    session_id: str | None
+    kind: str
+    updated: datetime | None
+    is_of_now: bool
+    """Whether it is always as if it had just been used."""
+    is_readable: bool
+    is_headerless: bool
+    is_resumable: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,29 +169,39 @@ def fates(chats: Iterable[Chat], policy: Policy, *, now: datetime) -> dict[Path,
     return found | {chat.path: takes[chat.parent] for chat in chats if chat.parent in takes and chat.parent}
 
 
-def risk(fate: Fate | None, *, now: datetime, within: timedelta = timedelta(days=7)) -> str | None:
-    """Say in a word what threatens a file or session, for a column of a list; nothing if nothing does soon."""
-    if fate is None or fate.due > now + within:
-        return None
-    if fate.why != Why.AGE:
-        return str(fate.why)
-    return "old" if fate.due <= now else f"{max(1, (fate.due - now).days)}d left"
-
-
 def chat_from(reading: Reading, file: SessionFile, *, now: datetime) -> Chat:
     """Look at a file as the clean-up does, whether it was read from the disk or from the archive."""
+    return chat(look(reading), file, now=now)
+
+
+def chat(seen: Look, file: SessionFile, *, now: datetime) -> Chat:
+    """Put together what the clean-up sees of a file at its next start."""
+    return Chat(
+        file.path,
+        session_id=seen.session_id,
+        kind=seen.kind,
+        updated=now if seen.is_of_now else seen.updated,
+        is_readable=seen.is_readable,
+        is_headerless=seen.is_headerless,
+        is_resumable=seen.is_resumable,
+        size=file.size,
+    )
+
+
+def look(reading: Reading) -> Look:
+    """Take from a file's reading what the clean-up looks at, whenever that will be."""
     result = reading.replay
     given = result.metadata
     is_readable = result.is_readable and given.get("sessionId") not in _JS_FALSE
-    return Chat(
-        file.path,
-        session_id=_first_id(reading),
-        kind="subagent" if given.get("kind") == "subagent" else "main",
-        updated=_updated(reading, now),
+    updated = _updated(reading)
+    return Look(
+        _sound(_first_id(reading)),
+        "subagent" if given.get("kind") == "subagent" else "main",
+        updated if isinstance(updated, datetime) else None,
+        is_of_now=updated is _NOW,
         is_readable=is_readable,
         is_headerless=not is_readable and reading.format == "log" and bool(result.timeline),
         is_resumable=is_readable and _has_resumable(reading),
-        size=file.size,
     )
 
 
@@ -286,7 +311,15 @@ def _in_company(company: Sequence[Chat], own: Mapping[Path, Fate], now: datetime
         yield chat, fate if fate and is_own else Fate(why, cause.due, first.path)
 
 
-def _updated(reading: Reading, now: datetime) -> datetime | None:
+def _sound(text: str | None) -> str | None:
+    """Replace halves of surrogate pairs, which no folder is named by."""
+    return text and text.encode("utf-8", "replace").decode()
+
+
+_NOW = "now"
+
+
+def _updated(reading: Reading) -> datetime | str | None:
     """Tell when the client says a session was last used; what it says of a log that does not tell is: now."""
     given = reading.replay.metadata
     values = (
@@ -294,7 +327,7 @@ def _updated(reading: Reading, now: datetime) -> datetime | None:
     )
     value = next((value for value in values if value not in _JS_FALSE), None)
     if value is None:
-        return now if reading.format == "log" else reading.source.modified
+        return _NOW if reading.format == "log" else reading.source.modified
     if isinstance(value, int | float):
         try:
             return datetime.fromtimestamp(value / 1000, UTC)

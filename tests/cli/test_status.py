@@ -14,7 +14,7 @@ from tests import builders
 from tests.cli.running import NOW, Result, Runner
 
 from pollux.archive import store
-from pollux.cli import COMMANDS, Command, status
+from pollux.cli import COMMANDS, Command, cleanup
 from pollux.cli.demo import HOME as DEMO
 from pollux.formats.times import stamp
 from pollux.projects import project_hash
@@ -166,7 +166,7 @@ def test_settings_of_user_project_and_system(
 @pytest.mark.parametrize(("platform", "folder"), [("darwin", "GeminiCli"), ("win32", "gemini-cli"), ("linux", "/etc")])
 def test_place_of_the_system_settings(platform: str, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", platform)
-    defaults, system = status._system_settings()
+    defaults, system = cleanup._system_settings()
     assert folder in str(system)
     assert system.name == "settings.json"
     assert defaults.name.startswith("system-defaults") or "\\" in str(system)
@@ -256,3 +256,13 @@ def test_file_that_cannot_be_opened_goes_too(
     monkeypatch.setattr("pollux.reading.read", refuse)
     row = only(run("status", "--json", "--no-archive", home=tmp_path))
     assert (row["why"], row["going"]) == ("unreadable", [str(path)])
+
+
+def test_lists_say_it_in_a_word(run: Runner, tmp_path: Path) -> None:
+    chats = builders.chats(tmp_path)
+    old = builders.header(lastUpdated="2026-10-01T10:00:00.000Z", startTime="2026-10-01T09:00:00.000Z")
+    builders.put(chats / f"{builders.NAME}.jsonl", builders.log(old, builders.user("u1", "an old question")))
+    for command in (("ls",), ()):
+        shown = run(*command, home=tmp_path, columns=100)
+        assert "due an old question" in shown.out
+    assert "The client will delete 1 session at its next start" in shown.out

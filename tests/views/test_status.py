@@ -148,7 +148,7 @@ def test_archive_tells_which_files_it_has_whole(tmp_path: Path) -> None:
         kept = kept_files(archive.database)
         files = {file.path.name: file for file in locate([home]).files}
         assert all(kept[key_of(file)].is_whole(file) for file in files.values())
-        assert kept[key_of(files[path.name])].snapshot is not None
+        assert kept[key_of(files[path.name])].look is not None
         with path.open("ab") as grown:
             grown.write(b"{}\n")
         (file,) = (file for file in locate([home]).files if file.path == path)

@@ -12,6 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
+
+from pollux import retention
 from pollux.archive import facts, raw
 from pollux.archive.inventory import place_of
 from pollux.archive.readings import read_on, source_of, taken_up
@@ -39,6 +42,9 @@ class File:
     def is_pending(self) -> bool:
         """Whether some of it is still to be read."""
         return self.read != self.kept
+
+
+_encode_look = msgspec.msgpack.encode
 
 
 class Told(NamedTuple):
@@ -147,12 +153,15 @@ def derive_bundle(database: sqlite3.Connection, reader: Reader, name: str, files
 
 
 def _read(database: sqlite3.Connection, file: File) -> Reading:
-    row = database.execute("SELECT snapshot FROM readings WHERE version_id = ?", (file.version_id,)).fetchone()
+    before = database.execute("SELECT snapshot FROM readings WHERE version_id = ?", (file.version_id,)).fetchone()
     source = source_of(database, file.version_id)
-    if row and not file.is_pending:
-        return taken_up(source, row[0])
-    reading, aside = read_on(source, row[0] if row else None)
-    database.execute("INSERT OR REPLACE INTO readings VALUES (?, ?, 0, ?)", (file.version_id, file.kept, aside))
+    if before and not file.is_pending:
+        return taken_up(source, before[0])
+    reading, aside = read_on(source, before[0] if before else None)
+    is_session = file.session_file.what == "session"  # subagents go with theirs, and leftovers never
+    look = _encode_look(retention.look(reading)) if is_session else b""
+    row = (file.version_id, file.kept, look, aside)
+    database.execute("INSERT OR REPLACE INTO readings VALUES (?, ?, 0, ?, ?)", row)
     facts.write_problems(database, file.version_id, reading.replay.problems)
     return reading
 

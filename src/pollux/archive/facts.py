@@ -18,12 +18,13 @@ from pollux.formats.times import instant, microseconds
 from pollux.grouping import Group, Placed
 from pollux.model import Problem, Session
 
-READER = "1"
+READER = "2"
 """Raise this whenever the same bytes would give other facts."""
 
 TABLES: Mapping[str, str] = {
     "readings": """
-        version_id INTEGER PRIMARY KEY, kept INTEGER NOT NULL, is_superseded INTEGER NOT NULL, snapshot BLOB NOT NULL
+        version_id INTEGER PRIMARY KEY, kept INTEGER NOT NULL, is_superseded INTEGER NOT NULL, look BLOB NOT NULL,
+        snapshot BLOB NOT NULL
     """,
     "sessions": """
         session_id TEXT PRIMARY KEY, kind TEXT NOT NULL, parent_session_id TEXT, parent_call_id TEXT,

@@ -14,10 +14,10 @@ import msgspec
 
 from pollux.archive import facts
 from pollux.archive.damage import Damage, Report, damage_of
+from pollux.archive.deriving import reader_of
 from pollux.archive.inventory import place_of
 from pollux.archive.lock import WriterLock
 from pollux.archive.migrations import transaction
-from pollux.archive.deriving import reader_of
 from pollux.archive.refresh import Refreshed, derive
 from pollux.archive.repair import filled, mended
 from pollux.archive.segments import Version, fault, segment

@@ -24,7 +24,8 @@ def command(scope: Scope, *, everything: bool, limit: int | None) -> None:
     """List sessions, newest first.
 
     On a terminal a table; in a pipe one line a session, with tabs between id, time, project, title, prompts, tool
-    calls and tokens.
+    calls and tokens. Marks before a title: `due` and `2d left` for what the client is about to delete, `gone` for
+    what it has deleted, `!` for problems, `⑂` for messages that were taken back.
 
     \b
       pollux ls --last 7d
@@ -36,7 +37,7 @@ def command(scope: Scope, *, everything: bool, limit: int | None) -> None:
     if scope.as_json:
         _print_json(found, sessions)
     elif output.is_terminal() and sessions:
-        _print_table(found, sessions)
+        _print_table(scope, found, sessions)
     else:
         print_lines(found, sessions)
     click.get_current_context().exit(_status(scope, found, sessions))
@@ -65,13 +66,17 @@ def _print_json(found: History, sessions: tuple[Session, ...]) -> None:
     )
 
 
-def _print_table(found: History, sessions: tuple[Session, ...]) -> None:
+def _print_table(scope: Scope, found: History, sessions: tuple[Session, ...]) -> None:
+    from pollux.cli.cleanup import fates_of
     from pollux.terminal.listing import session_table
+    from pollux.views.status import risks
 
     by_id = {one.id: one for one in found.sessions}
     # the numbers by which `show @2` finds them, also in a list of only some
     numbers = {one.id: number for number, one in enumerate(found.main, 1)}
-    table = session_table(sessions, by_id, numbers, now=output.now(), width=output.width())
+    now = output.now()
+    threats = risks(fates_of(scope, found, now), now=now)
+    table = session_table(sessions, by_id, numbers, now=now, width=output.width(), risks=threats)
     output.console().print(table)
 
 

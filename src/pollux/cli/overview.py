@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import click
@@ -22,9 +23,10 @@ def command() -> None:
     """Say what there is, what is new, and what the client is going to delete."""
     from pollux.filters import Filter
 
-    found = Scope((), Filter(), archive_path=archive_path()).history()
+    scope = Scope((), Filter(), archive_path=archive_path())
+    found = scope.history()
     if output.is_terminal():
-        _print(found)
+        _print(scope, found)
         return
     print_lines(found, found.main)
     if not found.main:
@@ -32,23 +34,29 @@ def command() -> None:
     say_count([*found.problems, *(problem for one in found.main for problem in one.problems)])
 
 
-def _print(found: History) -> None:
+def _print(scope: Scope, found: History) -> None:
     from rich.text import Text
 
+    from pollux.cli.cleanup import fates_of
     from pollux.terminal.listing import session_table
     from pollux.terminal.overview import first_look
     from pollux.views.overview import overview
+    from pollux.views.status import Turn, risks
 
     now = output.now()
     n_problems = len(found.problems) + sum(len(one.problems) for one in found.sessions)
     homes = ", ".join(output.short(home.root) for home in found.located.homes)
     console = output.console()
-    for text in first_look(overview(found.sessions, n_problems, now=now), homes, encoding=console.encoding):
+    rows = fates_of(scope, found, now)
+    turns = Counter(row.turn for row in rows if not row.session.is_stub)
+    deleted = (turns[Turn.NEXT], turns[Turn.SOON]) if scope.archive else None
+    view = overview(found.sessions, n_problems, now=now, deleted=deleted)
+    for text in first_look(view, homes, encoding=console.encoding):
         console.print(text)
     if found.main:
         newest = found.main[:_NEWEST]
         numbers = {one.id: number for number, one in enumerate(newest, 1)}
         by_id = {one.id: one for one in found.sessions}
         console.print()
-        console.print(session_table(newest, by_id, numbers, now=now, width=output.width()))
+        console.print(session_table(newest, by_id, numbers, now=now, width=output.width(), risks=risks(rows, now=now)))
         console.print(Text("\npollux show @1 reads the first · pollux ls lists all · pollux --help", "dim"))

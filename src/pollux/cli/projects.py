@@ -23,7 +23,8 @@ def command(scope: Scope, *, scan: bool) -> None:
     """List projects, the one last used first, and how their paths are known.
 
     A path is proven when its SHA-256 is the session's project hash; a question mark stands behind one that is not.
-    What was proven once is remembered.
+    What was proven once is remembered. In a pipe there is one line a project, with tabs between path, how it is known,
+    sessions, tokens, prompts and the time of the last message.
 
     \b
       pollux projects

@@ -14,6 +14,7 @@ from pollux.views.listing import calls_of, total, when
 from pollux.views.projects import ProjectRow
 
 _SHORT_ID = 8
+_NO_RISKS: Mapping[str, str] = {}
 
 # Columns that a terminal must have for a column of ours to be worth its room.
 _FOR_BOTH_NAMES = 52
@@ -30,6 +31,7 @@ def session_table(
     *,
     now: datetime,
     width: int,
+    risks: Mapping[str, str] = _NO_RISKS,
 ) -> Table:
     """Lay sessions out in columns; the title takes what room is left, and on a narrow terminal others make way."""
     columns: dict[str, list[Text | str]] = {}
@@ -40,7 +42,7 @@ def session_table(
     columns["used"] = [age(at, now) if (at := _used(one)) else "" for one in sessions]
     if width >= _FOR_PROJECT:
         columns["project"] = [line(one.project.name, 20 if width >= _WIDE else 12) for one in sessions]
-    columns["title"] = [_title(one) for one in sessions]
+    columns["title"] = [_title(one, risks.get(one.id)) for one in sessions]
     if width >= _FOR_NUMBERS:
         columns["asks"] = [str(one.counts.get("user", 0)) for one in sessions]
         columns["tokens"] = [count(total(calls_of(one, by_id)).total) for one in sessions]
@@ -71,6 +73,8 @@ def project_table(rows: Sequence[ProjectRow], *, now: datetime, width: int) -> T
     if width >= _FOR_SOURCE:
         columns["known by"] = [_known_by(row) for row in rows]
     columns["sessions"] = [str(row.n_sessions) for row in rows]
+    if width >= _FOR_NUMBERS:
+        columns["asks"] = [str(row.n_prompts) for row in rows]
     columns["tokens"] = [count(row.tokens.total) for row in rows]
     columns["used"] = [age(row.last, now) if row.last else "" for row in rows]
     return _table(columns, flexible="path" if "path" in columns else "project")
@@ -79,7 +83,14 @@ def project_table(rows: Sequence[ProjectRow], *, now: datetime, width: int) -> T
 def project_lines(rows: Sequence[ProjectRow]) -> Iterator[str]:
     """Give one line a project, fields apart by tabs."""
     for row in rows:
-        yield tabbed(row.project.path or row.project.name, row.project.how or "", row.n_sessions, row.tokens.total)
+        yield tabbed(
+            row.project.path or row.project.name,
+            row.project.how or "",
+            row.n_sessions,
+            row.tokens.total,
+            row.n_prompts,
+            when(row.last) or "",
+        )
 
 
 def tabbed(*fields: object) -> str:
@@ -116,7 +127,7 @@ def _used(session: Session) -> datetime | None:
     return session.ended or session.updated or session.started
 
 
-def _title(session: Session) -> Text:
+def _title(session: Session, risk: str | None) -> Text:
     """Show the title, after marks for what is special about the session."""
     title = Text(line(session.title or "(no prompt)", 300), style="" if session.title else "dim")
     marks = []
@@ -126,6 +137,8 @@ def _title(session: Session) -> Text:
         marks.append(("gone ", "magenta"))  # from the client; it is kept here
     if session.is_stub:
         marks.append(("stub ", "dim"))
+    elif risk:
+        marks.append((f"{risk} ", "red"))  # the client will delete it soon, for this reason
     if session.problems:
         marks.append(("! ", "yellow"))
     lost = sum(number for fate, number in session.fates.items() if fate != Fate.ACTIVE)

@@ -56,6 +56,9 @@ _WHICH = "`pollux status` says which, and what is kept."
 
 def _deletion(view: Overview) -> str:
     soon = f"{view.soon} more within a week" if view.due else f"{counted(view.soon, 'session')} within a week"
+    if view.is_exact:
+        now = f"{counted(view.due, 'session')} at its next start" if view.due else ""
+        return f"The client will delete {', '.join(filter(None, (now, soon if view.soon else '')))}. {_WHICH}"
     if not view.due:
         return f"Older than 30 days, and so deleted by the client unless its settings say otherwise: {soon}. {_WHICH}"
     now = f"{counted(view.due, 'session')} older than 30 days: the client deletes them at its next start"

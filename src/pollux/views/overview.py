@@ -29,16 +29,25 @@ class Overview:
     days: tuple[tuple[date, int], ...]
     """Tokens of the last days, oldest first."""
     due: int
-    """Sessions that the client deletes at its next start, by age."""
+    """Sessions that the client deletes at its next start."""
     soon: int
     """Sessions that become due within a week."""
     n_gone: int
     """Sessions that the client has deleted, and the archive has kept."""
     n_problems: int
+    is_exact: bool = False
+    """Whether the client's settings were asked; else only the age was."""
 
 
-def overview(sessions: Sequence[Session], n_problems: int, *, now: datetime, zone: tzinfo | None = None) -> Overview:
-    """Sum all sessions up."""
+def overview(
+    sessions: Sequence[Session],
+    n_problems: int,
+    *,
+    now: datetime,
+    zone: tzinfo | None = None,
+    deleted: tuple[int, int] | None = None,
+) -> Overview:
+    """Sum all sessions up; how many will be deleted next and soon is guessed by age where it is not known."""
     mains = [one for one in sessions if one.kind == "main" and not one.is_stub]
     calls = [call for one in sessions for call in one.calls]
     ages = [now - one.updated for one in mains if one.updated and not one.gone]
@@ -51,10 +60,11 @@ def overview(sessions: Sequence[Session], n_problems: int, *, now: datetime, zon
         n_calls=len(calls),
         first=min((one.started for one in mains if one.started), default=None),
         days=_days(calls, now.astimezone(zone).date(), zone),
-        due=sum(age >= RETENTION for age in ages),
-        soon=sum(RETENTION - timedelta(days=7) <= age < RETENTION for age in ages),
+        due=deleted[0] if deleted else sum(age >= RETENTION for age in ages),
+        soon=deleted[1] if deleted else sum(RETENTION - timedelta(days=7) <= age < RETENTION for age in ages),
         n_gone=sum(one.gone for one in mains),
         n_problems=n_problems,
+        is_exact=deleted is not None,
     )
 
 

@@ -11,14 +11,18 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 
+import msgspec
+
 from pollux.archive import facts
 from pollux.locate import SessionFile
 from pollux.model import FileRef, Json, Problem, Role, Session
-from pollux.retention import CLIENT, Fate, Policy, Why
+from pollux.retention import CLIENT, Fate, Look, Policy, Why
 from pollux.views.listing import problem_row, when
 
 STATUS = "pollux.status/1"
 SOON = timedelta(days=7)
+
+_decode_look = msgspec.msgpack.Decoder(Look).decode
 
 
 class Turn(StrEnum):
@@ -40,8 +44,8 @@ class KeptFile:
     version_id: int
     size: int
     mtime_ns: int
-    snapshot: bytes | None
-    """Its reading, set aside, if the facts are up to date."""
+    look: Look | None
+    """What the client's clean-up sees in it, if the facts are up to date and it is a session of its own."""
 
     def is_whole(self, file: SessionFile) -> bool:
         """Tell whether every byte that the file has now is kept."""
@@ -78,18 +82,21 @@ class FolderPolicy:
 def kept_files(database: sqlite3.Connection) -> dict[tuple[str, str], KeptFile]:
     """Return what an archive has of the session files of this machine, by home and path."""
     has_readings = facts.are_current(database)
-    snapshot = "CASE WHEN readings.kept = versions.kept THEN readings.snapshot END" if has_readings else "NULL"
+    look = "CASE WHEN readings.kept = versions.kept THEN readings.look END" if has_readings else "NULL"
     join = "LEFT JOIN readings ON readings.version_id = versions.id" if has_readings else ""
     rows = database.execute(
         f"""
-        SELECT files.home, files.path, versions.id, versions.kept, files.mtime_ns, {snapshot}
+        SELECT files.home, files.path, versions.id, versions.kept, files.mtime_ns, {look}
         FROM files JOIN versions ON versions.id = files.version_id {join}
         WHERE files.machine = ? AND files.path LIKE 'tmp/%/chats/%' AND files.size = versions.kept
             AND files.gone_us IS NULL AND files.forgotten_us IS NULL
         """,  # noqa: S608  of our own words
         (platform.node(),),
     )
-    return {(home, path): KeptFile(*rest) for home, path, *rest in rows}
+    return {
+        (home, path): KeptFile(version_id, size, mtime_ns, _decode_look(seen) if seen else None)
+        for home, path, version_id, size, mtime_ns, seen in rows
+    }
 
 
 def key_of(file: SessionFile) -> tuple[str, str]:
@@ -141,6 +148,15 @@ def status_json(
         "at_risk": sum(row.is_at_risk for row in rows),
         "problems": [problem_row(one) for one in problems],
     }
+
+
+def risks(rows: Iterable[Row], *, now: datetime) -> dict[str, str]:
+    """Say in a word when the client deletes each session that soon goes: at its next start, or some days later."""
+    words = {}
+    for row in rows:
+        if row.fate and row.turn in (Turn.NEXT, Turn.SOON):
+            words[row.session.id] = "due" if row.turn == Turn.NEXT else f"{max(1, days_left(row.fate, now))}d left"
+    return words
 
 
 def days_left(fate: Fate, now: datetime) -> int:
