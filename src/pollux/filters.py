@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from pathlib import Path
 
-from pollux import project_search
 from pollux.errors import BadFilterError, NoSuchProjectError
 from pollux.model import Session
 
@@ -73,6 +72,8 @@ def chosen(sessions: Iterable[Session], wanted: Filter, *, cwd: Path, user_home:
 
 def _of_project(sessions: Sequence[Session], query: str, cwd: Path, user_home: Path) -> tuple[Session, ...]:
     known = tuple(dict.fromkeys(one.project for one in sessions))
+    from pollux import project_search  # noqa: PLC0415  slow to load, and seldom needed
+
     fitting = set(project_search.find(known, query, cwd, user_home))
     if not fitting and sessions:
         raise NoSuchProjectError(query)

@@ -11,7 +11,7 @@ import msgspec
 from hypothesis import strategies as st
 from tests import builders
 
-from pollux.archive import deriving, facts, raw, refresh
+from pollux.archive import deriving, facts, intake, raw, refresh
 from pollux.archive.migrations import transaction
 from pollux.archive.store import Archive
 from pollux.locate import Home, locate
@@ -246,7 +246,7 @@ def rebuild(archive: Archive, homes: Iterable[Home]) -> None:
     with transaction(archive.database):
         facts.reset(archive.database)
     reader = deriving.reader_of(archive.database, {})
-    refresh.derive(archive, reader, refresh.Refreshed(located), lambda _done, _all: None)
+    intake.derive(archive, reader, refresh.Refreshed(located), lambda _done, _all: None)
 
 
 def versions(archive: Archive) -> dict[tuple[str, str], list[bytes]]:

@@ -22,7 +22,7 @@ from tests.corpus.trees import SELECTED, Tree, all_trees, history, raw_messages
 
 from pollux import prices, sessions
 from pollux.archive import refresh, store
-from pollux.archive.history import sessions_of_homes
+from pollux.archive.facts import sessions_of_homes
 from pollux.archive.pricing import price_calls
 from pollux.home import Home
 from pollux.model import Tokens

@@ -82,7 +82,7 @@ def _current(database: sqlite3.Connection, home: str, which: str, *values: str) 
 
 def pending(database: sqlite3.Connection) -> dict[str, list[File]]:
     """Return the bundles in which a file has bytes that the facts have not seen, with all their files."""
-    rows = database.execute(f"SELECT files.path {_VERSIONS} AND versions.kept IS NOT readings.kept").fetchall()
+    rows = database.execute(f"SELECT files.path {facts.UNREAD}").fetchall()
     names = {bundle_name(path) for (path,) in rows}
     found: dict[str, list[File]] = defaultdict(list)
     for one in _session_files(database, names) if names else ():
@@ -96,18 +96,11 @@ def bundle_name(path: str) -> str:
     return (name_facts(name)[1] if above == "chats" else above[:8]) or ""
 
 
-_VERSIONS = """
-    FROM versions JOIN files ON files.id = versions.file_id LEFT JOIN readings ON readings.version_id = versions.id
-    WHERE files.path LIKE 'tmp/%/chats/%' AND files.forgotten_us IS NULL AND coalesce(readings.is_superseded, 0) = 0
-"""
-"""All versions of session files that still matter."""
-
-
 def _session_files(database: sqlite3.Connection, names: set[str]) -> Iterator[File]:
     """Yield the files of some bundles."""
     columns = "files.home, files.path, files.mtime_ns, files.id, versions.id, versions.kept, readings.kept"
     rows = database.execute(
-        f"SELECT {columns} {_VERSIONS} ORDER BY files.machine, files.home, files.path, versions.number"
+        f"SELECT {columns} {facts.VERSIONS} ORDER BY files.machine, files.home, files.path, versions.number"
     )
     for home, path, mtime_ns, *ids in rows:
         if bundle_name(path) in names and (session_file := _session_file(home, path, ids[2], mtime_ns)):

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from pollux.archive.touches import call_rows
-from pollux.entries import Entry
 from pollux.formats.times import instant, microseconds
-from pollux.grouping import Group, Placed
 from pollux.model import Problem, Session
+
+if TYPE_CHECKING:
+    from pollux.entries import Entry
+    from pollux.grouping import Group, Placed
 
 READER = "2"
 """Raise this whenever the same bytes would give other facts."""
@@ -82,6 +84,13 @@ _INDEXES = (
 _OF_MESSAGES = ("messages", "tool_calls", "shell_commands", "file_touches")
 _OF_SESSIONS = ("sessions", "session_files", *_OF_MESSAGES, "model_calls")
 
+VERSIONS = """
+    FROM versions JOIN files ON files.id = versions.file_id LEFT JOIN readings ON readings.version_id = versions.id
+    WHERE files.path LIKE 'tmp/%/chats/%' AND files.forgotten_us IS NULL AND coalesce(readings.is_superseded, 0) = 0
+"""
+"""All versions of session files that still matter."""
+UNREAD = f"{VERSIONS} AND versions.kept IS NOT readings.kept"
+
 _pack = msgspec.msgpack.Encoder(enc_hook=str).encode
 
 
@@ -89,6 +98,12 @@ def are_current(database: sqlite3.Connection) -> bool:
     """Tell whether the facts were made by this reader."""
     row = database.execute("SELECT value FROM facts_meta WHERE key = 'reader'").fetchone()
     return row is not None and row[0] == READER
+
+
+def are_behind(database: sqlite3.Connection) -> bool:
+    """Tell whether some session file has bytes that the facts have not seen."""
+    rows = database.execute(f"SELECT 1 {UNREAD} LIMIT 1")
+    return rows.fetchone() is not None
 
 
 def reset(database: sqlite3.Connection) -> None:
@@ -100,6 +115,18 @@ def reset(database: sqlite3.Connection) -> None:
     for statement in _INDEXES:
         database.execute(statement)
     database.execute("INSERT OR REPLACE INTO facts_meta VALUES ('reader', ?)", (READER,))
+
+
+def sessions_of_homes(database: sqlite3.Connection, homes: Iterable[str]) -> set[str]:
+    """Return the sessions of which some home has a file, or had one."""
+    rows: list[Any] = database.execute(
+        """
+        SELECT DISTINCT session_files.session_id, files.home FROM session_files
+        JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
+        """
+    ).fetchall()
+    wanted = set(homes)
+    return {session_id for session_id, home in rows if home in wanted}
 
 
 def forget_sessions(database: sqlite3.Connection, ids: Iterable[str]) -> None:

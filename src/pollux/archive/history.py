@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
+from pollux.archive import facts
 from pollux.archive.inventory import place_of
 from pollux.archive.readings import source_of, taken_up
 from pollux.grouping import Group
@@ -39,7 +40,7 @@ def history(
         memory: paths that were proven since the facts were written.
 
     """
-    wanted = None if only is None else sessions_of_homes(database, only)
+    wanted = None if only is None else facts.sessions_of_homes(database, only)
     calls = _calls(database)
     there = _there(database)
     sessions = []
@@ -82,18 +83,6 @@ def contents(database: sqlite3.Connection) -> dict[str, list[tuple[int, int]]]:
     for session_id, version_id, kept in rows:
         found[session_id].append((version_id, kept))
     return found
-
-
-def sessions_of_homes(database: sqlite3.Connection, homes: Iterable[str]) -> set[str]:
-    """Return the sessions of which some home has a file, or had one."""
-    rows: list[Any] = database.execute(
-        """
-        SELECT DISTINCT session_files.session_id, files.home FROM session_files
-        JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
-        """
-    ).fetchall()
-    wanted = set(homes)
-    return {session_id for session_id, home in rows if home in wanted}
 
 
 def _recalled(project: Project, memory: Mapping[str, str]) -> Project:

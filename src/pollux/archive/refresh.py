@@ -1,41 +1,28 @@
-"""Take in what changed: stat the homes, keep the new bytes, bring the facts up to date.
+"""What changed: stat the homes, and compare with what the archive knows of them.
 
-First the raw bytes, batch by batch, each in a transaction: what is kept there is kept, whatever happens next. Then the
-facts, for every file whose kept bytes are not all read yet; so what was stopped in between is gone on with by the next
-refresh.
+Where nothing did, that is all; `intake` has the rest, and is not even loaded.
 """
 
 from __future__ import annotations
 
-import os
 import platform
 import sqlite3
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import islice
+from typing import TYPE_CHECKING
 
-from pollux.archive import facts, raw, workers
-from pollux.archive.deriving import bundle_name, derive_bundle, pending, reader_of
+from pollux.archive import facts
 from pollux.archive.inventory import Item, belongs_to, inventory, place_of
 from pollux.archive.migrations import transaction
 from pollux.archive.store import Archive
 from pollux.formats.times import microseconds
 from pollux.locate import Home, Located, locate
 from pollux.model import Problem
-from pollux.project_claims import MARKER, REGISTRY, TRUSTED
-from pollux.sessions import Progress, Reader
 
-BATCH_FILES, BATCH_BYTES = 200, 64 << 20
-_MANY = 64
-"""Segments of one file, before they are put together."""
-_AHEAD = 400
-"""Files that are packed before they are needed."""
-_LAST = "~"
-_WORTH_WORKERS = 64 << 20
-"""Bytes from which on other processes help."""
+if TYPE_CHECKING:
+    from pollux.sessions import Progress
+
 _NO_MEMORY: Mapping[str, str] = {}
 
 
@@ -70,92 +57,19 @@ def refresh(
     if not facts.are_current(archive.database):
         with transaction(archive.database):
             facts.reset(archive.database)
-    reader = reader_of(archive.database, memory)
     items = list(inventory(located, result.problems))
     now_us = microseconds(now()) or 0
     _note_gone(archive.database, located, items, result, now_us)
     changed = _changed(archive.database, items)
-    n_bytes, done = sum(one.size for one in changed), 0
-    with workers.started(archive.path, memory, is_worth_it=n_bytes > _WORTH_WORKERS) as others:
-        for batch in _batches(_prepared(archive.database, changed, result)):
-            with transaction(archive.database):
-                for found in batch:
-                    raw.store(archive.database, found, machine=platform.node(), now_us=now_us)
-            result.n_files += sum(bool(found.n_new) for found in batch)
-            result.n_bytes += sum(found.n_new for found in batch)
-            if any(_is_claim(found.item.path) for found in batch):
-                reader = reader_of(archive.database, memory)
-                _doubt_projects(archive.database)
-            if others:
-                others.give(pending(archive.database))
-                _take_over(archive.database, others.done(), result)
-            else:
-                _derive(archive.database, reader, result)  # while the next files are read and packed beside this
-            done += sum(found.size for found in batch)
-            progress(done, n_bytes)
-        if others:
-            _take_over(archive.database, others.done(wait=True), result)
-    derive(archive, reader, result, progress)
-    _merge_small(archive.database)
-    result.problems += reader.problems
+    if changed or facts.are_behind(archive.database):
+        from pollux.archive import intake  # noqa: PLC0415  packs and reads: a third of a start where nothing is new
+
+        intake.take_in(archive, changed, result, memory=memory, now_us=now_us, progress=progress)
     return result
 
 
-def _is_claim(path: str) -> bool:
-    return path.endswith(f"/{MARKER}") or path in (REGISTRY, TRUSTED)
-
-
-def _doubt_projects(database: sqlite3.Connection) -> None:
-    """Have the sessions looked at again whose project is not proven: something new was said about paths."""
-    with transaction(database):
-        database.execute(
-            """
-            UPDATE readings SET kept = -1 WHERE version_id IN (
-                SELECT file_version_id FROM session_files JOIN sessions USING (session_id)
-                LEFT JOIN projects USING (project_hash) WHERE NOT coalesce(projects.proven, 0)
-            )
-            """
-        )
-
-
-def _merge_small(database: sqlite3.Connection) -> None:
-    """Put the segments together of files that grew by many small pieces."""
-    rows = database.execute(
-        "SELECT version_id FROM segments GROUP BY version_id HAVING count(*) > ? AND sum(length) < count(*) * ?",
-        (_MANY, raw.SEGMENT // 4),
-    ).fetchall()
-    for (version_id,) in rows:
-        with transaction(database):
-            raw.merge(database, version_id)
-
-
-def derive(archive: Archive, reader: Reader, result: Refreshed, progress: Progress) -> None:
-    """Bring the facts up to date with all the raw bytes, bundle by bundle."""
-    _derive(archive.database, reader, result, progress)
-
-
-def _derive(
-    database: sqlite3.Connection,
-    reader: Reader,
-    result: Refreshed,
-    progress: Progress = lambda _done, _all: None,
-) -> None:
-    waiting = pending(database)
-    n_bytes, done = sum(one.kept for files in waiting.values() for one in files), 0
-    bundles = iter(sorted(waiting.items()))  # in the order of the keys, so that pages fill up
-    while batch := list(islice(bundles, BATCH_FILES)):
-        with transaction(database):
-            for name, files in batch:
-                told = derive_bundle(database, reader, name, files)
-                result.sessions |= told.sessions
-                result.problems += told.problems
-                done += sum(one.kept for one in files)
-                progress(done, n_bytes)
-            _mark_copies(database)
-
-
 def _changed(database: sqlite3.Connection, items: list[Item]) -> list[Item]:
-    """Return the files that are not as they were last time: what tells of projects, then session by session."""
+    """Return the files that are not as they were last time."""
     known = {
         (home, path): (size, mtime_ns, inode, gone_us, forgotten_us)
         for home, path, size, mtime_ns, inode, gone_us, forgotten_us in database.execute(
@@ -164,38 +78,11 @@ def _changed(database: sqlite3.Connection, items: list[Item]) -> list[Item]:
         )
     }
     forgotten = [row[0] for row in database.execute("SELECT session_id FROM tombstones")]
-    changed = [
+    return [
         one
         for one in items
         if _has_changed(one, known.get((one.home, one.path))) and not belongs_to(one.path, forgotten)
     ]
-    return sorted(changed, key=lambda one: (not _is_claim(one.path), _bundle(one.path), one.path))
-
-
-def _bundle(path: str) -> str:
-    """Name what a file belongs to; what is no session comes last."""
-    return bundle_name(path) if "/chats/" in path else _LAST
-
-
-def _prepared(database: sqlite3.Connection, items: list[Item], result: Refreshed) -> Iterator[raw.Prepared]:
-    """Read and pack files on the other cores, some ahead of where they are needed."""
-    waiting: deque[tuple[Item, Future[raw.Prepared]]] = deque()
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for number, item in enumerate([*items, *[None] * _AHEAD]):
-            if item:
-                known = raw.before(database, item, platform.node())
-                waiting.append((item, pool.submit(raw.prepare, item, known)))
-            if number >= _AHEAD and waiting:
-                yield from _ready(*waiting.popleft(), result)
-        while waiting:
-            yield from _ready(*waiting.popleft(), result)
-
-
-def _ready(item: Item, found: Future[raw.Prepared], result: Refreshed) -> Iterator[raw.Prepared]:
-    try:
-        yield found.result()
-    except OSError as error:
-        result.problems.append(Problem("unreadable-file", f"cannot be read: {error.strerror}", item.place))
 
 
 def _has_changed(item: Item, known: tuple[int, int, int, int | None, int | None] | None) -> bool:
@@ -205,17 +92,6 @@ def _has_changed(item: Item, known: tuple[int, int, int, int | None, int | None]
     return forgotten_us is None and (
         (size, mtime_ns, inode) != (item.size, item.mtime_ns, item.inode) or gone_us is not None
     )
-
-
-def _batches(found: Iterable[raw.Prepared]) -> Iterator[list[raw.Prepared]]:
-    batch: list[raw.Prepared] = []
-    for one in found:
-        batch.append(one)
-        if len(batch) >= BATCH_FILES or sum(each.n_new for each in batch) >= BATCH_BYTES:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def _note_gone(
@@ -237,18 +113,3 @@ def _note_gone(
             ]
             database.executemany("UPDATE files SET gone_us = ? WHERE id = ?", gone)
             result.n_gone += len(gone)
-
-
-def _take_over(database: sqlite3.Connection, found: Iterable[workers.Derived], result: Refreshed) -> None:
-    """Write down what others derived."""
-    for one in found:
-        with transaction(database):
-            facts.copy(database, one.rows)
-            _mark_copies(database)
-        result.sessions |= one.told.sessions
-        result.problems += one.told.problems
-
-
-def _mark_copies(database: sqlite3.Connection) -> None:
-    rows = database.execute("SELECT message_id FROM model_calls GROUP BY message_id HAVING count(*) > 1").fetchall()
-    facts.leave_copies_to_their_owner(database, [row[0] for row in rows])

@@ -15,10 +15,11 @@ import msgspec
 from pollux.archive import facts
 from pollux.archive.damage import Damage, Report, damage_of
 from pollux.archive.deriving import reader_of
+from pollux.archive.intake import derive
 from pollux.archive.inventory import place_of
 from pollux.archive.lock import WriterLock
 from pollux.archive.migrations import transaction
-from pollux.archive.refresh import Refreshed, derive
+from pollux.archive.refresh import Refreshed
 from pollux.archive.repair import filled, mended
 from pollux.archive.segments import Version, fault, segment
 from pollux.archive.store import Archive

@@ -44,10 +44,10 @@ class Scope:
 
     def places(self) -> tuple[Home, ...]:
         """Return the homes to look at."""
-        from pollux.sessions import homes
+        from pollux import home
 
         try:
-            return homes(*self.homes)
+            return home.homes(self.homes, os.environ, Path.home())
         except FileNotFoundError as error:  # a home that was named and is not there
             raise click.UsageError(f"{error}.") from None
 

@@ -283,7 +283,7 @@ def _counted(scope: Scope, prices: Prices) -> Iterator[Facts]:
 def _archived(scope: Scope, path: Path, prices: Prices, *, quiet: bool) -> Iterator[Facts]:
     """Bring the archive up to date; of all that it holds, only the sums are read."""
     from pollux.archive import store
-    from pollux.archive.history import sessions_of_homes
+    from pollux.archive.facts import sessions_of_homes
     from pollux.archive.pricing import price_calls
     from pollux.archive.refresh import refresh
     from pollux.views.usage_facts import file_problems

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from pollux.archive.inventory import place_of
-from pollux.counting import Counted
 from pollux.formats.times import instant, microseconds
-from pollux.grouping import Group
 from pollux.model import ModelCall, Problem, Project, Session
 from pollux.tools import tool
+
+if TYPE_CHECKING:
+    from pollux.counting import Counted
+    from pollux.grouping import Group
 
 _TABLES = """
     CREATE TABLE facts_meta (key TEXT PRIMARY KEY, value TEXT);

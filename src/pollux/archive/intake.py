@@ -1,0 +1,182 @@
+"""Take in what changed: keep the new bytes, bring the facts up to date.
+
+First the raw bytes, batch by batch, each in a transaction: what is kept there is kept, whatever happens next. Then the
+facts, for every file whose kept bytes are not all read yet; so what was stopped in between is gone on with by the next
+refresh.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sqlite3
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+
+from pollux.archive import facts, raw, workers
+from pollux.archive.deriving import bundle_name, derive_bundle, pending, reader_of
+from pollux.archive.inventory import Item
+from pollux.archive.migrations import transaction
+from pollux.archive.refresh import Refreshed
+from pollux.archive.store import Archive
+from pollux.model import Problem
+from pollux.project_claims import MARKER, REGISTRY, TRUSTED
+from pollux.sessions import Progress, Reader
+
+BATCH_FILES, BATCH_BYTES = 200, 64 << 20
+_MANY = 64
+"""Segments of one file, before they are put together."""
+_AHEAD = 400
+"""Files that are packed before they are needed."""
+_LAST = "~"
+_WORTH_WORKERS = 64 << 20
+"""Bytes from which on other processes help."""
+
+
+def take_in(
+    archive: Archive,
+    changed: list[Item],
+    result: Refreshed,
+    *,
+    memory: Mapping[str, str],
+    now_us: int,
+    progress: Progress,
+) -> None:
+    """Keep what is new in some files, and derive what follows from it."""
+    database = archive.database
+    changed = sorted(changed, key=_order)
+    reader = reader_of(database, memory)
+    n_bytes, done = sum(one.size for one in changed), 0
+    with workers.started(archive.path, memory, is_worth_it=n_bytes > _WORTH_WORKERS) as others:
+        for batch in _batches(_prepared(database, changed, result)):
+            _keep(database, batch, result, now_us)
+            if any(_is_claim(found.item.path) for found in batch):
+                reader = reader_of(database, memory)
+                _doubt_projects(database)
+            if others:
+                others.give(pending(database))
+                _take_over(database, others.done(), result)
+            else:
+                _derive(database, reader, result)  # while the next files are read and packed beside this
+            done += sum(found.size for found in batch)
+            progress(done, n_bytes)
+        if others:
+            _take_over(database, others.done(wait=True), result)
+    derive(archive, reader, result, progress)
+    _merge_small(database)
+    result.problems += reader.problems
+
+
+def _order(item: Item) -> tuple[bool, str, str]:
+    """Put what tells of projects first, then session by session."""
+    return not _is_claim(item.path), bundle_name(item.path) if "/chats/" in item.path else _LAST, item.path
+
+
+def _keep(database: sqlite3.Connection, batch: list[raw.Prepared], result: Refreshed, now_us: int) -> None:
+    with transaction(database):
+        for found in batch:
+            raw.store(database, found, machine=platform.node(), now_us=now_us)
+    result.n_files += sum(bool(found.n_new) for found in batch)
+    result.n_bytes += sum(found.n_new for found in batch)
+
+
+def _is_claim(path: str) -> bool:
+    return path.endswith(f"/{MARKER}") or path in (REGISTRY, TRUSTED)
+
+
+def _doubt_projects(database: sqlite3.Connection) -> None:
+    """Have the sessions looked at again whose project is not proven: something new was said about paths."""
+    with transaction(database):
+        database.execute(
+            """
+            UPDATE readings SET kept = -1 WHERE version_id IN (
+                SELECT file_version_id FROM session_files JOIN sessions USING (session_id)
+                LEFT JOIN projects USING (project_hash) WHERE NOT coalesce(projects.proven, 0)
+            )
+            """
+        )
+
+
+def _merge_small(database: sqlite3.Connection) -> None:
+    """Put the segments together of files that grew by many small pieces."""
+    rows = database.execute(
+        "SELECT version_id FROM segments GROUP BY version_id HAVING count(*) > ? AND sum(length) < count(*) * ?",
+        (_MANY, raw.SEGMENT // 4),
+    ).fetchall()
+    for (version_id,) in rows:
+        with transaction(database):
+            raw.merge(database, version_id)
+
+
+def derive(archive: Archive, reader: Reader, result: Refreshed, progress: Progress) -> None:
+    """Bring the facts up to date with all the raw bytes, bundle by bundle."""
+    _derive(archive.database, reader, result, progress)
+
+
+def _derive(
+    database: sqlite3.Connection,
+    reader: Reader,
+    result: Refreshed,
+    progress: Progress = lambda _done, _all: None,
+) -> None:
+    waiting = pending(database)
+    n_bytes, done = sum(one.kept for files in waiting.values() for one in files), 0
+    bundles = iter(sorted(waiting.items()))  # in the order of the keys, so that pages fill up
+    while batch := list(islice(bundles, BATCH_FILES)):
+        with transaction(database):
+            for name, files in batch:
+                told = derive_bundle(database, reader, name, files)
+                result.sessions |= told.sessions
+                result.problems += told.problems
+                done += sum(one.kept for one in files)
+                progress(done, n_bytes)
+            _mark_copies(database)
+
+
+def _prepared(database: sqlite3.Connection, items: list[Item], result: Refreshed) -> Iterator[raw.Prepared]:
+    """Read and pack files on the other cores, some ahead of where they are needed."""
+    waiting: deque[tuple[Item, Future[raw.Prepared]]] = deque()
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for number, item in enumerate([*items, *[None] * _AHEAD]):
+            if item:
+                known = raw.before(database, item, platform.node())
+                waiting.append((item, pool.submit(raw.prepare, item, known)))
+            if number >= _AHEAD and waiting:
+                yield from _ready(*waiting.popleft(), result)
+        while waiting:
+            yield from _ready(*waiting.popleft(), result)
+
+
+def _ready(item: Item, found: Future[raw.Prepared], result: Refreshed) -> Iterator[raw.Prepared]:
+    try:
+        yield found.result()
+    except OSError as error:
+        result.problems.append(Problem("unreadable-file", f"cannot be read: {error.strerror}", item.place))
+
+
+def _batches(found: Iterable[raw.Prepared]) -> Iterator[list[raw.Prepared]]:
+    batch: list[raw.Prepared] = []
+    for one in found:
+        batch.append(one)
+        if len(batch) >= BATCH_FILES or sum(each.n_new for each in batch) >= BATCH_BYTES:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _take_over(database: sqlite3.Connection, found: Iterable[workers.Derived], result: Refreshed) -> None:
+    """Write down what others derived."""
+    for one in found:
+        with transaction(database):
+            facts.copy(database, one.rows)
+            _mark_copies(database)
+        result.sessions |= one.told.sessions
+        result.problems += one.told.problems
+
+
+def _mark_copies(database: sqlite3.Connection) -> None:
+    rows = database.execute("SELECT message_id FROM model_calls GROUP BY message_id HAVING count(*) > 1").fetchall()
+    facts.leave_copies_to_their_owner(database, [row[0] for row in rows])
