@@ -106,7 +106,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 _CHECKPOINT = re.compile(r"checkpoint(?:-.*)?\.json", re.DOTALL)
 _LEFTOVER = re.compile(r".+\.(?:unreadable|tmp)-[\w-]+", re.DOTALL)
 _NAME = re.compile(
-    r"session-(?:(\d{4}-\d\d-\d\dT\d\d-\d\d)(?:-\d\d)??|(\d{13}))-([^./\\]{1,8})\.jsonl?(?:\.(?:unreadable|tmp)-[\w-]+)?",
+    r"session-(?:(\d{4}-\d\d-\d\dT\d\d-\d\d)(?:-\d\d)??|(\d{13}))-([^./\\]{1,8})(?:-p[0-9a-f]{7})?\.jsonl?(?:\.(?:unreadable|tmp)-[\w-]+)?",
 )
 _SUFFIXES = (".json", ".jsonl")
 _FOLDERS = {
@@ -129,7 +129,10 @@ def locate(homes: Iterable[Home]) -> Located:
 
 
 def name_facts(filename: str) -> tuple[datetime | None, str | None]:
-    """Tell start time and the first 8 characters of the session id from a file's name, for a file without header."""
+    """Tell start time and the first 8 characters of the session id from a file's name, for a file without header.
+
+    What we restored ends in eight characters more, of which the first is a `p` (`archive.restore`).
+    """
     match = _NAME.fullmatch(filename)
     if match is None:
         return None, None

@@ -22,9 +22,10 @@ from pollux.archive.refresh import refresh
 from pollux.archive.restore import Plan
 from pollux.archive.store import Archive, opened
 from pollux.formats.times import stamp
-from pollux.locate import Home
+from pollux.locate import Home, locate
 from pollux.model import Session
 from pollux.reading import read
+from pollux.retention import chat_from, fates, policy
 
 NOW = datetime(2026, 12, 31, 8, tzinfo=UTC)
 UPDATE = line(updates(lastUpdated=stamp(NOW))) + b"\n"
@@ -32,6 +33,9 @@ NEW = "0f0e0d0c-0b0a-4908-8706-050403020100"
 AGENT = "0c1d2e3f-4a5b-4c6d-8e7f-901234567890"
 LOG = log(header(), preamble(), user(), gemini(), user("u2", "and then?"), gemini("g2", "that is all"))
 MAIN = f"tmp/webapp/chats/{NAME}.jsonl"
+BACK = f"tmp/webapp/chats/{NAME}-pc632d72.jsonl"
+"""Where it is put when it is restored."""
+BACK_WITH_NEW_ID = "tmp/webapp/chats/session-2026-11-15T19-30-0f0e0d0c-pfdd5f4f.jsonl"
 
 
 class Desk:
@@ -75,7 +79,7 @@ class Desk:
         root = (home or self.home).root
         return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
-    def read(self, path: str = MAIN) -> bytes:
+    def read(self, path: str = BACK) -> bytes:
         return (self.home.root / path).read_bytes()
 
 
@@ -103,8 +107,8 @@ def test_all_of_a_session_comes_back_byte_for_byte(desk: Desk) -> None:
     before = desk.lose()
     plan = desk.restore()
     expected = {path: data for path, data in before.items() if SESSION in path or AGENT in path or "root" in path}
-    assert desk.tree() == expected | {MAIN: LOG + UPDATE}
-    assert plan.files[-1].place == plan.main == desk.home.root / MAIN
+    assert desk.tree() == expected | {BACK: LOG + UPDATE}
+    assert plan.files[-1].place == plan.main == desk.home.root / BACK
     assert (plan.id, plan.n_messages, plan.notes) == (SESSION, 5, ())
 
 
@@ -112,7 +116,7 @@ def test_the_client_sees_a_session_that_was_just_updated(desk: Desk) -> None:
     whole(desk)
     desk.lose()
     desk.restore()
-    found = read(desk.home.root / MAIN)
+    found = read(desk.home.root / BACK)
     assert found.replay.is_readable
     assert found.replay.metadata["lastUpdated"] == stamp(NOW)
     assert found.replay.metadata["startTime"] == builders.at(0)
@@ -134,7 +138,7 @@ def test_it_can_be_restored_again_and_again(desk: Desk) -> None:
     desk.put(MAIN, LOG)
     desk.lose()
     desk.restore()
-    with (desk.home.root / MAIN).open("ab") as file:
+    with (desk.home.root / BACK).open("ab") as file:
         file.write(log(user("u3", "more")))
     desk.lose()
     desk.restore()
@@ -176,25 +180,36 @@ def test_what_is_there_with_less_in_it_is_not_overwritten(desk: Desk) -> None:
 def test_what_the_client_cannot_read_is_not_overwritten_either(desk: Desk) -> None:
     desk.put(MAIN, LOG)
     desk.lose()
-    desk.put(MAIN, log(user("u9", "header-less")))
+    desk.put(BACK, log(user("u9", "header-less")))
     with pytest.raises(CollisionError, match="is there already and is not overwritten"):
         desk.plan()
-    (desk.home.root / MAIN).unlink()
-    (desk.home.root / MAIN).mkdir()
+    (desk.home.root / BACK).unlink()
+    (desk.home.root / BACK).mkdir()
     with pytest.raises(CollisionError, match="is there already and is not overwritten"):
         desk.plan()
 
 
-@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
-def test_a_stub_is_in_the_way(desk: Desk, suffix: str) -> None:
+@pytest.mark.parametrize("name", [f"{NAME}.jsonl", "session-2026-11-16T08-00-6ece72aa.json"])
+@pytest.mark.parametrize("data", [log(header(), preamble()), log(user("u9", "header-less"))], ids=["stub", "no header"])
+def test_what_the_client_is_going_to_delete_does_not_take_it_along(desk: Desk, name: str, data: bytes) -> None:
     desk.put(MAIN, LOG)
     desk.lose()
-    stub = f"tmp/webapp/chats/session-2026-11-16T08-00-6ece72aa{suffix}"
-    desk.put(stub, log(header(), preamble()))
-    with pytest.raises(CollisionError, match="is in the way: the client deletes"):
-        desk.plan()
-    desk.restore(new_id=NEW)
-    assert set(desk.tree()) >= {stub, "tmp/webapp/chats/session-2026-11-15T19-30-0f0e0d0c.jsonl"}
+    desk.put(f"tmp/webapp/chats/{name}", data)
+    desk.restore()
+    assert desk.read(f"tmp/webapp/chats/{name}") == data
+    assert desk.read() == LOG + UPDATE
+    chats = [chat_from(read(file.path), file, now=NOW) for file in locate([desk.home]).files]
+    going = fates(chats, policy([]), now=NOW)
+    assert [path.name for path, fate in going.items() if fate.due <= NOW] == [name]
+
+
+def test_what_was_restored_is_the_same_session_as_before(desk: Desk) -> None:
+    desk.put(MAIN, LOG)
+    desk.lose()
+    desk.restore()
+    desk.sync()
+    found = history.history(desk.archive.database, locate([desk.home]))
+    assert [(one.id, one.gone, one.counts["user"]) for one in found.sessions] == [(SESSION, False, 2)]
 
 
 def test_a_new_id_stands_everywhere(desk: Desk) -> None:
@@ -210,7 +225,7 @@ def test_a_new_id_stands_everywhere(desk: Desk) -> None:
     [agent] = [path.rpartition("/")[2][:36] for path in new if path.startswith(f"tmp/webapp/chats/{NEW}/")]
     assert sorted(new) == sorted(
         [
-            "tmp/webapp/chats/session-2026-11-15T19-30-0f0e0d0c.jsonl",
+            BACK_WITH_NEW_ID,
             f"tmp/webapp/chats/{NEW}/{agent}.jsonl",
             f"tmp/webapp/tool-outputs/session-{NEW}/run_1.txt",
             f"tmp/webapp/tool-outputs/session-{agent}/deep/run_2.txt",
@@ -249,7 +264,7 @@ def test_a_file_with_a_name_of_its_own_keeps_it(desk: Desk) -> None:
     desk.restore()
     assert desk.read(path) == LOG + UPDATE
     assert desk.plan().files == ()
-    assert desk.restore(new_id=NEW).main.name == "session-2026-11-15T19-30-0f0e0d0c.jsonl"
+    assert desk.restore(new_id=NEW).main == desk.home.root / BACK_WITH_NEW_ID
 
 
 def test_an_id_that_is_the_name_of_a_folder_takes_nothing_else_along(desk: Desk) -> None:
@@ -258,7 +273,7 @@ def test_an_id_that_is_the_name_of_a_folder_takes_nothing_else_along(desk: Desk)
     desk.put(MAIN, LOG)
     desk.lose()
     plan = desk.restore("chats")
-    assert [one.place.name for one in plan.files] == ["a1b2c3.jsonl", "session-2026-11-15T19-30-chats.jsonl"]
+    assert [one.place.name for one in plan.files] == ["a1b2c3.jsonl", "session-2026-11-15T19-30-chats-pe3c260f.jsonl"]
 
 
 def test_a_log_that_has_lost_its_header_gets_one(desk: Desk) -> None:
@@ -269,7 +284,7 @@ def test_a_log_that_has_lost_its_header_gets_one(desk: Desk) -> None:
     id_ = next(one.id for one in history.history(desk.archive.database, refresh(desk.archive, []).located).sessions)
     desk.lose()
     plan = desk.restore(id_)
-    first, _, rest = desk.read().partition(b"\n")
+    first, _, rest = plan.main.read_bytes().partition(b"\n")
     assert rest == lines + UPDATE
     assert json.loads(first) == {
         "sessionId": id_,
@@ -290,11 +305,11 @@ def test_a_document_stays_one_with_only_its_time_changed(desk: Desk) -> None:
     data = document(summary='"lastUpdated": "never"')
     desk.put(name, data)
     desk.lose()
-    desk.restore()
-    assert desk.read(name) == data.replace(
+    main = desk.restore().main
+    assert main.read_bytes() == data.replace(
         f'"lastUpdated": "{builders.at(0)}"'.encode(), f'"lastUpdated": "{stamp(NOW)}"'.encode()
     )
-    assert read(desk.home.root / name).replay.metadata["lastUpdated"] == stamp(NOW)
+    assert read(main).replay.metadata["lastUpdated"] == stamp(NOW)
 
 
 @pytest.mark.parametrize(
@@ -310,12 +325,12 @@ def test_a_document_that_the_client_cannot_read_is_put_together_again(desk: Desk
     name = MAIN.removesuffix("l")
     desk.put(name, data)
     desk.lose()
-    desk.restore()
-    found = read(desk.home.root / name)
+    main = desk.restore().main
+    found = read(main)
     assert found.replay.is_readable
     assert found.replay.metadata["lastUpdated"] == stamp(NOW)
     assert [entry.id for entry in found.replay.timeline][:1] == ["u1"]
-    assert json.loads(desk.read(name))["sessionId"] == SESSION
+    assert json.loads(main.read_bytes())["sessionId"] == SESSION
 
 
 def test_the_fullest_version_is_taken(desk: Desk) -> None:
@@ -326,7 +341,7 @@ def test_the_fullest_version_is_taken(desk: Desk) -> None:
     desk.lose()
     plan = desk.restore()
     assert plan.n_messages == 4
-    assert b"another instance" not in desk.read(name)
+    assert b"another instance" not in plan.main.read_bytes()
 
 
 def test_the_log_of_a_resumed_document_is_taken_and_not_its_twin(desk: Desk) -> None:
@@ -334,7 +349,7 @@ def test_the_log_of_a_resumed_document_is_taken_and_not_its_twin(desk: Desk) -> 
     desk.put(MAIN, log(header(), user(), gemini(), user("u2"), builders.checkpoint(user("u3", "<state_snapshot>"))))
     desk.lose()
     plan = desk.restore()
-    assert [one.place.name for one in plan.files] == [f"{NAME}.jsonl"]
+    assert [one.place for one in plan.files] == [desk.home.root / BACK]
 
 
 def test_other_stretches_of_a_session_stay_in_the_archive(desk: Desk) -> None:
@@ -343,7 +358,7 @@ def test_other_stretches_of_a_session_stay_in_the_archive(desk: Desk) -> None:
     desk.put("tmp/webapp/chats/session-2026-11-15T19-33-6ece72aa.json", later)
     desk.lose()
     plan = desk.restore()
-    assert plan.main.name == "session-2026-11-15T19-33-6ece72aa.json"
+    assert plan.main.name == "session-2026-11-15T19-33-6ece72aa-pc632d72.json"
     assert "but kept: session-2026-11-15T19-30-6ece72aa.json." in plan.notes[0]
 
 
@@ -352,7 +367,7 @@ def test_the_same_under_another_name_is_not_missed(desk: Desk) -> None:
     desk.put(MAIN, LOG + log(user("u3", "more")))
     desk.lose()
     plan = desk.restore()
-    assert (plan.main.name, plan.notes) == (f"{NAME}.jsonl", ())
+    assert (plan.main, plan.notes) == (desk.home.root / BACK, ())
 
 
 def test_a_rescue_copy_gets_its_name_back(desk: Desk) -> None:
@@ -397,7 +412,7 @@ def test_another_home_gets_a_folder_that_the_client_will_take_over(desk: Desk) -
     plan = desk.restore(to=bob)
     tree = desk.tree(bob)
     assert tree["tmp/webapp/.project_root"] == ROOT.encode()
-    assert tree[MAIN] == LOG + UPDATE
+    assert tree[BACK] == LOG + UPDATE
     assert plan.home == bob
     assert desk.tree() == before
 
@@ -437,18 +452,19 @@ def test_a_session_of_the_time_of_hashes(desk: Desk) -> None:
     desk.put(path, document())
     desk.put("projects.json", registry(webapp=ROOT))
     desk.lose(f"tmp/{builders.HASH}")
-    assert desk.plan().main == desk.home.tmp / "webapp" / "chats" / f"{NAME}.json"
+    name = f"{NAME}-pc632d72.json"
+    assert desk.plan().main == desk.home.tmp / "webapp" / "chats" / name
     bob, carol = builders.home(desk.root / "bob"), builders.home(desk.root / "carol")
     put(carol.root / "projects.json", b"{}")
-    assert desk.restore(to=bob).main == bob.root / path
-    assert desk.restore(to=carol).main == carol.tmp / "webapp" / "chats" / f"{NAME}.json"
+    assert desk.restore(to=bob).main == bob.tmp / builders.HASH / "chats" / name
+    assert desk.restore(to=carol).main == carol.tmp / "webapp" / "chats" / name
 
 
 def test_a_project_whose_path_nobody_knows_keeps_its_folder(desk: Desk) -> None:
     path = "tmp/Copied by hand/chats/session-2026-11-15T19-30-6ece72aa.jsonl"
     desk.put(path, log(header(projectHash="0" * 64), user(), gemini()))
     desk.lose("tmp/Copied by hand")
-    assert [one.place for one in desk.restore().files] == [desk.home.root / path]
+    assert [one.place for one in desk.restore().files] == [desk.home.root / path.replace(".jsonl", "-pc632d72.jsonl")]
 
 
 def test_a_home_that_is_gone_gives_way_to_the_first(desk: Desk) -> None:
@@ -480,7 +496,7 @@ def test_what_comes_into_being_meanwhile_is_not_overwritten(desk: Desk) -> None:
     whole(desk)
     desk.lose()
     plan = desk.plan()
-    desk.put(MAIN, b"written by somebody else")
+    desk.put(BACK, b"written by somebody else")
     before = desk.tree()
     with pytest.raises(CollisionError, match="has come into being meanwhile; nothing was written"):
         restore.carry_out(plan)
@@ -499,7 +515,7 @@ def test_without_hard_links_it_is_moved_into_its_place(desk: Desk, monkeypatch: 
     desk.lose()
     plan = desk.plan()
     monkeypatch.setattr(os, "link", _fails)
-    desk.put(MAIN, b"written by somebody else")
+    desk.put(BACK, b"written by somebody else")
     with pytest.raises(CollisionError, match="meanwhile"):
         restore.carry_out(plan)
     assert desk.read() == b"written by somebody else"
@@ -600,9 +616,9 @@ def test_a_restore_that_is_killed_leaves_no_half_file_and_can_be_done_again(
     desk.archive.database.execute("PRAGMA wal_checkpoint")
     assert subprocess.run(arguments, check=False).returncode == 9
     found = {path: data for path, data in desk.tree().items() if ".pollux-" not in path}
-    expected = before | {MAIN: LOG + UPDATE}
+    expected = before | {BACK: LOG + UPDATE}
     assert found == {path: expected[path] for path in found}
-    assert (MAIN in found) is (name == "unlink")
+    assert (BACK in found) is (name == "unlink")
     if name != "unlink":
         desk.restore()
     assert desk.read() == LOG + UPDATE

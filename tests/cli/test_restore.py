@@ -23,6 +23,7 @@ class Home:
         self.project.mkdir()
         self.data = log(header(projectHash=project_hash(str(self.project))), preamble(), user(), gemini())
         self.main = self.put(f"chats/{NAME}.jsonl", self.data)
+        self.back = self.main.with_name(f"{NAME}-pc632d72.jsonl")
         self.put(".project_root", str(self.project).encode())
         self.put(f"tool-outputs/session-{SESSION}/run.txt", b"output")
 
@@ -48,8 +49,8 @@ def test_a_session_is_written_back_and_how_to_go_on_is_printed(run: Runner, home
     home.lose(run)
     result = run("restore", SESSION[:8])
     assert (result.status, result.out) == (0, home.line)
-    assert f"Written below {home.root / '.gemini'}: {NAME}.jsonl with 3 messages, and 1 file that" in result.err
-    assert home.main.read_bytes() == home.data + UPDATE
+    assert f"Written below {home.root / '.gemini'}: {home.back.name} with 3 messages, and 1 file that" in result.err
+    assert home.back.read_bytes() == home.data + UPDATE
 
 
 def test_the_users_own_home_needs_no_variable(run: Runner, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,19 +74,19 @@ def test_a_dry_run_writes_nothing(run: Runner, home: Home) -> None:
     assert result.status == 0
     assert result.out.splitlines() == [
         str(home.main.parents[1] / "tool-outputs" / f"session-{SESSION}" / "run.txt"),
-        str(home.main),
+        str(home.back),
     ]
     assert "Nothing is written yet" in result.err
-    assert not home.main.exists()
+    assert not home.back.exists()
 
 
 def test_nothing_is_overwritten(run: Runner, home: Home) -> None:
     home.lose(run)
-    home.put(f"chats/{NAME}.jsonl", b"something else")
+    put(home.back, b"something else")
     result = run("restore", SESSION)
     assert (result.status, result.out) == (1, "")
-    assert f"{home.main} is there already and is not overwritten; --new-id" in result.err
-    assert home.main.read_bytes() == b"something else"
+    assert f"{home.back} is there already and is not overwritten; --new-id" in result.err
+    assert home.back.read_bytes() == b"something else"
 
 
 def test_a_new_id_makes_a_copy(run: Runner, home: Home) -> None:
@@ -138,7 +139,7 @@ def test_a_project_that_nobody_knows_is_told(run: Runner, tmp_path: Path) -> Non
     result = run("restore", SESSION)
     assert result.out == f"GEMINI_CLI_HOME={tmp_path} gemini --resume {SESSION}\n"
     assert "Nobody knows the folder of its project [00000000]" in result.err
-    assert main.read_bytes() == data + UPDATE
+    assert main.with_name(f"{NAME}-pc632d72.jsonl").read_bytes() == data + UPDATE
 
 
 def test_a_home_under_another_name_is_told(run: Runner, home: Home) -> None:

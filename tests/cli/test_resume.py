@@ -37,6 +37,11 @@ def main(tmp_path: Path) -> Path:
     return put(folder / "chats" / f"{NAME}.jsonl", data)
 
 
+def back(main: Path) -> Path:
+    """Name the file that a session is restored to."""
+    return main.with_name(f"{NAME}-pc632d72.jsonl")
+
+
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put a client on the PATH that only notes how it was started; give the note."""
@@ -76,11 +81,10 @@ def test_one_that_is_gone_has_to_be_restored_first(run: Runner, main: Path, tmp_
 
 def test_what_is_in_the_way_is_said(run: Runner, main: Path, tmp_path: Path) -> None:
     run("ls", home=tmp_path)
-    main.rename(main.with_name("session-2026-11-16T08-00-6ece72aa.jsonl"))
-    main.with_name("session-2026-11-16T08-00-6ece72aa.jsonl").write_bytes(log(header(), preamble()))
+    main.write_bytes(log(header(), user("u9", "something else")))
     result = run("resume", SESSION)
     assert result.status == 1
-    assert "is in the way" in result.err
+    assert "with 1 of 2 messages, and is not overwritten" in result.err
 
 
 def test_a_stub_beside_it_is_told(run: Runner, main: Path, tmp_path: Path) -> None:
@@ -139,7 +143,8 @@ def test_it_is_restored_first(run: Runner, main: Path, tmp_path: Path, client: P
     result = run("resume", SESSION, "--exec", "--yes")
     assert result.status == 7
     assert "Written below" in result.err
-    assert main.exists()
+    assert "delete a session that was resumed" not in result.err  # not this one
+    assert back(main).exists()
     assert client.exists()
 
 
@@ -150,7 +155,7 @@ def test_it_asks_before_it_restores(
     main.unlink()
     monkeypatch.setattr("click.confirm", _no)
     assert run("resume", SESSION, "--exec").status == 130
-    assert not main.exists()
+    assert not back(main).exists()
     assert not client.exists()
 
 
@@ -165,13 +170,12 @@ def test_it_gets_a_new_id_where_the_old_one_is_in_the_way(
     run: Runner, main: Path, tmp_path: Path, client: Path
 ) -> None:
     run("ls", home=tmp_path)
-    main.unlink()
-    stub = put(main.with_name("session-2026-11-16T08-00-6ece72aa.jsonl"), log(header(), preamble()))
+    main.write_bytes(log(header(), user("u9", "something else")))
     assert run("resume", SESSION, "--exec", "--yes").status == 7
-    [copy] = [one for one in main.parent.iterdir() if one != stub]
+    [copy] = [one for one in main.parent.iterdir() if one != main]
     new = json.loads(client.read_bytes())["args"][1]
     assert new != SESSION
-    assert copy.name.endswith(f"-{new[:8]}.jsonl")
+    assert f"-{new[:8]}-p" in copy.name
 
 
 @pytest.mark.usefixtures("main")

@@ -7,10 +7,11 @@ is lost it gets one. What has a name already is never touched.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, count
@@ -46,7 +47,7 @@ class Plan:
 _HASH = re.compile(r"[0-9a-f]{64}")
 _SLUG = re.compile(r"[a-z0-9-]+")
 _LEFTOVER = re.compile(r"\.(?:unreadable|tmp)-[\w-]+$")
-_SUFFIXES = (".json", ".jsonl")
+_OURS = re.compile(r"-p[0-9a-f]{7}$")
 _FORMATS = ("log", "document")
 
 
@@ -77,10 +78,11 @@ def plan(
     folder, has_marker = _folder(home, path, best.folder)
     place = below(home.tmp, folder)
     main = below(place, "chats", _name(best, session, new_id))
-    if there := _same_name(main):
-        if done := _is_there(there, session, best, home):
-            return done
-        raise CollisionError(_in_the_way(there, main, session, best))
+    there = {path: reading for path in _of_same_name(main) if (reading := _read(path))}
+    if done := _is_there(there, session, best, home):
+        return done
+    if in_the_way := [main] if os.path.lexists(main) else [path for path, one in there.items() if _is_it(one, session)]:
+        raise CollisionError(_refusal(in_the_way[0], there.get(in_the_way[0]), session, best))
     ids = new_ids(database, session.id, new_id) if new_id else {}
     marker = [] if has_marker or path is None else [Writing(place / ".project_root", lambda: [os.fsencode(path)])]
     beside = list(companions(database, session.id, best, place, ids))
@@ -89,6 +91,11 @@ def plan(
     own = Writing(main, lambda: pieces_of(best, session, ids, now))
     notes = (*_notes(best, found), *(f"{one} has other contents now, and keeps them." for one in kept))
     return Plan(new_id or session.id, home, main, best.n_messages, (*marker, *new, own), notes)
+
+
+def is_restored(main: Path) -> bool:
+    """Tell by its name whether we put a file there: then it goes with no other."""
+    return bool(_OURS.search(main.stem))
 
 
 def carry_out(plan: Plan) -> None:
@@ -190,58 +197,60 @@ def _normal(path: str) -> str:
 
 
 def _name(best: Kept, session: Session, new_id: str | None) -> str:
-    """Name the session's own file as the client did; another id has another end."""
+    """Name the session's own file as the client did, but for an ending that no other file has.
+
+    The client deletes together what ends in the same eight characters. It makes a stub that ends in those of the id
+    whenever it resumes a session, and deletes that at the next start; a file that ends otherwise stays.
+    """
     name = _LEFTOVER.sub("", best.name)
-    if new_id is None:
-        return name
+    stem, suffix = _OURS.sub("", Path(name).stem), Path(name).suffix
     id8 = name_facts(name)[1]
-    suffix = Path(name).suffix
-    if id8 is None:
-        started = stamp(session.started or EARLIEST)[:16].replace(":", "-")
-        return f"session-{started}-{new_id[:8]}{suffix}"
-    return name.removesuffix(id8 + suffix) + new_id[:8] + suffix
+    if new_id:
+        began = stamp(session.started or EARLIEST)[:16].replace(":", "-")
+        stem = (stem.removesuffix(id8) if id8 else f"session-{began}-") + new_id[:8]
+    elif id8 is None:
+        return name  # given by hand, and not by the id
+    return f"{stem}-p{hashlib.sha256((new_id or session.id).encode()).hexdigest()[:7]}{suffix}"
 
 
-def _same_name(main: Path) -> list[Path]:
-    """Return the files that the client deletes together: those whose names end in the same characters."""
-    id8 = name_facts(main.name)[1]
-    ends = tuple(f"-{id8}{suffix}" for suffix in _SUFFIXES) if id8 else (main.name,)
+def _of_same_name(main: Path) -> list[Path]:
+    """Return the files whose names tell of the same session."""
     try:
         names = sorted(os.listdir(main.parent))  # noqa: PTH208  names only
     except FileNotFoundError:
         return []
-    return [main.parent / name for name in names if name.startswith("session-") and name.endswith(ends)]
+    id8 = name_facts(main.name)[1]
+    fitting = (name for name in names if name == main.name or (id8 and name_facts(name)[1] == id8))
+    return [main.parent / name for name in fitting if not _LEFTOVER.search(name)]
 
 
-def _is_there(there: list[Path], session: Session, best: Kept, home: Home) -> Plan | None:
+def _is_there(there: Mapping[Path, Reading], session: Session, best: Kept, home: Home) -> Plan | None:
     """Tell whether one of these files is the session, with nothing missing."""
-    readings = {path: found for path in there if (found := _read(path))}
-    for path, found in readings.items():
-        is_it = found.id == session.id and found.replay.is_readable and _can_go_on(found)
-        if is_it and len(found.replay.timeline) >= best.n_messages:
-            others = [one for one in there if one != path and not (one in readings and _can_go_on(readings[one]))]
+    for path, found in there.items():
+        if _is_it(found, session) and len(found.replay.timeline) >= best.n_messages:
+            end = path.stem.rpartition("-")[2]
+            stubs = [one for one in there if one != path and one.stem.endswith(end) and not _can_go_on(there[one])]
             notes = tuple(
                 f"{one} is a stub: the next session that is started in this project makes the client delete both."
-                for one in others
+                for one in stubs
             )
             return Plan(session.id, home, path, len(found.replay.timeline), notes=notes)
     return None
 
 
-def _in_the_way(there: list[Path], main: Path, session: Session, best: Kept) -> str:
-    found = _read(main) if main in there else None
-    if found and found.id == session.id and found.replay.is_readable:
+def _is_it(found: Reading, session: Session) -> bool:
+    """Tell whether the client would resume this file if it is asked for the session."""
+    return found.id == session.id and found.replay.is_readable and _can_go_on(found)
+
+
+def _refusal(path: Path, found: Reading | None, session: Session, best: Kept) -> str:
+    if found and _is_it(found, session):
         n = len(found.replay.timeline)
         return (
-            f"{main} is there, with {n} of {best.n_messages} messages, and is not overwritten; "
+            f"{path} is there, with {n} of {best.n_messages} messages, and is not overwritten; "
             "--new-id writes the fuller version beside it."
         )
-    if main in there:
-        return f"{main} is there already and is not overwritten; --new-id writes the session under another id."
-    return (
-        f"{there[0]} is in the way: the client deletes files of that ending together, the restored one too. "
-        "Start the client in the project once, which removes it, or use --new-id."
-    )
+    return f"{path} is there already and is not overwritten; --new-id writes the session under another id."
 
 
 def _read(path: Path) -> Reading | None:

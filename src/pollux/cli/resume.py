@@ -130,6 +130,8 @@ def _run(scope: Scope, session: Session, folder: str, *, is_sure: bool) -> int:
     import shutil
     import subprocess
 
+    from pollux.archive.restore import is_restored
+
     client = shutil.which(_CLIENT)
     if client is None:
         raise click.ClickException(
@@ -142,7 +144,8 @@ def _run(scope: Scope, session: Session, folder: str, *, is_sure: bool) -> int:
     status = subprocess.run([client, "--resume", id_], cwd=folder, env=environment, check=False).returncode  # noqa: S603  what was asked for
     if plan:
         scope.history()
-        output.words(_WARNING.format(id=id_))
+        if not is_restored(plan.main):
+            output.words(_WARNING.format(id=id_))
     return status
 
 
