@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from pollux.formats.displays import display
@@ -115,7 +116,7 @@ def _call(value: dict[str, Any]) -> ToolCall:
     output, error = _words(response, value.get("result"))
     status = _text(value.get("status")) or ("pending" if value.get("result") is None else "success")
     exit_code = _EXIT_CODE.search(output or error or "") if known.canonical == "shell_exec" else None
-    is_plain = isinstance(response, dict) and set(response) <= {"output", "error"}
+    is_plain = isinstance(response, dict) and set(response) <= {"output", "error"} and _are_texts(response.values())
     return ToolCall(
         id=_text(value.get("id")) or None,
         name=name,
@@ -153,6 +154,10 @@ def _result(value: dict[str, Any]) -> tuple[Any, Any]:
         if isinstance(inner, dict) and isinstance(inner.get("parts"), list) and inner.get("id") == value.get("id"):
             media += attachments(inner["parts"])
     return (mine[0].response if mine else None), media
+
+
+def _are_texts(values: Iterable[object]) -> bool:
+    return all(isinstance(one, str) for one in values)
 
 
 def _words(response: Any, raw: Any) -> tuple[str | None, str | None]:  # noqa: ANN401
