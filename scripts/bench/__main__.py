@@ -1,0 +1,99 @@
+"""Build the homes, install the peers, measure all in one run, ask all for their numbers, and write the page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from scripts.bench import correctness, trees, works
+from scripts.bench.bars import Results
+from scripts.bench.inside import archive_bytes, refreshed
+from scripts.bench.measure import Measured, measured
+from scripts.bench.page import Done, Plan, page
+from scripts.bench.peers import OTHERS, POLLUX, Peer, install
+from scripts.bench.trees import BUILD, ROOT, Growing, Tree
+
+_MIXED = ("--sessions", "200", "--mb", "40", "--copies", "0.5", "--resumed", "0.3", "--torn", "0.05")
+
+
+def main() -> None:
+    """Do it all."""
+    plan = _plan()
+    left_out = {peer.name: why for peer in OTHERS if (why := _why_not(peer, plan))}
+    peers = [peer for peer in OTHERS if peer.name not in left_out]
+    text = "".join(f"{line}\n" for line in page(_done(plan, peers, left_out)))
+    place = BUILD / "quick.md" if plan.is_quick else ROOT / "BENCHMARKS.md"
+    place.write_text(text, encoding="utf-8")
+    print(text, end="")
+    print(f"written to {place.relative_to(ROOT)}", file=sys.stderr)
+
+
+def _plan() -> Plan:
+    options = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    options.add_argument("--rounds", type=int, help="how often everything is run")
+    options.add_argument("--quick", action="store_true", help="small trees, no slow peers; leaves BENCHMARKS.md alone")
+    given = options.parse_args()
+    if given.rounds is not None and given.rounds < 1:
+        options.error("--rounds is at least 1")
+    if given.quick:
+        return Plan(150, 40, 50, given.rounds or 2, is_quick=True)
+    return Plan(3000, 760, 500, given.rounds or 5, is_quick=False)
+
+
+def _why_not(peer: Peer, plan: Plan) -> str:
+    return "left out of a quick run" if plan.is_quick and peer.is_slow else install(peer)
+
+
+def _done(plan: Plan, peers: Sequence[Peer], left_out: dict[str, str]) -> Done:
+    many = trees.generated(f"home-{plan.sessions}-{plan.megabytes}", *_size(plan))
+    mixed = trees.generated("home-mixed", *_MIXED)
+    one = trees.one_session(plan.one_session_mb)
+    growing, long_growing = Growing(many), Growing(one)
+    load = os.getloadavg()[0]
+    first, second, long = _measured(plan, peers, (many, growing), (one, long_growing))
+    sizes, loads = (many.bytes, archive_bytes(many)), (load, os.getloadavg()[0])
+    inside = {
+        name: refreshed(*of, plan.rounds) for name, of in (("many", (many, growing)), ("one", (one, long_growing)))
+    }
+    turn = inside["one"].grown - inside["one"].idle
+    programs = (POLLUX, *peers)
+    answers = [
+        correctness.of_generated(many, f"Clean: {many.facts}", programs, known=True),
+        correctness.of_generated(
+            mixed, f"Mixed: {mixed.facts}, with copies, resumed and torn files", programs, known=False
+        ),
+    ]
+    results = Results({**first, **second}, long, *sizes, turn)
+    cases = correctness.of_cases(programs)
+    return Done(plan, many, one, first, second, long, inside, results, answers, cases, left_out, loads)
+
+
+def _size(plan: Plan) -> tuple[str, ...]:
+    return "--sessions", str(plan.sessions), "--mb", str(plan.megabytes)
+
+
+def _measured(
+    plan: Plan, peers: Sequence[Peer], many: tuple[Tree, Growing], one: tuple[Tree, Growing]
+) -> list[dict[str, Measured]]:
+    """Measure everything in the same rounds."""
+    lists = (
+        works.first_look(many[0], peers),
+        [*works.second_look(many[0], peers), *works.growth(many[0], peers, many[1])],
+        works.one_session(one[0], peers, one[1]),
+    )
+
+    def restore() -> None:
+        many[1].restore()
+        one[1].restore()
+
+    try:
+        found = measured([work for each in lists for work in each], plan.rounds, restore)
+    finally:
+        restore()
+    return [{work.key: found[work.key] for work in each} for each in lists]
+
+
+if __name__ == "__main__":
+    main()

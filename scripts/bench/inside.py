@@ -1,0 +1,50 @@
+"""A refresh of the archive without the start of an interpreter around it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from scripts.bench.peers import POLLUX
+from scripts.bench.trees import Growing, Tree
+
+from pollux.archive.refresh import refresh
+from pollux.archive.store import opened
+from pollux.sessions import homes
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """Seconds that a refresh takes, and how large the log was that grew."""
+
+    idle: float
+    grown: float
+    log_bytes: int
+
+
+def refreshed(tree: Tree, growing: Growing, rounds: int) -> Refreshed:
+    """Measure it with nothing changed, and after the largest log grew by a turn."""
+    home = tree.home_of("pollux")
+    path = home / POLLUX.cache / "archive.db"
+    _seconds(path, home)  # what the rounds before left behind
+    idle = min(_seconds(path, home) for _ in range(rounds))
+    grown = []
+    for _ in range(rounds):
+        growing.grow()
+        grown.append(_seconds(path, home))
+    growing.restore()
+    return Refreshed(idle, min(grown), growing.size)
+
+
+def archive_bytes(tree: Tree) -> int:
+    """Return how much room the archive takes, with all that belongs to it."""
+    folder = tree.home_of("pollux") / POLLUX.cache
+    return sum(path.stat().st_size for path in folder.glob("archive.db*"))
+
+
+def _seconds(path: Path, home: Path) -> float:
+    with opened(path) as archive:
+        start = time.perf_counter()
+        refresh(archive, homes(home))
+        return time.perf_counter() - start

@@ -1,0 +1,98 @@
+"""What is measured: the first look at many files, the second one, a session that grows, and one very long session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from scripts.bench.measure import Work
+from scripts.bench.peers import AGENTSVIEW, POLLUX, TOKSCALE, Peer, interpreter, offline, surroundings
+from scripts.bench.trees import Growing, Tree
+
+_LIMITS = Path(__file__).with_name("limits.py")
+_LIMIT_NAMES = {
+    "read": "Python, reading alone",
+    "orjson": "orjson, every line and document",
+    "msgspec": "msgspec, the needed fields",
+}
+
+
+def first_look(tree: Tree, peers: Sequence[Peer]) -> list[Work]:
+    """List what reads all files: the limits of the machine, Pollux, and its peers without what they remember."""
+    return [
+        _cat(tree, "cat"),
+        *(_limit(tree, how) for how in _LIMIT_NAMES),
+        _pollux(tree, "first", "usage --json --no-archive"),
+        _pollux(tree, "first by session", "usage --by session --json --no-archive"),
+        *(_peer(tree, peer, f"first {peer.name}", partial(peer.forget, tree)) for peer in peers),
+        _pollux(tree, "first ls", "ls --json --no-archive"),
+    ]
+
+
+def second_look(tree: Tree, peers: Sequence[Peer]) -> list[Work]:
+    """List what profits from the look before; the order matters."""
+    return [
+        _pollux(tree, "sync", "sync", partial(POLLUX.forget, tree), note="first, raw bytes kept"),
+        _pollux(tree, "priced", "usage --json", note="first after that, every call priced"),
+        _pollux(tree, "second", "usage --json", note="nothing changed"),
+        _pollux(tree, "second ls", "ls --json", note="nothing changed"),
+        _pollux(tree, "second sync", "sync", note="nothing changed"),
+        *(_peer(tree, peer, f"second {peer.name}", note="its own cache") for peer in peers if peer.cache),
+    ]
+
+
+def growth(tree: Tree, peers: Sequence[Peer], growing: Growing) -> list[Work]:
+    """List what is looked at again after a session grew by a turn."""
+    return [
+        _pollux(tree, "grown", "usage --json", growing.grow, note="one session grew by a turn"),
+        *(
+            _peer(tree, peer, f"grown {peer.name}", growing.grow, note="one session grew by a turn")
+            for peer in peers
+            if peer is TOKSCALE
+        ),
+    ]
+
+
+def one_session(tree: Tree, peers: Sequence[Peer], growing: Growing) -> list[Work]:
+    """List what is done with one very long session."""
+    return [
+        _cat(tree, "big cat"),
+        _pollux(tree, "big usage", "usage --json --no-archive"),
+        *(
+            _peer(tree, peer, f"big {peer.name}", partial(peer.forget, tree))
+            for peer in peers
+            if peer is not AGENTSVIEW
+        ),
+        _pollux(tree, "big ls", "ls --json --no-archive"),
+        _pollux(tree, "big show", "show latest --no-archive"),
+        _pollux(tree, "big export", "export latest -f gemini --no-archive"),
+        _pollux(tree, "big sync", "sync", partial(POLLUX.forget, tree), note="first, raw bytes kept"),
+        _pollux(tree, "big priced", "usage --json", note="first after that"),
+        _pollux(tree, "big second", "usage --json", note="nothing changed"),
+        _pollux(tree, "big grown", "usage --json", growing.grow, note="it grew by a turn"),
+    ]
+
+
+def _cat(tree: Tree, key: str) -> Work:
+    return Work(key, "`cat`", [["cat", *map(str, tree.files)]], surroundings(tree.home_of("cat")))
+
+
+def _limit(tree: Tree, how: str) -> Work:
+    command = [str(interpreter()), str(_LIMITS), how, str(tree.root)]
+    return Work(how, _LIMIT_NAMES[how], [command], surroundings(tree.home_of(how)))
+
+
+def _pollux(tree: Tree, key: str, line: str, before: Callable[[], None] | None = None, note: str = "") -> Work:
+    command = [*offline(), POLLUX.program, *line.split()]
+    return Work(key, _named(f"`pollux {line}`", note), [command], surroundings(tree.home_of("pollux")), before)
+
+
+def _peer(tree: Tree, peer: Peer, key: str, before: Callable[[], None] | None = None, note: str = "") -> Work:
+    commands = [[*offline(), *command] for command in peer.started()]
+    environment = surroundings(tree.home_of(peer.name), peer.environment)
+    return Work(key, _named(peer.name, note), commands, environment, before, peer.is_slow)
+
+
+def _named(name: str, note: str) -> str:
+    return f"{name}, {note}" if note else name

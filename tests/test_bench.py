@@ -1,0 +1,178 @@
+"""The page of `make bench` tells right from wrong, and met from missed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripts.bench import peers, tables, trees
+from scripts.bench.bars import Results, bars
+from scripts.bench.billed import Billed, is_right
+from scripts.bench.correctness import Answers
+from scripts.bench.measure import Measured, Peak, Run, Work
+
+TRUE = Billed(13_025, 9_000, 2_200, 725, 2_925, 25, 0.02785375)
+MB = 1 << 20
+
+
+def done(*walls: float, megabytes: int = 50) -> Measured:
+    peak = Peak(megabytes * MB, 2 * megabytes * MB, 2)
+    return Measured(Work("key", "name", [], {}), [Run(wall, wall) for wall in walls], peak)
+
+
+@pytest.mark.parametrize(
+    ("said", "true", "expected"),
+    [
+        (5, 5, True),
+        (5, 6, False),
+        (None, 5, True),  # not told
+        (0.027854, 0.02785375, True),  # rounded
+        (0.000495, 0.000513, False),
+        (1190.2927653299998, 1190.29276533, True),
+        (1190.2928, 1190.29276533, False),
+        (0.0, 0.015375, False),
+    ],
+)
+def test_numbers_are_right_or_wrong(said: float | None, true: float, expected: bool) -> None:  # noqa: FBT001
+    assert is_right(said, true) == expected
+
+
+def test_what_is_wrong_is_bold() -> None:
+    answers = Answers("home", TRUE, {"good": TRUE, "bad": replace(TRUE, cached=1, tool=None), "ill": None})
+    lines = list(tables.number_table(answers))
+    assert lines[2] == "| truth | 13,025 | 9,000 | 2,200 | 725 | 2,925 | 25 | 0.02785375 |"
+    assert lines[3] == lines[2].replace("truth", "good")
+    assert lines[4] == "| bad | 13,025 | **1** | 2,200 | 725 | 2,925 | – | 0.02785375 |"
+    assert lines[5].count("**failed**") == 7
+    assert list(tables.case_table([answers], ["cached", "tool"]))[2] == (
+        "| home | 9,000 / 25 | 9,000 / 25 | **1** / – | **failed** / **failed** |"
+    )
+
+
+def results(**changed: Measured) -> Results:
+    many = {"first": done(1.0), "cat": done(0.4), "first ccusage": done(2.0), "second": done(0.2), "sync": done(3.0)}
+    one = {key: done(2.0) for key in ("big usage", "big ls", "big show", "big export")}
+    known = {**many, "second tokscale": done(0.4), **{key.replace("_", " "): value for key, value in changed.items()}}
+    return Results(known, one, 600 * MB, 100 * MB, 0.1)
+
+
+def test_bars_are_met_to_the_edge() -> None:
+    assert [one.is_met for one in bars(results())] == [True] * 8 + [None, True]
+
+
+@pytest.mark.parametrize(
+    ("changed", "missed"),
+    [
+        ({"first": done(1.3)}, [0, 1]),
+        ({"cat": done(0.3)}, [1]),
+        ({"first": done(1.0, megabytes=81)}, [2]),
+        ({"second": done(0.31)}, [3, 4]),
+        ({"sync": done(3.1)}, [6]),
+    ],
+)
+def test_bars_are_missed(changed: Mapping[str, Measured], missed: list[int]) -> None:
+    assert [n for n, one in enumerate(bars(results(**changed))) if one.is_met is False] == missed
+    worse = replace(results(), archive_bytes=101 * MB, turn_seconds=0.11)
+    assert [n for n, one in enumerate(bars(worse)) if one.is_met is False] == [5, 7]
+
+
+def test_peer_that_is_not_there_leaves_its_bar_open() -> None:
+    found = results()
+    known = {key: value for key, value in found.many.items() if "ccusage" not in key}
+    first, *_ = bars(replace(found, many=known))
+    assert (first.is_met, first.found) == (None, "nothing to compare with here")
+
+
+def test_times_are_the_best_and_the_middle_of_all_rounds() -> None:
+    one = done(3.0, 1.0, 2.0)
+    assert (
+        list(tables.time_table([one], done(0.5)))[2]
+        == "| name | 1.00 | 2.00 | 2.00 | 2.0 | 4.0 | 50 MB | 100 MB in 2 |"
+    )
+
+
+SAID: dict[str, tuple[peers.Peer, Any, Billed]] = {
+    "pollux": (
+        peers.POLLUX,
+        {
+            "billed": {
+                "tokens": {"input": 22_000, "cached": 9_000, "output": 2_200, "thoughts": 725, "tool": 25},
+                "cost_nanousd": 27_853_750,
+            }
+        },
+        TRUE,
+    ),
+    "ccusage": (
+        peers.CCUSAGE,
+        {
+            "totals": {
+                "cacheReadTokens": 9_000,
+                "inputTokens": 13_025,
+                "outputTokens": 2_200,
+                "totalCost": 0.02785375,
+                "totalTokens": 24_950,
+            }
+        },
+        replace(TRUE, thoughts=None, answered=None, tool=None),
+    ),
+    "tokscale": (
+        peers.TOKSCALE,
+        {
+            "entries": [{"reasoning": 425}, {"reasoning": 300}],
+            "totalInput": 13_025,
+            "totalOutput": 2_200,
+            "totalCacheRead": 9_000,
+            "totalCost": 0.02785375,
+        },
+        replace(TRUE, tool=None),
+    ),
+    "agentsview": (
+        peers.AGENTSVIEW,
+        {
+            "totals": {
+                "inputTokens": 13_025,
+                "outputTokens": 2_925,
+                "cacheReadTokens": 9_000,
+                "totalCost": {"microdollars": 27_854},
+            }
+        },
+        replace(TRUE, output=None, thoughts=None, tool=None, dollars=0.027854),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_answers_are_understood(name: str) -> None:
+    peer, said, expected = SAID[name]
+    assert peer.read(said) == expected
+
+
+def test_grown_session_is_what_it_was_even_after_an_interrupted_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trees, "BUILD", tmp_path)
+    tree = trees.one_session(1)
+    (log,) = tree.files
+    before = log.read_bytes()
+    growing = trees.Growing(tree)
+    growing.grow()
+    growing.grow()
+    assert log.read_bytes().startswith(before)
+    assert log.stat().st_size > len(before)
+    again = trees.Growing(tree)  # the first one was never restored
+    assert (again.size, log.read_bytes()) == (len(before), before)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_program_has_a_home_of_its_own_beside_the_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "BUILD", tmp_path)
+    tree = trees.one_session(1)
+    home = tree.home_of("peer")
+    (home / ".cache").mkdir()
+    assert [path.name for path in (home / ".gemini" / "tmp").iterdir()] == ["big"]
+    assert not any(tree.root.rglob(".cache"))
+    assert tree.home_of("peer") == home
