@@ -1,0 +1,157 @@
+"""Other readings of a text, in which a secret shows that its own letters hide.
+
+Colours and the seams between parts cut secrets to pieces; JSON, URLs and programs write some of their characters as
+escapes. Each reading can tell where its characters come from.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from heapq import merge
+from typing import TypeAlias
+
+# Patterns that begin with one character are looked for much faster, hence three of them.
+_CONTROL = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b]*+(?:\x07|\x1b\\)?|[@-Z\\-_])")
+"""A colour or another order to a terminal."""
+_WRITTEN_CONTROL = re.compile(r"\\\\{0,15}+(?:u001[bB]|x1[bB]|033|e)\[[0-9;]*+m")
+"""A colour as a program writes it."""
+_CHARACTER = re.compile(r"\\\\{0,15}+(?:u00([2-7][0-9A-Fa-f])|x([2-7][0-9A-Fa-f])|/)")
+"""A printable ASCII character as JSON or a program writes it."""
+_PERCENT = re.compile(r"%([2-7][0-9A-Fa-f])")
+"""The same in a URL."""
+_UNQUOTED = {
+    spelled: chr(code) for code in range(0x20, 0x80) for spelled in {f"{code:02x}", f"{code:02X}", f"{code:x}".title()}
+}
+_DEPTH = 4
+"""Escapes within escapes are undone so many times."""
+_AROUND = 400
+"""Of a text with few escapes only so much before and behind each is read again."""
+_GAP = "\x1f"
+"""A blank to all patterns, but none that stands in texts."""
+
+Put: TypeAlias = tuple[int, int, str]
+"""Begin and end of a part, and what is put instead."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """A text, and how it was made from another."""
+
+    text: str
+    made_from: Reading | None = None
+    puts: Callable[[], Iterable[Put]] = tuple
+    """What was put where, asked for only when something was found."""
+    _places: list[tuple[int, int, int]] = field(default_factory=list)
+    """Where in this text each piece begins, and where in the other it begins and ends."""
+
+    def origin(self, start: int, end: int) -> tuple[int, int]:
+        """Tell where in the original a part of this text begins and ends."""
+        if self.made_from is None:
+            return start, end
+        places = self._places = self._places or [*_places(self.made_from.text, self.puts())]
+        first = places[bisect_right(places, start, key=lambda place: place[0]) - 1]
+        after = bisect_right(places, max(end - 1, start), key=lambda place: place[0])
+        last = places[after - 1]
+        is_whole = after < len(places) and end >= places[after][0]
+        stop = last[2] if is_whole else last[1] + end - last[0]
+        begin = first[1] + start - first[0]
+        return self.made_from.origin(begin, max(stop, begin))
+
+
+def readings(text: str, seams: Sequence[int] = ()) -> Iterator[Reading]:
+    """Yield a text as it can be read: as it is, or else without what cuts it and cut there; then without escapes."""
+    whole = Reading(text)
+    control = _control(text)
+    for reading in (_cut(whole, seams, control, ""), _cut(whole, seams, control, _GAP)) if seams or control else (whole,):
+        yield reading
+        yield from _unescaped(reading)
+
+
+def _control(text: str) -> re.Pattern[str] | None:
+    if "\x1b" in text:
+        return _CONTROL
+    return _WRITTEN_CONTROL if "\\" in text and _WRITTEN_CONTROL.search(text) else None
+
+
+def _cut(reading: Reading, seams: Sequence[int], control: re.Pattern[str] | None, instead: str) -> Reading:
+    """Put something instead of all that cuts a text; a seam has no width."""
+    if control and not seams:
+        return Reading(control.sub(instead, reading.text), reading, partial(_spans, control, reading.text, instead))
+    puts = list(merge(((at, at, instead) for at in seams), _spans(control, reading.text, instead)))
+    return Reading(_written(reading.text, puts), reading, lambda: puts)
+
+
+def _spans(pattern: re.Pattern[str] | None, text: str, instead: str) -> Iterator[Put]:
+    return ((*match.span(), instead) for match in pattern.finditer(text)) if pattern else iter(())
+
+
+def _unescaped(reading: Reading) -> Iterator[Reading]:
+    """Yield what stands around escapes without them, again and again, for there may be escapes within escapes."""
+    for _ in range(_DEPTH):
+        text = reading.text
+        if "%" in text and _PERCENT.search(text):
+            reading = _decoded(reading, _PERCENT, "%")
+        elif "\\" in text and _CHARACTER.search(text):
+            reading = _decoded(reading, _CHARACTER, "\\")
+        else:
+            return
+        yield reading
+
+
+def _decoded(reading: Reading, pattern: re.Pattern[str], mark: str) -> Reading:
+    text = reading.text
+    if text.count(mark) * _AROUND > len(text):  # all of it is near one
+        plain = _unquoted(text) if pattern is _PERCENT else pattern.sub(_plain, text)
+        return Reading(plain, reading, partial(_escapes, pattern, text))
+    near = list(_near(_escapes(pattern, text), len(text)))
+    return Reading(_written(text, near), reading, lambda: near)
+
+
+def _escapes(pattern: re.Pattern[str], text: str) -> Iterator[Put]:
+    return ((*match.span(), _plain(match)) for match in pattern.finditer(text))
+
+
+def _plain(match: re.Match[str]) -> str:
+    return chr(int(match[match.lastindex], 16)) if match.lastindex else "/"
+
+
+def _unquoted(text: str) -> str:
+    """Undo percent escapes, several times faster than the pattern does."""
+    first, *others = text.split("%")
+    return first + "".join([_UNQUOTED.get(one[:2], "%" + one[:2]) + one[2:] for one in others])
+
+
+def _near(escapes: Iterable[Put], length: int) -> Iterator[Put]:
+    """Yield escapes, and a gap for all that is far from any of them."""
+    at = -_AROUND
+    for start, end, plain in escapes:
+        if start - at > 2 * _AROUND:
+            yield at + _AROUND, start - _AROUND, _GAP
+        yield start, end, plain
+        at = end
+    if at + _AROUND < length:
+        yield at + _AROUND, length, _GAP
+
+
+def _written(text: str, puts: Iterable[Put]) -> str:
+    pieces: list[str] = []
+    at = 0
+    for start, end, put in puts:
+        pieces += text[at:start], put
+        at = max(at, end)
+    return "".join((*pieces, text[at:]))
+
+
+def _places(text: str, puts: Iterable[Put]) -> Iterator[tuple[int, int, int]]:
+    length = at = 0
+    for start, end, put in puts:
+        for width, place in ((start - at, (length, at, start)), (len(put), (length + max(start - at, 0), start, end))):
+            if width > 0:
+                yield place
+                length += width
+        at = max(at, end)
+    yield length, at, len(text)

@@ -1,0 +1,116 @@
+"""Keys and hashes that belong to no service: private keys, signed tokens, password hashes."""
+
+from __future__ import annotations
+
+from pollux.redaction.checks import is_key_block, is_otp
+from pollux.redaction.rule import ALNUM, BASE64, HEX, WORD, after, some, token
+
+_BEGIN = r"(?:[A-Z0-9]{2,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+_NOISE = r"(?:\\[nrt]|[\s\"'+>|:\\,-]|\d(?=[\d:|\t ])){0,24}+"
+"""What may stand between the lines of a key: escapes, quotation marks, the signs of a diff, line numbers."""
+_LAST = r"(?:(?:\\[nr]|\n)[\t +>|-]{0,8}+[A-Za-z0-9+/=]{1,15}+(?=[\s\"'\\]*+(?:\n|\Z|\\)))?+"
+_ESION = r"(?:[nrt]\\|[\s\"'+>|:\\,-]){0,24}+"
+"""The same, read backwards."""
+_HEADERS = r"(?:(?:\\[nr]|[\s+>|-]){1,8}+[A-Z][A-Za-z-]{2,20}: [^\n\\]{0,120}+){0,4}+"
+
+PRIVATE_KEYS = (
+    token(
+        "private-key",
+        "private key: RSA, EC, DSA, OpenSSH, PGP, PKCS #8",
+        "-----BEGIN ",
+        rf"{_BEGIN}[^-]*+(?:-(?!----)[^-]*+)*+-{{5,8}}END [A-Z0-9 ]{{0,40}}-----",
+        check=is_key_block,
+        in_run=False,
+    ),
+    token(
+        "private-key-head",
+        "private key whose end is missing",
+        "-----BEGIN ",
+        rf"{_BEGIN}{_HEADERS}(?:{_NOISE}[A-Za-z0-9+/=]{{16,}}+)++{_LAST}",
+        in_run=False,
+    ),
+    token(
+        "private-key-tail",
+        "private key whose beginning is missing",
+        "-----END ",
+        _BEGIN,
+        left=rf"-{{0,3}}+{_ESION}[A-Za-z0-9+/=]{{1,200}}+(?:{_ESION}[A-Za-z0-9+/=]{{40,200}}+){{0,400}}+",
+        check=is_key_block,
+        left_reach=12_000,
+        in_run=False,
+    ),
+    after(
+        "putty-key",
+        "private part of a PuTTY key",
+        "private-lines:",
+        rf"[ \t]{{0,4}}\d{{1,4}}{_NOISE}(?P<secret>{BASE64}{{16,}}=*(?:{_NOISE}{BASE64}{{16,}}=*)*)",
+        in_run=True,
+    ),
+    token("age-key", "age secret key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{50,}"),
+    after(
+        "wireguard-key",
+        "WireGuard key",
+        ("privatekey", "presharedkey"),
+        rf"[ \t]{{0,4}}=[ \t]{{0,4}}(?P<secret>{BASE64}{{43}}=)",
+        in_run=True,
+    ),
+    after(
+        "jwk",
+        "private part of a JSON Web Key",
+        ('"d"', '"d\\"'),
+        rf"[ \t]{{0,4}}:[ \t]{{0,4}}\\{{0,4}}\"(?P<secret>{WORD}{{40,}})",
+        in_run=True,
+    ),
+    token(
+        "extended-key",
+        "extended private key of a wallet",
+        ("xprv", "yprv", "zprv", "tprv"),
+        some(ALNUM, 100),
+        is_word=True,
+    ),
+    token("nostr-key", "Nostr private key", "nsec1", r"[a-z0-9]{58}", is_word=True),
+)
+
+TOKENS = (
+    token(
+        "jwt",
+        "JSON Web Token",
+        ".eyJ",
+        rf"{WORD}{{8,}}\.{WORD}{{8,}}",
+        left=rf"{WORD}{{8,4000}}?Jye(?![A-Za-z0-9])",
+        left_reach=4100,
+        check=None,
+    ),
+    token(
+        "bcrypt-hash",
+        "bcrypt password hash",
+        ("$2a$", "$2b$", "$2y$"),
+        r"\d\d\$[./A-Za-z0-9]{53}",
+        check=None,
+        in_run=False,
+    ),
+    token(
+        "crypt-hash",
+        "crypt password hash, as in /etc/shadow",
+        ("$1$", "$5$", "$6$", "$7$", "$y$"),
+        r"[^\s:$]{1,64}\$(?:[^\s:$]{1,64}\$)?[./A-Za-z0-9]{20,}",
+        check=None,
+        in_run=False,
+    ),
+    token(
+        "argon2-hash",
+        "Argon2 password hash",
+        ("$argon2id$", "$argon2i$", "$argon2d$"),
+        r"v=\d+\$[^\s$]{5,40}\$[A-Za-z0-9+/]{8,}\$[A-Za-z0-9+/]{16,}",
+        check=None,
+        in_run=False,
+    ),
+    after("otp-secret", "secret of one-time passwords", "secret=", "(?P<secret>[A-Za-z2-7]{16,})", check=is_otp),
+    after(
+        "presigned-url",
+        "signature of a presigned URL",
+        ("x-amz-signature=", "x-goog-signature="),
+        rf"(?P<secret>{HEX}{{40,}})",
+        in_run=True,
+    ),
+)

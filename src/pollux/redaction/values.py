@@ -1,0 +1,131 @@
+"""Decoded JSON, walked through: texts, keys, and texts that only together say something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Protocol
+
+from pollux.model import Attachment, Json
+from pollux.redaction import attachments
+from pollux.redaction.pieces import Pieces, screen
+
+_TELLING = re.compile(
+    r"pass|pwd|secret|token|key|auth|cookie|credential|signature|\bsig\b|heroku|cloudflare|codecov|twilio|mailgun|postmark"
+    r"|datadog|^d$|^dd|snowflake",
+    re.IGNORECASE,
+)
+_QUOTED = ': "'
+"""Between a key and its value."""
+
+
+class Cleaner(Protocol):
+    """Redacts texts that belong together, and keeps account."""
+
+    drop_binary: bool
+
+    def one(self, text: str, where: str) -> str:
+        """Redact a text that stands alone."""
+
+    def pieces(self, pieces: Pieces, where: str) -> Sequence[str]:
+        """Redact texts that belong together."""
+
+    def note_unscanned(self, media_type: str, size: int) -> None:
+        """Note data that is no text."""
+
+
+def redacted(value: Json, cleaner: Cleaner, where: str) -> Json:
+    """Redact all texts of a value."""
+    match value:
+        case str():
+            return cleaner.one(value, where)
+        case Mapping():
+            return _object(value, cleaner, where)
+        case Sequence():
+            return _array(value, cleaner, where)
+        case _:
+            return value
+
+
+@lru_cache(4096)
+def is_telling(key: str) -> bool:
+    """Tell whether a key says that its value is secret."""
+    return bool(_TELLING.search(key))
+
+
+def _object(value: Mapping[str, Json], cleaner: Cleaner, where: str) -> dict[str, Json]:
+    match value:
+        case {"mimeType": str(media_type), "data": str(data)}:  # as the API has pictures and files
+            return _with(value, "data", attachments.redacted_data(media_type, data, cleaner, where), cleaner, where)
+        case {"name": str(name), "value": str(inner)} | {"key": str(name), "value": str(inner)} if is_telling(name):
+            inner = cleaner.pieces(Pieces((name, inner), _QUOTED), where)[1]
+            return _with(value, "value", inner, cleaner, where)
+        case _:
+            return dict(_pair(key, inner, cleaner, where) for key, inner in value.items())
+
+
+def _with(value: Mapping[str, Json], done: str, instead: Json, cleaner: Cleaner, where: str) -> dict[str, Json]:
+    """Redact an object of which one value is redacted already."""
+    pairs = ((key, instead) if key == done else _pair(key, inner, cleaner, where) for key, inner in value.items())
+    return dict(pairs)
+
+
+def _pair(key: str, value: Json, cleaner: Cleaner, where: str) -> tuple[str, Json]:
+    """Redact a key and its value; what the value is may only be told by the key."""
+    if isinstance(value, str) and is_telling(key):
+        found = cleaner.pieces(Pieces((key, value), _QUOTED), where)
+        return found[0], found[1]
+    return cleaner.one(key, where), redacted(value, cleaner, where)
+
+
+def _array(value: Sequence[Json], cleaner: Cleaner, where: str) -> list[Json]:
+    strings = [one for one in value if isinstance(one, str)]
+    if len(strings) == len(value) > 1:  # the words of a command, or else lines
+        is_command = any(one.startswith("-") for one in strings)
+        return [*cleaner.pieces(Pieces(strings, " " if is_command else "\n"), where)]
+    if value and all(isinstance(row, list) and all(_word(cell) for cell in row) for row in value):
+        return _screen(value, cleaner, where)
+    words = [_word(one) for one in value]
+    texts = [_text(one, word) for one, word in zip(value, words, strict=True) if word is not None]
+    if len(texts) < 2:
+        return [redacted(one, cleaner, where) for one in value]
+    done = iter(cleaner.pieces(Pieces(texts), where))
+    return [
+        redacted(one, cleaner, where) if word is None else _put(one, word, next(done), cleaner, where)
+        for one, word in zip(value, words, strict=True)
+    ]
+
+
+def _screen(rows: Sequence[Json], cleaner: Cleaner, where: str) -> list[Json]:
+    """Redact lines of cells, as the client records what a terminal shows."""
+    lines = [row for row in rows if isinstance(row, list)]
+    done = iter(cleaner.pieces(screen([[_text(cell, "text") for cell in line] for line in lines]), where))
+    return [
+        [_put(cell, "text", text, cleaner, where) for cell, text in zip(line, islice(done, len(line)), strict=True)]
+        for line in lines
+    ]
+
+
+def _word(value: Json) -> str | None:
+    """Name the key under which a part of a longer text stands; a text stands for itself."""
+    match value:
+        case str():
+            return ""
+        case {"text": str()}:
+            return "text"
+        case {"description": str()}:
+            return "description"
+        case _:
+            return None
+
+
+def _text(value: Json, word: str) -> str:
+    found = value[word] if isinstance(value, Mapping) else value
+    assert isinstance(found, str)
+    return found
+
+
+def _put(value: Json, word: str, text: str, cleaner: Cleaner, where: str) -> Json:
+    return _with(value, word, text, cleaner, where) if isinstance(value, Mapping) else text
