@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from pollux.archive import facts, raw
+from pollux.archive import facts, raw, seals
 from pollux.archive.inventory import belongs_to, place_of
 from pollux.archive.migrations import transaction
 from pollux.archive.segments import Segment, fault, packed, segment
@@ -39,6 +39,9 @@ class Merged:
     n_bytes: int = 0
     n_forgotten: int = 0
     """Files left out because their session is to be forgotten."""
+    n_seals: int = 0
+    """Seals over there, which were taken over if there were none here."""
+    seals_are_taken: bool = False
     problems: list[Problem] = field(default_factory=list)
     """What is damaged over there, and was left out."""
 
@@ -115,6 +118,8 @@ def take_in(
                         _take_file(ours, theirs, file, result)
             done += sum(sizes.get(file.id, 0) for file in batch)
             progress(done, n_bytes)
+        result.n_seals = len(seals.seals(theirs))
+        result.seals_are_taken = seals.take_over(ours, theirs)
     rederive(archive, memory=memory, progress=progress)
     return result
 

@@ -65,7 +65,19 @@ _RAW = (
     "CREATE TABLE facts_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
 )
 
-STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first,)
+
+def _seals(database: sqlite3.Connection) -> None:
+    for statement in _SEALS:
+        database.execute(statement)
+
+
+_SEALS = (
+    "CREATE TABLE sealed (place INTEGER PRIMARY KEY, body BLOB NOT NULL)",
+    "CREATE TABLE seals (number INTEGER PRIMARY KEY, body BLOB NOT NULL)",
+    "CREATE TABLE sealing (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
+)
+
+STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _seals)
 """In order; `PRAGMA user_version` says how many of them an archive has taken."""
 
 

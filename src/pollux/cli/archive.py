@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pollux.cli import memory, output
+from pollux.cli.groups import Group
 from pollux.cli.scope import Scope, options, progress
 
 if TYPE_CHECKING:
     from pollux.archive.exchange import Merged
     from pollux.archive.upkeep import Info
 
+MODULES = {"seal": "pollux.cli.archive_seal", "prove": "pollux.cli.archive_prove"}
 SCHEMA = "pollux.archive/1"
 IMPORTED = "pollux.imported/1"
 
@@ -29,10 +31,10 @@ def place(scope: Scope) -> Path:
     return scope.archive_path.expanduser().absolute()
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, modules=MODULES, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Look after the archive: what is in it, less room, backups, other archives. Alone it is `info`.
+    """Look after the archive: what is in it, less room, backups, other archives, seals. Alone it is `info`.
 
     \b
       pollux archive info
@@ -214,6 +216,10 @@ def _say_imported(found: Merged, other: Path) -> None:
     click.echo(f"Taken from {output.short(other)}: {taken}." if found.n_files else "Everything is here already.")
     if found.n_forgotten:
         output.words(f"{_counted(found.n_forgotten, 'file')} of forgotten sessions left out.")
+    if found.seals_are_taken:
+        output.words(f"{_counted(found.n_seals, 'seal')} taken over, too.")
+    elif found.n_seals:
+        output.words("Its seals stay with it, since this archive has its own: keep that file if they matter.")
     output.say_problems(found.problems, hint="--json lists them all.")
 
 

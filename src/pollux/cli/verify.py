@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pollux.cli import memory, output
+from pollux.cli import keyring, memory, output
 from pollux.cli.archive import place
 from pollux.cli.scope import Scope, options, progress
 
@@ -24,7 +24,15 @@ SCHEMA = "pollux.verify/1"
 @options(filters=False)
 @click.option("--repair", is_flag=True, help="Put back what is elsewhere with the same hash; make wrong facts anew.")
 @click.option("--deep", is_flag=True, help="Also make all facts once more, and compare.")
-def command(scope: Scope, *, repair: bool, deep: bool) -> None:
+@click.option(
+    "--seal",
+    metavar="[FILE]",
+    is_flag=False,
+    flag_value="",
+    help="Instead, hold it against its seals, or one in a FILE kept elsewhere.",
+)
+@keyring.believed_keys
+def command(scope: Scope, *, repair: bool, deep: bool, seal: str | None, keys: tuple[str, ...]) -> None:
     """Look at every byte that was kept: against its hash, its place, and what the facts say of it.
 
     Names what is damaged, and where the same bytes are still to be had: in the client's own file, in a copy of it, in
@@ -34,10 +42,16 @@ def command(scope: Scope, *, repair: bool, deep: bool) -> None:
       pollux verify
       pollux verify --repair
       pollux verify --deep --json | jq '.damage[]'
+      pollux verify --seal /mnt/safe/seal.cbor
     """
     from pollux.archive import upkeep
 
     path = place(scope)
+    if seal is not None:
+        if repair or deep:
+            raise click.UsageError("--seal looks for what was changed since; --repair and --deep are for another time.")
+        _hold_against_seals(scope, path, seal, keys)
+        return
     with upkeep.writable(path) if repair else upkeep.readable(path) as archive:
         report = _verified(scope, archive, repair=repair, deep=deep)
     if scope.as_json:
@@ -45,6 +59,23 @@ def command(scope: Scope, *, repair: bool, deep: bool) -> None:
     else:
         _print(report, path)
     click.get_current_context().exit(0 if report.is_sound else 1)
+
+
+def _hold_against_seals(scope: Scope, path: Path, seal: str, keys: tuple[str, ...]) -> None:
+    """Show that nothing was changed or removed since the archive was sealed."""
+    from pollux.archive import upkeep
+    from pollux.cli.archive_prove import given_seal
+    from pollux.cli.record_verify import row, say
+    from pollux.proofs.sealed import verify
+
+    given = given_seal(seal) if seal else None
+    with upkeep.readable(path) as archive, progress("verifying") as tell:
+        found = verify(archive, keyring.believed(keys), given, progress=tell)
+    if scope.as_json:
+        output.print_json(row(found, str(path)))
+    else:
+        say(found, output.short(path))
+    click.get_current_context().exit(0 if found.is_good else 1)
 
 
 def _verified(scope: Scope, archive: Archive, *, repair: bool, deep: bool) -> Report:

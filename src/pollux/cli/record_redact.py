@@ -1,0 +1,80 @@
+"""`pollux record redact`: a record with parts of it hidden, which still proves where it comes from."""
+# ruff: noqa: PLC0415  imported when the command runs
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+import click
+
+from pollux.cli.archive_prove import hand_over
+from pollux.cli.complete import session_ids
+from pollux.cli.meant import in_history
+from pollux.cli.recorded import record_of, whole
+from pollux.cli.scope import Scope, options
+
+if TYPE_CHECKING:
+    from pollux.proofs.fields import Field
+
+_ALWAYS = "content-hash"
+"""Hashes of single lines, from which hidden ones could be guessed."""
+
+
+@click.command(short_help="Hide parts of a record, provably.")
+@click.argument("wanted", metavar="ID", shell_complete=session_ids)
+@click.option(
+    "--hide",
+    "names",
+    metavar="NAME|/POINTER",
+    multiple=True,
+    help="Members of that name with all in them, but not counts; repeatable.",
+)
+@click.option("--hide-text", "pattern", metavar="REGEX", help="Every text in which this is found.")
+@click.option("--output", "-o", "target", default="-", show_default=True, help="A file, or - for stdout.")
+@options(json=False, filters=False)
+def command(scope: Scope, wanted: str, *, names: tuple[str, ...], pattern: str | None, target: str) -> None:
+    """Write the record of a sealed session without what is to be hidden.
+
+    What it shows is proven to be what was sealed, field by field; of what it hides only a salted hash is left. It is
+    looked at with `pollux record verify`, and can be signed like any record.
+
+    \b
+      pollux record redact latest --hide output --hide input -o redacted.json
+      pollux record redact latest --hide '/session/entries/3/*' --hide-text 'secret|token'
+    """
+    from pollux.proofs.canonical import json_bytes
+    from pollux.proofs.disclosure import redacted
+    from pollux.proofs.redacted import prove_record
+
+    if not names and pattern is None:
+        raise click.UsageError("Say what to hide: --hide output, --hide content, --hide-text REGEX.")
+    is_hidden = chooser(names, pattern)
+    found = scope.history()
+    if scope.archive is None:
+        raise click.UsageError("Seals are in the archive alone: leave --no-archive and POLLUX_ARCHIVE=- out.")
+    session = in_history(scope, found, wanted)
+    original = whole(record_of(scope, {one.id: one for one in found.sessions})(session.id))
+    shown = redacted(original, is_hidden)
+    hand_over(json_bytes(prove_record(scope.archive.database, session.id, original, shown)), target)
+
+
+def chooser(names: tuple[str, ...], pattern: str | None) -> Callable[[Field], bool]:
+    """Make what tells which values are hidden: by their name, their pointer, their text, or the names in them."""
+    try:
+        text = re.compile(pattern) if pattern is not None else None
+    except re.error as error:
+        raise click.UsageError(f"--hide-text '{pattern}' is no regular expression: {error}.") from None
+    members = {_ALWAYS, *(one for one in names if not one.startswith("/"))}
+    pointers = [one for one in names if one.startswith("/")]
+
+    def is_hidden(field: Field) -> bool:
+        is_count = isinstance(field.value, int | float)
+        if (field.path[-1] in members and not is_count) or any(fnmatchcase(field.pointer, one) for one in pointers):
+            return True
+        said = [field.value] if isinstance(field.value, str) else field.value if isinstance(field.value, dict) else ()
+        return text is not None and any(text.search(one) for one in said)
+
+    return is_hidden

@@ -1,0 +1,123 @@
+"""`pollux keys` makes keys, shows what is public about them, and never overwrites one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from tests.cli.running import Runner
+
+from pollux.cli import keyring
+from pollux.proofs import keys, public
+
+
+class _Person(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_made_listed_and_shown(run: Runner) -> None:
+    nothing = run("keys")
+    assert (nothing.status, nothing.out) == (0, "")
+    assert "`pollux keys create` makes one" in nothing.err
+    made = run("keys", "create")
+    assert made.status == 0
+    assert "yours alone" in made.err
+    id_ = made.out.strip()
+    assert run("keys", "list").out == f"default  yours              {id_}\n"
+    assert run("keys", "show", "--format", "id").out == f"{id_}\n"
+    folder = keyring.folder()
+    assert run("keys", "show").out.encode() == (folder / "default.pub").read_bytes()
+    row = {"name": "default", "id": id_, "own": True, "passphrase": False, "fault": None}
+    assert run("keys", "--help").status == 0
+    assert run("keys", "list", "--json").json == {"schema": "pollux.keys/1", "folder": str(folder), "keys": [row]}
+    if os.name == "posix":
+        assert ((folder / "default.pem").stat().st_mode & 0o777, folder.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+def test_the_folder_can_be_another_one(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLLUX_KEYS", str(tmp_path / "k"))
+    assert run("keys", "create", "work").status == 0
+    assert sorted(one.name for one in (tmp_path / "k").iterdir()) == ["work.pem", "work.pub"]
+
+
+def test_none_is_overwritten(run: Runner) -> None:
+    run("keys", "create")
+    before = (keyring.folder() / "default.pem").read_bytes()
+    again = run("keys", "create")
+    assert (again.status, "is not replaced" in again.err) == (1, True)
+    assert (keyring.folder() / "default.pem").read_bytes() == before
+
+
+def test_which_one_is_meant(run: Runner) -> None:
+    assert "There is no key 'default'" in run("keys", "show").err
+    run("keys", "create", "one")
+    assert run("keys", "show").status == 0, "the only one"
+    run("keys", "create", "two")
+    several = run("keys", "show")
+    assert (several.status, "Say which key: one, two" in several.err) == (2, True)
+    assert run("keys", "show", "two").status == 0
+    assert run("keys", "show", str(keyring.folder() / "two.pub")).status == 0
+    run("keys", "create")
+    assert run("keys", "show").status == 0, "the default one"
+    assert "There is no key 'three'" in run("keys", "show", "three").err
+
+
+def test_a_passphrase_is_asked_for_twice(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = iter(["open", "shut", "open sesame", "open sesame"])
+    monkeypatch.setattr("click.termui.hidden_prompt_func", lambda _: next(said))
+    monkeypatch.setattr(sys, "stdin", _Person())
+    assert run("keys", "create", "--passphrase").status == 0
+    assert keys.unlocked(keyring.folder() / "default.pem", lambda: b"open sesame")  # type: ignore[truthy-bool]
+    assert "yours, passphrase" in run("keys").out
+
+
+def test_without_anybody_to_ask(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", StringIO())
+    refused = run("keys", "create", "--passphrase")
+    assert (refused.status, "POLLUX_PASSPHRASE" in refused.err) == (2, True)
+    monkeypatch.setenv("POLLUX_PASSPHRASE", "")
+    assert "protects nothing" in run("keys", "create", "--passphrase").err
+    monkeypatch.setenv("POLLUX_PASSPHRASE", "open sesame")
+    assert run("keys", "create", "--passphrase").status == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are not the same here")
+def test_one_that_others_can_read(run: Runner) -> None:
+    run("keys", "create")
+    (keyring.folder() / "default.pem").chmod(0o644)
+    listed = run("keys", "list")
+    assert listed.status == 1
+    assert "cannot be used" in listed.out
+    assert "chmod 600" in listed.out
+
+
+def test_one_that_is_none(run: Runner) -> None:
+    keyring.folder().mkdir(parents=True)
+    (keyring.folder() / "odd.pub").write_text("hello")
+    assert run("keys", "list").status == 1
+    (keyring.folder() / "bob.pub").write_bytes(public.PublicKey(bytes(32)).pem)
+    assert "bob  of somebody else" in run("keys", "list").out
+    assert "holds no Ed25519 public key" in run("keys", "show", "odd").err
+    assert [one["id"] is None for one in run("keys", "list", "--json").json["keys"]] == [False, True]
+
+
+@pytest.mark.parametrize("name", ["../x", "a b", ""])
+def test_names(run: Runner, name: str) -> None:
+    assert (run("keys", "create", name).status, "cannot be the name" in run("keys", "create", name).err) == (1, True)
+
+
+def test_a_cose_key_is_written_as_it_is(
+    capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pollux.__main__ import main  # noqa: PLC0415  the fixture wants bytes
+
+    for args in (["keys", "create"], ["keys", "show", "-f", "cose"]):
+        monkeypatch.setattr(sys, "argv", ["pollux", *args])
+        with pytest.raises(SystemExit):
+            main()
+        out = capfdbinary.readouterr().out
+    assert out == public.public_key(keyring.folder() / "default.pub").cose

@@ -1,0 +1,114 @@
+"""`pollux record create`: to a file, to a pipe, in both forms, and never a traceback."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import cbor2
+import pytest
+from tests import builders
+from tests.cli.running import NOW, Runner
+
+from pollux.exports.vac.schema import problems
+
+ID = "0363a0b0"
+
+
+def test_record_goes_to_stdout(run: Runner) -> None:
+    ended = run("record", "create", ID)
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.json["id"].startswith(ID)
+    assert problems(ended.json) == []
+
+
+def test_both_forms_go_to_files_for_the_owner_alone(run: Runner, tmp_path: Path) -> None:
+    for name in ("json", "cbor"):
+        assert run("record", "create", ID, "--format", name, "-o", str(tmp_path / name)).status == 0
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+    found = json.loads((tmp_path / "json").read_bytes())
+    assert cbor2.loads((tmp_path / "cbor").read_bytes()) == found
+    assert found == run("record", "create", ID).json
+
+
+def test_export_writes_the_same(run: Runner) -> None:
+    for more in ((), ("--branches", "all")):
+        assert run("export", ID, "--format", "vac", *more).out == run("record", "create", ID, *more).out
+
+
+def test_branches_are_kept_when_asked_for(run: Runner, tmp_path: Path) -> None:
+    records = (builders.user("u1"), builders.user("u2", "again"), builders.rewind("u2"))
+    file = builders.put(tmp_path / "s.jsonl", builders.log(builders.header(), *records))
+    events = [
+        run("record", "create", str(file), *more).json["session"]["entries"][1]
+        for more in ((), ("--branches", "active"), ("--branches", "all"))
+    ]
+    assert ["children" in event for event in events] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [("now", NOW.strftime("%Y-%m-%dT%H:%M:%S.000Z")), ("2026-01-02T03:04:05+02:00", "2026-01-02T01:04:05.000Z")],
+)
+def test_time_of_making(run: Runner, said: str, written: str) -> None:
+    assert run("record", "create", ID, "--created", said).json["created"] == written
+
+
+def test_time_that_is_none(run: Runner) -> None:
+    ended = run("record", "create", ID, "--created", "tomorrowish")
+    assert ended.status == 2
+    assert "--created 'tomorrowish' is not understood" in ended.err
+
+
+def test_version_control_of_a_folder_that_is_there(run: Runner, tmp_path: Path) -> None:
+    root = tmp_path / "webapp"
+    builders.put(root / ".git" / "HEAD", b"1" * 40)
+    chats = tmp_path / "home" / ".gemini" / "tmp" / "webapp" / "chats"
+    builders.put(chats.parent / ".project_root", str(root).encode())
+    head = builders.header(projectHash=hashlib.sha256(str(root).encode()).hexdigest())
+    builders.put(chats / f"{builders.NAME}.jsonl", builders.log(head, builders.user()))
+    ended = run("record", "create", "latest", "--vcs", home=tmp_path / "home")
+    assert ended.json["vcs"] == {"type": "git", "observed": "when the record was made", "revision": "1" * 40}
+    assert "vcs" not in run("record", "create", "latest").json
+
+
+@pytest.mark.parametrize("is_proven", [True, False])
+def test_version_control_that_is_not_known(run: Runner, tmp_path: Path, *, is_proven: bool) -> None:
+    chats = builders.chats(tmp_path)
+    head = builders.header(**({} if is_proven else {"projectHash": "0" * 64}))
+    builders.put(chats / f"{builders.NAME}.jsonl", builders.log(head, builders.user()))
+    ended = run("record", "create", "latest", "--vcs", home=tmp_path)
+    assert ended.status == 0
+    assert ("is in no git repository" in ended.err) is is_proven
+    assert ("not known for certain" in ended.err) is not is_proven
+    assert "vcs" not in ended.json
+
+
+def test_what_had_to_be_changed_is_said(run: Runner, tmp_path: Path) -> None:
+    file = builders.put(tmp_path / "s.jsonl", builders.log(builders.header(), builders.user("u", "half \ud83d")))
+    ended = run("record", "create", str(file))
+    assert (ended.status, ended.err) == (0, "text with half a character, replaced: 1 ×\n")
+
+
+def test_problems_of_the_file_are_said(run: Runner, tmp_path: Path) -> None:
+    file = builders.put(tmp_path / "s.jsonl", builders.log(builders.header(), builders.user(), b'{"id":"torn'))
+    ended = run("record", "create", str(file))
+    assert ended.status == 1
+    assert "s.jsonl:3" in ended.err
+    assert ended.json["problems"]
+
+
+def test_place_that_cannot_be_written(run: Runner, tmp_path: Path) -> None:
+    ended = run("record", "create", ID, "-o", str(tmp_path / "no" / "where.json"))
+    assert (ended.status, "cannot be written: No such file or directory" in ended.err) == (1, True)
+
+
+def test_cbor_is_not_shown_on_a_terminal(run: Runner) -> None:
+    ended = run("record", "create", ID, "--format", "cbor", columns=80)
+    assert (ended.status, "give a file with `-o`" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize(("wanted", "status"), [("nobody", 1), ("./nowhere.json", 1)])
+def test_session_that_is_not_there(run: Runner, wanted: str, status: int) -> None:
+    assert run("record", "create", wanted).status == status

@@ -1,0 +1,210 @@
+"""`pollux record sign` and `verify`: who signed what, and what does not match if something does not."""
+
+from __future__ import annotations
+
+import json
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from tests import builders
+from tests.cli.running import Runner
+from tests.proofs.samples import PAYLOAD, flipped, record
+
+from pollux.cli import keyring, output
+from pollux.proofs import cose
+from pollux.proofs.canonical import cbor_bytes, json_bytes
+from pollux.proofs.trace import LABEL
+
+ID = "0363a0b0"
+
+
+@pytest.fixture
+def here(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give an empty folder to work in, with a record and a key."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "record.json").write_bytes(PAYLOAD)
+    run("keys", "create")
+    return tmp_path
+
+
+def test_signed_and_verified(run: Runner, here: Path) -> None:
+    done = run("record", "sign", "record.json")
+    assert (done.status, done.out) == (0, "")
+    assert "Signed with the key default: record.sig.cbor, " in done.err
+    good = run("record", "verify", "record.sig.cbor")
+    assert (good.status, "the signature is good" in good.err) == (0, True)
+    assert "6ece72aa" in good.out
+    assert all(len(line) <= 80 for line in good.out.splitlines())
+    assert cose.opened((here / "record.sig.cbor").read_bytes()).payload is None
+
+
+def test_on_another_machine(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("record", "sign", "record.json")
+    (here / "mara.pub").write_bytes((keyring.folder() / "default.pub").read_bytes())
+    monkeypatch.setenv("POLLUX_KEYS", str(here / "nothing"))
+    unknown = run("record", "verify", "record.sig.cbor")
+    assert (unknown.status, "which is not known here (known: none)" in unknown.out) == (1, True)
+    assert run("record", "verify", "record.sig.cbor", "--key", "mara.pub").status == 0
+
+
+def test_attached(run: Runner, here: Path) -> None:
+    assert run("record", "sign", "record.json", "--attached", "--issuer", "mailto:mara@example.org").status == 0
+    found = run("record", "verify", "record.signed.cbor", "--json").json
+    assert (found["schema"], found["kind"], found["good"], found["faults"]) == (
+        "pollux.verdict/1",
+        "signature",
+        True,
+        [],
+    )
+    assert found["facts"]["signed_by"] == "mailto:mara@example.org"
+    assert run("record", "verify", "record.signed.cbor", "--file", "record.json").status == 0
+    assert cose.opened((here / "record.signed.cbor").read_bytes()).payload == PAYLOAD
+
+
+def test_only_one_form_is_signed(run: Runner, here: Path) -> None:
+    (here / "pretty.json").write_text(json.dumps(record(), indent=2))
+    refused = run("record", "sign", "pretty.json")
+    assert (refused.status, "RFC 8785" in refused.err) == (1, True)
+    assert run("record", "sign", "pretty.json", "--attached").status == 0
+    assert cose.opened((here / "pretty.signed.cbor").read_bytes()).payload == PAYLOAD
+
+
+def test_cbor_and_another_place(run: Runner, here: Path) -> None:
+    (here / "record.cbor").write_bytes(cbor_bytes(record()))
+    assert run("record", "sign", "record.cbor", "-o", "there.sig.cbor").status == 0
+    assert run("record", "verify", "there.sig.cbor").status == 2, "nothing of that name is there"
+    assert run("record", "verify", "there.sig.cbor", "--file", "record.cbor").status == 0
+    assert "cannot be written" in run("record", "sign", "record.cbor", "-o", "no/such/folder").err
+
+
+@pytest.mark.parametrize("place", [0, len(PAYLOAD) // 2, len(PAYLOAD) - 1])
+def test_a_changed_byte_is_named(run: Runner, here: Path, place: int) -> None:
+    run("record", "sign", "record.json")
+    (here / "record.json").write_bytes(flipped(PAYLOAD, place))
+    bad = run("record", "verify", "record.sig.cbor")
+    assert bad.status == 1
+    assert bad.out.startswith("payload: its SHA-256 is ")
+    assert "signature: it does not fit this payload." in bad.out
+    assert "the signature does not hold" in bad.err
+
+
+def test_a_session_file_as_it_is(run: Runner, here: Path) -> None:
+    data = builders.log(builders.header(), builders.user(), builders.gemini())
+    (here / "session.jsonl").write_bytes(data)
+    assert run("record", "sign", "--raw", "session.jsonl").status == 0
+    good = run("record", "verify", "session.sig.cbor")
+    assert (good.status, "gemini-jsonl" in good.out) == (0, True)
+    (here / "session.jsonl").write_bytes(data + b"\n")
+    assert run("record", "verify", "session.sig.cbor").status == 1
+
+
+def test_a_session_of_the_archive_as_it_is(run: Runner, here: Path) -> None:
+    assert run("record", "sign", "--raw", ID).status == 0
+    (signature,) = here.glob("*.sig.cbor")
+    (here / "kept").write_text(run("raw", ID).out, "utf-8")
+    assert run("record", "verify", signature.name, "--file", "kept").status == 0
+    assert run("record", "sign", "--raw", "nosuch").status == 1
+
+
+def test_a_record_without_a_time(run: Runner, here: Path) -> None:
+    bare = record(session=record()["session"] | {"session-start": None, "entries": []})
+    del bare["created"]
+    (here / "bare.json").write_bytes(json_bytes(bare))
+    done = run("record", "sign", "bare.json")
+    assert (done.status, "says no time" in done.err) == (0, True)
+    assert LABEL not in cose.opened((here / "bare.sig.cbor").read_bytes()).unprotected
+    assert run("record", "verify", "bare.sig.cbor").status == 0
+
+
+def test_stdout(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[bytes] = []
+    monkeypatch.setattr(output, "write", written.extend)
+    assert run("record", "sign", "record.json", "-o", "-").err == ""
+    assert cose.opened(b"".join(written)).payload is None
+    del here
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "words"),
+    [
+        (("sign", "nothing.json"), 1, "cannot be read"),
+        (("sign", "odd.json"), 1, "This is no agent record"),
+        (("sign", "record.json", "--key", "nobody"), 2, "There is no key 'nobody' of yours; the keys are default"),
+        (("sign", "record.json", "--key", "./none.pem"), 1, "cannot be read"),
+        (("sign",), 2, "FILE|ID"),
+        (("verify", "nothing"), 1, "cannot be read"),
+        (("verify", "record.json"), 1, "proves nothing by itself"),
+        (("verify", "odd.json", "--key", "nobody"), 2, "There is no key 'nobody'"),
+        (("verify", "odd.json", "--key", "./odd.json"), 1, "holds no Ed25519 public key"),
+        (("nosuch",), 2, "No such command"),
+    ],
+)
+def test_mistakes(run: Runner, here: Path, args: tuple[str, ...], status: int, words: str) -> None:
+    (here / "odd.json").write_bytes(json_bytes({"a": 1}))
+    found = run("record", *args)
+    assert (found.status, words in found.err) == (status, True), found.err
+
+
+def test_without_a_key(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "record.json").write_bytes(PAYLOAD)
+    found = run("record", "sign", str(tmp_path / "record.json"))
+    assert (found.status, "`pollux keys create` makes one" in found.err) == (1, True)
+
+
+def test_with_several_keys(run: Runner, here: Path) -> None:
+    (keyring.folder() / "default.pem").rename(keyring.folder() / "one.pem")
+    (keyring.folder() / "default.pub").rename(keyring.folder() / "one.pub")
+    assert run("record", "sign", "record.json").status == 0, "the only one"
+    run("keys", "create", "two")
+    found = run("record", "sign", "record.json")
+    assert (found.status, "Say with --key which key to sign with: one, two" in found.err) == (2, True)
+    assert run("record", "sign", "record.json", "--key", "two").status == 0
+    assert run("record", "sign", "record.json", "--key", str(keyring.folder() / "one.pem")).status == 0
+    del here
+
+
+class _Person(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_locked_key(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLLUX_PASSPHRASE", "open sesame")
+    run("keys", "create", "locked", "--passphrase")
+    assert run("record", "sign", "record.json", "--key", "locked").status == 0
+    monkeypatch.setenv("POLLUX_PASSPHRASE", "wrong")
+    assert "cannot be unlocked" in run("record", "sign", "record.json", "--key", "locked").err
+    monkeypatch.delenv("POLLUX_PASSPHRASE")
+    monkeypatch.setattr(sys, "stdin", StringIO())
+    assert "Nobody is here to be asked" in run("record", "sign", "record.json", "--key", "locked").err
+    monkeypatch.setattr(sys, "stdin", _Person())
+    monkeypatch.setattr("click.termui.hidden_prompt_func", lambda _: "open sesame")
+    assert run("record", "sign", "record.json", "--key", "locked").status == 0
+    del here
+
+
+def test_the_commands_are_listed(run: Runner) -> None:
+    listed = run("record", "--help").out
+    assert all(f"\n  {name} " in listed for name in ("create", "sign", "redact", "verify"))
+
+
+def test_a_key_that_was_altered_is_named(run: Runner, here: Path) -> None:
+    run("record", "sign", "record.json")
+    run("keys", "create", "other")
+    (keyring.folder() / "default.pub").write_bytes((keyring.folder() / "other.pub").read_bytes())
+    found = run("record", "verify", "record.sig.cbor")
+    assert found.status == 1
+    assert "default.pub holds another key than" in found.err
+    assert found.out.startswith("key: signed with the key ")
+    del here
+
+
+def test_hostile_text_reaches_no_terminal(run: Runner, here: Path) -> None:
+    run("record", "sign", "record.json", "--attached", "--issuer", "\x1b[2Jme\nyou")
+    found = run("record", "verify", "record.signed.cbor", columns=80)
+    assert found.status == 0
+    assert "\x1b" not in found.out
+    assert "me␊you" in found.out
+    del here

@@ -1,0 +1,287 @@
+"""`pollux archive seal` and `prove`, `pollux verify --seal`, `pollux record redact`: as somebody uses them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests import builders
+from tests.archive.test_verify import CHILD, LOG, MARKER, content_of, damage, grown, kept, synced
+from tests.cli.running import Runner
+
+from pollux.archive.lock import WriterLock
+from pollux.cli import keyring, output
+from pollux.cli.archive_seal import _say
+from pollux.cli.record_verify import say
+from pollux.cli.recorded import record_of, whole
+from pollux.cli.scope import Scope
+from pollux.exports import vac
+from pollux.filters import Filter
+from pollux.proofs import unsealed
+from pollux.proofs.disclosure import commitment
+from pollux.proofs.seal import Seal, Sealed
+from pollux.proofs.unsealed import New
+from pollux.proofs.verdict import Verdict
+
+
+@pytest.fixture
+def place(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give an archive and a key, and work in an empty folder."""
+    root, archive = kept(tmp_path)
+    monkeypatch.setenv("POLLUX_HOME", str(root))
+    monkeypatch.setenv("POLLUX_ARCHIVE", str(archive))
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    run("keys", "create")
+    return archive
+
+
+def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Go to another machine: no archive, no keys, no home; only a public key was handed over."""
+    (Path.cwd() / "mara.pub").write_bytes((keyring.folder() / "default.pub").read_bytes())
+    for name, folder in (("POLLUX_ARCHIVE", "other.db"), ("POLLUX_KEYS", "no-keys"), ("POLLUX_HOME", "no-home")):
+        monkeypatch.setenv(name, str(tmp_path / folder))
+
+
+def test_sealed_and_verified(run: Runner, place: Path, tmp_path: Path) -> None:
+    first = run("archive", "seal")
+    assert first.status == 0
+    assert first.out.startswith("seal     1\nat       2026-11-15T12:00:00.000Z\nentries  ")
+    assert all(len(line) <= 80 for line in first.out.splitlines())
+    assert "Keep a copy elsewhere" in first.err
+    assert "3 sessions new" in first.err
+    assert "Nothing is new since seal 1" in run("archive", "seal").err
+    grown(tmp_path / "home", LOG, builders.log(builders.user("u8", "more", second=50)))
+    second = run("archive", "seal", "--json").json
+    assert (second["schema"], second["number"], second["new"]) == ("pollux.sealed/1", 2, True)
+    assert (second["files"], second["sessions"], second["problems"]) == (1, 1, [])
+    good = run("verify", "--seal")
+    assert (good.status, "all is as it was sealed" in good.err) == (0, True)
+    found = run("verify", "--seal", "--json").json
+    assert (found["schema"], found["kind"], found["good"], found["facts"]["seal"]) == (
+        *("pollux.verdict/1", "archive"),
+        *(True, "2"),
+    )
+    assert run("verify").status == 0
+    del place
+
+
+def test_tampering_is_named(run: Runner, place: Path) -> None:
+    run("archive", "seal")
+    damage(place, "UPDATE segments SET data = x'00' WHERE id = 1", "DELETE FROM files WHERE path = 'projects.json'")
+    bad = run("verify", "--seal")
+    assert bad.status == 1
+    assert "cannot be unpacked" in bad.out
+    assert "not all is as it was sealed" in bad.err
+
+
+def test_a_copy_of_the_seal(run: Runner, place: Path) -> None:
+    assert run("archive", "seal", "-o", "seal.cbor").status == 0
+    assert run("archive", "seal", "-o", "full.cbor", "--entries").status == 0
+    small, full = Path("seal.cbor").read_bytes(), Path("full.cbor").read_bytes()
+    assert len(small) < 500
+    assert b"webapp" not in small
+    assert b"webapp" in full
+    for name in ("seal.cbor", "full.cbor"):
+        assert run("verify", "--seal", name).status == 0
+        assert "the seal is good" in run("record", "verify", name).err
+    damage(place, "DELETE FROM seals", "DELETE FROM sealed")
+    bad = run("verify", "--seal", "seal.cbor")
+    assert (bad.status, "chain: the given seal 1 is not in the archive: it has none." in bad.out) == (1, True)
+    assert "has no seal yet" in run("verify", "--seal").err
+
+
+def test_a_key_that_is_gone(run: Runner, place: Path) -> None:
+    run("archive", "seal")
+    (keyring.folder() / "default.pub").rename("mara.pub")
+    (keyring.folder() / "default.pem").unlink()
+    bad = run("verify", "--seal")
+    assert (bad.status, "which is not known here" in bad.out) == (1, True)
+    assert run("verify", "--seal", "--key", "mara.pub").status == 0
+    del place
+
+
+def test_a_proof_on_another_machine(run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("archive", "seal")
+    assert run("archive", "prove", builders.SESSION, "-o", "proof.json").status == 0
+    Path("session.jsonl").write_bytes(content_of(place, LOG)[0])
+    elsewhere(monkeypatch, tmp_path)
+    good = run("record", "verify", "proof.json", "--file", "session.jsonl", "--key", "mara.pub")
+    assert (good.status, "the proof is good" in good.err) == (0, True)
+    assert f"the file is {LOG} as it was sealed" in good.err
+    assert f"  {LOG}\n" in good.out
+    rows = run("record", "verify", "proof.json", "--key", "mara.pub", "--json").json["files"]
+    assert LOG in [row["path"] for row in rows]
+    Path("session.jsonl").write_bytes(b"x" + content_of(place, LOG)[0][1:])
+    assert run("record", "verify", "proof.json", "--file", "session.jsonl", "--key", "mara.pub").status == 1
+    assert not (tmp_path / "other.db").exists()
+
+
+def test_a_redacted_record_on_another_machine(
+    run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("archive", "seal")
+    assert MARKER in run("record", "create", builders.SESSION).out
+    done = run("record", "redact", builders.SESSION, "--hide-text", MARKER[:9], "--hide", "input", "-o", "red.json")
+    assert done.status == 0
+    assert run("record", "sign", "red.json").status == 0
+    assert MARKER not in Path("red.json").read_text("utf-8")
+    elsewhere(monkeypatch, tmp_path)
+    good = run("record", "verify", "red.json", "--key", "mara.pub")
+    assert (good.status, "the redacted record is good" in good.err) == (0, True)
+    assert run("record", "verify", "red.sig.cbor", "--key", "mara.pub").status == 0
+    value = json.loads(Path("red.json").read_bytes())
+    value["session"]["entries"][0]["type"] = "assistant"
+    Path("forged.json").write_text(json.dumps(value))
+    bad = run("record", "verify", "forged.json", "--key", "mara.pub")
+    assert (bad.status, bad.out.splitlines()[0]) == (
+        *(1, "field: what it shows is not what was sealed: /session/entries/0/type."),
+    )
+    del place
+
+
+def test_counts_stay_when_a_member_of_that_name_is_hidden(run: Runner, place: Path) -> None:
+    run("archive", "seal")
+    value = json.loads(run("record", "redact", builders.SESSION, "--hide", "input", "--hide", "output").out)
+    told = json.dumps(value["session"]["entries"])
+    assert '"input": "[redacted]"' in told
+    assert '"output": "[redacted]"' in told
+    assert '"input": 1,' in told, "of the tokens"
+    pointed = run("record", "redact", builders.SESSION, "--hide", "/session/entries/*/token-usage/input").out
+    assert '"input":"[redacted]"' in pointed
+    del place
+
+
+def test_a_record_that_was_sealed_differently(run: Runner, place: Path, tmp_path: Path) -> None:
+    run("archive", "seal")
+    grown(tmp_path / "home", LOG, builders.log(builders.user("u8", "more", second=50)))
+    bad = run("record", "redact", builders.SESSION, "--hide", "input")
+    assert (bad.status, f"`pollux archive seal {builders.SESSION}` does it" in bad.err) == (1, True)
+    assert run("archive", "seal", builders.SESSION).status == 0
+    assert run("record", "redact", builders.SESSION, "--hide", "input").status == 0
+    assert run("record", "redact", CHILD, "--hide", "input").status == 0, "a subagent too"
+    del place
+
+
+def test_a_continuation(run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("archive", "seal", "-o", "old.cbor")
+    grown(tmp_path / "home", LOG, builders.log(builders.user("u8", "more", second=50)))
+    run("archive", "seal")
+    assert run("archive", "prove", "--continues", "old.cbor", "-o", "more.json").status == 0
+    elsewhere(monkeypatch, tmp_path)
+    good = run("record", "verify", "more.json", "--key", "mara.pub")
+    assert (good.status, "the continuation is good" in good.err) == (0, True)
+    del place
+
+
+def test_forgotten(run: Runner, place: Path) -> None:
+    run("archive", "seal")
+    run("forget", builders.SESSION, "--yes")
+    good = run("verify", "--seal")
+    assert good.status == 0
+    assert "forgotten by you on 2026-11-15, which no seal confirms yet" in good.err
+    assert "was forgotten since the last seal" in run("archive", "seal").err
+    assert "which a seal confirms" in run("verify", "--seal").err
+    del place
+
+
+def test_seals_move_to_a_new_archive(run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("archive", "seal")
+    monkeypatch.setenv("POLLUX_ARCHIVE", str(tmp_path / "new.db"))
+    monkeypatch.delenv("POLLUX_HOME")
+    assert "1 seal taken over" in run("archive", "import", str(place)).err
+    assert run("verify", "--seal").status == 0
+    assert run("record", "redact", builders.SESSION, "--hide", "input").status == 0
+    synced(tmp_path / "third.db", tmp_path / "home")
+    monkeypatch.setenv("POLLUX_ARCHIVE", str(tmp_path / "third.db"))
+    run("archive", "seal")
+    assert "Its seals stay with it" in run("archive", "import", str(place)).err
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "words"),
+    [
+        (("verify", "--seal"), 1, "`pollux archive seal` makes one"),
+        (("verify", "--seal", "nothing"), 1, "cannot be read"),
+        (("verify", "--seal", "odd"), 1, "odd is no seal. This is no COSE_Sign1 envelope"),
+        (("verify", "--seal", "--repair"), 2, "--repair"),
+        (("archive", "seal", "--entries"), 2, "name it with -o"),
+        (("archive", "seal", "--no-archive"), 2, "about the archive"),
+        (("archive", "seal", "nosuch"), 1, "No session fits 'nosuch'"),
+        (("archive", "seal", "-o", "no/such/place"), 1, "cannot be written"),
+        (("archive", "prove"), 2, "a session by its ID, or --continues"),
+        (("archive", "prove", "latest"), 1, "is sealed yet"),
+        (("record", "create", "latest", "-o", "no/such/place"), 1, "cannot be written"),
+        (("archive", "prove", "latest", "--no-archive"), 2, "leave --no-archive"),
+        (("archive", "prove", "--continues", "odd"), 1, "is no seal"),
+        (("record", "redact", "latest"), 2, "Say what to hide"),
+        (("record", "redact", "latest", "--hide-text", "("), 2, "no regular expression"),
+        (("record", "redact", "latest", "--hide", "x", "--no-archive"), 2, "leave --no-archive"),
+        (("record", "redact", "latest", "--hide", "x"), 1, "was not sealed so"),
+    ],
+)
+def test_mistakes(run: Runner, place: Path, args: tuple[str, ...], status: int, words: str) -> None:
+    Path("odd").write_text("hello")
+    found = run(*args)
+    assert (found.status, words in found.err) == (status, True), found.err
+    del place
+
+
+def test_a_place_that_takes_no_proof(run: Runner, place: Path) -> None:
+    run("archive", "seal")
+    found = run("archive", "prove", "latest", "-o", "no/such/place")
+    assert (found.status, "cannot be written" in found.err) == (1, True)
+    del place
+
+
+def test_while_somebody_else_writes(run: Runner, place: Path) -> None:
+    lock = WriterLock(place)
+    assert lock.take()
+    found = run("archive", "seal")
+    lock.release()
+    assert (found.status, "cannot be sealed now" in found.err) == (1, True)
+
+
+def test_the_profile_has_one_name() -> None:
+    assert unsealed.PROFILE == vac.PROFILE
+
+
+def test_nothing_to_seal(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nobody" / ".gemini" / "tmp").mkdir(parents=True)
+    monkeypatch.setenv("POLLUX_HOME", str(tmp_path / "nobody"))
+    monkeypatch.setenv("POLLUX_ARCHIVE", str(tmp_path / "new.db"))
+    run("keys", "create")
+    assert "nothing to seal yet" in run("archive", "seal", "-o", str(tmp_path / "seal.cbor")).err
+    assert not (tmp_path / "seal.cbor").exists()
+    assert run("archive", "seal", "--json").json["number"] is None
+
+
+def test_a_seal_goes_to_stdout(run: Runner, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[bytes] = []
+    monkeypatch.setattr(output, "write", written.extend)
+    assert run("archive", "seal", "-o", "-").status == 0
+    Path("seal.cbor").write_bytes(b"".join(written))
+    assert run("verify", "--seal", "seal.cbor").status == 0
+    del place
+
+
+@pytest.mark.parametrize("number", range(0, 23, 3))
+def test_what_is_sealed_is_what_a_record_says(run: Runner, number: int) -> None:
+    """The entries of a record come one by one when it is sealed, and all at once when it is redacted."""
+    assert run("sync").status in (0, 1)
+    scope = Scope((), Filter(None, None, None, None), archive_path=None)
+    found = scope.history()
+    by_id = {one.id: one for one in found.sessions}
+    make = record_of(scope, by_id)
+    id_ = list(by_id)[number]
+    assert commitment(make(id_), b"x", id_) == commitment(whole(make(id_)), b"x", id_)
+
+
+def test_a_long_list_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    say(Verdict("archive", notes=[f"file {number} is forgotten" for number in range(12)]), "it")
+    said = capsys.readouterr().err
+    assert "… and 2 more; --json lists them all." in said
+    found = New(forgotten=[f"file {number}" for number in range(12)])
+    _say(Sealed(Seal("", 1, "", 1, "", None), b"", found, is_new=True), "default", is_kept_elsewhere=True)
+    assert "… and 2 more files" in capsys.readouterr().err

@@ -1,0 +1,101 @@
+"""Two COSE libraries that know nothing of Pollux take its signatures and seals, and refuse them once a byte is changed.
+
+They need an older `cbor2` than we do, so they live in an environment of their own: `make test-interop`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import cbor2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.archive.test_verify import kept
+from tests.proofs.samples import KEY, PAYLOAD, PUBLIC, flipped, signed
+from tests.proofs.sealing import bare, seal_it
+
+from pollux.proofs import cose, signatures
+
+REASON = "the independent libraries are in an environment of their own: `make test-interop`"
+cwt = pytest.importorskip("cwt", reason=REASON)
+OKPKey = pytest.importorskip("pycose.keys", reason=REASON).OKPKey
+Sign1Message = pytest.importorskip("pycose.messages", reason=REASON).Sign1Message
+
+ATTACHED, DETACHED = signed(), signed(attached=False)
+ENVELOPE = cose.opened(ATTACHED)
+
+
+def takes_pycose(data: bytes, detached: bytes | None = None) -> bool:
+    message = Sign1Message.decode(data)
+    message.key = OKPKey.decode(PUBLIC.cose)
+    return bool(message.verify_signature(detached) if detached is not None else message.verify_signature())
+
+
+def takes_cwt(data: bytes, detached: bytes | None = None) -> bool:
+    key = cwt.COSEKey.from_pem(PUBLIC.pem, kid=PUBLIC.id)
+    more = {} if detached is None else {"detached_payload": detached}
+    found = cwt.COSE.new().decode(data, key, **more)
+    return bool(found == (detached if detached is not None else cose.opened(data).payload))
+
+
+JUDGES = pytest.mark.parametrize("takes", [takes_pycose, takes_cwt])
+
+
+def holds(takes: Callable[..., bool], *args: Any) -> bool:  # noqa: ANN401
+    """Ask a judge; some say no, some raise whatever they like."""
+    with suppress(Exception):
+        return takes(*args)
+    return False
+
+
+@JUDGES
+def test_attached(takes: Callable[..., bool]) -> None:
+    assert takes(ATTACHED)
+
+
+@JUDGES
+def test_detached(takes: Callable[..., bool]) -> None:
+    assert takes(DETACHED, PAYLOAD)
+
+
+@JUDGES
+def test_a_seal(takes: Callable[..., bool], tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    seal_it(archive)
+    assert takes(bare(archive))
+
+
+@JUDGES
+@settings(max_examples=50)
+@given(data=st.data())
+def test_a_changed_byte(takes: Callable[..., bool], data: st.DataObject) -> None:
+    parts = [ENVELOPE.protected_bytes, PAYLOAD, ENVELOPE.signature]
+    part = data.draw(st.sampled_from(parts))
+    bad = flipped(part, data.draw(st.integers(0, len(part) - 1)), data.draw(st.integers(0, 7)))
+    assert not holds(takes, ATTACHED.replace(part, bad))
+    if part is PAYLOAD:
+        assert not holds(takes, DETACHED, bad)
+
+
+def test_they_read_the_header_as_we_wrote_it() -> None:
+    message = Sign1Message.decode(ATTACHED)
+    assert cbor2.loads(message.phdr_encoded) == ENVELOPE.protected
+    assert message.payload == PAYLOAD
+
+
+def test_we_take_what_they_sign() -> None:
+    """An envelope that pycose made, in the manner of the draft's own signer: its own order, no deterministic CBOR."""
+    headers = import_module("pycose.headers")
+    key = OKPKey.decode(PUBLIC.cose)
+    key[import_module("pycose.keys.keyparam").OKPKpD] = KEY.private_bytes_raw()
+    told = {15: {1: "google", 2: "6ece72aa"}, headers.KID: PUBLIC.id}
+    told |= {headers.Algorithm: import_module("pycose.algorithms").EdDSA}
+    message = Sign1Message(phdr=told, uhdr={}, payload=PAYLOAD)
+    message.key = key
+    assert signatures.verify(message.encode(), None, [PUBLIC]).faults == []
+    assert not signatures.verify(message.encode()[:-1] + b"x", None, [PUBLIC]).is_good

@@ -1,0 +1,100 @@
+"""A second look at proofs, made from the page on proofs alone: nothing of Pollux is imported here."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from typing import Any
+
+import cbor2
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+OUTSIDE = {"created", "recording-agent", "redacted", "vcs", "pollux-proof"}
+
+
+def sha256(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
+
+
+def canonical(value: object) -> bytes:
+    """Write what has no fractions and only plain names; that is enough here."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
+
+
+def root_of(leaves: list[bytes]) -> bytes:
+    """Hash a tree as RFC 9162 defines it."""
+    if len(leaves) < 2:
+        return leaves[0] if leaves else sha256(b"")
+    half = 1
+    while half * 2 < len(leaves):
+        half *= 2
+    return sha256(b"\x01" + root_of(leaves[:half]) + root_of(leaves[half:]))
+
+
+def root_by_path(leaf: bytes, index: int, size: int, path: list[bytes]) -> bytes:
+    """Go up from a leaf by the definition of the audit path: the last hash is that of the other half."""
+    if size == 1:
+        assert not path
+        return leaf
+    half = 1
+    while half * 2 < size:
+        half *= 2
+    if index < half:
+        return sha256(b"\x01" + root_by_path(leaf, index, half, path[:-1]) + path[-1])
+    return sha256(b"\x01" + path[-1] + root_by_path(leaf, index - half, size - half, path[:-1]))
+
+
+def opened_seal(data: bytes, public: bytes) -> dict[str, Any]:
+    """Check the signature and the key's name, and return what was sealed."""
+    tagged = cbor2.loads(data)
+    assert tagged.tag == 18
+    protected, unprotected, payload, signature = tagged.value
+    assert not unprotected
+    header = cbor2.loads(protected)
+    assert (header[1], header[3], header[15][2]) == (-8, "application/json", "pollux archive")
+    assert header[4] == sha256(bytes.fromhex("a30101200621" + "5820") + public)
+    signed = cbor2.dumps(["Signature1", protected, b"", payload])
+    Ed25519PublicKey.from_public_bytes(public).verify(signature, signed)
+    found: dict[str, Any] = json.loads(payload)
+    assert canonical(found) == payload
+    return found
+
+
+def proven_entries(proof: dict[str, Any], public: bytes) -> list[dict[str, Any]]:
+    """Check a proof, and return what it proves."""
+    seal = opened_seal(base64.b64decode(proof["seal"]), public)
+    for one in proof["entries"]:
+        leaf = sha256(b"\x00" + canonical(one["entry"]))
+        path = [bytes.fromhex(step) for step in one["path"]]
+        assert root_by_path(leaf, one["index"], seal["size"], path).hex() == seal["root"]
+    return [one["entry"] for one in proof["entries"]]
+
+
+def fields(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[list[str | int], Any]]:  # noqa: ANN401  any JSON
+    if isinstance(value, dict) and value:
+        return [found for name in sorted(value) for found in fields(value[name], (*path, name))]
+    if isinstance(value, list) and value:
+        return [found for place, one in enumerate(value) for found in fields(one, (*path, place))]
+    return [([*path], value)]
+
+
+def proven_fields(record: dict[str, Any], public: bytes) -> int:
+    """Check a redacted record, and return how many of its fields are proven."""
+    (entry,) = proven_entries(record["pollux-proof"], public)
+    left = fields({name: value for name, value in record.items() if name not in OUTSIDE})
+    leaves, n_shown = [], 0
+    for proof in record["pollux-proof"]["fields"]:
+        ((kind, told),) = proof.items()
+        if kind != "omitted":
+            path, value = left.pop(0)
+        if kind == "salt":
+            leaves.append(sha256(b"\x00" + canonical([told, path, value])))
+            n_shown += 1
+        elif kind == "cut":
+            assert value == "[redacted]"
+        else:
+            leaves.append(bytes.fromhex(told))
+    assert not left
+    assert (root_of(leaves).hex(), len(leaves)) == (entry["root"], entry["fields"])
+    return n_shown

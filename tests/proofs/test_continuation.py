@@ -1,0 +1,82 @@
+"""Who keeps an old seal can be shown that nothing was taken away from what it is over, without being told anything."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import builders
+from tests.archive.test_verify import LOG, damage, grown, kept, synced
+from tests.proofs.samples import PUBLIC, STRANGER, signed
+from tests.proofs.sealing import bare, seal_it
+
+from pollux.archive import store
+from pollux.errors import PolluxError
+from pollux.proofs.canonical import json_bytes
+from pollux.proofs.continuation import continuation
+from pollux.proofs.examine import examine
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[bytes]]:
+    root, archive = kept(tmp_path_factory.mktemp("kept"))
+    copies = []
+    for hour in range(4):
+        grown(root, LOG, builders.log(builders.user(f"v{hour}", "more", second=20 + hour)))
+        synced(archive, root)
+        seal_it(archive, hours=hour)
+        copies.append(bare(archive))
+    return archive, copies
+
+
+def proof_of(archive: Path, old: bytes) -> dict[str, Any]:
+    with store.opened(archive, write=False) as opened:
+        return json.loads(json_bytes(continuation(opened.database, old)))  # type: ignore[no-any-return]
+
+
+def test_every_old_seal(sealed: tuple[Path, list[bytes]]) -> None:
+    archive, copies = sealed
+    for number, old in enumerate(copies, 1):
+        proof = proof_of(archive, old)
+        found = examine(json_bytes(proof), None, [PUBLIC])
+        assert found.faults == []
+        assert {"seal 4", f"seal {number}"} <= set(found.facts)
+        assert "webapp" not in json.dumps(proof)
+
+
+def test_another_order_is_no_continuation(sealed: tuple[Path, list[bytes]]) -> None:
+    archive, copies = sealed
+    proof = proof_of(archive, copies[0])
+    for bad in (
+        proof | {"old": proof["new"], "new": proof["old"]},
+        proof | {"path": proof["path"][1:]},
+        proof | {"path": [proof["path"][0], *proof["path"]]},
+        proof | {"old": proof_of(archive, copies[1])["old"]},
+    ):
+        assert [one.what for one in examine(json_bytes(bad), None, [PUBLIC]).faults] == ["chain"]
+
+
+def test_the_wrong_key(sealed: tuple[Path, list[bytes]]) -> None:
+    archive, copies = sealed
+    found = examine(json_bytes(proof_of(archive, copies[0])), None, [STRANGER])
+    assert [one.what for one in found.faults] == ["key", "key"]
+
+
+@pytest.mark.parametrize("change", [{"old": "!"}, {"path": ["zz"]}, {"more": 1}, {"new": "AAAA"}, {"path": 5}])
+def test_what_cannot_be_read(sealed: tuple[Path, list[bytes]], change: dict[str, Any]) -> None:
+    archive, copies = sealed
+    found = examine(json_bytes(proof_of(archive, copies[0]) | change), None, [PUBLIC])
+    assert [one.what for one in found.faults] == ["envelope"]
+
+
+def test_an_archive_that_does_not_go_on_from_it(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    seal_it(archive)
+    old = bare(archive)
+    damage(archive, "UPDATE sealed SET body = x'00' WHERE place = 0")
+    with pytest.raises(PolluxError, match="does not go on from seal 1"):
+        proof_of(archive, old)
+    with pytest.raises(PolluxError, match="not one of an archive's seal"):
+        proof_of(archive, signed())

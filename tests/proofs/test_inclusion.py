@@ -1,0 +1,293 @@
+"""A proof needs no archive: it holds for its entries, its seal and its key, and for nothing that was changed."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from contextlib import suppress
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests import builders
+from tests.archive.test_verify import CHILD, LOG, content_of, damage, grown, kept, synced
+from tests.proofs.samples import PUBLIC, STRANGER, flipped, record, signed
+from tests.proofs.sealing import bare, full, record_of, seal_it
+
+from pollux.archive import store
+from pollux.errors import PolluxError
+from pollux.proofs.canonical import json_bytes
+from pollux.proofs.disclosure import MEMBER, redacted
+from pollux.proofs.examine import NoProofError, examine, is_detached
+from pollux.proofs.inclusion import prove
+from pollux.proofs.redacted import prove_record
+from pollux.proofs.verdict import Verdict
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    _, found = kept(tmp_path_factory.mktemp("kept"))
+    seal_it(found)
+    return found
+
+
+def proof_of(archive: Path, session: str = builders.SESSION) -> dict[str, Any]:
+    with store.opened(archive, write=False) as opened:
+        return json.loads(json_bytes(prove(opened.database, session)))  # type: ignore[no-any-return]
+
+
+def copy_of(archive: Path, *names: str, session: str = builders.SESSION) -> dict[str, Any]:
+    original = record_of(session)
+    with store.opened(archive, write=False) as opened:
+        shown = redacted(original, lambda one: one.path[-1] in names)
+        return json.loads(json_bytes(prove_record(opened.database, session, original, shown)))  # type: ignore[no-any-return]
+
+
+def look(value: object, file: bytes | None = None) -> Verdict:
+    return examine(json_bytes(value), file, [PUBLIC])  # type: ignore[arg-type]
+
+
+def whats(found: Verdict) -> list[str]:
+    return [one.what for one in found.faults]
+
+
+def test_a_proof_of_a_session_with_all_that_belongs_to_it(archive: Path) -> None:
+    found = look(proof_of(archive))
+    assert (found.faults, found.notes) == ([], [])
+    assert found.facts["session"] == builders.SESSION
+    paths = {path for _, _, path in found.digests}
+    assert {LOG, f"tmp/webapp/chats/{builders.SESSION}/{CHILD}.jsonl", "tmp/webapp/run_shell_17.txt"} <= paths
+    assert "tmp/webapp/run_shell_18.txt" not in paths
+
+
+def test_a_file_is_one_that_was_sealed(archive: Path) -> None:
+    (data,) = content_of(archive, LOG)
+    proof = proof_of(archive)
+    assert look(proof, data).notes == [f"the file is {LOG} as it was sealed"]
+    for other in (b"", b"x" + data[1:]):
+        (fault,) = look(proof, other).faults
+        assert (fault.what, "is none of those that were sealed" in fault.message) == ("file", True)
+    (fault,) = look(proof, data + b"{}\n").faults
+    assert fault.message == f"of its {len(data) + 3} bytes only the first {len(data)} were sealed, as {LOG}"
+    assert whats(look(proof, data[:-1])) == ["file"], "though it begins like a stub that was sealed"
+
+
+def test_a_proof_is_smaller_than_what_it_proves(archive: Path) -> None:
+    told = json.dumps(proof_of(archive))
+    assert "xylophone" not in told
+    assert len(told) < 20_000
+
+
+def test_what_is_not_sealed_cannot_be_proven(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    with pytest.raises(PolluxError, match="sealed yet"):
+        proof_of(archive)
+
+
+def test_what_has_grown_is_proven_as_it_was_sealed(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    seal_it(archive)
+    (before,) = content_of(archive, LOG)
+    grown(root, LOG, b"{}\n")
+    synced(archive, root)
+    assert look(proof_of(archive), before).is_good
+    seal_it(archive, hours=1)
+    proof = proof_of(archive)
+    assert whats(look(proof, before)) == ["file"], "the newest seal is over more"
+    assert look(proof, before + b"{}\n").is_good
+
+
+def test_nothing_is_proven_from_what_was_tampered_with(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    seal_it(archive)
+    damage(archive, "DELETE FROM sealed WHERE place = 0")
+    with pytest.raises(PolluxError, match="does not fit what it sealed"):
+        proof_of(archive)
+
+
+def test_without_the_right_key(archive: Path) -> None:
+    for keys in ([STRANGER], []):
+        found = examine(json_bytes(proof_of(archive)), None, keys)
+        assert whats(found) == ["key"]
+
+
+def test_files_without_a_session(tmp_path: Path) -> None:
+    """A session that could not be committed to: that the files are its own is only said."""
+    _, archive = kept(tmp_path)
+
+    def fails(_: str) -> dict[str, object]:
+        raise PolluxError("odd")
+
+    seal_it(archive, record_of=fails)
+    assert "is said, but not sealed" in look(proof_of(archive)).notes[0]
+
+
+def leaves(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:  # noqa: ANN401
+    if isinstance(value, dict | list) and value:
+        keys = value if isinstance(value, dict) else range(len(value))
+        return [found for key in keys for found in leaves(value[key], (*way, key))]
+    return [way]
+
+
+def with_changed(value: Any, way: tuple[Any, ...], new: object) -> Any:  # noqa: ANN401
+    changed = deepcopy(value)
+    inner = changed
+    for one in way[:-1]:
+        inner = inner[one]
+    inner[way[-1]] = new
+    return changed
+
+
+@given(st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_value_of_a_proof_can_be_changed(archive: Path, data: st.DataObject) -> None:
+    proof = proof_of(archive)
+    way = data.draw(st.sampled_from(leaves(proof)))
+    new: object = data.draw(st.sampled_from([0, "", "00" * 32, None, [], "x", 10**30, {"a": 1}]))
+    found = with_changed(proof, way, new)
+    if found != proof:
+        try:
+            assert not look(found).is_good, way
+        except NoProofError:
+            assert way == ("schema",)
+
+
+@given(st.data())
+def test_no_bit_of_its_seal_can_be_changed(archive: Path, data: st.DataObject) -> None:
+    proof = proof_of(archive)
+    seal = b64decode(proof["seal"])
+    bad = flipped(seal, data.draw(st.integers(0, len(seal) - 1)), data.draw(st.integers(0, 7)))
+    assert not look(proof | {"seal": b64encode(bad).decode()}).is_good
+
+
+# Redacted records
+
+
+def test_a_redacted_record(archive: Path) -> None:
+    copy = copy_of(archive, "output", "content")
+    found = look(copy)
+    assert (found.faults, found.notes) == ([], [])
+    assert found.facts["session"] == builders.SESSION
+    assert int(found.facts["shown"]) < int(found.facts["fields"])
+    assert "hunter2" not in json.dumps(copy)
+    assert copy["session"]["entries"][0]["content"] == "[redacted]"
+
+
+def test_a_record_that_hides_nothing(archive: Path) -> None:
+    found = look(copy_of(archive))
+    assert found.is_good
+    assert found.facts["shown"] == found.facts["fields"]
+
+
+@given(st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_value_of_a_redacted_record_can_be_changed(archive: Path, data: st.DataObject) -> None:
+    copy = copy_of(archive, "content", "children")
+    told = [way for way in leaves(copy) if way[0] not in ("created", "recording-agent") and way[-1] != "checks"]
+    way = data.draw(st.sampled_from(told))
+    new: object = data.draw(st.sampled_from([0, "", "00" * 32, None, [], "x", True]))
+    found = with_changed(copy, way, new)
+    if found != copy:
+        assert not look(found).is_good, way
+
+
+def test_a_changed_field_is_named(archive: Path) -> None:
+    copy = copy_of(archive, "output")
+    bad = with_changed(copy, ("session", "entries", 0, "type"), "assistant")
+    assert [one.message for one in look(bad).faults] == [
+        "what it shows is not what was sealed: /session/entries/0/type"
+    ]
+    wild = bad | {MEMBER: bad[MEMBER] | {"checks": "AAAA"}}
+    assert look(wild).faults[0].message.endswith(" more"), "checks prove nothing, and may name too many"
+    hidden = next(number for number, one in enumerate(copy[MEMBER]["fields"]) if "hidden" in one)
+    other = with_changed(copy, (MEMBER, "fields", hidden), {"hidden": "00" * 32})
+    assert [one.message for one in look(other).faults] == [
+        "what it shows is not what was sealed: its proof was changed"
+    ]
+
+
+def test_a_field_cannot_be_added_or_taken_away(archive: Path) -> None:
+    copy = copy_of(archive, "output")
+    assert whats(look(copy | {"more": 1})) == ["field"]
+    less = deepcopy(copy)
+    del less["session"]["session-end"]
+    assert whats(look(less)) == ["field"]
+    assert whats(look(copy | {MEMBER: copy[MEMBER] | {"fields": None}})) == ["field"]
+
+
+def test_other_words_are_named(archive: Path) -> None:
+    original = record_of(builders.SESSION)
+    shown = deepcopy({**original})
+    shown["session"]["entries"][0]["content"] = "where is the *****?"
+    with store.opened(archive, write=False) as opened:
+        copy = prove_record(opened.database, builders.SESSION, original, shown)
+    assert [one.message for one in look(copy).faults] == [
+        "hidden fields show other words, which nothing proves: /session/entries/0/content"
+    ]
+    found = examine(signed(json_bytes(copy)), None, [PUBLIC])
+    assert found.is_good
+    assert found.notes == [
+        "hidden fields show other words, for which only the signer speaks: /session/entries/0/content"
+    ]
+    assert not examine(signed(json_bytes(copy)), None, [STRANGER]).is_good
+
+
+def test_a_record_that_was_not_sealed_so(archive: Path) -> None:
+    with store.opened(archive, write=False) as opened:
+        other = record(id="another")
+        with pytest.raises(PolluxError, match=f"`pollux archive seal {builders.SESSION}` does it"):
+            prove_record(opened.database, builders.SESSION, other, other)
+
+
+def test_a_proof_of_another_session_cannot_be_borrowed(archive: Path) -> None:
+    one, other = copy_of(archive, "output"), copy_of(archive, "output", session=builders.OTHER)
+    assert not look(one | {MEMBER: one[MEMBER] | {"entries": other[MEMBER]["entries"]}}).is_good
+    assert not look(one | {MEMBER: other[MEMBER]}).is_good
+
+
+def test_a_signed_redacted_record_is_looked_at_twice(archive: Path) -> None:
+    payload = json_bytes(copy_of(archive, "output"))
+    assert examine(signed(payload), None, [PUBLIC]).facts["seal"] == "1"
+    assert examine(signed(payload, attached=False), payload, [PUBLIC]).is_good
+    changed = payload.replace(b"under the mat", b"in the drawer")
+    found = examine(signed(changed), None, [PUBLIC])
+    assert whats(found) == ["field"], "it is signed, but is not what was sealed"
+
+
+# Whatever is looked at
+
+
+def test_a_seal_by_itself(archive: Path) -> None:
+    for data in (bare(archive), full(archive)):
+        found = examine(data, None, [PUBLIC])
+        assert (found.kind, found.faults, found.facts["seal"]) == ("seal", [], "1")
+        assert whats(examine(data, None, [STRANGER])) == ["key"]
+    assert whats(examine(full(archive)[:-1], None, [PUBLIC])) == ["seal"]
+
+
+def test_detached() -> None:
+    assert is_detached(signed(attached=False))
+    assert not is_detached(signed())
+    assert not is_detached(b"\xd2\x00")
+    assert not is_detached(b"{}")
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"hello", b"\xff", b'{"schema":"other"}', json_bytes(record())])
+def test_what_proves_nothing(data: bytes) -> None:
+    with pytest.raises(NoProofError, match="proves nothing by itself"):
+        examine(data, None, [PUBLIC])
+
+
+@pytest.mark.parametrize("value", [{"schema": "pollux.proof/1"}, {MEMBER: {}}, {MEMBER: 5}, {MEMBER: {"seal": "!"}}])
+def test_a_proof_that_is_none(value: dict[str, Any]) -> None:
+    assert not look(value).is_good
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes(data: bytes) -> None:
+    for one in (data, b"\xd2" + data, b"\x82" + data):
+        with suppress(NoProofError):
+            assert not examine(one, None, [PUBLIC]).is_good

@@ -1,0 +1,47 @@
+"""Somebody who has only read the page on proofs comes to the same verdict as Pollux."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from cryptography.exceptions import InvalidSignature
+from tests import builders
+from tests.archive.test_verify import LOG, content_of
+from tests.proofs import independent
+from tests.proofs.samples import PUBLIC, STRANGER, record
+from tests.proofs.test_inclusion import archive, copy_of, proof_of
+
+__all__ = ["archive"]
+
+
+def test_it_knows_nothing_of_pollux() -> None:
+    tree = ast.parse(Path(independent.__file__).read_text("utf-8"))
+    imported = {one.name for node in ast.walk(tree) if isinstance(node, ast.Import) for one in node.names}
+    imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert not {one for one in imported if one.startswith(("pollux", "tests"))}
+
+
+def test_a_proof(archive: Path) -> None:
+    entries = independent.proven_entries(proof_of(archive), PUBLIC.raw)
+    (data,) = content_of(archive, LOG)
+    sealed = {one["path"]: one for one in entries if one["kind"] == "file"}
+    assert sealed[LOG]["sha256"] == independent.sha256(data[: sealed[LOG]["length"]]).hex()
+
+
+def test_a_redacted_record(archive: Path) -> None:
+    whole = independent.proven_fields(copy_of(archive), PUBLIC.raw)
+    less = independent.proven_fields(copy_of(archive, "content", "children"), PUBLIC.raw)
+    assert 0 < less < whole == len(independent.fields(record(id=builders.SESSION))) - 3, (
+        "created and two of the recorder"
+    )
+
+
+def test_what_is_wrong(archive: Path) -> None:
+    with pytest.raises((InvalidSignature, AssertionError)):
+        independent.proven_entries(proof_of(archive), STRANGER.raw)
+    copy = copy_of(archive, "content")
+    copy["session"]["entries"][0]["type"] = "assistant"
+    with pytest.raises(AssertionError):
+        independent.proven_fields(copy, PUBLIC.raw)

@@ -1,0 +1,207 @@
+"""Keys are made for their owner alone, never overwritten, and refused in a sentence where something is wrong."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from base64 import b64decode, b64encode
+from pathlib import Path
+
+import cbor2
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+
+from pollux.proofs import keys, passphrase, public
+from pollux.proofs.canonical import sha256
+from pollux.proofs.public import KeyFileError
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="modes of files are not the same here")
+RAW = bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
+
+
+def nobody() -> bytes:
+    raise AssertionError("nobody should be asked")
+
+
+def test_a_key_is_two_files(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "keys"
+    made = keys.create(folder, "mara")
+    private = keys.unlocked(folder / "mara.pem", nobody)
+    assert public.public_of(private).raw == made.raw == public.public_key(folder / "mara.pub").raw
+    assert [(one.name, one.is_own, one.has_passphrase, one.fault) for one in keys.known(folder)] == [
+        ("mara", True, False, None)
+    ]
+
+
+@POSIX
+def test_it_is_for_its_owner_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "keys"
+    keys.create(folder, "mara")
+    keys.create(folder, "locked", b"open sesame")
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {(folder / f"{name}.pem").stat().st_mode & 0o777 for name in ("mara", "locked")} == {0o600}
+
+
+@POSIX
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
+def test_one_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
+    keys.create(tmp_path, "mara")
+    (tmp_path / "mara.pem").chmod(mode)
+    with pytest.raises(KeyFileError, match=r"can be read by others.*chmod 600"):
+        keys.unlocked(tmp_path / "mara.pem", nobody)
+    assert "chmod 600" in (keys.known(tmp_path)[0].fault or "")
+
+
+@pytest.mark.parametrize("suffix", [".pem", ".pub"])
+def test_nothing_is_overwritten(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / f"mara{suffix}").write_bytes(b"precious")
+    with pytest.raises(KeyFileError, match="is there already and is not replaced"):
+        keys.create(tmp_path, "mara")
+    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [(f"mara{suffix}", b"precious")]
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "a b", "x" * 65, "ä"])
+def test_names(tmp_path: Path, name: str) -> None:
+    with pytest.raises(KeyFileError, match="cannot be the name"):
+        keys.create(tmp_path, name)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_place_that_takes_no_files(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(KeyFileError, match="cannot be written"):
+        keys.create(tmp_path / "file" / "keys", "mara")
+
+
+def test_the_thumbprint_is_that_of_rfc_9679() -> None:
+    """The key of RFC 8032's first test; the bytes that are hashed are written out by hand."""
+    by_hand = bytes.fromhex("a3" + "0101" + "2006" + "215820") + RAW
+    key = public.PublicKey(RAW)
+    assert key.cose == by_hand
+    assert key.id == sha256(by_hand)
+    assert key.uri == f"urn:ietf:params:oauth:ckt:sha-256:{public.shown(key.id)}"
+    assert b64decode(public.shown(key.id) + "=", altchars="-_") == key.id
+
+
+@pytest.mark.parametrize("form", ["pem", "cose"])
+def test_a_public_key_is_read_in_either_form(tmp_path: Path, form: str) -> None:
+    key = public.PublicKey(RAW)
+    path = tmp_path / "key"
+    path.write_bytes(key.pem if form == "pem" else key.cose)
+    assert public.public_key(path).raw == RAW
+
+
+def test_an_independent_reader_takes_our_pem() -> None:
+    found = serialization.load_pem_public_key(public.PublicKey(RAW).pem)
+    assert isinstance(found, ed25519.Ed25519PublicKey)
+    assert found.public_bytes_raw() == RAW
+
+
+def other_pem() -> bytes:
+    made = ec.generate_private_key(ec.SECP256R1())
+    form = serialization.PrivateFormat.PKCS8
+    return made.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+
+
+def other_public_pem() -> bytes:
+    made = ec.generate_private_key(ec.SECP256R1()).public_key()
+    return made.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+def pem(kind: bytes, data: str) -> bytes:
+    return b"\n".join([b"-----BEGIN %s-----" % kind, b64encode(bytes.fromhex(data)), b"-----END %s-----" % kind, b""])
+
+
+UNKNOWN = pem(b"PRIVATE KEY", "300f020100300506032a03040403040100")
+NO_KEYS = [
+    UNKNOWN,
+    pem(b"PUBLIC KEY", "300c300506032a03040303000101"),
+    b"",
+    b"hello",
+    b"\xff\xff",
+    b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
+    b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+    other_pem(),
+    other_public_pem(),
+    cbor2.dumps({1: 2, -1: 1, -2: b"x" * 32}),
+    cbor2.dumps({1: 1, -1: 6, -2: b"short"}),
+    cbor2.dumps([1, 2]),
+]
+
+
+@pytest.mark.parametrize("data", NO_KEYS)
+def test_what_is_no_key(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "some.pub"
+    path.write_bytes(data)
+    with pytest.raises(KeyFileError, match="holds no Ed25519 public key"):
+        public.public_key(path)
+    assert keys.known(tmp_path)[0].fault
+
+
+@pytest.mark.parametrize("data", [b"", b"hello", NO_KEYS[6], UNKNOWN, other_pem()])
+def test_what_is_no_private_key(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "some.pem"
+    path.write_bytes(data)
+    path.chmod(0o600)
+    with pytest.raises(KeyFileError, match=r"some\.pem"):
+        keys.unlocked(path, nobody)
+
+
+def test_a_key_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(KeyFileError, match="cannot be read"):
+        public.public_key(tmp_path / "no.pub")
+    with pytest.raises(KeyFileError, match="cannot be read"):
+        keys.unlocked(tmp_path / "no.pem", nobody)
+    assert keys.known(tmp_path / "nowhere") == []
+
+
+def test_a_public_half_that_was_replaced_is_named(tmp_path: Path) -> None:
+    keys.create(tmp_path, "mara")
+    other = keys.create(tmp_path / "others", "bob")
+    (tmp_path / "mara.pub").write_bytes(other.pem)
+    with pytest.raises(KeyFileError, match=r"mara\.pub holds another key than"):
+        keys.unlocked(tmp_path / "mara.pem", nobody)
+    assert "holds another key" in (keys.known(tmp_path)[0].fault or "")
+
+
+def test_a_key_of_somebody_else(tmp_path: Path) -> None:
+    (tmp_path / "bob.pub").write_bytes(public.PublicKey(RAW).pem)
+    (found,) = keys.known(tmp_path)
+    assert (found.name, found.is_own, found.public and found.public.raw) == ("bob", False, RAW)
+
+
+# Passphrases
+
+
+def test_a_passphrase_locks(tmp_path: Path) -> None:
+    keys.create(tmp_path, "mara", b"open sesame")
+    place = tmp_path / "mara.pem"
+    assert keys.known(tmp_path)[0].has_passphrase
+    assert (
+        public.public_of(keys.unlocked(place, lambda: b"open sesame")).raw
+        == public.public_key(tmp_path / "mara.pub").raw
+    )
+    with pytest.raises(KeyFileError, match="passphrase is wrong, or the file is damaged"):
+        keys.unlocked(place, lambda: b"open barley")
+    (tmp_path / "mara.pub").unlink()
+    assert keys.known(tmp_path)[0].fault, "of a locked key alone nobody can tell the public half"
+
+
+def test_it_takes_time_to_guess(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert passphrase.ROUNDS >= 600_000
+    monkeypatch.setattr(passphrase, "ROUNDS", 1_000_000)
+    keys.create(tmp_path, "mara", b"x")
+    assert (1_000_000).to_bytes(3, "big") in b64decode(
+        b"".join((tmp_path / "mara.pem").read_bytes().split(b"\n")[1:-2])
+    )
+
+
+def test_openssl_opens_it(tmp_path: Path) -> None:
+    made = keys.create(tmp_path, "mara", b"open sesame")
+    command = ["openssl", "pkey", "-in", str(tmp_path / "mara.pem"), "-passin", "pass:open sesame", "-pubout"]
+    try:
+        found = subprocess.run(command, capture_output=True, check=True)
+    except FileNotFoundError:
+        pytest.skip("openssl is not installed")
+    assert found.stdout == made.pem

@@ -1,0 +1,261 @@
+"""A signature holds for its payload, its header and its key, and any changed bit is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cbor2
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests import builders
+from tests.proofs.samples import AT, KEY, OTHER, PAYLOAD, PUBLIC, STRANGER, flipped, record, signed
+
+from pollux.proofs import cose, signatures, signing, trace
+from pollux.proofs.canonical import cbor_bytes, json_bytes, sha256
+from pollux.proofs.public import PublicKey, shown
+from pollux.proofs.trace import NoRecordError, trace_of_record, trace_of_session
+from pollux.proofs.verdict import Verdict
+from pollux.sessions import from_file
+
+ATTACHED, DETACHED = signed(), signed(attached=False)
+ENVELOPE = cose.opened(ATTACHED)
+bits = st.integers(0, 7)
+
+
+def kinds(found: Verdict) -> set[str]:
+    return {one.what for one in found.faults}
+
+
+def verify(data: bytes = ATTACHED, file: bytes | None = None, keys: tuple[PublicKey, ...] = (PUBLIC,)) -> Verdict:
+    return signatures.verify(data, file, keys)
+
+
+@pytest.mark.parametrize(("data", "file"), [(ATTACHED, None), (ATTACHED, PAYLOAD), (DETACHED, PAYLOAD)])
+def test_a_good_one(data: bytes, file: bytes | None) -> None:
+    found = verify(data, file, (STRANGER, PUBLIC))
+    assert (found.faults, found.is_good) == ([], True)
+    assert found.facts == {
+        "key": shown(PUBLIC.id),
+        "signed at": "2026-11-15T12:00:00Z",
+        "subject": "6ece72aa",
+        "content": "application/json",
+        "format": "ietf-vac-v3.0",
+        "began": "2026-11-15T19:30:00.000Z",
+        "ended": "2026-11-15T19:31:00.000Z",
+    }
+
+
+def test_the_header_is_what_the_schema_wants() -> None:
+    assert ENVELOPE.protected[cose.CLAIMS] == {1: PUBLIC.uri, 2: "6ece72aa", 6: int(AT.timestamp())}
+    assert ENVELOPE.protected[cose.CONTENT_TYPE] == "application/json"
+    metadata = ENVELOPE.unprotected[trace.LABEL]
+    assert set(metadata) == {
+        *("session-id", "agent-vendor", "trace-format", "timestamp-start", "timestamp-end"),
+        *("content-hash", "content-hash-alg"),
+    }
+    assert metadata["content-hash"] == sha256(PAYLOAD).hex()
+    assert metadata["agent-vendor"] == "google"
+
+
+def test_names_can_be_given() -> None:
+    found = verify(signed(issuer="mailto:mara@example.org", subject="incident 12"))
+    assert found.is_good
+    assert (found.facts["signed by"], found.facts["subject"]) == ("mailto:mara@example.org", "incident 12")
+
+
+# Any changed bit
+
+
+@given(st.integers(0, len(PAYLOAD) - 1), bits)
+def test_a_changed_payload(place: int, bit: int) -> None:
+    changed = flipped(PAYLOAD, place, bit)
+    for found in (verify(DETACHED, changed), verify(ATTACHED.replace(PAYLOAD, changed))):
+        assert kinds(found) >= {"payload", "signature"}
+        assert sha256(changed).hex() in found.faults[0].message
+    assert kinds(verify(ATTACHED, changed)) == {"payload"}
+
+
+@given(st.integers(0, len(ENVELOPE.protected_bytes) - 1), bits)
+def test_a_changed_protected_header(place: int, bit: int) -> None:
+    changed = flipped(ENVELOPE.protected_bytes, place, bit)
+    assert kinds(verify(ATTACHED.replace(ENVELOPE.protected_bytes, changed))) & {
+        *("signature", "key", "header", "claims", "envelope", "metadata")
+    }
+
+
+@given(st.integers(0, 63), bits)
+def test_a_changed_signature(place: int, bit: int) -> None:
+    found = verify(ATTACHED.replace(ENVELOPE.signature, flipped(ENVELOPE.signature, place, bit)))
+    assert kinds(found) == {"signature"}
+
+
+@given(st.integers(0, 31), bits)
+def test_a_changed_key(place: int, bit: int) -> None:
+    found = verify(keys=(PublicKey(flipped(PUBLIC.raw, place, bit)),))
+    assert kinds(found) == {"key"}
+    assert shown(PUBLIC.id) in found.faults[0].message
+
+
+@given(st.integers(0, len(DETACHED) - 1), bits)
+@example(0, 0)
+def test_no_bit_of_an_envelope_can_be_changed(place: int, bit: int) -> None:
+    """Also the unprotected header is bound: its hash is in the protected one."""
+    assert not verify(flipped(DETACHED, place, bit), PAYLOAD).is_good
+
+
+def test_a_key_that_lies_about_its_name() -> None:
+    """An envelope that names our key and was signed by another."""
+    stolen = cose.sign(PAYLOAD, OTHER, content_type="x", claims={1: "a", 2: "b"}, protected={cose.KEY_ID: PUBLIC.id})
+    found = verify(stolen)
+    assert kinds(found) == {"signature"}
+
+
+# What is missing or odd
+
+
+def test_no_payload() -> None:
+    found = verify(DETACHED)
+    assert [one.message for one in found.faults] == ["it is kept outside of the envelope, and no file was given"]
+
+
+def test_no_envelope() -> None:
+    assert kinds(verify(b"hello")) == {"envelope"}
+
+
+def test_an_unknown_key_is_named_with_those_that_are_known() -> None:
+    (fault,) = verify(keys=(STRANGER,)).faults
+    assert fault.what == "key"
+    assert shown(PUBLIC.id) in fault.message
+    assert shown(STRANGER.id) in fault.message
+    assert "known: none" in verify(keys=()).faults[0].message
+
+
+def nameless(**more: object) -> bytes:
+    """Sign as another program might: without a key's name, and without what binds the metadata."""
+    header = cbor_bytes({1: -8, 15: {1: "a", 2: "b"}})
+    signature = KEY.sign(cbor_bytes(["Signature1", header, b"", PAYLOAD]))
+    return cbor_bytes(cbor2.CBORTag(18, [header, more, PAYLOAD, signature]))
+
+
+def test_an_envelope_without_a_key_is_tried_with_the_only_one() -> None:
+    assert verify(nameless()).is_good
+    assert kinds(verify(nameless(), keys=(STRANGER,))) == {"signature"}
+    assert "does not name its key" in verify(nameless(), keys=(PUBLIC, STRANGER)).faults[0].message
+
+
+def test_metadata_of_another_program_are_compared_with_the_record() -> None:
+    data = cose.opened(nameless())
+    parts = [data.protected_bytes, {100: {"session-id": "other", "trace-format": "ietf-vac-v3.0"}}, PAYLOAD]
+    found = verify(cbor_bytes(cbor2.CBORTag(18, [*parts, data.signature])))
+    assert [one.message for one in found.faults] == ["they speak of session other, the record of 6ece72aa"]
+
+
+@pytest.mark.parametrize("metadata", [{}, {"content-hash": 1}, {"trace-format": "gemini-jsonl"}, 5, None])
+def test_odd_metadata_are_left_alone_if_nothing_binds_them(metadata: object) -> None:
+    data = cose.opened(nameless())
+    parts = [data.protected_bytes, {100: metadata}, PAYLOAD, data.signature]
+    assert verify(cbor_bytes(cbor2.CBORTag(18, parts))).is_good
+
+
+def test_metadata_that_nobody_would_write() -> None:
+    parts = [ENVELOPE.protected_bytes, {100: {"when": cbor2.CBORSimpleValue(99)}}, PAYLOAD, ENVELOPE.signature]
+    assert kinds(verify(cbor2.dumps(cbor2.CBORTag(18, parts)))) == {"metadata"}
+
+
+@pytest.mark.parametrize("payload", [b"", b"no json", b"[1]", b"\xff"])
+def test_a_record_that_is_none(payload: bytes) -> None:
+    metadata = {"session-id": "a", "trace-format": "ietf-vac-v3.0", "content-hash": "00"}
+    data = cose.sign(payload, KEY, content_type="x", claims={1: "a", 2: "b"}, unprotected={100: metadata})
+    assert kinds(verify(data)) == {"payload"}
+
+
+def test_another_algorithm() -> None:
+    data = cose.sign(PAYLOAD, KEY, content_type="x", claims={1: "a", 2: "b"}, protected={1: -7})
+    assert kinds(verify(data)) == {"header"}
+
+
+@pytest.mark.parametrize("claims", [{}, {1: "a"}, {1: 1, 2: "b"}])
+def test_missing_claims(claims: dict[int, object]) -> None:
+    assert kinds(verify(cose.sign(PAYLOAD, KEY, content_type="x", claims=claims))) == {"claims"}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seconds", [1e300, -(10**20), "noon", None])
+def test_an_odd_time(seconds: object) -> None:
+    data = cose.sign(PAYLOAD, KEY, content_type="x", claims={1: "a", 2: "b", 6: seconds})
+    assert "signed at" not in verify(data).facts
+
+
+def test_the_same_values_written_differently_are_told() -> None:
+    pretty = builders.line(record()).replace(b",", b", ")
+    (payload, _) = verify(DETACHED, pretty).faults
+    assert payload.message.endswith(": the same values, but written differently")
+
+
+# Which conversation it is
+
+
+def test_cbor_records() -> None:
+    data = cbor_bytes(record())
+    assert signing.record_from(data) == (record(), data, signing.CBOR)
+    tagged = cbor_bytes(cbor2.CBORTag(4149, record()))
+    assert signing.record_from(tagged) == (record(), tagged, signing.CBOR)
+    assert verify(signed(data)).is_good
+    session = record()["session"] | {"session-id": b"\x01\x02"}
+    found = verify(signed(cbor_bytes(record(session=session))))
+    assert (found.is_good, found.facts["subject"]) == (True, "0102")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"\xff\xff", "neither JSON nor CBOR"),
+        (b"{", "JSON cannot be read"),
+        (b'{"a":1} {"b":2}', "JSON cannot be read"),
+        (b"{}", "no `version`, `id` and `session`"),
+        (b"[]", "no `version`, `id` and `session`"),
+        (b'{"version":"1","id":"a","session":{}}', "no `session-id`"),
+        (b'{"version":"1","id":"a","session":{"session-id":"a","agent-meta":{}}}', "no `agent-meta` with"),
+        (b"\x01", "no `version`"),
+    ],
+)
+def test_what_is_no_record(data: bytes, words: str) -> None:
+    with pytest.raises(NoRecordError, match=words):
+        trace_of_record(signing.record_from(data)[0])
+
+
+@pytest.mark.parametrize(
+    ("session", "start"),
+    [
+        ({"session-start": 5}, 5),
+        (
+            {"session-start": "yesterday", "entries": [1, {"timestamp": True}, {"timestamp": "2026-11-15T19:30:01Z"}]},
+            "2026-11-15T19:30:01Z",
+        ),
+        ({"session-start": -1, "entries": 7}, "2026-11-15T12:00:00Z"),
+    ],
+)
+def test_when_it_began(session: dict[str, object], start: object) -> None:
+    about = {"session-id": "a", "agent-meta": {"model-id": "m", "model-provider": "p"}}
+    assert trace_of_record(record(session=about | session)).start == start
+
+
+def test_without_any_time_there_are_no_metadata() -> None:
+    bare = record(session=record()["session"] | {"session-start": None, "entries": []})
+    del bare["created"]
+    data = signed(json_bytes(bare))
+    assert cose.opened(data).unprotected == {}
+    assert verify(data).is_good
+
+
+@pytest.mark.parametrize(("name", "kind"), [("a.jsonl", "gemini-jsonl"), ("a.json", "gemini-json")])
+def test_a_session_file(tmp_path: Path, name: str, kind: str) -> None:
+    messages = (builders.user(), builders.gemini())
+    data = builders.document(*messages) if name == "a.json" else builders.log(builders.header(), *messages)
+    session, _ = from_file(builders.put(tmp_path / name, data))
+    about = trace_of_session(session, name)
+    assert (about.session_id, about.format, about.vendor) == (builders.SESSION, kind, "google")
+    assert (about.start, about.end) == (builders.at(0), builders.at(2))
+    found = signing.sign(data, KEY, about, content_type=signing.LOG, at=AT)
+    assert verify(found, data).is_good
+    assert kinds(verify(found, data + b" ")) == {"payload", "signature"}
