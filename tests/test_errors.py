@@ -6,6 +6,7 @@ import pytest
 
 from pollux import errors
 from pollux.errors import (
+    AmbiguousProjectError,
     AmbiguousSessionError,
     BadFilterError,
     NoSuchProjectError,
@@ -32,6 +33,14 @@ from pollux.errors import (
             "'a' fits 6 sessions (a, b, c, d, e …); give more characters of the id.",
         ),
         (NoSuchProjectError("x"), "No project fits 'x'; `pollux projects` lists those that have sessions."),
+        (
+            AmbiguousProjectError("x", ["xa", "xb"]),
+            "No project is called 'x'; if you mean xa, xb, give more of the name.",
+        ),
+        (
+            AmbiguousProjectError("x", [*"abcdef"]),
+            "No project is called 'x'; if you mean a, b, c, d, e …, give more of the name.",
+        ),
         (BadFilterError("--since", "soon", "7d"), "--since 'soon' is not understood; try 7d."),
         (UnreadableFileError(Path("a"), "No such file"), "a cannot be read: No such file."),
         (UnreadableFileError("a", None), "a cannot be read: unknown reason."),

@@ -21,7 +21,7 @@ LAYERS = (
     {"jsontext", "services", "processes"},
     {"entries", "copies", "timeline", "replay", "reading"},
     {"grouping", "agents", "summary", "sessions", "counting", "retention"},
-    {"archive", "views"},
+    {"archive", "views", "proofs", "redaction"},
     {"exports", "lake", "terminal"},
     FRONT_ENDS,
     {"__init__", "__main__"},

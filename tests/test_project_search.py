@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pollux.errors import AmbiguousProjectError
 from pollux.model import Project
 from pollux.project_paths import project_hash
 from pollux.project_search import find, likely_roots, moved_to, rank, scan
@@ -133,6 +134,46 @@ def test_a_project_that_moved() -> None:
     assert moved_to(project("/new/webapp"), paths, there.__contains__) is None
     assert moved_to(project(None), paths, there.__contains__) is None
     assert moved_to(project(WINDOWS), ["D:\\webapp"], "D:\\webapp".__eq__) == "D:\\webapp"
+
+
+NAMED = [Project(path=f"/src/{name}") for name in ("tide-tables", "My_App", "myapp.v2", "skywatch", "Büro Notizen")]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("tide tables", ["tide-tables"]),
+        ("TideTables", ["tide-tables"]),
+        ("tide_tab", ["tide-tables"]),
+        ("my app", ["My_App", "myapp.v2"]),
+        ("my-app-v2", ["myapp.v2"]),
+        ("büro-notizen", ["Büro Notizen"]),
+        ("tdtbl", ["tide-tables"]),
+        ("SKW", ["skywatch"]),
+        ("kyw", ["skywatch"]),
+        ("sw", []),
+        ("wsk", []),
+        ("-", ["tide-tables"]),
+        ("...", []),
+    ],
+)
+def test_names_need_not_be_exact(query: str, expected: list[str]) -> None:
+    assert [one.name for one in find(NAMED, query, Path("/"), Path("/a"))] == expected
+
+
+def test_what_is_short_for_several_is_told() -> None:
+    several = [*NAMED, Project(path="/other/skylight-webcam"), Project(slug="sky-web-cache")]
+    with pytest.raises(AmbiguousProjectError, match="'skwc'; if you mean sky-web-cache, skylight-webcam, skywatch,"):
+        find(several, "skwc", Path("/"), Path("/a"))
+    twice = [Project(path="/a/skywatch"), Project(path="/b/skywatch")]
+    assert find(twice, "skwc", Path("/"), Path("/a")) == tuple(twice)
+
+
+def test_what_may_be_the_name_of_a_hash_is_not_guessed() -> None:
+    hidden = Project(hash=DIGEST)
+    with pytest.raises(AmbiguousProjectError, match="skywatch"):
+        find([*NAMED, hidden], "skwc", Path("/"), Path("/a"))
+    assert find([*NAMED, hidden], "skywacth", Path("/"), Path("/a")) == (NAMED[3],)
 
 
 def test_another_word_is_no_slip_of_the_finger() -> None:

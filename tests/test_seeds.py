@@ -12,7 +12,9 @@ from tests.builders import Wire, call, gemini, notice, user
 from tests.cli.running import Runner
 
 from pollux import project_search, sessions
+from pollux.exports import events
 from pollux.exports.calls import records
+from pollux.exports.subject import Wanted
 from pollux.model import Attachment, Code, CodeResult, Kind, Message, Project, Session, Text, Tokens, ToolCall
 from pollux.project_paths import project_hash
 from pollux.sessions import from_file, history
@@ -146,6 +148,172 @@ def test_response_of_a_history_tells_whether_the_call_failed(
 def test_names_have_canonical_names_and_categories(name: str, canonical: str, category: str) -> None:
     found = tool(name)
     assert (found.name, found.canonical, found.category) == (name, canonical, category)
+
+
+def events_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in b"".join(events.render(builders.subject(path))).splitlines()]
+
+
+def history_events(folder: Path, *entries: object) -> list[dict[str, Any]]:
+    """Give the events of a history, without its beginning and end."""
+    found = events_of(builders.put(folder / HISTORY.name, json.dumps({"history": entries}).encode()))
+    assert [one["type"] for one in (found[0], found[-1])] == ["session_start", "session_end"]
+    return found[1:-1]
+
+
+def calls_for(*names: str) -> Wire:
+    return {"role": "model", "parts": [{"functionCall": {"name": name, "args": {}}} for name in names]}
+
+
+def responds(name: str, content: object) -> Wire:
+    return {
+        "role": "user",
+        "parts": [{"functionResponse": {"name": name, "response": {"name": name, "content": content}}}],
+    }
+
+
+def test_history_example_gives_the_events_of_its_document() -> None:
+    stem = "session-2025-09-18T02-45-3b44bc68"
+    found = events_of(HISTORY)
+    assert [one["type"] for one in found] == ["session_start", "user_prompt", "tool_use", "tool_result", "session_end"]
+    assert {(one["session_id"], one["harness"]) for one in found} == {(stem, "gemini_cli")}
+    assert [one["timestamp"] for one in found] == [
+        "2025-09-18T02:45:00.000Z",
+        "2025-09-18T02:45:01.001Z",
+        "2025-09-18T02:45:02.001Z",
+        "2025-09-18T02:45:03.001Z",
+        "2025-09-18T02:45:05.000Z",
+    ]
+    _, asked, used, answered, _ = found
+    assert asked["message"] == "help me fix this bug"
+    assert (used["tool_name"], used["tool_input"]) == ("file_read", {"target_file": "/src/main.ts"})
+    assert (answered["tool_name"], answered["tool_result"]) == (
+        "file_read",
+        {"success": True, "output": "file contents..."},
+    )
+    assert [one["metadata"]["content_index"] for one in (asked, used, answered)] == [0, 1, 2]
+    assert used["metadata"]["raw_tool_name"] == answered["metadata"]["raw_tool_name"] == "read_file"
+    assert all(one["metadata"]["synthesised"] == ["id", "timestamp"] for one in found)
+    assert len({one["id"] for one in found}) == 5
+    assert not any("cwd" in one for one in found)
+
+
+@pytest.mark.parametrize(
+    ("content", "result"),
+    [
+        ("file contents here", {"success": True, "output": "file contents here"}),
+        ({"error": "command not found"}, {"success": False, "error": "command not found"}),
+        ({"error": {"code": 404, "why": "no"}}, {"success": False, "error": '{"code":404,"why":"no"}'}),
+        ({"files": ["a.ts", "b.ts"]}, {"success": True, "output": '{"files":["a.ts","b.ts"]}'}),
+        (["a", 1], {"success": True, "output": '["a",1]'}),
+    ],
+)
+def test_response_is_a_result_with_or_without_its_call(tmp_path: Path, content: object, result: Wire) -> None:
+    (alone,) = history_events(tmp_path, responds("run_shell_command", content))
+    assert (alone["type"], alone["tool_name"], alone["tool_result"]) == ("tool_result", "shell_exec", result)
+    _, answer = history_events(tmp_path, calls_for("run_shell_command"), responds("run_shell_command", content))
+    assert answer["tool_result"] == result
+
+
+def test_responses_of_the_client_itself_are_understood_too(tmp_path: Path) -> None:
+    responses = [{"output": "fine"}, {"error": "broken"}, {"error": "cut", "output": "so far"}, None, "plain"]
+    parts = [{"functionResponse": {"id": str(n), "name": "glob", "response": one}} for n, one in enumerate(responses)]
+    found = history_events(tmp_path, {"role": "user", "parts": parts})
+    assert [one["tool_result"] for one in found] == [
+        {"success": True, "output": "fine"},
+        {"success": False, "error": "broken"},
+        {"success": False, "output": "so far", "error": "cut"},
+        {"success": True},
+        {"success": True, "output": "plain"},
+    ]
+    assert (
+        found[0]["metadata"] | {"content_index": 0, "call_id": "0", "synthesised": ["timestamp"]}
+        == (found[0]["metadata"])
+    )
+    assert [one["id"] for one in found] == [f"{n}/result" for n in range(5)]
+
+
+def test_events_use_canonical_names(tmp_path: Path) -> None:
+    names = {
+        "run_shell_command": ("shell_exec", "Execute"),
+        "write_file": ("file_write", "Edit"),
+        "replace": ("file_edit", "Edit"),
+        "read_file": ("file_read", "Read"),
+        "list_directory": ("file_read", "Read"),
+        "glob": ("file_search", "Search"),
+        "search_file_content": ("file_search", "Search"),
+        "grep_search": ("file_search", "Search"),
+        "web_fetch": ("web_access", "Fetch"),
+        "google_web_search": ("web_access", "Fetch"),
+        "save_memory": ("memory", "Think"),
+        "write_todos": ("planning", "Plan"),
+        "codebase_investigator": ("file_search", "Search"),
+        "activate_skill": ("skill", "Other"),
+        "CustomTool": ("customtool", "Other"),
+    }
+    found = history_events(tmp_path, calls_for(*names))
+    assert {one["metadata"]["raw_tool_name"]: (one["tool_name"], one["metadata"]["category"]) for one in found} == names
+
+
+def test_several_calls_of_a_turn_are_separate_and_a_millisecond_apart(tmp_path: Path) -> None:
+    found = history_events(tmp_path, calls_for("read_file", "read_file"))
+    assert [(one["type"], one["timestamp"][17:]) for one in found] == [
+        ("tool_use", "01.001Z"),
+        ("tool_use", "01.002Z"),
+    ]
+    assert not any("tool_input" in one for one in found)
+
+
+def test_model_text_is_no_event_and_thoughts_keep_their_place(tmp_path: Path) -> None:
+    parts = [{"text": "hm", "thought": True}, {"text": "I read."}, {"functionCall": {"name": "glob", "args": {}}}]
+    (only,) = history_events(tmp_path, {"role": "model", "parts": parts})
+    assert (only["type"], only["timestamp"][17:], only["id"]) == ("tool_use", "01.003Z", f"{HISTORY.stem}#0.2")
+    path = builders.put(tmp_path / HISTORY.name, json.dumps({"history": [{"role": "model", "parts": parts}]}).encode())
+    wanted = Wanted(include=frozenset({"text", "thoughts"}))
+    lines = b"".join(events.render(builders.subject(path, wanted=wanted))).splitlines()
+    assert [json.loads(line)["type"] for line in lines[1:-1]] == ["thought", "text", "tool_use"]
+
+
+def test_odd_entries_of_a_history_are_passed_over(tmp_path: Path) -> None:
+    odd: list[object] = [None, 42, "text", {}, {"parts": []}, {"role": "user"}]
+    found = history_events(tmp_path, *odd, {"role": "user", "parts": [{"text": "valid"}]})
+    assert [(one["message"], one["metadata"]["content_index"]) for one in found] == [("valid", 6)]
+
+
+def test_words_beside_a_response_are_a_prompt(tmp_path: Path) -> None:
+    entry = responds("glob", "none")
+    entry["parts"] += [{"text": "stop that"}, {"text": "<hook_context>x</hook_context>"}]
+    assert [one.get("message") for one in history_events(tmp_path, entry)] == [None, "stop that"]
+
+
+def test_preamble_of_a_history_is_nobodys_prompt(tmp_path: Path) -> None:
+    preamble = {
+        "role": "user",
+        "parts": [{"text": "This is the Gemini CLI. We are setting up the context for our chat."}],
+    }
+    assert history_events(tmp_path, preamble) == []
+    path = builders.put(tmp_path / HISTORY.name, json.dumps({"history": [preamble]}).encode())
+    (only,) = b"".join(
+        events.render(builders.subject(path, wanted=Wanted(include=frozenset({"notices"}))))
+    ).splitlines()[1:-1]
+    assert json.loads(only)["metadata"]["origin"] == "session_context"
+
+
+@pytest.mark.parametrize("example_file", [AUDITED, COUNTED, TOLD, LISTED], ids=lambda file: file.stem[-8:])
+def test_other_examples_give_events_of_their_own_times_and_ids(example_file: Path) -> None:
+    wire = example(example_file)
+    start, *found, end = events_of(example_file)
+    assert {one["session_id"] for one in (start, *found, end)} == {wire["sessionId"]}
+    assert start["timestamp"] == wire["startTime"]
+    calls = [call for message in wire["messages"] for call in message.get("toolCalls", [])]
+    assert [one["metadata"]["raw_tool_name"] for one in found if one["type"] == "tool_use"] == [
+        call["name"] for call in calls
+    ]
+    prompts = [message for message in wire["messages"] if message["type"] == "user"]
+    assert [one["id"] for one in found if one["type"] == "user_prompt"] == [message["id"] for message in prompts]
+    timed = [message["timestamp"] for message in prompts if "timestamp" in message]
+    marked = [one for one in found if one["type"] == "user_prompt" and "synthesised" not in one["metadata"]]
+    assert [one["timestamp"] for one in marked] == timed
 
 
 # 001: nothing is dropped.

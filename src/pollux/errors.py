@@ -40,6 +40,17 @@ class NoSuchProjectError(PolluxError):
         super().__init__(f"No project fits '{wanted}'; `pollux projects` lists those that have sessions.")
 
 
+class AmbiguousProjectError(NoSuchProjectError):
+    """No project has the name somebody gave, and it may be short for others."""
+
+    status = 2
+
+    def __init__(self, wanted: str, names: Sequence[str]) -> None:
+        """Name the first few."""
+        shown = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")  # noqa: PLR2004
+        PolluxError.__init__(self, f"No project is called '{wanted}'; if you mean {shown}, give more of the name.")
+
+
 class BadFilterError(PolluxError):
     """A date or a span of time that cannot be understood."""
 

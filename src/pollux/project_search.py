@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
+from pollux.errors import AmbiguousProjectError
 from pollux.model import Project
 from pollux.project_paths import base_name, is_windows, lineage, path_key, project_hash, separator, spellings
 
@@ -26,6 +27,8 @@ _NAMED = 1000
 
 _ALIKE = 0.75
 """A slip of the finger is this much like what was meant; another word is not."""
+_LETTERS = 3
+"""So many letters of a name may stand for it."""
 
 
 def likely_roots(user_home: Path) -> tuple[Path, ...]:
@@ -63,21 +66,30 @@ def scan(roots: Iterable[Path], wanted: Collection[str], *, depth: int = 3, limi
 
 
 def find(projects: Iterable[Project], query: str, cwd: Path, user_home: Path) -> tuple[Project, ...]:
-    """Give the projects that fit best to what a user typed; those that merely sound alike if there are no others."""
+    """Give the projects that fit best to what a user typed; if there are none, the one that it may be short for.
+
+    Raises `AmbiguousProjectError` where it may be short for several.
+    """
     ranked = [(rank(project, query, cwd, user_home), project) for project in projects]
     best = min((place for place, _ in ranked if place is not None), default=None)
     if best is not None or _has_separator(query):
         return tuple(project for place, project in ranked if place is not None and place == best)
-    names = {project.name.casefold() for _, project in ranked}
-    alike = difflib.get_close_matches(query.casefold(), names, n=1, cutoff=_ALIKE)
-    return tuple(project for _, project in ranked if project.name.casefold() in alike)
+    names = {project.name for _, project in ranked}
+    meant = _alike(names, query)
+    if not meant:
+        meant = _abbreviated(names, query)
+        is_any_hidden = any(project.path is None and project.slug is None for _, project in ranked)
+        if len(meant) > 1 or (meant and is_any_hidden):  # a project known by its hash alone may have this very name
+            raise AmbiguousProjectError(query, meant)
+    return tuple(project for _, project in ranked if project.name in meant)
 
 
 def rank(project: Project, query: str, cwd: Path, user_home: Path) -> int | None:
     """Tell how well a project fits to what a user typed: 0 is best, nothing is not at all.
 
     The project of a path is the one in that very folder, else those below it; `.` may also be inside a project.
-    A name is a folder's name or slug, else the beginning of a hash (four digits or more), else a piece of the path.
+    A name is a folder's name or slug, else the beginning of a hash (four digits or more), else a piece of the path;
+    neither case nor what stands between words matters: `my app` is `My-App`.
     """
     places = [_distance(project, here, is_cwd=query == ".") for here in _typed_paths(query, cwd, user_home)]
     nearest = min((place for place in places if place is not None), default=None)
@@ -91,6 +103,9 @@ def rank(project: Project, query: str, cwd: Path, user_home: Path) -> int | None
         return _NAMED + 1
     if any(name in known.casefold().replace("\\", "/") for known in (project.path, project.slug) if known):
         return _NAMED + 2
+    words = _joined(name)
+    if words and any(words in _joined(known) for known in (project.path and project.name, project.slug) if known):
+        return _NAMED + 3
     return None
 
 
@@ -111,6 +126,32 @@ def _subfolders(folder: str) -> list[tuple[str, bool]]:
     except OSError:
         return []
     return sorted((entry.path, not (entry.name.startswith(".") or entry.name in _NOT_ENTERED)) for entry in found)
+
+
+def _alike(names: Collection[str], query: str) -> list[str]:
+    """Give the name that a query may be meant for with a slip of the finger, in all its spellings."""
+    folded = {name: name.casefold() for name in sorted(names)}
+    alike = difflib.get_close_matches(query.casefold(), folded.values(), n=1, cutoff=_ALIKE)
+    return [name for name, word in folded.items() if word in alike]
+
+
+def _abbreviated(names: Collection[str], query: str) -> list[str]:
+    """Give the names of which a query has some letters, the first one among them, in their order."""
+    letters = _joined(query)
+    if len(letters) < _LETTERS:
+        return []
+    words = {name: name.casefold() for name in sorted(names)}
+    return [name for name, word in words.items() if word[:1] == letters[0] and _has_in_order(word, letters)]
+
+
+def _has_in_order(word: str, letters: str) -> bool:
+    rest = iter(word)
+    return all(letter in rest for letter in letters)
+
+
+def _joined(text: str) -> str:
+    """Leave out all that stands between words."""
+    return "".join(char for char in text.casefold() if char.isalnum())
 
 
 def _has_separator(query: str) -> bool:

@@ -38,6 +38,8 @@ def test_session_is_found_under_every_name(run: Runner, name: str) -> None:
         DATA / "stream" / "output.json",
         DATA / "history" / "gemini-conversation-1794772150000.json",
         DATA / "history" / "checkpoint-second.json",
+        DATA / "shared" / "0.8.2.md",
+        DATA / "shared" / "0.61.0.md",
     ],
     ids=lambda file: file.name,
 )
@@ -45,7 +47,13 @@ def test_other_forms_of_a_session_are_read(run: Runner, file: Path) -> None:
     ended = run("show", str(file), "--json")
     assert ended.json["timeline"]
     assert run("raw", str(file)).out == file.read_text("utf-8")
+    assert run("tree", str(file), "--json").json["tree"]["files"] == ended.json["session"]["files"]
+    assert run("audit", str(file), "--json").json["session"] == ended.json["session"]["id"]
     assert run("export", str(file), "-f", "gemini").json["messages"]
+    assert run("export", str(file), "-f", "json").json["timeline"]
+    for format_ in ("jsonl", "devlog", "devlog-index"):
+        written = run("export", str(file), "-f", format_, "-o", "-")
+        assert (written.status, bool(written.out)) == (0, True)
 
 
 def test_detail_and_branches_are_heeded(run: Runner) -> None:

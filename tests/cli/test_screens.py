@@ -61,7 +61,7 @@ def test_pipe_gets_whole_lines(run: Runner) -> None:
     lines = run("tree", "e92f6bc2").out.splitlines()
     assert any(line.endswith("7ffa9413-0e52-481c-aa76-916820b43a25.jsonl") for line in lines)
     assert any(len(line) > 100 for line in run("doctor").out.splitlines())
-    assert all(line.count("\t") == 3 for line in run("projects").out.splitlines())
+    assert all(line.count("\t") == 5 for line in run("projects").out.splitlines())
     assert (run().out, run().err) == (run("ls").out, run("ls").err)
 
 

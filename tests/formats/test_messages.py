@@ -124,7 +124,7 @@ def test_a_tool_call() -> None:
         ([response({"output": "a", "error": "[Operation Cancelled] x"})], "a", "[Operation Cancelled] x", None),
         ([response({})], None, None, None),
         ([response({"rows": [1]})], None, None, {"rows": [1]}),
-        ([response({"output": {"rows": 1}})], '{"rows": 1}', None, None),
+        ([response({"output": {"rows": 1}})], '{"rows": 1}', None, {"output": {"rows": 1}}),
         ([response({"content": "a"})], "a", None, {"content": "a"}),
         ([response({"content": {"output": "a"}})], "a", None, {"content": {"output": "a"}}),
         ([response("bare")], "bare", None, "bare"),

@@ -83,10 +83,11 @@ def test_projects_say_what_is_known() -> None:
     assert "/src/shop  " in wide
     assert "hash only" in wide
     assert "efefefefefef" in wide
-    assert drawn(project_table(rows, now=NOW, width=80), 80).split()[:3] == ["project", "path", "sessions"]
+    assert drawn(project_table(rows, now=NOW, width=80), 80).split()[:4] == ["project", "path", "sessions", "asks"]
     narrow = drawn(project_table(rows, now=NOW, width=40), 40).splitlines()
     assert narrow[0].split() == ["project", "sessions", "tokens", "used"]
-    assert [line.count("\t") for line in project_lines(rows)] == [3, 3, 3]
+    assert next(project_lines(rows)) == "[efefefef]\t\t1\t12345\t3\t2026-11-14T00:00:00.000Z\n"
+    assert [line.count("\t") for line in project_lines(rows)] == [5, 5, 5]
 
 
 def test_words() -> None:

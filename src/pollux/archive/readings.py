@@ -57,7 +57,7 @@ def taken_up(source: Source, kept: bytes) -> Reading:
 
 def _read_log(source: Source, running: Running, offset: int, line: int) -> tuple[Reading, bytes]:
     """Read a log on; only whole lines are set aside, since the last one may still be growing."""
-    end = _end_of_lines(source, offset)
+    end = end_of_lines(source, offset)
     for found in source.lines(offset, line):
         if found.start >= end:
             break
@@ -82,7 +82,7 @@ def _with_open_line(source: Source, running: Running, offset: int, line: int) ->
     return finished(source, "log", running.result, source)
 
 
-def _end_of_lines(source: Source, start: int) -> int:
+def end_of_lines(source: Source, start: int) -> int:
     """Find the end of the last whole line; where there is none, that is where we are."""
     position = source.size
     while position > start:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -14,17 +14,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from pollux import __version__
-from pollux.cli import output
+from pollux.cli import export_lake, output
 from pollux.cli.complete import session_ids
 from pollux.cli.meant import in_file, in_history, named_file
+from pollux.cli.redacting import Asked, Redaction, print_findings, redaction, redaction_options
 from pollux.cli.scope import Scope, options, progress
 from pollux.cli.transcript_options import transcript_options
 from pollux.exports import EXPORTERS, Exporter, Written
 
 if TYPE_CHECKING:
-    from pollux.exports.subject import Beside, Subject, Wanted
+    from pollux.cli.export_folder import Place
+    from pollux.exports.subject import Subject, Wanted
     from pollux.grouping import Group
-    from pollux.model import Problem, Session
+    from pollux.model import Message, Problem, Session
 
 _HELP = """Write sessions in another form; several go into a folder, a file each, with stable names.
 
@@ -53,28 +55,51 @@ class _Job:
     exporter: Exporter
     wanted: Wanted
     scope: Scope
+    redaction: Redaction
     chosen: list[_Chosen] = field(default_factory=list)
     by_id: dict[str, Session] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     losses: Counter[str] = field(default_factory=Counter)
+    last: Subject | None = None
+    """What was rendered last."""
 
-    def subject(self, one: _Chosen, beside: Beside | None = None) -> Subject:
+    def subject(self, one: _Chosen, place: Place | None = None) -> Subject:
         """Open one session to be handed over."""
         from pollux.exports.subject import subject
 
         group = one.group or self.scope.opened(one.session)
-        return subject(one.session, group, self.by_id, self.scope.opened, wanted=self.wanted, beside=beside)
+        redactor = self.redaction.redactor(one.session, self._messages(one.session, group))
+        there: dict[str, Any] = (
+            {"beside": place.put, "name": place.name, "index_page": place.index_page} if place else {}
+        )
+        return subject(
+            one.session, group, self.by_id, self.scope.opened, wanted=self.wanted, redactor=redactor, **there
+        )
 
-    def rendered(self, one: _Chosen, beside: Beside | None = None) -> Iterator[bytes]:
+    def _messages(self, session: Session, group: Group) -> Iterator[Message]:
+        """Yield all that was said in a session and in its subagents."""
+        yield from group.messages()
+        for child in _descendants(session, self.by_id):
+            yield from self.scope.opened(child).messages()
+
+    def rendered(self, one: _Chosen, place: Place | None = None) -> Iterator[bytes]:
         """Write one session in the form wanted."""
-        made = self.subject(one, beside)
+        self.last = made = self.subject(one, place)
         yield from self.exporter.render(made)
         self.losses += made.losses
+
+    def told(self, one: _Chosen, family: Iterable[Session]) -> list[Session]:
+        """Return what may be said of a session and its subagents in a list of all."""
+        if not self.redaction.is_wanted:
+            return [*family]
+        subject = self.last if self.last and self.last.session.id == one.session.id else self.subject(one)
+        assert subject.redactor is not None
+        return [subject.redactor.session(session) for session in family]
 
     @property
     def made_by(self) -> str:
         """All that an export depends on besides the sessions."""
-        return f"{__version__} {self.name} {self.wanted}"
+        return f"{__version__} {self.name} {self.wanted} {self.redaction.made_by}"
 
 
 @click.command(help=_HELP.format(formats="\n".join(f"  {name:<9} {one.summary}" for name, one in EXPORTERS.items())))
@@ -86,6 +111,9 @@ class _Job:
 @transcript_options
 @click.option("--include", metavar="WHAT,…", help="What a form leaves out unless asked.")
 @click.option("--split", type=click.IntRange(1), metavar="N", help="A file for every N prompts.")
+@click.option("--semconv", type=click.Choice(["1.41", "dev"]), help="The version of OpenTelemetry's conventions.")
+@redaction_options
+@click.option("--follow", is_flag=True, help="Go on with what a running session adds, until Ctrl-C; for events.")
 @click.option("--losses", "says_losses", is_flag=True, help="Say what the form could not hold.")
 def command(
     scope: Scope,
@@ -94,21 +122,42 @@ def command(
     name: str,
     everything: bool,
     target: str,
+    follow: bool,
     says_losses: bool,
+    asked: Asked,
     **given: Any,  # noqa: ANN401  the options that only some forms heed
 ) -> None:
     """Choose the sessions, and hand them over."""
     if not wanted and not everything:
         raise click.UsageError("Say which sessions: some ids, files, `latest`, or --all.")
     exporter = EXPORTERS[name]
-    job = _Job(name, exporter, _wanted(name, given), scope)
+    hidden = redaction(asked, is_for_others=exporter.is_for_others)
+    job = _Job(name, exporter, _wanted(name, given), scope, hidden)
+    if hidden.is_wanted and (follow or exporter.is_of_archive):
+        raise click.UsageError(
+            f"{'--follow' if follow else name} hands over all there is: leave --redact and --share out."
+        )
+    if exporter.is_of_archive:
+        export_lake.check(scope, target)
+    if follow:
+        from pollux.cli.export_follow import follow_one
+
+        follow_one(scope, wanted, name, target, lambda *one: job.subject(_Chosen(*one)), job.by_id)
+        return
     job.chosen += _chosen(job, wanted, everything=everything)
     if not job.chosen:
         raise click.ClickException("No session fits; `pollux ls` lists what there is.")
+    if asked.only_tries:
+        _try_redaction(job)
+        return
     job.problems += (problem for one in job.chosen for problem in one.session.problems)
-    _hand_over(job, target, everything=everything)
+    if exporter.is_of_archive:
+        export_lake.write(scope, {one.session.id for one in job.chosen}, target)
+    else:
+        _hand_over(job, target, everything=everything)
     if says_losses:
         _say_losses(job)
+    hidden.say()
     click.get_current_context().exit(output.say_problems(job.problems))
 
 
@@ -164,9 +213,11 @@ def _descendants(session: Session, by_id: dict[str, Session]) -> Iterator[Sessio
 
 def _hand_over(job: _Job, target: str, *, everything: bool) -> None:
     """Write to stdout, into one file, or into a folder, whichever is meant."""
-    from pollux.cli.export_folder import write
+    from pollux.cli.export_folder import Place, write
 
     exporter = job.exporter
+    if job.wanted.split and target == "-":
+        raise click.UsageError("--split writes further files beside the first one: say where with `-o`.")
     if target == "-" and (len(job.chosen) == 1 or exporter.is_stream):
         for one in job.chosen:
             output.write(job.rendered(one))
@@ -178,7 +229,10 @@ def _hand_over(job: _Job, target: str, *, everything: bool) -> None:
     try:
         if target != "-" and is_folder:
             _to_folder(job, path)
-        elif len(job.chosen) == 1 or (exporter.is_stream and target != "-"):
+        elif len(job.chosen) == 1:
+            has_room = path.is_file() or not path.exists()  # beside a device or a pipe there is none
+            write(path, job.rendered(job.chosen[0], Place(path.parent, path.name, 0o600, []) if has_room else None))
+        elif exporter.is_stream and target != "-":
             write(path, chain.from_iterable(job.rendered(one) for one in job.chosen))
         else:
             raise click.UsageError(
@@ -197,12 +251,13 @@ def _to_folder(job: _Job, folder: Path) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     before = folders.remembered(folder)
-    after, written, n_same = dict(before), list[Written](), 0
+    after, written, taken, n_same = dict(before), list[Written](), set[str](), 0
     contents = job.scope.contents()
     try:
         with progress("exporting") as tell:
             for number, one in enumerate(job.chosen, 1):
-                name = folders.name_of(one.session, job.exporter.suffix, {each.name for each in written})
+                name = folders.name_of(one.session, job.exporter.suffix, taken)
+                taken.add(name)
                 family = (one.session, *_descendants(one.session, job.by_id))
                 mark = folders.fingerprint(job.made_by, family, contents)
                 try:
@@ -210,19 +265,38 @@ def _to_folder(job: _Job, folder: Path) -> None:
                         n_same += 1
                     else:
                         after.pop(name, None)
-                        place = folders.Place(folder, name, 0o600, [])
-                        folders.write(place.path, job.rendered(one, place.put))
+                        place = folders.Place(folder, name, 0o600, [], job.exporter.index_page)
+                        folders.write(place.path, job.rendered(one, place))
                         after[name] = folders.Kept(mark, tuple(place.beside))
-                    written.append(Written(one.session, name))
+                        folders.tidy(place, before.get(name))
+                    told, *agents = job.told(one, family)
+                    written.append(Written(told, name, tuple(agents)))
                 except UnreadableFileError as error:  # gone since it was listed: the others are still wanted
                     job.problems.append(Problem("unreadable-file", str(error)))
                 tell(number, len(job.chosen))
         for name, data in job.exporter.pages(written):
+            if name not in before and (folder / name).exists():
+                output.words(f"{folder / name} is not one of ours and stays as it is.")
+                continue
             folders.write(folder / name, [data])
+            after[name] = folders.Kept("page")
     finally:
         folders.remember(folder, after)
     same = f", {n_same} of them unchanged since" if n_same else ""
     output.words(f"{len(written)} session{'s' * (len(written) != 1)} written to {folder}{same}")
+
+
+def _try_redaction(job: _Job) -> None:
+    """Look for what would be replaced, and write nothing."""
+    for one in job.chosen:
+        waiting = [job.subject(one)]
+        while waiting:
+            subject = waiting.pop()
+            for _ in subject.messages():
+                pass
+            waiting += subject.children()
+    print_findings(job.redaction.findings())
+    job.redaction.say()
 
 
 def _say_losses(job: _Job) -> None:

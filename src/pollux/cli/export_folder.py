@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable
 from itertools import chain
@@ -13,11 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from pollux.exports.subject import folder_beside
+
 if TYPE_CHECKING:
     from pollux.model import Session
 
 MEMORY = ".pollux-export.json"
 """Remembers, in the folder itself, what each file was made from."""
+
+
+_OURS = re.compile(r"(?:part|picture|file)-\d+\.\w+")
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -41,6 +47,8 @@ class Place(NamedTuple):
     name: str
     mode: int
     beside: list[str]
+    index_page: str = ""
+    """The page of the folder that leads to all sessions."""
 
     @property
     def path(self) -> Path:
@@ -49,7 +57,7 @@ class Place(NamedTuple):
 
     def put(self, name: str, data: bytes) -> str:
         """Write a file that belongs to it, and return how to refer to it."""
-        relative = f"{self.name.rpartition('.')[0]}_files/{name}"
+        relative = f"{folder_beside(self.name)}/{name}"
         (self.folder / relative).parent.mkdir(parents=True, exist_ok=True)
         write(self.folder / relative, [data], mode=self.mode)
         self.beside.append(relative)
@@ -75,6 +83,15 @@ def is_unchanged(folder: Path, name: str, before: Kept | None, fingerprint: str)
     if before is None or before.fingerprint != fingerprint:
         return False
     return all(os.path.exists(folder / one) for one in (name, *before.beside))  # noqa: PTH110  thousands of them
+
+
+def tidy(place: Place, before: Kept | None) -> None:
+    """Remove what belonged to the file that was here before, and to the new one no more."""
+    for name in set(before.beside if before else ()) - set(place.beside):
+        folder, _, file = name.partition("/")
+        # What is remembered stands in a file that anybody may have written.
+        if folder == folder_beside(place.name) and _OURS.fullmatch(file):
+            (place.folder / name).unlink(missing_ok=True)
 
 
 def fingerprint(made_by: str, sessions: Iterable[Session], contents: Callable[[Session], object]) -> str:

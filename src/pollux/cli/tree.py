@@ -10,7 +10,7 @@ import click
 
 from pollux.cli import output
 from pollux.cli.complete import session_ids
-from pollux.cli.meant import in_history, named_file
+from pollux.cli.meant import in_file, in_history, named_file
 from pollux.cli.scope import Scope, options
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ def command(scope: Scope, wanted: str) -> None:
 
 
 def _owner(found: History, file: Path) -> Session:
-    """Return the session that a file is part of."""
+    """Return the session that a file is part of; a file from elsewhere holds its own."""
     real = file.resolve()
     for one in found.sessions:
         if any(ref.path.resolve() == real for ref in one.files):
             return one
-    raise click.UsageError(f"{file} is part of no session here; `pollux show {file}` reads it alone.")
+    return in_file(file)[0]
 
 
 def _print(found: History, session: Session, by_id: dict[str, Session]) -> None:

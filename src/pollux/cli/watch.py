@@ -50,14 +50,14 @@ def command(scope: Scope, *, quiet: bool, poll: bool, action: str | None, yes: b
         service = _service(scope, archive, poll=poll)
         _uninstall(service) if action == "uninstall" else _install(service, yes=yes)
         return
-    with _ended_by_signals():
+    with ended_by_signals():
         _watch(scope, archive, poll=poll, quiet=quiet)
 
 
 def _watch(scope: Scope, archive: Path, *, poll: bool, quiet: bool) -> None:
     from pollux.archive.watch import capture, watch
 
-    places = _places(scope)
+    places = homes_of(scope)
     said: set[Problem] = set()
     is_first = True
 
@@ -74,7 +74,7 @@ def _watch(scope: Scope, archive: Path, *, poll: bool, quiet: bool) -> None:
     watch(places, take_in, poll=poll, tell=output.words)
 
 
-def _places(scope: Scope) -> Callable[[], tuple[Home, ...]]:
+def homes_of(scope: Scope) -> Callable[[], tuple[Home, ...]]:
     """Return a function that looks for the homes anew; one that is no longer there is waited for."""
     from pollux import sessions
 
@@ -118,7 +118,7 @@ def _line(found: Captured) -> str:
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
+def ended_by_signals() -> Iterator[None]:
     """End in good order, with status 0, on Ctrl-C and when told to terminate; a second signal changes nothing."""
 
     def stop(*_: object) -> None:

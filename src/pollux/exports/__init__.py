@@ -19,6 +19,8 @@ class Written(NamedTuple):
 
     session: Session
     name: str
+    agents: tuple[Session, ...] = ()
+    """Its subagents, and theirs."""
 
 
 class Exporter(NamedTuple):
@@ -35,8 +37,12 @@ class Exporter(NamedTuple):
     """The options that mean something for it."""
     pages_place: str | None = None
     """Module and function that write further files into a folder of exports."""
+    index_page: str = ""
+    """The one of them that leads to all sessions."""
     is_for_others: bool = False
     """Made to be published: always redacted."""
+    is_of_archive: bool = False
+    """Made of the archive's tables, of all sessions together: it renders none."""
 
     def render(self, subject: Subject) -> Iterator[bytes]:
         """Write one session, piece by piece."""
@@ -50,8 +56,8 @@ class Exporter(NamedTuple):
 
     @property
     def is_stream(self) -> bool:
-        """Whether many of them, one after the other, make one."""
-        return self.suffix == ".jsonl"
+        """Whether many of them, one after the other, make one; a data set has a file for each."""
+        return self.suffix == ".jsonl" and not self.is_for_others
 
 
 def _function(place: str) -> Callable[..., Any]:
@@ -61,8 +67,27 @@ def _function(place: str) -> Callable[..., Any]:
 
 
 _JSON, _LINES = "application/json", "application/jsonl"
+_TRANSCRIPT = ("detail", "branches", "thoughts", "split")
 
 EXPORTERS = {
+    "markdown": Exporter(
+        "markdown.render",
+        ".md",
+        "text/markdown",
+        "a transcript to read anywhere; in a folder with a list of all",
+        heeds=_TRANSCRIPT,
+        pages_place="markdown.index.pages",
+        index_page="README.md",
+    ),
+    "html": Exporter(
+        "html.render",
+        ".html",
+        "text/html",
+        "a transcript as one page for any browser; in a folder a whole site",
+        heeds=_TRANSCRIPT,
+        pages_place="html.index.pages",
+        index_page="index.html",
+    ),
     "gemini": Exporter(
         "gemini.render", ".json", _JSON, "what the client itself would load; `gemini --session-file` takes it"
     ),
@@ -74,4 +99,72 @@ EXPORTERS = {
         "calls.render_lines", ".jsonl", _LINES, "one record a model call, for usage dashboards", with_subagents=True
     ),
     "calls-csv": Exporter("calls.render_csv", ".csv", "text/csv", "the same as CSV", with_subagents=True),
+    "devlog": Exporter(
+        "devlog.render",
+        ".md",
+        "text/markdown",
+        "what was said and done, for writers; in a folder with an index",
+        heeds=("branches",),
+        pages_place="devlog.pages",
+        index_page="index.md",
+    ),
+    "devlog-index": Exporter(
+        "devlog.render_index", ".jsonl", _LINES, "a line a session: first and last words, summary, times"
+    ),
+    "events": Exporter(
+        "events.render",
+        ".jsonl",
+        _LINES,
+        "what happened, event by event, for detectors of friction",
+        with_subagents=True,
+        heeds=("include",),
+    ),
+    "vac": Exporter(
+        "vac.encode.render_json", ".json", _JSON, "a verifiable agent record, to be signed", heeds=("branches",)
+    ),
+    "vac-cbor": Exporter(
+        "vac.encode.render_cbor", ".cbor", "application/cbor", "the same as CBOR", heeds=("branches",)
+    ),
+    "atif": Exporter(
+        "atif.trajectory.render",
+        ".json",
+        _JSON,
+        "a trajectory (ATIF 1.7) for evaluation: Harbor, Inspect",
+        heeds=("branches",),
+    ),
+    "otlp": Exporter(
+        "otlp.traces.render",
+        ".jsonl",
+        _LINES,
+        "traces for OpenTelemetry, without words unless asked",
+        heeds=("include", "semconv"),
+    ),
+    "hf": Exporter(
+        "hf.session.render",
+        ".jsonl",
+        _LINES,
+        "a data set of agent traces for Hugging Face, redacted",
+        with_subagents=True,
+        pages_place="hf.card.pages",
+        is_for_others=True,
+    ),
+    "chat": Exporter(
+        "chat.rows.render",
+        ".jsonl",
+        _LINES,
+        "messages and tools, to train on",
+        with_subagents=True,
+        heeds=("include",),
+    ),
+    "sharegpt": Exporter(
+        "chat.rows.render_sharegpt", ".jsonl", _LINES, "the same as ShareGPT had it", with_subagents=True
+    ),
+    "parquet": Exporter(
+        "",
+        ".parquet",
+        "application/vnd.apache.parquet",
+        "the archive's tables, for DuckDB and Spark",
+        with_subagents=True,
+        is_of_archive=True,
+    ),
 }

@@ -43,6 +43,8 @@ class Wanted:
     """What a format leaves out unless asked."""
     split: int | None = None
     """Prompts in a file; without it, one file."""
+    semconv: str = "1.41"
+    """The version of OpenTelemetry's conventions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,10 @@ class Subject:
     redactor: Redactor | None = None
     beside: Beside | None = None
     """Without it there is one place only, and what does not fit in is lost or put in."""
+    name: str = ""
+    """What its file is called, where it has one."""
+    index_page: str = ""
+    """The page beside it that leads to all sessions, where there is one."""
     losses: Counter[str] = field(default_factory=Counter)
     """What the form cannot hold, in words, and how often; renderers count as they go."""
 
@@ -105,7 +111,14 @@ def subject(
     wanted: Wanted | None = None,
     redactor: Redactor | None = None,
     beside: Beside | None = None,
+    name: str = "",
+    index_page: str = "",
 ) -> Subject:
     """Make a subject of a session."""
     told = redactor.session(session) if redactor else session
-    return Subject(told, group, by_id, opened, wanted or Wanted(), redactor, beside)
+    return Subject(told, group, by_id, opened, wanted or Wanted(), redactor, beside, name, index_page)
+
+
+def folder_beside(name: str) -> str:
+    """Name the folder for what belongs to a file, which stands beside it."""
+    return f"{name.rpartition('.')[0] or name}_files"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from pollux.formats import document, history, lenient, log, prompts, records, stream
+from pollux.formats import atif, document, history, lenient, log, prompts, records, shared, stream
 from pollux.formats.converted import Converted
 from pollux.formats.operations import Operation
 from pollux.formats.source import Source
@@ -28,6 +28,8 @@ GENERATIONS = (
     Generation("log", log.sniff, read=log.read),
     Generation("history", history.sniff, convert=history.convert),
     Generation("stream", stream.sniff, convert=stream.convert),
+    Generation("atif", atif.sniff, convert=atif.convert),
+    Generation("shared", shared.sniff, convert=shared.convert),
     Generation("prompts", prompts.sniff),
     Generation("document", document.looks_indented, read=document.read),
     Generation("log", lambda head: bool(head.strip()), read=log.read),

@@ -1,0 +1,1 @@
+"""Traces for the Hugging Face Hub: sessions in the shape of Pi, and the card of the data set."""

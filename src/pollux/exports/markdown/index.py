@@ -1,0 +1,51 @@
+"""The page that leads to all Markdown transcripts of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC
+from urllib.parse import quote
+
+from pollux import __version__
+from pollux.exports import Written
+from pollux.exports.about import Spent, title_of, tokens_of
+from pollux.exports.markdown.inert import code, plain
+from pollux.exports.site import Row, Shelf, Site, site_of
+from pollux.terminal.text import count
+from pollux.views.excerpts import counted
+
+NAME = "README.md"
+_HEAD = "| When (UTC) | Session | Prompts | Calls | Tokens | Cost |\n| --- | --- | ---: | ---: | ---: | ---: |"
+
+
+def pages(written: Sequence[Written]) -> Iterator[tuple[str, bytes]]:
+    """Write one page: a table for each project."""
+    yield NAME, ("\n".join(_lines(site_of(written))) + "\n").encode("utf-8", "replace")
+
+
+def _lines(site: Site) -> Iterator[str]:
+    yield "# Gemini CLI sessions\n"
+    yield f"{counted(site.n_sessions, 'session')} in {counted(len(site.shelves), 'project')}. {_words(site.used)}"
+    for shelf in site.shelves:
+        yield from _shelf(shelf)
+    yield f"\nWritten by Pollux {__version__}."
+
+
+def _shelf(shelf: Shelf) -> Iterator[str]:
+    yield f"\n## {plain(shelf.project.name)}\n"
+    place = f"{code(shelf.project.path)} · " if shelf.project.path else ""
+    yield f"{place}{counted(len(shelf.rows), 'session')}. {_words(shelf.used)}\n"
+    yield _HEAD
+    yield from map(_row, shelf.rows)
+
+
+def _row(row: Row) -> str:
+    session = row.session
+    began = f"{session.started.astimezone(UTC):%Y-%m-%d %H:%M}" if session.started else ""
+    link = f"[{plain(title_of(session))}]({quote(row.name)})"
+    numbers = (session.counts.get("user", 0), row.used.calls, count(row.used.tokens.total))
+    return f"| {' | '.join([began, link, *map(str, numbers), row.used.cost if row.used.calls else ''])} |"
+
+
+def _words(used: Spent) -> str:
+    return f"{counted(used.calls, 'model call')}, {tokens_of(used.tokens)}, {used.cost}." if used.calls else ""

@@ -1,0 +1,82 @@
+"""A transcript in several files: every so many prompts begin another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from urllib.parse import quote
+
+from pollux.exports.subject import Subject, folder_beside
+from pollux.model import Origin
+from pollux.views.conversation import Shown, conversation
+from pollux.views.transcript import Prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """What is shown, and the number of the prompt that it belongs to."""
+
+    shown: Shown[Subject]
+    prompt: int
+    """From 1; 0 before the first one."""
+    begins: bool = False
+    """Whether it is that prompt itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of a transcript."""
+
+    number: int
+    """From 1."""
+    blocks: Iterable[Numbered]
+    has_next: Callable[[], bool]
+    """Tells, once all blocks are taken, whether another part follows."""
+
+
+Page = Callable[[Part], Iterator[bytes]]
+
+
+def in_parts(subject: Subject, suffix: str, page: Page) -> Iterator[bytes]:
+    """Yield the first part; the others, if they are wanted, go beside it, one at a time in memory."""
+    split = subject.wanted.split if subject.beside else None
+    cut = groupby(numbered(subject), lambda one: max(one.prompt - 1, 0) // split if split else 0)
+    waiting = [blocks for _, blocks in [next(cut, (0, ()))]]
+
+    def has_next() -> bool:
+        waiting.extend(blocks for _, blocks in [next(cut, (0, None))] if blocks is not None)
+        return bool(waiting)
+
+    yield from page(Part(1, waiting.pop(), has_next))
+    number = 1
+    while waiting and subject.beside:
+        number += 1
+        subject.beside(_name(number, suffix), b"".join(page(Part(number, waiting.pop(), has_next))))
+
+
+def links(part: Part, subject: Subject, suffix: str, *, has_next: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield where a part leads to: all sessions, the first part, the one before and the next one."""
+    up = "../" if part.number > 1 else ""
+    if subject.index_page:
+        yield "All sessions", f"{up}{quote(subject.index_page)}"
+    if part.number > 1:
+        first = f"{up}{quote(subject.name)}"
+        yield "First part", first
+        yield "Part before", _name(part.number - 1, suffix) if part.number - 1 > 1 else first
+    if has_next:
+        folder = "" if up else f"{quote(folder_beside(subject.name))}/"
+        yield "Next part", f"{folder}{_name(part.number + 1, suffix)}"
+
+
+def _name(number: int, suffix: str) -> str:
+    return f"part-{number}{suffix}"
+
+
+def numbered(subject: Subject, above: frozenset[str] = frozenset()) -> Iterator[Numbered]:
+    """Count the prompts of a session, those of its agents apart."""
+    prompt = 0
+    for shown in conversation(subject, above):
+        begins = isinstance(shown.block, Prompt) and shown.block.origin is not Origin.AGENT_PROMPT
+        prompt += begins
+        yield Numbered(shown, prompt, begins)

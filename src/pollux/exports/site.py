@@ -1,0 +1,88 @@
+"""A folder of transcripts as a whole: its sessions by project, what they used, and on which days."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, timedelta
+
+from pollux.exports import Written
+from pollux.exports.about import Spent, spent
+from pollux.model import ModelCall, Project, Session
+
+MOST_DAYS = 366
+"""Days that a chart shows; what is older is in the list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A session in the list, with what it and its subagents used."""
+
+    session: Session
+    name: str
+    used: Spent
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The sessions of a project, the newest first."""
+
+    project: Project
+    rows: tuple[Row, ...]
+    used: Spent
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """All that an index tells."""
+
+    shelves: tuple[Shelf, ...]
+    """Those with the newest sessions first."""
+    used: Spent
+    days: tuple[tuple[date, Spent], ...]
+    """Every day from the first to the last, in UTC."""
+
+    @property
+    def n_sessions(self) -> int:
+        """How many there are."""
+        return sum(len(shelf.rows) for shelf in self.shelves)
+
+
+def site_of(written: Sequence[Written]) -> Site:
+    """Put the sessions of a folder in order."""
+    shelves: dict[str, list[Row]] = defaultdict(list)
+    for one in sorted(written, key=_newest_first):
+        row = Row(one.session, one.name, spent(_calls(one)))
+        shelves[one.session.project.path or one.session.project.name].append(row)
+    made = tuple(
+        Shelf(rows[0].session.project, tuple(rows), _sum(row.used for row in rows)) for rows in shelves.values()
+    )
+    calls = (call for one in written for call in _calls(one))
+    return Site(made, _sum(shelf.used for shelf in made), _days(calls))
+
+
+def _calls(one: Written) -> Iterable[ModelCall]:
+    return (call for session in (one.session, *one.agents) for call in session.calls)
+
+
+def _newest_first(one: Written) -> tuple[float, str]:
+    at = one.session.ended or one.session.started
+    return -at.timestamp() if at else 0.0, one.name
+
+
+def _sum(used: Iterable[Spent]) -> Spent:
+    return sum(used, Spent())
+
+
+def _days(calls: Iterable[ModelCall]) -> tuple[tuple[date, Spent], ...]:
+    by_day: dict[date, list[ModelCall]] = defaultdict(list)
+    for call in calls:
+        if call.at:
+            by_day[call.at.astimezone(UTC).date()].append(call)
+    if not by_day:
+        return ()
+    last = max(by_day)
+    first = max(min(by_day), last - timedelta(days=MOST_DAYS - 1))
+    days = (first + timedelta(days=number) for number in range((last - first).days + 1))
+    return tuple((day, spent(by_day.get(day, ()))) for day in days)

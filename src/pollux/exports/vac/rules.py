@@ -1,0 +1,172 @@
+"""What the rules of a schema are made of: each takes a decoded value and yields what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+Rule: TypeAlias = Callable[[Any, str], Iterator[str]]
+"""Yields what is wrong with a value, each time with the path that leads there."""
+
+_LARGEST = 2**64 - 1
+"""Of the integers that CBOR has without a tag."""
+_SHOWN = 40
+"""Characters of a text that does not fit."""
+
+
+def is_integer(value: object, least: int) -> bool:
+    """Tell whether a value is an integer of CBOR; true and false are none."""
+    return type(value) is int and least <= value <= _LARGEST
+
+
+def anything(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401, ARG001  as every rule
+    """Take every value."""
+    return iter(())
+
+
+def plain(wanted: str, fits: Callable[[Any], bool]) -> Rule:
+    """Make the rule of a value that has no members."""
+
+    def rule(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401
+        if not fits(value):
+            yield _wrong(path, wanted, value)
+
+    return rule
+
+
+text = plain("a text", lambda value: isinstance(value, str))
+byte_string = plain("a byte string", lambda value: isinstance(value, bytes))
+boolean = plain("true or false", lambda value: isinstance(value, bool))
+unsigned = plain("an integer from 0 on", lambda value: is_integer(value, 0))
+integer = plain("an integer", lambda value: is_integer(value, -_LARGEST - 1))
+number = plain("a number", lambda value: isinstance(value, float) or is_integer(value, -_LARGEST - 1))
+
+
+def words(*known: str) -> Rule:
+    """Make the rule of a text that is one of a few."""
+    return plain(" or ".join(known), lambda value: isinstance(value, str) and value in known)
+
+
+def matching(wanted: str, pattern: str) -> Rule:
+    """Make the rule of a text that has a form."""
+    form = re.compile(pattern)
+    return plain(wanted, lambda value: isinstance(value, str) and form.fullmatch(value) is not None)
+
+
+def either(wanted: str, *rules: Rule) -> Rule:
+    """Make the rule of a value that fits one of several."""
+    return plain(wanted, lambda value: any(next(rule(value, ""), None) is None for rule in rules))
+
+
+def array(each: Rule, least: int = 0) -> Rule:
+    """Make the rule of an array."""
+
+    def rule(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401
+        if not isinstance(value, list | tuple):
+            yield _wrong(path, "an array", value)
+            return
+        if len(value) < least:
+            yield f"{path}: at least {least} should be here"
+        for place, one in enumerate(value):
+            yield from each(one, f"{path}[{place}]")
+
+    return rule
+
+
+def row(*rules: Rule) -> Rule:
+    """Make the rule of an array in which each place has its own meaning."""
+
+    def rule(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401
+        if not isinstance(value, list | tuple) or len(value) != len(rules):
+            yield _wrong(path, f"an array of {len(rules)}", value)
+            return
+        for place, (one, inner) in enumerate(zip(value, rules, strict=True)):
+            yield from inner(one, f"{path}[{place}]")
+
+    return rule
+
+
+def members(
+    required: Mapping[Any, Rule],
+    optional: Mapping[Any, Rule] | None = None,
+    *,
+    keys: tuple[type, ...] = (str,),
+    is_open: bool = True,
+) -> Rule:
+    """Make the rule of a map; other members may be there only if it is open, and only with such keys."""
+    known = {**required, **(optional or {})}
+
+    def rule(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401
+        if not isinstance(value, Mapping):
+            yield _wrong(path, "a map", value)
+            return
+        yield from (f"{_below(path, key)}: is missing" for key in required if key not in value)
+        for key, one in value.items():
+            if type(key) not in keys:
+                yield f"{path}: {_kind(key)} is no name of a member".removeprefix(": ")
+            elif key in known:
+                yield from known[key](one, _below(path, key))
+            elif not is_open:
+                yield f"{_below(path, key)}: there is no such member"
+
+    return rule
+
+
+def encoded(inner: Rule) -> Rule:
+    """Make the rule of bytes that hold CBOR."""
+
+    def rule(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401
+        from pollux.proofs.cose import NoEnvelopeError, decoded  # noqa: PLC0415  heavy, and only for envelopes
+
+        if not isinstance(value, bytes):
+            yield _wrong(path, "a byte string", value)
+            return
+        try:
+            found = decoded(value)
+        except NoEnvelopeError:
+            yield f"{path}: these bytes are no CBOR"
+            return
+        yield from inner(found, path)
+
+    return rule
+
+
+def tagged(tag: int, inner: Rule) -> Rule:
+    """Make the rule of a value with a CBOR tag."""
+
+    def rule(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401
+        if getattr(value, "tag", None) != tag:
+            yield _wrong(path, f"CBOR tag {tag}", value)
+        else:
+            yield from inner(value.value, path)
+
+    return rule
+
+
+def _wrong(path: str, wanted: str, value: object) -> str:
+    return f"{path}: should be {wanted}, not {_kind(value)}".removeprefix(": ")
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case str():
+            return f"'{value[:_SHOWN]}'"
+        case int() | float():
+            return str(value) if abs(value) <= _LARGEST else "a larger number"
+        case bytes():
+            return "a byte string"
+        case Mapping():
+            return "a map"
+        case list() | tuple():
+            return f"an array of {len(value)}"
+        case _:
+            return f"CBOR tag {tag}" if (tag := getattr(value, "tag", None)) is not None else "something else"
+
+
+def _below(path: str, key: object) -> str:
+    return f"{path}.{key}" if path else str(key)

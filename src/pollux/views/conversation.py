@@ -1,0 +1,79 @@
+"""A session with its subagents: each block with the number of its message and the agents that its call started.
+
+Renderers go through a session by this, and through its agents in the same way: where an agent stands is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Generic, Protocol, Self, TypeVar
+
+from pollux.model import Message, Session
+from pollux.views.transcript import Block, Branches, Detail, Options, Tool, blocks
+
+
+class Talk(Protocol):
+    """A session that can be read, and those of its subagents."""
+
+    @property
+    def session(self) -> Session:
+        """What a list says of it."""
+
+    @property
+    def options(self) -> Options:
+        """What is to be shown of it."""
+
+    def messages(self) -> Iterator[Message]:
+        """Yield its timeline."""
+
+    def children(self) -> Iterator[Self]:
+        """Yield its subagents."""
+
+
+_Talk = TypeVar("_Talk", bound=Talk)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown(Generic[_Talk]):
+    """A block in its place."""
+
+    number: int
+    """Of its message in the whole timeline, from 1: the same whatever is shown."""
+    block: Block | None
+    """None at the end, where the agents stand that no call is known of."""
+    agents: tuple[_Talk, ...] = ()
+    above: frozenset[str] = frozenset()
+    """The sessions that this is shown within; agents are gone through with it."""
+
+
+def conversation(talk: _Talk, above: frozenset[str] = frozenset()) -> Iterator[Shown[_Talk]]:
+    """Yield what is shown of a session, in order; what stands `above` it is not shown within it once more."""
+    options = talk.options
+    above |= {talk.session.id}
+    waiting: list[_Talk] = []
+    if options.detail in {Detail.NORMAL, Detail.FULL}:
+        waiting += (child for child in talk.children() if child.session.id not in above)
+    number = 0
+
+    def counted() -> Iterator[Message]:
+        nonlocal number
+        for number, message in enumerate(talk.messages(), 1):  # noqa: B007  read below, while the message is at hand
+            yield message
+
+    for block in blocks(counted(), options):
+        agents: tuple[_Talk, ...] = ()
+        if isinstance(block, Tool) and waiting:
+            agents = tuple(child for child in waiting if _started(block, child.session))
+            waiting = [child for child in waiting if not _started(block, child.session)]
+        yield Shown(number, block, agents, above)
+    # An agent whose call was not shown belongs to a branch that is left out.
+    if rest := tuple(one for one in waiting if options.branches is Branches.ALL or one.session.parent_call is None):
+        yield Shown(number, None, rest, above)
+
+
+def _started(call: Tool, agent: Session) -> bool:
+    """Tell whether a call started an agent."""
+    if agent.parent_call is not None:
+        return agent.parent_call == call.call_id
+    return call.agent_id == agent.id

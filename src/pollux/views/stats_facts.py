@@ -1,0 +1,40 @@
+"""The facts in memory, for statistics on sessions that are in no archive: written by what writes an archive's."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from pollux.archive import facts
+from pollux.errors import UnreadableFileError
+from pollux.grouping import Group
+from pollux.model import Problem, Session
+from pollux.sessions import Progress
+
+_TWICE = "SELECT message_id FROM model_calls GROUP BY message_id HAVING count(*) > 1"
+
+
+def in_memory(
+    sessions: Sequence[Session], opened: Callable[[Session], Group], problems: list[Problem], progress: Progress
+) -> sqlite3.Connection:
+    """Open one session after the other, and keep the facts; arguments and bodies of calls are not among them."""
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    database.execute("CREATE TABLE facts_meta (key TEXT PRIMARY KEY, value TEXT)")
+    facts.reset(database)
+    database.execute("BEGIN")
+    for number, one in enumerate(sessions, 1):
+        try:
+            group = opened(one)
+        except UnreadableFileError as error:  # gone since it was listed
+            problems.append(Problem("unreadable-file", str(error)))
+            continue
+        for version_id, placed in enumerate(group.files, 1):
+            placed.version_id = version_id
+        facts.write(database, group, msgspec.structs.replace(one, calls=group.usage()), "")
+        database.execute("UPDATE tool_calls SET args_json = '' WHERE session_id = ?", (one.id,))  # may be whole files
+        progress(number, len(sessions))
+    facts.leave_copies_to_their_owner(database, [row[0] for row in database.execute(_TWICE)])
+    database.execute("COMMIT")
+    return database

@@ -1,0 +1,61 @@
+"""The facts as files of a lake: a folder of tables, and plain words where that cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import builders
+from tests.cli.running import Runner
+
+from pollux.cli.demo import HOME as DEMO
+from pollux.lake import parquet
+from pollux.lake.tables import TABLES
+
+pyarrow = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip install 'pollux[lake]'`")
+
+
+def test_command_writes_a_folder(run: Runner, tmp_path: Path) -> None:
+    ended = run("export", "--all", "-f", "parquet", "-o", str(tmp_path / "facts"))
+    assert ended.status in (0, 1)
+    assert "23 sessions, 29 session files, 5 projects, 248 messages" in ended.err
+    assert sorted(one.stem for one in (tmp_path / "facts").iterdir()) == sorted(TABLES)
+
+
+def test_command_takes_a_session_with_its_subagents(run: Runner, tmp_path: Path) -> None:
+    run("export", "e92f6bc2", "-f", "parquet", "-o", str(tmp_path / "facts"))
+    assert len(pyarrow.read_table(tmp_path / "facts" / "sessions.parquet")) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--all", "--no-archive", "-o", "facts"], "leave --no-archive out"),
+        (["--all"], "say where with `-o facts/`"),
+        ([str(next((DEMO / ".gemini" / "tmp").rglob("*f688da5c.jsonl"))), "-o", "facts"], "by their ids"),
+    ],
+)
+def test_mistakes_are_told(run: Runner, options: list[str], words: str) -> None:
+    ended = run("export", "-f", "parquet", *options)
+    assert ended.status == 2
+    assert words in ended.err
+
+
+def test_place_that_cannot_be_written(run: Runner, tmp_path: Path) -> None:
+    builders.put(tmp_path / "file", b"")
+    ended = run("export", "--all", "-f", "parquet", "-o", str(tmp_path / "file" / "facts"))
+    assert ended.status == 1
+    assert "cannot be written" in ended.err
+
+
+def test_missing_library_names_its_extra(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> Any:  # noqa: ANN401
+        raise ImportError(name)
+
+    monkeypatch.setattr(parquet, "import_module", missing)
+    ended = run("export", "--all", "-f", "parquet", "-o", str(tmp_path / "facts"))
+    assert (ended.status, ended.err) == (
+        1,
+        "Parquet needs the library pyarrow; `pip install 'pollux[lake]'` brings it.\n",
+    )

@@ -1,0 +1,47 @@
+"""Expected exports, kept beside the tests and written anew with POLLUX_REWRITE=1."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pollux import __version__
+from pollux.cli.demo import HOME
+from pollux.exports.subject import Subject, Wanted, subject
+from pollux.sessions import History, history, homes, opened
+from pollux.views.transcript import Branches, Detail
+
+DATA = Path(__file__).parents[1] / "data" / "exports" / "transcripts"
+
+# Chosen so that everything in the demo occurs: agents, plans, diffs, screens, pictures, tables, broken files,
+# compressed, rewound and rolled back messages, Windows paths, other scripts, the oldest and the newest generation.
+SESSIONS = ("e92f6bc2", "4eed6371", "408a8bb2", "9ba706d8", "7bbedca9", "0363a0b0", "099159e0")
+KINDS = {"normal": Wanted(), "full": Wanted(Detail.FULL, Branches.ALL)}
+
+
+@cache
+def demo() -> History:
+    return history(homes(HOME))
+
+
+def demo_subject(prefix: str, wanted: Wanted | None = None, **more: Any) -> Subject:  # noqa: ANN401
+    """Open a session of the demo by the beginning of its id."""
+    found = demo()
+    session = next(one for one in found.sessions if one.id.startswith(prefix) and one.kind == "main")
+    by_id = {one.id: one for one in found.sessions}
+    return subject(session, opened(session), by_id, opened, wanted=wanted or Wanted(), **more)
+
+
+def same(name: str, data: bytes) -> None:
+    """Compare with what is kept, or keep it: paths, versions, styles and scripts do not count."""
+    text = data.decode().replace(str(HOME), "DEMO").replace(f"Pollux {__version__}", "Pollux VERSION")
+    text = re.sub(r"<(style|script)>.*?</\1>", r"<\1></\1>", text, flags=re.DOTALL)
+    text = re.sub(r"sha256-[A-Za-z0-9+/=]{44}", "sha256-DIGEST", text)
+    file = DATA / name
+    if "POLLUX_REWRITE" in os.environ:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8", newline="\n")
+    assert text == file.read_text("utf-8"), f"{file} differs: look at it, and rewrite it with POLLUX_REWRITE=1"

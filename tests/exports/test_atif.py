@@ -1,0 +1,236 @@
+"""Trajectories: what a session becomes, what is left out, and that all of it comes back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import builders
+from tests.builders import call, gemini, header, log, notice, rewind, tokens, user
+from tests.corpus.trees import Tree, each_release, history
+from tests.exports import family
+
+from pollux.exports.atif import trajectory
+from pollux.exports.plain import HALF
+from pollux.exports.subject import Subject, Wanted, subject
+from pollux.model import Fate, Message, Text, Tokens
+from pollux.sessions import from_file, opened
+from pollux.views.transcript import Branches
+
+LEFT_OUT = (Fate.REWOUND, Fate.ROLLED_BACK)
+
+
+def written(made: Subject) -> Any:  # noqa: ANN401  as decoded
+    return json.loads(b"".join(trajectory.render(made)))
+
+
+def of_log(folder: Path, *records: object, **more: Any) -> Subject:  # noqa: ANN401
+    return builders.subject(builders.put(folder / f"{builders.NAME}.jsonl", log(header(), *records)), **more)
+
+
+@pytest.mark.parametrize("branches", Branches)
+def test_snapshot(tmp_path: Path, branches: Branches) -> None:
+    made = family.of_home(family.put(tmp_path), branches=branches)
+    family.same(f"atif-{branches}.json", b"".join(trajectory.render(made)), tmp_path)
+
+
+def test_calls_have_their_results_in_the_same_step(tmp_path: Path) -> None:
+    step = written(family.of_home(family.put(tmp_path)))["steps"][3]
+    assert [one["tool_call_id"] for one in step["tool_calls"]] == ["c1", "c2", "c3"]
+    assert [(one["source_call_id"], one["content"]) for one in step["observation"]["results"]] == [
+        ("c1", "text of the file"),
+        ("c2", "File not found: b.txt"),
+        ("c3", "text of the file"),
+    ]
+    assert step["observation"]["results"][1]["extra"]["gemini"]["is_error"] is True
+    assert step["tool_calls"][1]["extra"]["gemini"]["status"] == "error"
+
+
+def test_subagent_is_inside_and_referred_to(tmp_path: Path) -> None:
+    whole = written(family.of_home(family.put(tmp_path)))
+    (inner,) = whole["subagent_trajectories"]
+    assert (inner["trajectory_id"], inner["steps"][1]["message"]) == (family.AGENT, "There is none.")
+    reference = whole["steps"][3]["observation"]["results"][2]["subagent_trajectory_ref"]
+    assert reference == [{"trajectory_id": family.AGENT, "session_id": family.AGENT}]
+
+
+def test_tokens_follow_the_rule(tmp_path: Path) -> None:
+    whole = written(family.of_home(family.put(tmp_path)))
+    counts = [step["metrics"] for step in whole["steps"] if "metrics" in step]
+    assert [(one["prompt_tokens"], one["completion_tokens"], one["cached_tokens"]) for one in counts] == [
+        (100, 5, 1),
+        (207, 5, 1),
+        (400, 5, 1),
+    ]
+    assert whole["extra"]["token_rule"] == "gemini-usage-v1"  # noqa: S105
+    final = whole["final_metrics"]
+    assert (final["total_prompt_tokens"], final["total_completion_tokens"], final["total_steps"]) == (707, 15, 8)
+    assert final["extra"]["pollux"]["billed"]["input"] == 100 + 200 + 300 + 400 + 50
+
+
+def test_no_counts_and_no_price_are_absent(tmp_path: Path) -> None:
+    whole = written(of_log(tmp_path, user(), gemini("g1"), gemini("g2", model="gemini-9.9-ultra", tokens=tokens())))
+    assert "metrics" not in whole["steps"][1]
+    assert "cost_usd" not in whole["steps"][2]["metrics"]
+    assert "total_cost_usd" not in whole["final_metrics"]
+    assert "final_metrics" in written(of_log(tmp_path, user()))
+    assert "total_prompt_tokens" not in written(of_log(tmp_path, user()))["final_metrics"]
+
+
+def test_cost_is_an_estimate_and_says_so(tmp_path: Path) -> None:
+    whole = written(of_log(tmp_path, user(), gemini("g1", tokens=tokens(1000))))
+    assert whole["steps"][1]["metrics"]["cost_usd"] == pytest.approx((999 * 1250 + 125 + 5 * 10000) / 1e9)
+    assert "estimated_with" in whole["extra"]["pollux"]["prices"]
+
+
+def test_what_was_taken_back_is_counted_and_its_counts_are_kept(tmp_path: Path) -> None:
+    made = family.of_home(family.put(tmp_path))
+    whole = written(made)
+    assert "Forget it." not in [step["message"] for step in whole["steps"]]
+    assert whole["notes"] == "Messages that are no steps, since they were taken back: 2 rewound."
+    assert [one["message_id"] for one in whole["extra"]["pollux"]["calls"]] == ["g3"]
+    assert made.losses["a message that was rewound (--branches all keeps it)"] == 2
+
+
+def test_notices_are_system_steps(tmp_path: Path) -> None:
+    whole = written(of_log(tmp_path, notice(), notice("e1", "It failed", kind="error")))
+    assert [(one["source"], one["extra"]["gemini"]["type"]) for one in whole["steps"]] == [
+        ("system", "info"),
+        ("system", "error"),
+    ]
+
+
+def test_session_without_messages_has_one_step_and_comes_back_empty(tmp_path: Path) -> None:
+    data = b"".join(trajectory.render(of_log(tmp_path)))
+    assert len(json.loads(data)["steps"]) == 1
+    assert not [*from_file(builders.put(tmp_path / "t.json", data))[1].messages()]
+
+
+def test_picture_goes_beside_or_is_counted(tmp_path: Path) -> None:
+    made = family.of_home(family.put(tmp_path))
+    assert written(made)["steps"][2]["message"] == "What is in a.txt and b.txt?"
+    assert made.losses["the bytes of an attachment, image/png"] == 1
+    beside = family.placed(made, tmp_path / "out")
+    text, picture = written(beside)["steps"][2]["message"]
+    assert picture == {"type": "image", "source": {"media_type": "image/png", "path": "files/picture-1.png"}}
+    assert text["text"] == "What is in a.txt and b.txt?"
+    assert (tmp_path / "out" / "files" / "picture-1.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_sound_takes_the_newest_version_and_only_that(tmp_path: Path) -> None:
+    sound = user("u1", [{"inlineData": {"mimeType": "audio/wav", "data": "UklGRg=="}}])
+    made = of_log(tmp_path, sound)
+    assert written(made)["schema_version"] == "ATIF-v1.7"
+    whole = written(family.placed(made, tmp_path / "out"))
+    assert (whole["schema_version"], whole["steps"][0]["message"][0]["type"]) == ("ATIF-v1.8", "audio")
+
+
+def test_other_files_go_beside_and_are_named(tmp_path: Path) -> None:
+    paper = user("u1", [{"text": "Read"}, {"inlineData": {"mimeType": "application/pdf", "data": "JVBERi0="}}])
+    step = written(family.placed(of_log(tmp_path, paper), tmp_path / "out"))["steps"][0]
+    assert step["message"] == "Read"
+    assert step["extra"]["gemini"]["content"][1]["fileData"]["fileUri"] == "files/file-1.pdf"
+
+
+def test_call_without_an_id_and_odd_arguments_come_back(tmp_path: Path) -> None:
+    odd = {"name": "shell", "args": "ls", "status": "success"}
+    made = of_log(tmp_path, gemini("g1", toolCalls=[odd, call("c2", result=None, status=None)]))
+    (step,) = written(made)["steps"]
+    assert step["tool_calls"][0]["tool_call_id"] == "g1#0"
+    assert step["tool_calls"][0]["arguments"] == {"value": "ls"}
+    assert "observation" not in step
+    assert came_back(made, tmp_path) == told(made)
+
+
+def test_copied_context_is_marked_and_counted_once(tmp_path: Path) -> None:
+    chats = builders.chats(tmp_path)
+    answer = gemini("g1", tokens=tokens())
+    builders.put(chats / f"{builders.NAME}.jsonl", log(header(), user(), answer))
+    imported = header(builders.OTHER, startTime=builders.at(60))
+    again = [imported, user("import-1", "hello"), answer]
+    builders.put(chats / f"session-2026-11-15T19-31-{builders.OTHER[:8]}.jsonl", log(*again))
+    whole = written(family.of_home(tmp_path, builders.OTHER))
+    assert whole["steps"][1]["is_copied_context"] is True
+    assert "metrics" not in whole["steps"][1]
+    assert "metrics" in written(family.of_home(tmp_path))["steps"][1]
+
+
+def test_half_a_character_is_replaced_and_counted(tmp_path: Path) -> None:
+    made = of_log(tmp_path, user("u1", "half \ud83d"))
+    assert written(made)["steps"][0]["message"] == "half \ufffd"
+    assert made.losses[HALF] == 1
+
+
+# The way back
+
+
+def facts(message: Message) -> dict[str, object]:
+    """Give what must survive, half characters aside."""
+    sent = "".join(part.text for part in message.parts if isinstance(part, Text))
+    calls = [
+        (one.id, one.name, one.args, one.status, one.output, one.error, one.response, one.at, one.agent_id)
+        for one in message.tool_calls
+    ]
+    shown = [(one.display, one.display_name, one.description, one.exit_code) for one in message.tool_calls]
+    thoughts = [(one.subject, one.text, one.at) for one in message.thoughts]
+    found = {
+        "id": message.id,
+        "kind": message.kind,
+        "at": message.at,
+        "model": message.model,
+        "texts": (message.text, sent),
+        "thoughts": thoughts,
+        "calls": calls,
+        "shown": shown,
+    }
+    return {key: _whole(value) for key, value in found.items()}
+
+
+def _whole(value: object) -> object:
+    return repr(value).replace("\\ud83d", "\ufffd")
+
+
+def told(made: Subject, *, with_branches: bool = True) -> list[dict[str, object]]:
+    return [facts(one) for one in made.messages() if with_branches or one.fate not in LEFT_OUT]
+
+
+def came_back(made: Subject, folder: Path) -> list[dict[str, object]]:
+    data = b"".join(trajectory.render(made))
+    _, group = from_file(builders.put(folder / "trajectory.json", data))
+    without_steps = {one["message_id"] for one in json.loads(data)["extra"]["pollux"]["calls"]}
+    return [facts(one) for one in group.messages() if one.id not in without_steps]
+
+
+@pytest.mark.parametrize("branches", Branches)
+@each_release
+def test_all_sessions_come_back(trees: list[Tree], branches: Branches, tmp_path: Path) -> None:
+    for tree in trees:
+        found = history(tree)
+        by_id = {one.id: one for one in found.sessions}
+        for session in found.sessions:
+            made = subject(session, opened(session), by_id, opened, wanted=Wanted(branches=branches))
+            assert came_back(made, tmp_path) == told(made, with_branches=branches is Branches.ALL)
+            back, group = from_file(tmp_path / "trajectory.json")
+            assert back.id == session.id
+            assert _sum(back.calls) == _sum(session.calls), f"{tree.name} {session.id}"
+            own = {call.message_id: call.tokens for call in session.calls}
+            assert {one.id: one.tokens for one in group.messages() if one.tokens} == own
+
+
+def _sum(calls: Any) -> Tokens:  # noqa: ANN401
+    return sum((call.tokens for call in calls), Tokens())
+
+
+def test_rewind_comes_back_as_one(tmp_path: Path) -> None:
+    made = of_log(tmp_path, user("u1"), gemini("g1"), user("u2"), rewind("u2"), user("u3", "again", second=5))
+    for branches, fates in ((Branches.ACTIVE, "aaa"), (Branches.ALL, "aara")):
+        made = of_log(
+            tmp_path,
+            *(user("u1"), gemini("g1"), user("u2"), rewind("u2"), user("u3", "again", second=5)),
+            wanted=Wanted(branches=branches),
+        )
+        data = b"".join(trajectory.render(made))
+        _, group = from_file(builders.put(tmp_path / "t.json", data))
+        assert "".join(one.fate[0] for one in group.messages()) == fates

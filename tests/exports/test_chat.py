@@ -1,0 +1,158 @@
+"""Conversations to train on: roles that alternate, calls with results, and only turns that one can learn from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import builders
+from tests.builders import call, gemini, header, log, notice, preamble, rewind, tokens, user
+from tests.corpus.trees import Tree, each_release, history
+from tests.exports import family
+
+from pollux.errors import BadFilterError
+from pollux.exports.chat import rows
+from pollux.exports.subject import Subject, Wanted, subject
+from pollux.sessions import opened
+
+OBJECTS = frozenset({"argument-objects"})
+
+
+def of_log(folder: Path, *records: object, **wanted: Any) -> Subject:  # noqa: ANN401
+    file = builders.put(folder / f"{builders.NAME}.jsonl", log(header(), *records))
+    return builders.subject(file, wanted=Wanted(**wanted))
+
+
+def row(made: Subject) -> Any:  # noqa: ANN401  as decoded
+    return json.loads(b"".join(rows.render(made)))
+
+
+def roles(made: Subject) -> str:
+    """Give the first letters of the roles."""
+    return "".join(one["role"][0] for one in row(made)["messages"])
+
+
+def test_snapshots(tmp_path: Path) -> None:
+    made = family.of_home(family.put(tmp_path))
+    family.same("chat.jsonl", b"".join(rows.render(made)), tmp_path)
+    family.same("sharegpt.jsonl", b"".join(rows.render_sharegpt(made)), tmp_path)
+
+
+def test_arguments_are_text_or_objects(tmp_path: Path) -> None:
+    for include, expected in ((frozenset[str](), '{"file_path":"a.txt"}'), (OBJECTS, {"file_path": "a.txt"})):
+        made = family.of_home(family.put(tmp_path), include=include)
+        (_, _, answer, *_) = row(made)["messages"]
+        assert answer["tool_calls"][0]["function"] == {"name": "read_file", "arguments": expected}
+
+
+def test_answers_that_follow_each_other_become_one(tmp_path: Path) -> None:
+    made = of_log(
+        tmp_path,
+        *(user(), gemini("g1", "One.", thoughts=family.THOUGHTS), gemini("g2", "", toolCalls=[call()])),
+        gemini("g3", "Two."),
+    )
+    assert roles(made) == "uata"
+    merged = row(made)["messages"][1]
+    assert (merged["content"], merged["reasoning_content"]) == ("One.", "Plan\nLook first.")
+    assert len(merged["tool_calls"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("turn", "why"),
+    [
+        ([user("u2"), gemini("g2", toolCalls=[call(status="cancelled")])], "a turn that was cancelled or cut short"),
+        ([user("u2"), gemini("g2", toolCalls=[call(result=None)])], "a turn that was cancelled or cut short"),
+        ([user("u2"), gemini("g2", toolCalls=[call()])], "a turn that was cancelled or cut short"),
+        ([user("u2")], "a prompt without an answer"),
+        ([user("u2"), gemini("g2", "", model=None)], "a prompt without an answer"),
+        ([user("u2"), gemini("g2"), rewind("u2")], "a message that was taken back"),
+    ],
+)
+def test_turns_that_teach_nothing_are_left_out(tmp_path: Path, turn: list[builders.Wire], why: str) -> None:
+    made = of_log(tmp_path, user("u1", "first"), gemini("g1"), *turn, user("u3", "last"), gemini("g3"))
+    assert [one["content"] for one in row(made)["messages"]] == ["first", "hi", "last", "hi"]
+    assert made.losses[why]
+
+
+def test_results_at_the_end_stay(tmp_path: Path) -> None:
+    assert roles(of_log(tmp_path, user(), gemini(toolCalls=[call()]))) == "uat"
+
+
+def test_what_the_client_said_goes_where_the_model_saw_it(tmp_path: Path) -> None:
+    made = of_log(
+        tmp_path,
+        *(preamble(), user("u1"), gemini("g1")),
+        user("h1", "<hook_context>Be brief.</hook_context>"),
+        *(user("u2", "And?"), gemini("g2", "More"), user("c1", "Please continue."), gemini("g3", " and more.")),
+        *(notice(), user("c2", "Please continue.")),
+    )
+    found = row(made)["messages"]
+    assert roles(made) == "suauaua"
+    assert found[0]["content"].startswith("<session_context>")
+    assert found[3]["content"] == "<hook_context>Be brief.</hook_context>\n\nAnd?"
+    assert found[5]["content"] == "Please continue."
+
+
+def test_summary_of_what_stands_there_in_full_is_left_out(tmp_path: Path) -> None:
+    snapshot = user("s1", "<state_snapshot>all</state_snapshot>")
+    ack = gemini("x1", "Got it. Thanks for the additional context!", model=None)
+    made = of_log(
+        tmp_path, user("u1"), gemini("g1"), builders.checkpoint(snapshot, ack), user("u2", "On."), gemini("g2")
+    )
+    assert [one["content"] for one in row(made)["messages"]] == ["hello", "hi", "On.", "hi"]
+
+
+def test_tools_are_inferred_and_marked(tmp_path: Path) -> None:
+    calls = [call("c1", args={"path": "a", "limit": 3}), call("c2", args={"path": "b", "limit": "4", "deep": True})]
+    made = of_log(tmp_path, user(), gemini(toolCalls=calls), gemini("g2"))
+    (tool,) = row(made)["tools"]
+    assert tool["function"]["parameters"] == {
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "limit": {"type": ["integer", "string"]},
+            "deep": {"type": "boolean"},
+        },
+        "required": ["path", "limit"],
+    }
+    assert tool["function"]["description"].startswith("Inferred")
+    assert row(made)["metadata"]["tool_schemas"] == "inferred"
+
+
+def test_metadata_has_no_counts_where_there_are_none(tmp_path: Path) -> None:
+    assert row(of_log(tmp_path, user(), gemini()))["metadata"]["tokens"] is None
+    assert row(of_log(tmp_path, user(), gemini(tokens=tokens(10))))["metadata"]["tokens"]["total"] == 15
+
+
+@pytest.mark.parametrize("records", [[], [user()], [gemini()], [notice()]])
+def test_session_that_teaches_nothing_has_no_row(tmp_path: Path, records: list[builders.Wire]) -> None:
+    made = of_log(tmp_path, *records)
+    assert b"".join(rows.render(made)) == b"".join(rows.render_sharegpt(made)) == b""
+
+
+def test_unknown_things_to_include_are_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(BadFilterError, match="argument-objects"):
+        [*rows.render(of_log(tmp_path, user(), include=frozenset({"words"})))]
+
+
+@each_release
+def test_roles_alternate_in_all_sessions(trees: list[Tree]) -> None:
+    for tree in trees:
+        found = history(tree)
+        by_id = {one.id: one for one in found.sessions}
+        for session in found.sessions:
+            made = subject(session, opened(session), by_id, opened)
+            data = b"".join(rows.render(made))
+            if not data:
+                continue
+            told = json.loads(data)["messages"]
+            asked = [one["id"] for message in told for one in message.get("tool_calls", ())]
+            assert [one["tool_call_id"] for one in told if one["role"] == "tool"] == asked
+            spoken = [one["role"] for one in told if one["role"] not in {"tool", "system"}]
+            turns = json.loads(b"".join(rows.render_sharegpt(made)))["conversations"]
+            who = [one["from"] for one in turns if one["from"] != "system"]
+            assert spoken[0] == "user"
+            assert set(who[::2]) <= {"human", "observation"}
+            assert set(who[1::2]) <= {"gpt", "function_call"}

@@ -1,0 +1,505 @@
+"""Normalised events: the seed's types, names and rules for any session, with its own ids and times."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import builders
+from tests.builders import answers, asks, call, checkpoint, gemini, header, log, notice, preamble, rewind, tokens, user
+from tests.cli.running import Runner, same
+from tests.corpus.exceptions import PROMPTS, TOOLS, row
+from tests.corpus.test_prompts import FIRST_WITH_FILES
+from tests.corpus.test_tools import FIRST_WITH_CALLS
+from tests.corpus.trees import Tree, each_tree, groups, manifest
+from tests.growth import EVERYTHING, Told, lines_of
+
+from pollux import __version__, sessions
+from pollux.cli.demo import HOME
+from pollux.errors import BadFilterError
+from pollux.exports import events
+from pollux.exports.events.histories import history_drafts
+from pollux.exports.subject import Subject, Wanted, subject
+from pollux.model import Fate, Kind, Message, Origin, Session, Text
+from pollux.sessions import history, homes, opened
+
+TYPES = {"session_start", "user_prompt", "tool_use", "tool_result", "session_end"}
+SESSION = builders.SESSION
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
+    return Runner(monkeypatch, capsys)
+
+
+def told(path: Path, *include: str) -> Told:
+    """Give the events between the two boundaries."""
+    found = lines_of(events.render(builders.subject(path, wanted=Wanted(include=frozenset(include)))))
+    assert (found[0]["type"], found[-1]["type"]) == ("session_start", "session_end")
+    return found[1:-1]
+
+
+def told_of(folder: Path, *records: object, include: tuple[str, ...] = ()) -> Told:
+    return told(builders.put(folder / f"{builders.NAME}.jsonl", log(header(), *records)), *include)
+
+
+def brief(found: Told) -> list[tuple[str, str]]:
+    return [(event["type"], event["id"]) for event in found]
+
+
+def test_session_in_full(tmp_path: Path) -> None:
+    records = [
+        preamble(),
+        user("u1", "fix the test"),
+        gemini("g1", "I look.", toolCalls=[call("c1", timestamp=builders.at(4)), call("c2", timestamp=builders.at(4))]),
+        gemini("g2", "Done.", second=6),
+    ]
+    path = builders.put(tmp_path / f"{builders.NAME}.jsonl", log(header(), *records))
+    common = {"harness": "gemini_cli", "session_id": SESSION, "cwd": builders.ROOT}
+    tool = {"message_id": "g1", "raw_tool_name": "read_file", "category": "Read"}
+    output = {"success": True, "output": "text of the file"}
+    assert lines_of(events.render(builders.subject(path))) == [
+        {
+            "id": f"{SESSION}/start",
+            "timestamp": builders.at(0),
+            "type": "session_start",
+            "metadata": {"stem": builders.NAME, "synthesised": ["id"], "pollux": __version__},
+            **common,
+        },
+        {
+            "id": "u1",
+            "timestamp": builders.at(1),
+            "type": "user_prompt",
+            "message": "fix the test",
+            "metadata": {"content_index": 1},
+            **common,
+        },
+        *(
+            {
+                "id": id_,
+                "timestamp": builders.at(2),
+                "type": "tool_use",
+                "tool_name": "file_read",
+                "tool_input": {"file_path": "a.txt"},
+                "metadata": {"content_index": 2, **tool, "call_id": id_},
+                **common,
+            }
+            for id_ in ("c1", "c2")
+        ),
+        *(
+            {
+                "id": f"{id_}/result",
+                "timestamp": builders.at(4),
+                "type": "tool_result",
+                "tool_name": "file_read",
+                "tool_result": output,
+                "metadata": {"content_index": 2, **tool, "call_id": id_, "status": "success"},
+                **common,
+            }
+            for id_ in ("c1", "c2")
+        ),
+        {
+            "id": f"{SESSION}/end",
+            "timestamp": builders.at(6),
+            "type": "session_end",
+            "metadata": {
+                "synthesised": ["id", "timestamp"],
+                "sources": [
+                    {"path": str(path), "role": "main", "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+                ],
+            },
+            **common,
+        },
+    ]
+
+
+def answered(response: object) -> list[builders.Wire]:
+    return [{"functionResponse": {"id": "c1", "name": "read_file", "response": response}}]
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, {"success": True, "output": "text of the file"}),
+        (
+            {"result": answered({"error": "no such file"}), "status": "error"},
+            {"success": False, "error": "no such file"},
+        ),
+        ({"result": answered({"error": "no such file"})}, {"success": False, "error": "no such file"}),
+        ({"result": answered({"content": {"error": "gone"}})}, {"success": False, "error": "gone"}),
+        ({"result": None, "status": "error"}, {"success": False}),
+        ({"result": None, "status": "cancelled"}, {"success": False}),
+        ({"result": None, "status": "success"}, {"success": True}),
+        (
+            {"result": answered({"error": "[Operation Cancelled] x", "output": "so far"}), "status": "cancelled"},
+            {"success": False, "output": "so far", "error": "[Operation Cancelled] x"},
+        ),
+        ({"result": answered({"content": [{"type": "text"}]})}, {"success": True, "output": '[{"type":"text"}]'}),
+        ({"result": answered({"rows": 3})}, {"success": True, "output": '{"rows":3}'}),
+        ({"result": answered({})}, {"success": True}),
+        ({"result": None, "resultDisplay": "shown", "status": "success"}, {"success": True, "output": "shown"}),
+        ({"result": "old text"}, {"success": True, "output": "old text"}),
+    ],
+)
+def test_outcome_of_a_call(tmp_path: Path, more: builders.Wire, expected: dict[str, Any]) -> None:
+    use, result = told_of(tmp_path, gemini("g1", toolCalls=[call("c1", **more)]))
+    assert (use["type"], result["type"], result["tool_result"]) == ("tool_use", "tool_result", expected)
+    assert result["metadata"]["status"] == more.get("status", "success")
+
+
+@pytest.mark.parametrize("status", ["executing", "scheduled", "awaiting_approval", None])
+def test_call_that_is_not_done_has_no_result(tmp_path: Path, status: str | None) -> None:
+    found = told_of(tmp_path, gemini("g1", toolCalls=[call("c1", status=status, result=None)]))
+    assert brief(found) == [("tool_use", "c1")]
+
+
+def test_exit_code_is_told_beside_the_seeds_success(tmp_path: Path) -> None:
+    output = "Output: nothing\nExit Code: 2"
+    shell = call("c1", "run_shell_command", args={"command": "make"}, result=[answers("c1", "x", output)])
+    _, result = told_of(tmp_path, gemini("g1", toolCalls=[shell]))
+    assert result["tool_result"] == {"success": True, "output": output}
+    assert result["metadata"]["exit_code"] == 2
+
+
+def test_names_of_servers_and_unknown_tools(tmp_path: Path) -> None:
+    calls = [call("c1", "mcp_jira_Lookup", args={}), call("c2", "My_Own", args={})]
+    found = told_of(tmp_path, gemini("g1", toolCalls=calls))
+    names = [(event["tool_name"], event["metadata"]["raw_tool_name"]) for event in found]
+    assert names == [("mcp_jira_lookup", "mcp_jira_Lookup"), ("my_own", "My_Own")] * 2
+    assert [event["metadata"].get("mcp_server") for event in found[:2]] == ["jira", None]
+    assert not any("tool_input" in event for event in found)
+
+
+def test_batches_of_one_message_come_one_after_the_other(tmp_path: Path) -> None:
+    batches = [call(f"c{number}", timestamp=builders.at(second)) for number, second in ((1, 5), (2, 5), (3, 9))]
+    found = told_of(tmp_path, gemini("g1", second=2, toolCalls=batches))
+    assert [(event["id"], event["timestamp"][17:19], event["metadata"].get("synthesised")) for event in found] == [
+        ("c1", "02", None),
+        ("c2", "02", None),
+        ("c1/result", "05", None),
+        ("c2/result", "05", None),
+        ("c3", "05", ["timestamp"]),
+        ("c3/result", "09", None),
+    ]
+
+
+def test_result_of_which_only_the_response_is_left(tmp_path: Path) -> None:
+    found = told_of(
+        tmp_path,
+        gemini("g1", [asks("read_file__a")], toolCalls=[call("read_file__a")]),
+        user(
+            "r1", [answers("a"), {"text": "."}, answers("b", output="orphan"), {"functionResponse": {"name": "glob"}}]
+        ),
+    )
+    assert brief(found) == [
+        ("tool_use", "read_file__a"),
+        ("tool_result", "read_file__a/result"),
+        ("tool_result", "b/result"),
+        ("tool_result", "r1/3"),
+    ]
+    assert found[2]["tool_result"] == {"success": True, "output": "orphan"}
+    assert found[3]["metadata"]["synthesised"] == ["id"]
+
+
+def test_only_what_somebody_typed_is_a_prompt(tmp_path: Path) -> None:
+    texts = [
+        "<hook_context>be careful</hook_context>",
+        "<state_snapshot>so far</state_snapshot>",
+        "I ran the following shell command:\n```sh\nls\n```",
+        "Please continue.",
+        "typed",
+    ]
+    records = [preamble(), *(user(f"u{number}", [{"text": text}]) for number, text in enumerate(texts))]
+    assert brief(told_of(tmp_path, *records, notice())) == [("user_prompt", "u4")]
+    picture = user("u5", [{"inlineData": {"mimeType": "image/png", "data": "AAAA"}}])
+    (event,) = told_of(tmp_path, picture)
+    assert (event["message"], event["metadata"]["attachments"]) == ("", ["image/png"])
+
+
+def test_prompt_is_what_was_typed_and_not_what_was_sent(tmp_path: Path) -> None:
+    sent = [{"text": "look at @a.txt"}, {"text": "\n--- Content from referenced files ---"}, {"text": "long"}]
+    (event,) = told_of(tmp_path, user("u1", sent, displayContent=[{"text": "look at @a.txt"}]))
+    assert event["message"] == "look at @a.txt"
+
+
+def test_prompts_that_were_loaded_or_are_an_agents_say_so(tmp_path: Path) -> None:
+    (event,) = told_of(tmp_path, checkpoint(preamble(), user("u1", "from elsewhere")))
+    assert event["metadata"]["origin"] == "loaded"
+    path = builders.put(tmp_path / "agent.jsonl", log(header(kind="subagent"), user("u1", "do it"), user("u2", "stop")))
+    assert [event["metadata"].get("origin") for event in told(path)] == ["agent_prompt", None]
+
+
+FULL = gemini(
+    "g1",
+    "words",
+    thoughts=[
+        {"subject": "Plan", "description": "think", "timestamp": builders.at(1)},
+        {"subject": "", "description": "more"},
+    ],
+    tokens=tokens(7),
+    toolCalls=[call("c1")],
+)
+
+
+@pytest.mark.parametrize(
+    ("include", "expected"),
+    [
+        ("text", {"type": "text", "id": "g1", "message": "words", "metadata": {"model": "gemini-2.5-pro"}}),
+        ("usage", {"type": "usage", "id": "g1/usage", "metadata": {"tokens": tokens(7), "model": "gemini-2.5-pro"}}),
+        ("notices", {"type": "notice", "id": "i1", "message": "Stop", "metadata": {"kind": "warning"}}),
+        ("fates", {"type": "compaction", "id": "u9/compaction", "metadata": {"fate": "active"}}),
+        ("thoughts", {"type": "thought", "id": "g1/thought/0", "message": "think", "metadata": {"subject": "Plan"}}),
+    ],
+)
+def test_what_the_seed_leaves_out_comes_when_asked_for(tmp_path: Path, include: str, expected: dict[str, Any]) -> None:
+    snapshot = user("u9", [{"text": "<state_snapshot>so far</state_snapshot>"}])
+    records = [user("u1", "go"), FULL, notice("i1", "Stop", kind="warning"), snapshot]
+    assert {event["type"] for event in told_of(tmp_path, *records)} == TYPES - {"session_start", "session_end"}
+    found = told_of(tmp_path, *records, include=(include,))
+    event = next(event for event in found if event["type"] == expected["type"])
+    assert {key: event.get(key) for key in expected if key != "metadata"} == {
+        key: value for key, value in expected.items() if key != "metadata"
+    }
+    assert event["metadata"].items() >= expected["metadata"].items()
+
+
+def test_order_within_an_answer(tmp_path: Path) -> None:
+    found = told_of(tmp_path, FULL, include=("text", "thoughts", "usage"))
+    assert [event["id"] for event in found] == [
+        *("g1/thought/0", "g1/thought/1", "g1", "g1/usage", "c1", "c1/result"),
+    ]
+    assert [event["timestamp"] for event in found[:3]] == [builders.at(1), builders.at(2), builders.at(2)]
+
+
+def test_blank_words_are_no_text_and_unknown_kinds_are_notices(tmp_path: Path) -> None:
+    records = [gemini("g1", " \n"), {"id": "x1", "timestamp": builders.at(3), "type": "riddle", "content": "?"}]
+    found = told_of(tmp_path, *records, include=("text", "notices"))
+    assert [(event["type"], event["metadata"]["kind"], event["message"]) for event in found] == [
+        ("notice", "unknown", "?")
+    ]
+
+
+def test_what_was_rewound_has_happened_and_its_fate_is_told_on_demand(tmp_path: Path) -> None:
+    records = [user("u1", "one"), user("u2", "two"), rewind("u2"), user("u3", "three")]
+    assert [event["id"] for event in told_of(tmp_path, *records)] == ["u1", "u2", "u3"]
+    found = told_of(tmp_path, *records, include=("fates",))
+    assert [event["metadata"]["fate"] for event in found] == ["active", "rewound", "active"]
+
+
+@pytest.mark.parametrize("include", [{"everything"}, {"text", "fate"}])
+def test_unknown_thing_to_include_is_refused(tmp_path: Path, include: set[str]) -> None:
+    path = builders.put(tmp_path / "a.jsonl", log(header(), user()))
+    one = builders.subject(path, wanted=Wanted(include=frozenset(include)))
+    with pytest.raises(BadFilterError, match="is not understood; try text, thoughts, usage, notices, fates"):
+        next(events.render(one))
+
+
+def without(wire: builders.Wire, *names: str) -> builders.Wire:
+    return {name: value for name, value in wire.items() if name not in names}
+
+
+def test_missing_times_are_made_up_in_order_and_marked(tmp_path: Path) -> None:
+    asked = without(gemini("g1", toolCalls=[call("c1")]), "timestamp")
+    found = told_of(
+        tmp_path, user("u1", second=3), without(user("u2", "two"), "timestamp"), asked, user("u3", second=9)
+    )
+    assert [(event["id"], event["timestamp"][17:23], event["metadata"].get("synthesised")) for event in found] == [
+        ("u1", "03.000", None),
+        ("u2", "03.001", ["timestamp"]),
+        ("c1", "03.002", ["timestamp"]),
+        ("c1/result", "03.003", ["timestamp"]),
+        ("u3", "09.000", None),
+    ]
+
+
+def test_missing_ids_are_made_up_and_marked(tmp_path: Path) -> None:
+    asked = gemini("g1", toolCalls=[without(call(), "id"), without(call(), "id")])
+    found = told_of(tmp_path, without(user("u1", "hello"), "id"), asked)
+    assert [(event["id"], event["metadata"].get("synthesised")) for event in found] == [
+        ("line-2", ["id"]),
+        ("g1/0", ["id"]),
+        ("g1/1", ["id"]),
+        ("g1/0/result", ["id", "timestamp"]),
+        ("g1/1/result", ["id", "timestamp"]),
+    ]
+
+
+def test_ids_that_are_taken_get_a_number(tmp_path: Path) -> None:
+    found = told_of(tmp_path, gemini("g1", toolCalls=[call("c1"), call("c1")]), gemini("g2", toolCalls=[call("c1")]))
+    ids = [event["id"] for event in found]
+    assert ids == ["c1", "c1#2", "c1/result", "c1/result#2", "c1#3", "c1/result#3"]
+    assert [event["metadata"]["call_id"] for event in found] == ["c1"] * 6
+    assert found[1]["metadata"]["synthesised"] == ["id"]
+    assert "id" in found[3]["metadata"]["synthesised"]
+
+
+def test_captured_output_has_its_own_times_and_call_ids() -> None:
+    found = told(Path(__file__).parents[1] / "data" / "stream" / "tools.jsonl", "text")
+    marks = {event["type"]: event["metadata"].get("synthesised") for event in reversed(found)}
+    assert marks == {"user_prompt": ["id"], "text": ["id"], "tool_use": None, "tool_result": None}
+    results = [event["tool_result"] for event in found if event["type"] == "tool_result"]
+    assert results[0] == {"success": True, "output": "README.md"}
+    assert results[1]["success"] is False
+
+
+def test_captured_object_has_no_times(tmp_path: Path) -> None:
+    path = builders.put(tmp_path / "out.json", b'{"session_id": "s", "response": "hi", "stats": {}}')
+    (event,) = told(path, "text")
+    assert (event["session_id"], event["metadata"]["synthesised"]) == ("s", ["id", "timestamp"])
+
+
+@pytest.mark.parametrize("at", ["9999-12-31T23:59:59.999Z", "0001-01-01T00:00:00.000Z"])
+def test_clock_at_the_end_of_time(tmp_path: Path, at: str) -> None:
+    found = told_of(tmp_path, user("u1", timestamp=at), without(user("u2", "two"), "timestamp"))
+    assert len(found) == 2
+    late = Message("a#0", Kind.USER, Origin.HUMAN, Fate.ACTIVE, datetime.max.replace(tzinfo=UTC), (Text("hi"),))
+    assert [draft.at for draft in history_drafts(late, ())] == [late.at]
+
+
+def test_half_a_surrogate_pair_is_carried_along(tmp_path: Path) -> None:
+    (event,) = told_of(tmp_path, user("u1", "half \ud83d"))
+    assert event["message"] == "half \ud83d"
+
+
+def test_agent_of_an_old_release_is_named_by_the_call_that_started_it(tmp_path: Path) -> None:
+    path = builders.put(tmp_path / "a.jsonl", log(header(), gemini("g1", toolCalls=[call("c1"), call("c2")])))
+    session, group = sessions.from_file(path)
+    child = Session("child", "subagent", session.project, parent=session.id, parent_call="c2")
+    parent = Session(
+        **{**{name: getattr(session, name) for name in session.__struct_fields__}, "children": ("child", "?")}
+    )
+    found = lines_of(events.render(subject(parent, group, {"child": child}, opened)))
+    assert {event["id"]: event["metadata"].get("agent_session_id") for event in found[1:-1]} == {
+        "c1": None,
+        "c2": "child",
+        "c1/result": None,
+        "c2/result": "child",
+    }
+
+
+# The demo, and the corpus.
+
+
+@cache
+def demo() -> sessions.History:
+    return history(homes(HOME))
+
+
+def demo_subject(session: Session, include: frozenset[str] = frozenset()) -> Subject:
+    by_id = {one.id: one for one in demo().sessions}
+    return subject(session, opened(session), by_id, opened, wanted=Wanted(include=include))
+
+
+def asked(messages: list[Message]) -> list[str]:
+    return [one.id for one in messages if one.origin in ("human", "agent_prompt", "loaded")]
+
+
+def has_what_happened(found: Told, messages: list[Message]) -> None:
+    """Compare with the messages: each prompt and each call, once and in order, and one result for what was done."""
+    by_type: dict[str, Told] = {}
+    for event in found:
+        by_type.setdefault(event["type"], []).append(event)
+    calls = [one for message in messages if message.origin == "model" for one in message.tool_calls]
+    assert [event["id"] for event in by_type.get("user_prompt", [])] == asked(messages)
+    assert Counter(event["metadata"].get("call_id") for event in by_type.get("tool_use", [])) == Counter(
+        one.id for one in calls
+    )
+    done = {one.id: one.status == "success" and one.error is None for one in calls if one.status != "pending"}
+    results = {
+        event["metadata"]["call_id"]: event["tool_result"]["success"] for event in by_type.get("tool_result", [])
+    }
+    assert {id_: results.get(id_) for id_ in done} == done
+    assert len({event["id"] for event in found}) == len(found)
+    assert by_type.keys() <= TYPES
+
+
+@pytest.mark.parametrize("number", range(23))
+def test_demo_holds_what_happened(number: int) -> None:
+    session = demo().sessions[number]
+    found = lines_of(events.render(demo_subject(session)))
+    has_what_happened(found, list(opened(session).messages()))
+    assert {event["session_id"] for event in found} == {session.id}
+    assert found[0]["metadata"].get("parent_session_id") == session.parent
+
+
+def of_tree(tree: Tree) -> Told:
+    found: Told = []
+    for session, group in groups(tree):
+        own = lines_of(events.render(subject(session, group, {}, opened)))
+        has_what_happened(own, list(group.messages()))
+        found += own
+    return found
+
+
+@each_tree
+def test_corpus_holds_what_was_typed_and_asked_for(tree: Tree) -> None:
+    found = of_tree(tree)
+    if tree.version >= FIRST_WITH_CALLS and row(TOOLS, tree.name) is None:
+        wanted = Counter(one["name"] for one in manifest(tree)["ground_truth"]["tool_calls_requested"])
+        used = {event["id"]: event["metadata"]["raw_tool_name"] for event in found if event["type"] == "tool_use"}
+        assert Counter(used.values()) == wanted  # an import repeats calls, with their ids
+    if tree.version >= FIRST_WITH_FILES and row(PROMPTS, tree.name) is None:
+        typed = {
+            event["id"]: event["message"]
+            for event in found
+            if event["type"] == "user_prompt" and "origin" not in event["metadata"]
+        }
+        assert Counter(typed.values()) == Counter(one["text"] for one in manifest(tree)["prompts"])
+
+
+def test_events_of_the_demo_are_as_they_were(run: Runner) -> None:
+    found = lines_of([run("export", "--all", "--format", "events").out.encode()])
+    rows = (
+        (
+            event["session_id"][:8],
+            event["timestamp"],
+            event["type"],
+            event.get("tool_name", ""),
+            str(event.get("tool_result", {}).get("success", "")),
+            json.dumps(event.get("message", event.get("tool_input", "")), ensure_ascii=False)[:60],
+        )
+        for event in found
+    )
+    same("events.txt", "".join("  ".join(filter(None, row)) + "\n" for row in rows))
+
+
+def test_every_kind_of_event_is_as_it_was(run: Runner) -> None:
+    kinds: dict[str, str] = {}
+    everything = ",".join(events.INCLUDABLE)
+    for line in run("export", "--all", "--format", "events", "--include", everything).out.splitlines():
+        event = json.loads(line)
+        kind = f"{event['type']} {event.get('tool_result', {}).get('success', '')}".strip()
+        kinds.setdefault(kind, json.dumps(event, ensure_ascii=False, indent=1) + "\n")
+    assert {kind.split()[0] for kind in kinds} == TYPES | {"text", "thought", "usage", "notice", "compaction"}
+    same("events-kinds.json", "".join(kinds[kind] for kind in sorted(kinds)))
+
+
+def described(title: str) -> list[str]:
+    """Give the first column of the table below a heading of the page on events."""
+    page = (Path(__file__).parents[2] / "docs" / "events.md").read_text("utf-8")
+    rows = page.partition(f"\n## {title}\n")[2].partition("\n## ")[0].splitlines()
+    return [row.split("`")[1] for row in rows if row.startswith("| `")]
+
+
+def keys(event: dict[str, Any]) -> set[str]:
+    inner = {f"{name}.{key}" for name in ("metadata", "tool_result") for key in event.get(name, {})}
+    return inner | (event.keys() - {"metadata", "tool_result"})
+
+
+def test_page_describes_every_field_type_and_word() -> None:
+    found = [event for session in demo().sessions for event in lines_of(events.render(demo_subject(session)))]
+    assert set(described("Fields")) == {key for event in found for key in keys(event)}
+    assert set(described("Types")) == {event["type"] for event in found} == TYPES
+    assert tuple(described("More")) == events.INCLUDABLE
+
+
+def test_same_session_gives_same_bytes() -> None:
+    for session in demo().sessions[:5]:
+        first, second = (b"".join(events.render(demo_subject(session, EVERYTHING))) for _ in range(2))
+        assert first == second

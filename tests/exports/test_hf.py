@@ -1,0 +1,159 @@
+"""Traces for the Hub: every call, thought and error is there, and nobody is taken for somebody else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import builders
+from tests.builders import call, gemini, header, log, notice, preamble, rewind, tokens, user
+from tests.exports import family
+
+from pollux.exports import EXPORTERS, Written
+from pollux.exports.hf import card, session
+from pollux.exports.subject import Subject
+
+
+def entries(made: Subject) -> list[Any]:
+    return [json.loads(one) for one in b"".join(session.render(made)).decode().splitlines()]
+
+
+def of_log(folder: Path, *records: object) -> Subject:
+    return builders.subject(builders.put(folder / f"{builders.NAME}.jsonl", log(header(), *records)))
+
+
+def messages(made: Subject) -> list[Any]:
+    return [one["message"] for one in entries(made) if one["type"] == "message"]
+
+
+def test_snapshot(tmp_path: Path) -> None:
+    made = family.of_home(family.put(tmp_path))
+    family.same("hf.jsonl", b"".join(session.render(made)), tmp_path)
+
+
+def test_header_says_whose_it_is(tmp_path: Path) -> None:
+    head = entries(family.of_home(family.put(tmp_path), family.AGENT))[0]
+    assert (head["type"], head["version"], head["harness"]) == ("session", 3, "gemini-cli")
+    assert head["parentSession"] == builders.SESSION
+    assert len(head["pollux"]["source_sha256"][0]) == 64
+
+
+def test_every_entry_names_the_one_before(tmp_path: Path) -> None:
+    _, first, *others = entries(family.of_home(family.put(tmp_path)))
+    assert first["parentId"] is None
+    before = first["id"]
+    for one in others:
+        assert one["parentId"] == before
+        before = one["id"]
+    assert len({one["id"] for one in (first, *others)}) == len(others) + 1
+
+
+def test_calls_thoughts_and_errors_are_there(tmp_path: Path) -> None:
+    asked, answer, *results = messages(family.of_home(family.put(tmp_path)))[:5]
+    assert asked == {"role": "user", "content": [{"type": "text", "text": "What is in a.txt and b.txt?"}]} | {
+        "timestamp": asked["timestamp"]
+    }
+    assert [one["type"] for one in answer["content"]] == ["thinking", "toolCall", "toolCall", "toolCall"]
+    assert answer["content"][0]["thinking"] == "Plan\nLook first."
+    assert [(one["toolCallId"], one["isError"]) for one in results] == [("c1", False), ("c2", True), ("c3", False)]
+    assert results[1]["content"][0]["text"] == "File not found: b.txt"
+
+
+def test_usage_counts_the_cache_apart(tmp_path: Path) -> None:
+    counts = tokens(100) | {"tool": 7, "total": 112}
+    _, told, bare = messages(of_log(tmp_path, user(), gemini("g1", tokens=counts), gemini("g2")))
+    assert {key: told["usage"][key] for key in ("input", "cacheRead", "output", "totalTokens")} == {
+        "input": 106,
+        "cacheRead": 1,
+        "output": 5,
+        "totalTokens": 112,
+    }
+    assert "usage" not in bare
+
+
+def test_what_the_client_said_is_nobodys_message(tmp_path: Path) -> None:
+    made = of_log(
+        tmp_path,
+        preamble(),
+        notice(),
+        gemini("x1", "Got it. Thanks for the context!", model=None),
+        user(),
+        user("s1", "<state_snapshot>all so far</state_snapshot>"),
+        gemini(),
+    )
+    kinds = [(one["type"], one.get("customType")) for one in entries(made)[1:]]
+    assert kinds == [
+        ("custom_message", "gemini-cli.session_context"),
+        ("custom", "gemini-cli.notice"),
+        ("custom", "gemini-cli.synthetic"),
+        ("message", None),
+        ("compaction", None),
+        ("model_change", None),
+        ("message", None),
+    ]
+
+
+def test_what_was_taken_back_is_only_counted(tmp_path: Path) -> None:
+    made = of_log(tmp_path, user("u1"), gemini("g1"), user("u2", "secret"), gemini("g2"), rewind("u2"), user("u3"))
+    found = entries(made)
+    (left_out,) = [one for one in found if one["type"] == "branch_summary"]
+    assert (left_out["summary"][:10], left_out["fromId"]) == ("2 messages", "g1")
+    assert "secret" not in json.dumps(found)
+    assert made.losses["a message that was taken back"] == 2
+
+
+def test_line_ends_that_only_some_know_do_not_split_a_line(tmp_path: Path) -> None:
+    said = "one\u2028two\u2029three\x85four\x0bfive"
+    data = b"".join(session.render(of_log(tmp_path, user("u1", said)))).decode()
+    assert len(data.splitlines()) == data.count("\n") == 2
+    assert json.loads(data.splitlines()[1])["message"]["content"][0]["text"] == said
+
+
+def test_odd_calls(tmp_path: Path) -> None:
+    odd = [{"name": "shell", "args": "ls"}, call("c1", result=None, status="cancelled")]
+    answer = messages(of_log(tmp_path, gemini("g1", toolCalls=odd)))
+    (told,) = answer
+    assert [(one["id"], one["arguments"]) for one in told["content"] if one["type"] == "toolCall"] == [
+        ("g1#0", {"value": "ls"}),
+        ("c1", {"file_path": "a.txt"}),
+    ]
+    assert told["stopReason"] == "aborted"
+
+
+def test_pictures_are_left_out_and_counted(tmp_path: Path) -> None:
+    made = family.of_home(family.put(tmp_path))
+    assert family.PIXEL not in json.dumps(entries(made))
+    assert made.losses["a picture or file"] == 1
+
+
+def test_card_tells_numbers_and_nothing_else(tmp_path: Path) -> None:
+    made = [family.of_home(family.put(tmp_path), id_) for id_ in (builders.SESSION, family.AGENT)]
+    ((name, data),) = card.pages([Written(one.session, "x.jsonl") for one in made])
+    text = data.decode()
+    assert name == "README.md"
+    assert text.startswith("---\n")
+    assert "\n- agent-traces\n" in text
+    for row in (
+        "| sessions | 2 |",
+        "| of them subagents | 1 |",
+        "| prompts | 3 |",
+        "| model calls | 5 |",
+        "| tokens | 1,082 |",
+    ):
+        assert row in text
+    for private in ("a.txt", "webapp", "Forget", str(tmp_path), builders.SESSION):
+        assert private not in text
+
+
+def test_is_always_redacted_and_never_one_stream() -> None:
+    assert EXPORTERS["hf"].is_for_others
+    assert not EXPORTERS["hf"].is_stream
+
+
+@pytest.mark.parametrize("records", [[], [notice()]])
+def test_session_without_a_conversation_is_a_header_and_little_more(
+    tmp_path: Path, records: list[builders.Wire]
+) -> None:
+    assert [one["type"] for one in entries(of_log(tmp_path, *records))] == ["session", *(["custom"] * len(records))]

@@ -1,0 +1,75 @@
+"""Transcripts of real sessions of every release: well formed, and nothing that was typed or answered is missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from tests.corpus.trees import SELECTED, Tree, all_trees, each_release, history
+from tests.exports import everything
+from tests.exports.reader import Page
+from tests.exports.test_markdown import headings, tags
+
+from pollux.exports import EXPORTERS
+from pollux.exports.subject import Subject, Wanted, subject
+from pollux.model import Kind, Message
+from pollux.sessions import opened
+from pollux.terminal.text import clean
+from pollux.views.transcript import Branches, Detail
+
+FULL = Wanted(Detail.FULL, Branches.ALL)
+
+
+def subjects(trees: list[Tree]) -> Iterator[Subject]:
+    for tree in trees:
+        found = history(tree)
+        by_id = {one.id: one for one in found.sessions}
+        yield from (subject(one, opened(one), by_id, opened, wanted=FULL) for one in found.main)
+
+
+def words(message: Message) -> list[str]:
+    """Give what was said, without what is drawn: the numbers of lists and the languages of code."""
+    said = re.sub(r"^\s*(`{3,}.*|\d+[.)])", "", clean(message.text), flags=re.MULTILINE)
+    return re.findall(r"\w+", said) if message.kind is not Kind.UNKNOWN else []
+
+
+@each_release
+def test_pages_are_well_formed_and_whole(trees: list[Tree]) -> None:
+    for one in subjects(trees):
+        page = Page(b"".join(EXPORTERS["html"].render(one)).decode())
+        shown = {*re.findall(r"\w+", page.text), *re.findall(r"\w+", " ".join(page.words))}
+        for message in one.messages():
+            assert {*words(message)} <= shown
+
+
+@each_release
+def test_documents_keep_their_outline_and_are_whole(trees: list[Tree]) -> None:
+    for one in subjects(trees):
+        text = b"".join(EXPORTERS["markdown"].render(one)).decode()
+        assert tags(text) == []
+        assert [rank for rank, _ in headings(text)].count(1) == 1
+        shown = {*re.findall(r"\w+", text)}
+        for message in one.messages():
+            assert {*words(message)} <= shown
+
+
+def occurring(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:
+    for one in messages:
+        yield from (("kind", one.kind), ("origin", one.origin), ("fate", one.fate))
+        yield from (("part", type(part).__name__) for part in one.parts)
+        for call in one.tool_calls:
+            yield from (("status", call.status), ("display", type(call.display).__name__))
+            yield "tool", "mcp" if call.mcp_server or call.canonical == call.name else call.canonical
+
+
+@each_release
+def test_all_that_occurs_is_in_the_kept_transcripts(trees: list[Tree]) -> None:
+    kept = {*occurring(everything.messages()), *occurring(everything.agent_messages())}
+    for one in subjects(trees):
+        assert {*occurring(one.messages())} <= kept
+
+
+def test_something_is_compared() -> None:
+    """A corpus without words would prove nothing."""
+    found = [word for one in subjects(all_trees(SELECTED)) for message in one.messages() for word in words(message)]
+    assert len(found) > 1000

@@ -1,0 +1,82 @@
+"""What a folder has checked out: compared with what git itself says, where it is installed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.builders import put
+
+from pollux.exports.vac.vcs import observed
+
+REVISION = "1" * 40
+GIT = shutil.which("git")
+
+
+def repository(folder: Path, head: str = "ref: refs/heads/main\n") -> Path:
+    put(folder / ".git" / "HEAD", head.encode())
+    put(folder / ".git" / "refs" / "heads" / "main", f"{REVISION}\n".encode())
+    return folder
+
+
+def test_folder_outside_of_any_repository(tmp_path: Path) -> None:
+    assert observed(tmp_path) is None
+
+
+def test_branch_commit_and_address(tmp_path: Path) -> None:
+    repository(tmp_path)
+    put(
+        tmp_path / ".git" / "config",
+        b'[remote "other"]\n\turl = https://example.org/x\n[remote "origin"]\n\tfetch = y\n\turl = https://me:pw@example.org/r\n',
+    )
+    assert observed(tmp_path / "src" / "deep") == {
+        "type": "git",
+        "observed": "when the record was made",
+        "branch": "main",
+        "revision": REVISION,
+        "repository": "https://example.org/r",
+    }
+
+
+def test_branch_in_the_list_of_all(tmp_path: Path) -> None:
+    repository(tmp_path, "ref: refs/heads/a/b\n")
+    put(
+        tmp_path / ".git" / "packed-refs", f"# pack-refs\n{'2' * 40} refs/heads/a\n{'3' * 40} refs/heads/a/b\n".encode()
+    )
+    assert (observed(tmp_path) or {})["revision"] == "3" * 40
+
+
+def test_commit_without_a_branch(tmp_path: Path) -> None:
+    found = observed(repository(tmp_path, f"{REVISION}\n"))
+    assert found == {"type": "git", "observed": "when the record was made", "revision": REVISION}
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["", "ref: refs/heads/nobody", "ref: ../../secret", "nonsense", f"ref: refs/heads/{'x' * 300}", "ref: refs/\0"],
+)
+def test_what_is_not_known_is_not_said(tmp_path: Path, head: str) -> None:
+    put(tmp_path.parent / "secret", b"secret")
+    assert "revision" not in (observed(repository(tmp_path, head)) or {})
+
+
+@pytest.mark.skipif(GIT is None, reason="git is not installed")
+def test_as_git_says(tmp_path: Path) -> None:
+    def git(*arguments: str, folder: Path = tmp_path) -> str:
+        options = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+        command = (str(GIT), *options, *arguments)
+        return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "--initial-branch", "trunk")
+    git("remote", "add", "origin", "https://user:secret@example.org/r.git")
+    git("commit", "--allow-empty", "-m", "first")
+    git("worktree", "add", "-b", "side", "there")
+    git("commit", "--allow-empty", "-m", "second", folder=tmp_path / "there")
+    for folder, branch in ((tmp_path, "trunk"), (tmp_path / "there", "side")):
+        for _ in range(2):
+            found = observed(folder) or {}
+            assert (found["branch"], found["revision"]) == (branch, git("rev-parse", "HEAD", folder=folder))
+            assert found["repository"] == "https://example.org/r.git"
+            git("pack-refs", "--all")

@@ -1,0 +1,58 @@
+"""Records of sessions, decoded, and ways through them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cbor2
+from tests import builders
+
+from pollux.exports.subject import Redactor, Subject, Wanted, subject
+from pollux.exports.vac.encode import render_cbor, render_json
+from pollux.model import Session
+from pollux.sessions import History, history, opened
+from pollux.views.transcript import Branches
+
+ALL = Wanted(branches=Branches.ALL)
+
+
+def decoded(made: Subject) -> Any:  # noqa: ANN401  as decoded
+    """Make a record in both forms, and see that they say the same."""
+    found = json.loads(b"".join(render_json(made)))
+    assert cbor2.loads(b"".join(render_cbor(made))) == found
+    return found
+
+
+def record_of(folder: Path, *records: object, wanted: Wanted | None = None) -> Any:  # noqa: ANN401
+    """Make the record of a log with these lines after its header."""
+    file = builders.put(folder / f"{builders.NAME}.jsonl", builders.log(builders.header(), *records))
+    return decoded(builders.subject(file, wanted=wanted))
+
+
+def entries_of(folder: Path, *records: object, wanted: Wanted | None = None) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = record_of(folder, *records, wanted=wanted)["session"]["entries"]
+    return entries
+
+
+def subject_of(
+    found: History, session: Session, wanted: Wanted | None = None, redactor: Redactor | None = None
+) -> Subject:
+    """Open a session of a home to be handed over."""
+    by_id = {one.id: one for one in found.sessions}
+    return subject(session, opened(session), by_id, opened, wanted=wanted, redactor=redactor)
+
+
+def home_record(root: Path, id_: str, wanted: Wanted | None = None, redactor: Redactor | None = None) -> Any:  # noqa: ANN401
+    """Make the record of a session of a home."""
+    found = history([builders.home(root)])
+    return decoded(subject_of(found, next(one for one in found.sessions if one.id == id_), wanted, redactor))
+
+
+def walked(entries: list[dict[str, Any]], depth: int = 1) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Give every entry with its depth, children after their parents."""
+    for entry in entries:
+        yield depth, entry
+        yield from walked(entry.get("children", []), depth + 1)

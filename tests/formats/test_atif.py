@@ -1,0 +1,125 @@
+"""Trajectories are read as sessions, whoever wrote them, and whatever is wrong with them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests import builders
+
+from pollux.formats import GENERATIONS, atif, opened
+from pollux.formats.source import Source
+from pollux.grouping import Group
+from pollux.model import Attachment, Kind, Session, Text, Tokens
+from pollux.sessions import from_file
+
+OTHER = Path(__file__).parents[1] / "data" / "atif" / "other-agent.json"
+NOW = datetime(2026, 11, 15, tzinfo=UTC)
+
+
+def read(folder: Path, value: object) -> tuple[Session, Group]:
+    return from_file(builders.put(folder / "t.json", json.dumps(value).encode()))
+
+
+def converted(value: object) -> Any:  # noqa: ANN401
+    return atif.convert(json.dumps(value).encode(), name="t.json", modified=NOW)
+
+
+def with_steps(*steps: object) -> dict[str, Any]:
+    return {"schema_version": "ATIF-v1.7", "trajectory_id": "t", "agent": {}, "steps": [*steps]}
+
+
+def test_trajectory_of_another_agent_is_a_session() -> None:
+    session, group = from_file(OTHER)
+    assert (session.id, session.generation, session.problems) == ("run-7", "atif", ())
+    notice, asked, answer, screen, last = group.messages()
+    assert [one.kind for one in (notice, asked, answer, screen, last)] == [
+        *(Kind.INFO, Kind.USER, Kind.GEMINI, Kind.INFO, Kind.GEMINI)
+    ]
+    assert asked.parts == (
+        Text("What does this show?"),
+        Attachment("image/png", uri="images/1.png"),
+    )
+    assert (answer.text, answer.model, answer.thoughts[0].text) == ("I look.", "some-model", "A picture.")
+    (call,) = answer.tool_calls
+    assert (call.id, call.args, call.output, call.label) == ("call_1", {"command": "ls"}, "a.txt", "Bash")
+    assert answer.tokens == Tokens(input=120, cached=20, output=30, total=150)
+    assert screen.text == "The screen was cleared."
+    assert (last.model, last.at) == ("other-model", None)
+
+
+@pytest.mark.parametrize(
+    ("data", "is_one"),
+    [
+        (OTHER.read_bytes(), True),
+        (b'{"agent":{},"schema_version": "ATIF-v9.9"', True),
+        (b'\xef\xbb\xbf{"schema_version":"ATIF-v1.7"}', True),
+        (b'{"schema_version":"1.0"}', False),
+        (b'{"sessionId":"x","args":{"schema_version":"ATIF-v1.7"}}', False),
+        (b'["schema_version", "ATIF-v1.7"]', False),
+        (b"", False),
+    ],
+)
+def test_recognised_by_its_version(data: bytes, is_one: bool) -> None:  # noqa: FBT001
+    assert atif.sniff(data) is is_one
+
+
+def test_is_a_generation() -> None:
+    assert opened(Source(OTHER)).format == "atif"
+    assert "atif" in [one.name for one in GENERATIONS]
+
+
+def test_no_steps_and_no_id() -> None:
+    found = converted({"schema_version": "ATIF-v1.7", "agent": {}})
+    assert found.header["sessionId"] == "t"
+    assert [one.code for one in found.problems] == ["no-steps"]
+    assert found.synthesised >= {"session_id"}
+
+
+def test_bad_step_is_kept_and_told(tmp_path: Path) -> None:
+    session, group = read(
+        tmp_path, with_steps({"source": "user", "message": "hi"}, 7, {"source": "agent", "message": 3})
+    )
+    assert [one.kind for one in group.messages()] == [Kind.USER, Kind.UNKNOWN, Kind.UNKNOWN]
+    assert [one.code for one in session.problems] == ["bad-step", "bad-step"]
+
+
+def test_torn_file_gives_what_stands_before(tmp_path: Path) -> None:
+    data = OTHER.read_bytes()
+    session, group = from_file(builders.put(tmp_path / "t.json", data[: data.index(b'"step_id": 4')]))
+    assert [one.text for one in group.messages()][1:3] == ["What does this show?", "I look."]
+    assert "torn-json" in [one.code for one in session.problems]
+
+
+def test_inner_trajectories_are_told_of() -> None:
+    found = converted(with_steps() | {"subagent_trajectories": [with_steps()]})
+    assert [one.code for one in found.problems] == ["inner-trajectory"]
+
+
+@pytest.mark.parametrize(
+    "extra", [7, {"gemini": 3}, {"pollux": {"messages": 7, "calls": [1]}}, {"pollux": {"messages": [3]}}]
+)
+def test_extra_of_somebody_else_does_no_harm(tmp_path: Path, extra: object) -> None:
+    whole = with_steps({"source": "user", "message": "hi", "extra": {"mine": 1}}) | {"extra": extra}
+    assert [one.text for one in read(tmp_path, whole)[1].messages()] == ["hi"]
+
+
+@given(st.dictionaries(st.sampled_from([*atif._Step.__struct_fields__]), builders.values), builders.values)
+def test_whatever_a_step_holds_nothing_breaks(step: dict[str, Any], extra: object) -> None:
+    ours = {"gemini": step, "pollux": {"messages": [{"source": "user", **step}], "calls": [step], "fate": "rewound"}}
+    whole = with_steps({"source": "agent", **step}, step, extra, {"source": "user", "extra": ours}) | {"extra": ours}
+    found = opened(Source(Path("t.json"), data=json.dumps(whole).encode()))
+    assert found.format == "atif"
+    assert len([*found.operations]) >= 3
+
+
+@given(st.integers(0, OTHER.stat().st_size))
+def test_file_cut_anywhere_gives_no_traceback(end: int) -> None:
+    data = OTHER.read_bytes()[:end]
+    if atif.sniff(data):
+        atif.convert(data, name="t.json", modified=NOW)

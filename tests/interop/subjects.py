@@ -1,0 +1,50 @@
+"""What the judges look at: all sessions of a release of the corpus, and a family with everything in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.corpus.trees import Tree, history
+
+from pollux import sessions
+from pollux.cli.demo import HOME
+from pollux.exports.subject import Subject, Wanted, subject
+
+
+def needs(module: str, package: str) -> pytest.MarkDecorator:
+    """Skip a test whose judge is not there; it is not looked at before, since it may take seconds to load."""
+    is_there = find_spec(module.partition(".")[0]) is not None and find_spec(module) is not None
+    return pytest.mark.skipif(not is_there, reason=f"no {package}: `make test-interop` fetches it")
+
+
+def of_trees(trees: list[Tree], *, with_agents: bool, **wanted: Any) -> Iterator[Subject]:  # noqa: ANN401
+    """Open all sessions; subagents on their own only when asked for."""
+    for tree in trees:
+        yield from _opened(history(tree), with_agents=with_agents, wanted=Wanted(**wanted))
+
+
+def of_demo(*, with_agents: bool, **wanted: Any) -> Iterator[Subject]:  # noqa: ANN401
+    """Open the sessions of the demo."""
+    found = sessions.history(sessions.homes(HOME))
+    yield from _opened(found, with_agents=with_agents, wanted=Wanted(**wanted))
+
+
+def _opened(found: sessions.History, *, with_agents: bool, wanted: Wanted) -> Iterator[Subject]:
+    by_id = {one.id: one for one in found.sessions}
+    for session in found.sessions:
+        if with_agents or session.parent not in by_id:
+            yield subject(session, sessions.opened(session), by_id, sessions.opened, wanted=wanted)
+
+
+def written(folder: Path, made: Iterator[tuple[str, bytes]]) -> list[Path]:
+    """Write files into a folder of their own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = []
+    for name, data in made:
+        (folder / name).write_bytes(data)
+        files.append(folder / name)
+    return files

@@ -1,0 +1,98 @@
+"""Chat rows before their judges: real tokenizers put every row of the corpus through their chat templates."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.corpus.trees import Tree, each_release
+from tests.interop.subjects import needs, of_trees
+
+from pollux.exports.chat.rows import render
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+TOKENIZER = os.environ.get("POLLUX_TOKENIZER")
+NO_TOKENIZER = "no tokenizer: `make test-interop` fetches it and sets POLLUX_TOKENIZER"
+MISTRAL = "mistral_instruct_tokenizer_241114.model.v7"
+
+
+def rows(trees: list[Tree], *include: str) -> Iterator[Any]:
+    for made in of_trees(trees, with_agents=True, include=frozenset(include)):
+        if data := b"".join(render(made)):
+            yield json.loads(data)
+
+
+@cache
+def qwen() -> Any:  # noqa: ANN401
+    """Load the tokenizer of Qwen 3 with its own chat template."""
+    assert TOKENIZER
+    settings = json.loads((Path(TOKENIZER) / "tokenizer_config.json").read_bytes())
+    return import_module("transformers").PreTrainedTokenizerFast(
+        tokenizer_file=str(Path(TOKENIZER) / "tokenizer.json"),
+        chat_template=settings["chat_template"],
+        eos_token=settings["eos_token"],
+    )
+
+
+@pytest.mark.skipif(not TOKENIZER, reason=NO_TOKENIZER)
+@needs("transformers", "transformers")
+@pytest.mark.parametrize("include", [[], ["argument-objects"]], ids=["text", "objects"])
+@each_release
+def test_qwen_renders_every_row(trees: list[Tree], include: list[str]) -> None:
+    tokenizer = qwen()
+    for row in rows(trees, *include):
+        text = tokenizer.apply_chat_template(row["messages"], tools=row["tools"] or None, tokenize=False)
+        encoded = tokenizer.apply_chat_template(row["messages"], tools=row["tools"] or None)
+        assert len(encoded["input_ids"])
+        calls = [one["function"] for message in row["messages"] for one in message.get("tool_calls", ())]
+        assert text.count('<tool_call>\n{"name": "') == len(calls)
+        for call in calls:
+            assert f'{{"name": "{call["name"]}", "arguments": ' in text
+        for message in row["messages"]:
+            assert message["content"].strip() in text
+        for tool in row["tools"]:
+            assert f'"name": "{tool["function"]["name"]}"' in text
+
+
+@cache
+def mistral() -> Any:  # noqa: ANN401
+    """Load the tokenizer that Mistral's own library carries, in the mode that checks training data."""
+    module: Any = import_module("mistral_common.tokens.tokenizers.mistral")
+    folder = Path(module.__file__).parents[2] / "data"
+    modes = import_module("mistral_common.protocol.instruct.validator").ValidationMode
+    return module.MistralTokenizer.from_file(str(folder / MISTRAL), mode=modes.finetuning)
+
+
+@needs("mistral_common", "mistral-common")
+@each_release
+def test_mistral_takes_every_row(trees: list[Tree]) -> None:
+    tokenizer = mistral()
+    request = import_module("mistral_common.protocol.instruct.request").ChatCompletionRequest
+    for row in rows(trees):
+        asked = request.from_openai(messages=_for_mistral(row["messages"]), tools=row["tools"] or None)
+        assert tokenizer.encode_chat_completion(asked).tokens
+
+
+def _for_mistral(messages: list[Any]) -> list[Any]:
+    """Meet what Mistral alone asks for: ids of nine characters, no reasoning, and an answer at the end."""
+    told = [{key: value for key, value in one.items() if key != "reasoning_content"} for one in messages]
+    while told[-1]["role"] != "assistant":
+        told.pop()
+    for one in told:
+        if "tool_call_id" in one:
+            one["tool_call_id"] = _nine(one["tool_call_id"])
+        if "tool_calls" in one:
+            one["tool_calls"] = [{**call, "id": _nine(call["id"])} for call in one["tool_calls"]]
+    return told
+
+
+def _nine(id_: str) -> str:
+    return hashlib.sha256(id_.encode()).hexdigest()[:9]

@@ -1,0 +1,118 @@
+"""Agents stand where they were started, messages keep their numbers, and a session is never within itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.views.build import call, message, prompt
+
+from pollux.model import Fate, Message, Project, Session
+from pollux.views.conversation import conversation
+from pollux.views.transcript import Branches, Detail, LeftOut, Options, Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    session: Session
+    timeline: Sequence[Message] = ()
+    agents: Sequence[Talk] = ()
+    options: Options = field(default_factory=Options)
+
+    def messages(self) -> Iterator[Message]:
+        return iter(self.timeline)
+
+    def children(self) -> Iterator[Talk]:
+        return iter(self.agents)
+
+
+def agent(id_: str = "a", parent_call: str | None = None) -> Talk:
+    return Talk(Session(id_, "subagent", Project(), parent_call=parent_call))
+
+
+def talk(*messages: Message, agents: Sequence[Talk] = (), options: Options | None = None) -> Talk:
+    return Talk(Session("main", "main", Project()), messages, agents, options or Options())
+
+
+def placed(one: Talk) -> list[tuple[int, str, list[str]]]:
+    """Give the number, the kind and the agents of everything that is shown."""
+    return [
+        (shown.number, type(shown.block).__name__, [child.session.id for child in shown.agents])
+        for shown in conversation(one)
+    ]
+
+
+def starts(call_id: str | None, agent_id: str | None = None, **more: Any) -> Message:  # noqa: ANN401
+    return message(tool_calls=(call("invoke_agent", {"prompt": "x"}, id=call_id, agent_id=agent_id),), **more)
+
+
+def test_agent_stands_with_the_call_that_started_it() -> None:
+    two = talk(prompt("go"), starts("c1"), starts("c2"), agents=[agent("second", "c2"), agent("first", "c1")])
+    assert placed(two) == [(1, "Prompt", []), (2, "Tool", ["first"]), (3, "Tool", ["second"])]
+
+
+def test_call_that_names_its_agent_needs_no_id() -> None:
+    assert placed(talk(starts(None, "a"), agents=[agent("a")])) == [(1, "Tool", ["a"])]
+
+
+def test_agent_is_shown_once_though_its_call_is_recorded_twice() -> None:
+    assert placed(talk(starts("c"), starts("c"), agents=[agent("a", "c")])) == [(1, "Tool", ["a"]), (2, "Tool", [])]
+
+
+def test_one_call_may_start_several() -> None:
+    both = talk(starts("c"), agents=[agent("a", "c"), agent("b", "c")])
+    assert placed(both) == [(1, "Tool", ["a", "b"])]
+
+
+def test_agent_of_no_known_call_comes_last() -> None:
+    assert placed(talk(prompt("go"), agents=[agent()])) == [(1, "Prompt", []), (1, "NoneType", ["a"])]
+    assert placed(talk(agents=[agent()])) == [(0, "NoneType", ["a"])]
+
+
+def test_agent_of_a_branch_that_is_left_out_is_left_out() -> None:
+    gone = (prompt("go"), starts("c", fate=Fate.REWOUND))
+    assert placed(talk(*gone, agents=[agent("a", "c")])) == [(1, "Prompt", []), (2, "LeftOut", [])]
+    everything = talk(*gone, agents=[agent("a", "c")], options=Options(branches=Branches.ALL))
+    assert placed(everything) == [(1, "Prompt", []), (2, "Tool", ["a"])]
+    lost = talk(prompt("go"), agents=[agent("a", "never recorded")], options=Options(branches=Branches.ALL))
+    assert placed(lost)[-1] == (1, "NoneType", ["a"])
+
+
+def test_agents_are_not_even_opened_where_no_calls_are_shown() -> None:
+    class Closed(Talk):
+        def children(self) -> Iterator[Talk]:
+            raise AssertionError
+
+    for detail in (Detail.PROMPTS, Detail.DIALOGUE):
+        closed = Closed(Session("main", "main", Project()), (prompt("go"), starts("c")), (), Options(detail))
+        assert [shown.number for shown in conversation(closed)] == [1]
+
+
+def test_numbers_are_those_of_the_whole_timeline() -> None:
+    timeline = (prompt("one"), message("two"), prompt("gone", fate=Fate.REWOUND), prompt("four"))
+    shown = [*conversation(talk(*timeline, options=Options(Detail.PROMPTS)))]
+    assert [(one.number, isinstance(one.block, LeftOut)) for one in shown] == [(1, False), (4, True), (4, False)]
+    assert [one.number for one in conversation(talk(*timeline))] == [1, 2, 4, 4]
+
+
+def test_session_is_never_shown_within_itself() -> None:
+    one = talk(starts("c"), starts("d"), agents=[agent("outer", "c"), agent("main", "d"), agent("new", "d")])
+    shown = [*conversation(one, frozenset({"outer"}))]
+    assert [[child.session.id for child in each.agents] for each in shown] == [[], ["new"]]
+    assert shown[0].above == {"outer", "main"}
+
+
+def test_blocks_come_while_messages_are_read() -> None:
+    read: list[int] = []
+
+    def messages() -> Iterator[Message]:
+        for number in range(9):
+            read.append(number)
+            yield prompt(str(number))
+
+    endless = talk()
+    object.__setattr__(endless, "timeline", messages())
+    shown = next(conversation(endless))
+    assert (shown.number, read) == (1, [0])
+    assert not isinstance(shown.block, Tool)
