@@ -102,10 +102,12 @@ class _Job:
         return f"{__version__} {self.name} {self.wanted} {self.redaction.made_by}"
 
 
-@click.command(help=_HELP.format(formats="\n".join(f"  {name:<9} {one.summary}" for name, one in EXPORTERS.items())))
+@click.command(help=_HELP.format(formats="\n".join(f"  {name:<12} {one.summary}" for name, one in EXPORTERS.items())))
 @click.argument("wanted", metavar="[ID|FILE]...", nargs=-1, shell_complete=session_ids)
 @options(json=False)
-@click.option("--format", "-f", "name", type=click.Choice(list(EXPORTERS)), default="json", show_default=True)
+@click.option(
+    "--format", "-f", "name", type=click.Choice(list(EXPORTERS)), default="json", show_default=True, metavar="FORMAT"
+)
 @click.option("--all", "everything", is_flag=True, help="All sessions that fit the other options.")
 @click.option("--output", "-o", "target", default="-", show_default=True, help="A file, a folder, or - for stdout.")
 @transcript_options
