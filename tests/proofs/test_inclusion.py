@@ -9,21 +9,24 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import builders
 from tests.archive.test_verify import CHILD, LOG, content_of, damage, grown, kept, synced
-from tests.proofs.samples import PUBLIC, STRANGER, flipped, record, signed
+from tests.proofs.samples import KEY, PUBLIC, STRANGER, flipped, record, signed
 from tests.proofs.sealing import bare, full, record_of, seal_it
 
 from pollux.archive import store
 from pollux.errors import PolluxError
+from pollux.proofs import cose, merkle
 from pollux.proofs.canonical import json_bytes
 from pollux.proofs.disclosure import MEMBER, redacted
 from pollux.proofs.examine import NoProofError, examine, is_detached
 from pollux.proofs.inclusion import prove
 from pollux.proofs.redacted import prove_record
+from pollux.proofs.seal import SCHEMA, Seal
 from pollux.proofs.verdict import Verdict
 
 
@@ -291,3 +294,15 @@ def test_any_bytes(data: bytes) -> None:
     for one in (data, b"\xd2" + data, b"\x82" + data):
         with suppress(NoProofError):
             assert not examine(one, None, [PUBLIC]).is_good
+
+
+def test_an_entry_of_a_newer_pollux() -> None:
+    """One that is sealed, but of a kind that is not known yet: it is said, and not left out."""
+    body = json_bytes({"kind": "photograph"})
+    seal = Seal(SCHEMA, 1, "2026-11-15T12:00:00.000Z", 1, merkle.leaf_hash(body).hex(), None)
+    data = cose.sign(
+        json_bytes(msgspec.to_builtins(seal)), KEY, content_type="application/json", claims={1: "a", 2: "b"}
+    )
+    entry = {"entry": {"kind": "photograph"}, "index": 0, "path": []}
+    proof = {"schema": "pollux.proof/1", "session": "s", "seal": b64encode(data).decode(), "entries": [entry]}
+    assert [one.message for one in look(proof).faults] == ["entry 0 is of no kind that this Pollux knows"]

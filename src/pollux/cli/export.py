@@ -179,7 +179,7 @@ def _wanted(name: str, given: dict[str, Any]) -> Wanted:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(filter(None, text.split(",")))
+    return frozenset(filter(None, map(str.strip, text.split(","))))
 
 
 def _chosen(job: _Job, wanted: tuple[str, ...], *, everything: bool) -> Iterator[_Chosen]:
