@@ -43,7 +43,7 @@ def chat(id_: str = "6ece72aa", age: float = 1, *, minute: int = 0, suffix: str 
 
 
 def session_file(path: Path) -> SessionFile:
-    return SessionFile(path, Home(path, path, "test"), "webapp", None, path.stat().st_size, 0, 0, "session")
+    return SessionFile(str(path), Home(path, path, "test"), "webapp", None, path.stat().st_size, 0, 0, "session")
 
 
 def seen(folder: Path, data: bytes, name: str = f"{builders.NAME}.jsonl") -> Chat:

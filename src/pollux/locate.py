@@ -18,11 +18,11 @@ from pollux.model import Problem
 __all__ = ["Folder", "Home", "Located", "SessionFile", "locate", "name_facts"]
 
 
-@dataclass(frozen=True, slots=True)
-class SessionFile:
+class SessionFile(NamedTuple):
     """A file that holds a session, a subagent's session, or what is left of one."""
 
-    path: Path
+    place: str
+    """Its path; thousands of objects for paths that nobody opens would take longer than all the rest."""
     home: Home
     folder: str
     """Name of the project folder: a hash or a slug."""
@@ -33,6 +33,11 @@ class SessionFile:
     inode: int
     what: str
     """`session`, `subagent`, or `leftover` for a rescue copy or an unfinished rewrite."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return Path(self.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +209,7 @@ def _finds(home: Home, folder: str, chats: _Place, problems: _Problems) -> Itera
             problems.append(Problem("not-a-file", "named like a session, but is no file", entry.path))
             continue
         size, mtime_ns, inode = status.st_size, status.st_mtime_ns, status.st_ino
-        file = SessionFile(Path(entry.path), home, folder, parent, size, mtime_ns, inode, what)
+        file = SessionFile(entry.path, home, folder, parent, size, mtime_ns, inode, what)
         yield _Find(place.below(entry), file)
 
 

@@ -47,11 +47,11 @@ def page(tmp_path: Path) -> Path:
     return written(tmp_path, everything.subject(FULL))
 
 
-def tell(*expressions: str) -> list[dict[str, str]]:
+def tell(*expressions: str) -> list[dict[str, Any]]:
     return [{"tell": one} for one in expressions]
 
 
-def press(keys: str) -> list[dict[str, str]]:
+def press(keys: str) -> list[dict[str, Any]]:
     return [{"press": key} for key in keys]
 
 
@@ -116,7 +116,7 @@ def test_words_are_found_over_the_borders_of_elements(page: Path) -> None:
 
 
 def test_keys_go_from_prompt_to_prompt_and_the_list_follows(page: Path) -> None:
-    steps = [step for key in "jjjk" for step in ({"press": key}, {"wait": 200}, *tell(FOCUS, CURRENT))]
+    steps = [step for key in "jjjk" for step in [*press(key), {"wait": 200}, *tell(FOCUS, CURRENT)]]
     seen = visit(page, *tell(CURRENT), *steps)
     assert seen.told[0] == "#m3"
     assert seen.told[1::2] == ["m3", "m13", "m16", "m13"]

@@ -234,3 +234,40 @@ def test_rewind_comes_back_as_one(tmp_path: Path) -> None:
         data = b"".join(trajectory.render(made))
         _, group = from_file(builders.put(tmp_path / "t.json", data))
         assert "".join(one.fate[0] for one in group.messages()) == fates
+
+
+ODD_PARTS = [
+    {"text": "Look: "},
+    {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
+    {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+    {"somethingNew": [1]},
+]
+
+
+def test_parts_that_a_trajectory_has_no_word_for_come_back(tmp_path: Path) -> None:
+    made = of_log(tmp_path, user(), gemini("g1", ODD_PARTS, toolCalls=[call()]))
+    assert written(made)["steps"][1]["message"] == "Look: "
+    _, group = from_file(builders.put(tmp_path / "t.json", b"".join(trajectory.render(made))))
+    assert [one.parts for one in group.messages()] == [one.parts for one in made.messages()]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [{"a": [1]}, {"output": "done", "error": "but late"}, {"output": {"deep": True}}, {"error": ""}, {}, "plain", [1]],
+)
+def test_any_response_comes_back(tmp_path: Path, response: object) -> None:
+    result = [{"functionResponse": {"id": "c1", "name": "read_file", "response": response}}]
+    made = of_log(tmp_path, gemini("g1", toolCalls=[call(result=result)]))
+    assert came_back(made, tmp_path) == told(made)
+
+
+def test_picture_of_a_result_goes_beside_it(tmp_path: Path) -> None:
+    picture = {"inlineData": {"mimeType": "image/png", "data": family.PIXEL}}
+    made = family.placed(
+        of_log(tmp_path, gemini(toolCalls=[call(result=[*call()["result"], picture])])), tmp_path / "out"
+    )
+    content = written(made)["steps"][0]["observation"]["results"][0]["content"]
+    assert [one["type"] for one in content] == ["text", "image"]
+    _, group = from_file(builders.put(tmp_path / "t.json", b"".join(trajectory.render(made))))
+    (one,) = next(group.messages()).tool_calls
+    assert [each.media_type for each in one.attachments] == ["image/png"]

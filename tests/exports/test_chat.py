@@ -156,3 +156,9 @@ def test_roles_alternate_in_all_sessions(trees: list[Tree]) -> None:
             assert spoken[0] == "user"
             assert set(who[::2]) <= {"human", "observation"}
             assert set(who[1::2]) <= {"gpt", "function_call"}
+
+
+def test_answers_without_a_prompt_are_left_out(tmp_path: Path) -> None:
+    made = of_log(tmp_path, gemini("g1", "Out of nowhere."), user("u1"), gemini("g2"))
+    assert roles(made) == "ua"
+    assert made.losses["answers without a prompt"] == 1

@@ -157,3 +157,22 @@ def test_session_without_a_conversation_is_a_header_and_little_more(
     tmp_path: Path, records: list[builders.Wire]
 ) -> None:
     assert [one["type"] for one in entries(of_log(tmp_path, *records))] == ["session", *(["custom"] * len(records))]
+
+
+def test_summary_is_the_name_and_lost_counts_are_counted(tmp_path: Path) -> None:
+    made = of_log(tmp_path, user("u1"), gemini("g1", tokens=tokens()), builders.updates(summary="Counting things"))
+    assert entries(made)[-1]["name"] == "Counting things"
+    made.group.timeline.clear()
+    assert [one["type"] for one in entries(made)] == ["session", "session_info"]
+    assert made.losses["the counts of a model call that has no message here"] == 1
+
+
+def test_rewind_at_the_end_and_ids_that_clash(tmp_path: Path) -> None:
+    made = of_log(tmp_path, user("g1~model"), gemini("g1"), user("u2"), rewind("u2"))
+    assert [one["id"] for one in entries(made)[1:]] == ["g1~model", "g1~model~", "g1", "u2~left-out"]
+
+
+def test_result_that_is_no_text_is_json(tmp_path: Path) -> None:
+    odd = [{"functionResponse": {"id": "c1", "name": "x", "response": {"rows": [1]}}}]
+    *_, told = messages(of_log(tmp_path, gemini(toolCalls=[call(result=odd)])))
+    assert json.loads(told["content"][0]["text"]) == {"rows": [1]}

@@ -99,7 +99,8 @@ def test_messages_keep_their_numbers_whatever_is_shown() -> None:
 
 def test_navigation_lists_the_prompts() -> None:
     found = page(everything.subject(FULL))
-    start = found.tags.index(*found.named("nav"))
+    (navigation,) = found.named("nav")
+    start = found.tags.index(navigation)
     listed = [one.attributes["href"] for one in found.tags[start:] if one.name == "a"][1:]
     prompts = [one for one in found.named("article") if one.attributes.get("class") == "prompt"]
     assert listed == [f"#{one.attributes['id']}" for one in prompts]

@@ -198,3 +198,41 @@ def test_all_that_was_paid_is_there_once(trees: list[Tree]) -> None:
                 assert len({one["spanId"] for one in made}) == len(made)
                 told += sum(int(named(one).get("pollux.usage.total_tokens", 0)) for one in made)
         assert told == total.total
+
+
+def test_content_keeps_every_part(tmp_path: Path) -> None:
+    parts = [
+        {"text": "Look: "},
+        {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+        {"fileData": {"mimeType": "video/mp4", "fileUri": "gs://bucket/film"}},
+        {"inlineData": {"mimeType": "image/png", "data": family.PIXEL}},
+        {"somethingNew": [1]},
+        builders.asks(),
+    ]
+    odd = [{"functionResponse": {"id": "c1", "name": "x", "response": {"rows": [1]}}}]
+    made = of_log(
+        tmp_path, user(), gemini("g1", parts, toolCalls=[call(result=odd), call("c2", result=None)]), include=CONTENT
+    )
+    model, tool, pending, _ = spans(made)
+    (answer,) = json.loads(named(model)["gen_ai.output.messages"])
+    assert [one["type"] for one in answer["parts"]] == [
+        *("text", "executable_code", "code_result", "uri", "attachment", "unknown", "tool_call", "tool_call")
+    ]
+    assert json.loads(named(tool)["gen_ai.tool.call.result"]) == {"rows": [1]}
+    assert "gen_ai.tool.call.result" not in named(pending)
+    assert made.losses["the bytes of an attachment"] == 1
+
+
+def test_call_without_a_message_is_a_span(tmp_path: Path) -> None:
+    made = of_log(tmp_path, user(), gemini("g1", tokens=tokens()))
+    made.group.timeline.clear()
+    model, _ = spans(made)
+    assert (named(model)["pollux.message.id"], named(model)["gen_ai.usage.input_tokens"]) == ("g1", "10")
+
+
+def test_subagent_without_its_parent_has_the_trace_of_both(tmp_path: Path) -> None:
+    whole = spans(family.of_home(family.put(tmp_path)))
+    alone = family.of_home(tmp_path, family.AGENT)
+    orphan = subject(alone.session, alone.group, {}, opened)
+    assert spans(orphan)[0]["traceId"] == whole[0]["traceId"]

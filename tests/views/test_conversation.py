@@ -80,12 +80,12 @@ def test_agent_of_a_branch_that_is_left_out_is_left_out() -> None:
 
 
 def test_agents_are_not_even_opened_where_no_calls_are_shown() -> None:
-    class Closed(Talk):
-        def children(self) -> Iterator[Talk]:
+    class Closed(list[Talk]):
+        def __iter__(self) -> Iterator[Talk]:
             raise AssertionError
 
     for detail in (Detail.PROMPTS, Detail.DIALOGUE):
-        closed = Closed(Session("main", "main", Project()), (prompt("go"), starts("c")), (), Options(detail))
+        closed = talk(prompt("go"), starts("c"), agents=Closed(), options=Options(detail))
         assert [shown.number for shown in conversation(closed)] == [1]
 
 

@@ -25,7 +25,7 @@ from pollux.archive.pricing import price_calls
 from pollux.cli.demo import HOME as DEMO
 from pollux.home import Home, homes
 from pollux.views import usage
-from pollux.views.usage import Part, ToolPart
+from pollux.views.usage import Part, TimePart, ToolPart
 
 Run: TypeAlias = Callable[[str, tuple[int, ...]], list[tuple[Any, ...]]]
 """Runs a report on an engine that has the tables."""
@@ -33,7 +33,7 @@ Engine: TypeAlias = Callable[[sqlite3.Connection], Run]
 
 GENERATED = Path(__file__).parents[1] / "data" / "usage"
 TABLES = ("sessions", "projects", "model_calls", "tool_calls")
-REPORTS = {"calls": usage.CALLS, "tools": usage.TOOLS}
+REPORTS = {"calls": usage.CALLS, "times": usage.TIMES, "tools": usage.TOOLS}
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 WINDOWS = {
     "ever": (None, None),
@@ -178,6 +178,8 @@ def test_every_report_is_the_same_after_folding(archive: sqlite3.Connection, eng
 def _folded(by: str, run: Run, window: tuple[int, int, int]) -> tuple[usage.Row, ...]:
     if by == "tool":
         return usage.tool_rows(map(ToolPart._make, run(usage.TOOLS, window)))
+    if by in usage.BY_TIME:
+        return usage.time_rows(by, map(TimePart._make, run(usage.TIMES, window)), zone=UTC)
     return usage.call_rows(by, map(Part._make, run(usage.CALLS, window)), zone=UTC)
 
 

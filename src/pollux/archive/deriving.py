@@ -118,7 +118,7 @@ def _session_file(home: str, path: str, size: int, mtime_ns: int) -> SessionFile
     root = place_of(home, "")
     parent = rest[0] if len(rest) > 1 else None
     return SessionFile(
-        place_of(home, path), Home(root, root / "tmp", "archive"), folder, parent, size, mtime_ns, 0, what
+        str(place_of(home, path)), Home(root, root / "tmp", "archive"), folder, parent, size, mtime_ns, 0, what
     )
 
 

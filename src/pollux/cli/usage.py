@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
@@ -33,11 +33,9 @@ if TYPE_CHECKING:
     from pollux.sessions import Progress
     from pollux.terminal.console import Console
     from pollux.terminal.usage import Currency
-    from pollux.views.usage import Part, Report, ToolPart
+    from pollux.views.usage import Part, Report, Row, TimePart, ToolPart
 
 _REPORTS = ("hour", "day", "week", "month", "session", "project", "model", "tool")
-_BY_CALL = frozenset({"hour", "day", "week", "month", "model"})
-"""Reports that ask nothing of the sessions."""
 _LOCALTIME = Path("/etc/localtime")
 _PAUSE = 1.0
 """Seconds between two looks at a running session."""
@@ -184,18 +182,13 @@ def report(question: Question, *, quiet: bool = False) -> Report:
     from pollux.views.usage_facts import session_projects
 
     wanted, by, is_tool = question.wanted, question.by, question.by == "tool"
-    only_calls = by in _BY_CALL and wanted.project is None
+    only_calls = by in usage.BY_TIME and wanted.project is None
     with facts(question.scope, question.prices, with_tools=is_tool, only_calls=only_calls, quiet=quiet) as found:
         known = session_projects(found.database, found.memory) if by == "project" or wanted.project else {}
         only = _sessions(question, found, known)
-        fits = _fitting(only, wanted.model)
-        calls = [one for one in usage.parts(found.database, wanted.since, wanted.until) if fits(one)]
-        tools = usage.tool_parts(found.database, wanted.since, wanted.until) if is_tool else []
-        rows = (
-            usage.tool_rows(one for one in tools if fits(one))
-            if is_tool
-            else usage.call_rows(by, calls, zone=question.zone, projects=known, apart=question.apart)
-        )
+        calls, rows = _calls(question, found.database, known, only)
+        if is_tool:
+            rows = _tools(question, found.database, only)
         problems = tuple(problem for one, problem in found.problems if one is None or only is None or one in only)
     return usage.Report(
         by,
@@ -327,15 +320,38 @@ def _sessions(question: Question, found: Facts, known: dict[str, Project]) -> Co
     return ids if found.only is None else ids & set(found.only)
 
 
-def _fitting(only: Collection[str] | None, model: str | None) -> Callable[[Part | ToolPart], bool]:
-    wanted = model.lower() if model is not None else None
+def _calls(
+    question: Question, database: sqlite3.Connection, known: dict[str, Project], only: Collection[str] | None
+) -> tuple[Sequence[Part | TimePart], tuple[Row, ...]]:
+    """Return the model calls meant, and the rows that they make; sessions are only looked at where they matter."""
+    from pollux.views import usage
 
-    def fits(one: Part | ToolPart) -> bool:
-        if only is not None and one.session_id not in only:
-            return False
-        return wanted is None or wanted in (one.model or "").lower()
+    wanted, by, zone = question.wanted, question.by, question.zone
+    if by in usage.BY_TIME and only is None:
+        timed = [one for one in usage.time_parts(database, wanted.since, wanted.until) if _fits(one, wanted.model)]
+        return timed, usage.time_rows(by, timed, zone=zone)
+    found = [
+        one
+        for one in usage.parts(database, wanted.since, wanted.until)
+        if (only is None or one.session_id in only) and _fits(one, wanted.model)
+    ]
+    rows = () if by == "tool" else usage.call_rows(by, found, zone=zone, projects=known, apart=question.apart)
+    return found, rows
 
-    return fits
+
+def _tools(question: Question, database: sqlite3.Connection, only: Collection[str] | None) -> tuple[Row, ...]:
+    from pollux.views import usage
+
+    wanted = question.wanted
+    return usage.tool_rows(
+        one
+        for one in usage.tool_parts(database, wanted.since, wanted.until)
+        if (only is None or one.session_id in only) and _fits(one, wanted.model)
+    )
+
+
+def _fits(one: Part | TimePart | ToolPart, model: str | None) -> bool:
+    return model is None or model.lower() in (one.model or "").lower()
 
 
 def _print_json(found: Report) -> None:

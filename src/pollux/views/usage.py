@@ -24,34 +24,42 @@ from pollux.views.listing import problem_row, tokens_row
 
 SCHEMA = "pollux.usage/1"
 
-CALLS = """
+_SUMS = """
+    count(*) AS calls, sum(tok_input) AS input, sum(tok_cached) AS cached, sum(tok_output) AS output,
+    sum(tok_thoughts) AS thoughts, sum(tok_tool) AS tool, sum(tok_total) AS total,
+    sum(coalesce(cost_nanousd, 0)) AS cost_nanousd,
+    sum(CASE WHEN tok_consistent = 0 THEN 1 ELSE 0 END) AS inconsistent, max(at_us) AS last_us
+FROM model_calls
+WHERE copy_of IS NULL AND ((at_us >= ? AND at_us < ?) OR (at_us IS NULL AND ? = 1))
+"""
+"""Model calls, each once: what an import only repeats has an owner, and is counted there."""
+_KEYS = """
+    model, CASE WHEN fate = 'active' THEN 1 ELSE 0 END AS is_kept,
+    CASE WHEN cost_nanousd IS NULL THEN 0 ELSE 1 END AS is_priced,
+"""
+_GROUPS = """
+    model, CASE WHEN fate = 'active' THEN 1 ELSE 0 END, CASE WHEN cost_nanousd IS NULL THEN 0 ELSE 1 END,
+    at_us - at_us % 900000000
+"""
+
+TIMES = f"SELECT at_us - at_us % 900000000 AS quarter_us, {_KEYS} {_SUMS} GROUP BY {_GROUPS}"
+"""Model calls by time and model alone, whatever session they belong to."""
+
+CALLS = f"""
 SELECT
     c.quarter_us, c.session_id, coalesce(b.session_id, a.session_id, s.session_id) AS root_id,
     s.title, coalesce(b.title, a.title, s.title) AS root_title, s.project_hash, p.path, p.slug, p.how_known, p.proven,
     c.model, c.is_kept, c.is_priced, c.calls, c.input, c.cached, c.output, c.thoughts, c.tool, c.total, c.cost_nanousd,
     c.inconsistent, c.last_us
 FROM (
-    SELECT
-        at_us - at_us % 900000000 AS quarter_us, session_id, model,
-        CASE WHEN fate = 'active' THEN 1 ELSE 0 END AS is_kept,
-        CASE WHEN cost_nanousd IS NULL THEN 0 ELSE 1 END AS is_priced,
-        count(*) AS calls, sum(tok_input) AS input, sum(tok_cached) AS cached, sum(tok_output) AS output,
-        sum(tok_thoughts) AS thoughts, sum(tok_tool) AS tool, sum(tok_total) AS total,
-        sum(coalesce(cost_nanousd, 0)) AS cost_nanousd,
-        sum(CASE WHEN tok_consistent = 0 THEN 1 ELSE 0 END) AS inconsistent, max(at_us) AS last_us
-    FROM model_calls
-    WHERE copy_of IS NULL AND ((at_us >= ? AND at_us < ?) OR (at_us IS NULL AND ? = 1))
-    GROUP BY
-        at_us - at_us % 900000000, session_id, model,
-        CASE WHEN fate = 'active' THEN 1 ELSE 0 END,
-        CASE WHEN cost_nanousd IS NULL THEN 0 ELSE 1 END
+    SELECT at_us - at_us % 900000000 AS quarter_us, session_id, {_KEYS} {_SUMS} GROUP BY session_id, {_GROUPS}
 ) c
 JOIN sessions s ON s.session_id = c.session_id
 LEFT JOIN sessions a ON a.session_id = s.parent_session_id
 LEFT JOIN sessions b ON b.session_id = a.parent_session_id
 LEFT JOIN projects p ON p.project_hash = s.project_hash
-"""
-"""Model calls, each once: what an import only repeats has an owner, and is counted there."""
+"""  # noqa: S608
+"""The same by session, with what is known of it."""
 
 TOOLS = """
 SELECT
@@ -85,6 +93,8 @@ GROUP BY
 """Tool calls by label, with the model calls that asked for them: each once a label, however often it asked for it."""
 
 REPORTS = (*periods.PERIODS, "session", "project", "model", "tool")
+BY_TIME = frozenset({*periods.PERIODS, "model"})
+"""Those that ask nothing of the sessions."""
 _EVER = 1 << 62
 _NO_TOKENS = Tokens()
 
@@ -102,6 +112,25 @@ class Part(NamedTuple):
     slug: str | None
     how_known: str | None
     proven: int | None
+    model: str | None
+    is_kept: int
+    is_priced: int
+    calls: int
+    input: int
+    cached: int
+    output: int
+    thoughts: int
+    tool: int
+    total: int
+    cost_nanousd: int
+    inconsistent: int
+    last_us: int | None
+
+
+class TimePart(NamedTuple):
+    """One row of `TIMES`."""
+
+    quarter_us: int | None
     model: str | None
     is_kept: int
     is_priced: int
@@ -211,6 +240,13 @@ def parts(database: sqlite3.Connection, since: datetime | None = None, until: da
     return [Part._make(row) for row in database.execute(CALLS, _window(since, until))]
 
 
+def time_parts(
+    database: sqlite3.Connection, since: datetime | None = None, until: datetime | None = None
+) -> list[TimePart]:
+    """Run the report on model calls that asks for no session."""
+    return [TimePart._make(row) for row in database.execute(TIMES, _window(since, until))]
+
+
 def tool_parts(
     database: sqlite3.Connection, since: datetime | None = None, until: datetime | None = None
 ) -> list[ToolPart]:
@@ -223,7 +259,7 @@ def _window(since: datetime | None, until: datetime | None) -> tuple[int, int, i
     return -_EVER if start is None else start, _EVER if end is None else end, int(since is None and until is None)
 
 
-def sums(found: Iterable[Part | ToolPart]) -> Sums:
+def sums(found: Iterable[Part | TimePart | ToolPart]) -> Sums:
     """Add up."""
     columns: dict[int, list[tuple[int, ...]]] = {0: [], 1: []}
     for one in found:
@@ -260,9 +296,8 @@ def call_rows(
         apart: subagents by themselves, and not with the session that started them.
 
     """
-    if by in periods.PERIODS:
-        folded = periods.fold(by, ((one.quarter_us, one) for one in found), zone)
-        return tuple(_row(key, key or "no time", members) for key, members in folded.items())
+    if by in BY_TIME:
+        return time_rows(by, found, zone=zone)
     groups: dict[str | None, list[Part]] = defaultdict(list)
     names: dict[str | None, str] = {}
     for one, key, name in _keyed(by, list(found), projects or {}, apart=apart):
@@ -270,6 +305,18 @@ def call_rows(
         names[key] = name
     rows = [_row(key, names[key], members) for key, members in groups.items()]
     return tuple(sorted(rows, key=_newest_first if by == "session" else _largest_first))
+
+
+def time_rows(by: str, found: Iterable[Part | TimePart], *, zone: tzinfo | None = None) -> tuple[Row, ...]:
+    """Put model calls together by a period of time or by model, which is all that `TIMES` knows."""
+    if by in periods.PERIODS:
+        folded = periods.fold(by, ((one.quarter_us, one) for one in found), zone)
+        return tuple(_row(key, key or "no time", members) for key, members in folded.items())
+    groups: dict[str | None, list[Part | TimePart]] = defaultdict(list)
+    for one in found:
+        groups[one.model].append(one)
+    rows = [_row(model, model or "no model", members) for model, members in groups.items()]
+    return tuple(sorted(rows, key=_largest_first))
 
 
 def tool_rows(found: Iterable[ToolPart]) -> tuple[Row, ...]:
@@ -281,9 +328,9 @@ def tool_rows(found: Iterable[ToolPart]) -> tuple[Row, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.asked.calls if row.asked else 0, row.name)))
 
 
-def unpriced_models(found: Iterable[Part]) -> dict[str | None, Sums]:
+def unpriced_models(found: Iterable[Part | TimePart]) -> dict[str | None, Sums]:
     """Add up the calls that have no price, by model, the one with most tokens first."""
-    groups: dict[str | None, list[Part]] = defaultdict(list)
+    groups: dict[str | None, list[Part | TimePart]] = defaultdict(list)
     for one in found:
         if not one.is_priced:
             groups[one.model].append(one)
@@ -338,8 +385,6 @@ def _keyed(
     by: str, found: list[Part], projects: Mapping[str, Project], *, apart: bool
 ) -> Iterable[tuple[Part, str | None, str]]:
     """Tell each part's key and its name."""
-    if by == "model":
-        return ((one, one.model, one.model or "no model") for one in found)
     if by == "project":
         return ((one, *_project(projects.get(one.session_id) or project_of(one))) for one in found)
     if apart:
@@ -366,7 +411,7 @@ def _project(project: Project) -> tuple[str | None, str]:
     return project.path or project.hash or project.slug, project.name
 
 
-def _row(key: str | None, name: str, members: Sequence[Part]) -> Row:
+def _row(key: str | None, name: str, members: Sequence[Part | TimePart]) -> Row:
     last = max((one.last_us for one in members if one.last_us is not None), default=None)
     return Row(key, name, sums(members), sums(one for one in members if one.is_kept), last)
 
