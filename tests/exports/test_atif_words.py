@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from tests.exports import everything
+from tests.views.build import START
 
 from pollux.exports.atif import words
 from pollux.formats.displays import display
@@ -42,7 +45,7 @@ PARTS: list[Part] = [
 
 
 def test_all_displays_are_looked_at() -> None:
-    assert {type(one) for one in DISPLAYS} == {*Display.__args__}  # type: ignore[attr-defined]
+    assert {type(one) for one in DISPLAYS} == {*get_args(Display)}
 
 
 @pytest.mark.parametrize("shown", DISPLAYS)
@@ -60,5 +63,5 @@ def test_bytes_of_an_attachment_do_not() -> None:
 
 
 def test_thought_comes_back() -> None:
-    told = Thought("Look first.", "Plan", everything.START)
+    told = Thought("Look first.", "Plan", START)
     assert thoughts([words.thought(told)]) == (told,)

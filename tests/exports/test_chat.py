@@ -162,3 +162,8 @@ def test_answers_without_a_prompt_are_left_out(tmp_path: Path) -> None:
     made = of_log(tmp_path, gemini("g1", "Out of nowhere."), user("u1"), gemini("g2"))
     assert roles(made) == "ua"
     assert made.losses["answers without a prompt"] == 1
+
+
+def test_told_to_go_on_before_an_answer_is_one_message(tmp_path: Path) -> None:
+    made = of_log(tmp_path, user("u1"), user("c1", "Please continue."), gemini("g1"))
+    assert row(made)["messages"][0]["content"] == "hello\n\nPlease continue."

@@ -123,3 +123,19 @@ def test_file_cut_anywhere_gives_no_traceback(end: int) -> None:
     data = OTHER.read_bytes()[:end]
     if atif.sniff(data):
         atif.convert(data, name="t.json", modified=NOW)
+
+
+def test_metrics_of_others_may_be_half(tmp_path: Path) -> None:
+    step = {"source": "agent", "message": "x", "metrics": {"prompt_tokens": 7}}
+    (message,) = read(tmp_path, with_steps(step))[1].messages()
+    assert message.tokens is None
+
+
+def test_result_of_others_may_be_a_picture(tmp_path: Path) -> None:
+    picture = {"type": "image", "source": {"media_type": "image/png", "path": "1.png"}}
+    result = {"source_call_id": "c1", "content": [picture, {"type": "text", "text": "a picture"}]}
+    call = {"tool_call_id": "c1", "function_name": "look", "arguments": {}}
+    step = {"source": "agent", "message": "", "tool_calls": [call], "observation": {"results": [result]}}
+    (message,) = read(tmp_path, with_steps(step))[1].messages()
+    (found,) = message.tool_calls
+    assert (found.output, found.attachments) == ("a picture", (Attachment("image/png", uri="1.png"),))

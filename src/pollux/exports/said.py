@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pollux import jsontext
 from pollux.model import Message, Text, ToolCall
 
 
@@ -22,5 +23,7 @@ def call_id(message: Message, index: int) -> str:
 
 
 def result(call: ToolCall) -> str | None:
-    """Tell what came of a call, failed or not; nothing if it never came back."""
+    """Tell what came of a call, failed or not, as JSON if it is no text; nothing if it never came back."""
+    if call.output is None and call.error is None and call.response is not None:
+        return jsontext.encode(call.response).decode()
     return call.error if call.output is None else call.output

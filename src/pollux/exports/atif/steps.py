@@ -153,7 +153,7 @@ def _results(family: Family, message: Message, index: int, call: ToolCall) -> It
     """Write what came of a call, failed or not; a call that never came back has no result."""
     agents: list[Json] = [{"trajectory_id": one, "session_id": one} for one in family.agents.get(call.id, ())]
     told = result(call)
-    if told is None and call.response is None and not call.attachments and not agents:
+    if told is None and not call.attachments and not agents:
         return
     parts, odd = _content(family, call.attachments)
     if told is not None:

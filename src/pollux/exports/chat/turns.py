@@ -138,8 +138,6 @@ def _results(message: Message, subject: Subject) -> Iterator[dict[str, Json]]:
     """Yield what came of the calls; one that never came back has nothing."""
     for index, call in enumerate(message.tool_calls):
         came = result(call)
-        if came is None and call.response is not None:
-            came = text(call.response, subject.losses)
         _count_files(call.attachments, subject)
         if came is not None:
             yield {"role": "tool", "tool_call_id": call_id(message, index), "name": call.name, "content": came}

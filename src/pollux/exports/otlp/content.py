@@ -48,9 +48,7 @@ def results(message: Message) -> Iterator[dict[str, Json]]:
 
 def result(call: ToolCall) -> Json:
     """Give what the model was told of a call."""
-    if call.response is not None:
-        return call.response
-    return said.result(call)
+    return said.result(call) if call.response is None else call.response
 
 
 def _parts(message: Message, subject: Subject) -> Iterator[Json]:
