@@ -18,7 +18,7 @@ LAYERS = (
     {"model"},
     {"errors", "home", "locate", "formats", "origins", "tools", "shell", "prices", "filters"}
     | {"projects", "project_claims", "project_paths", "project_search"},
-    {"jsontext", "services", "processes"},
+    {"jsontext", "csvtext", "services", "processes"},
     {"entries", "copies", "timeline", "replay", "reading"},
     {"grouping", "agents", "summary", "sessions", "counting", "retention"},
     {"archive", "views", "proofs", "redaction"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
@@ -10,9 +10,10 @@ from tests.exports.everything import made
 from tests.views.build import START
 
 from pollux.exports import Written
-from pollux.exports.about import Spent, facts, period, spent, title_of
+from pollux.exports.about import Spent, facts, spent, title_of
 from pollux.exports.site import MOST_DAYS, site_of
 from pollux.model import Fate, ModelCall, Project, Session, Tokens
+from pollux.terminal.session_words import period
 
 
 def session(**more: Any) -> Session:  # noqa: ANN401
@@ -44,7 +45,8 @@ def test_little_is_said_of_little() -> None:
     ],
 )
 def test_time_is_told_in_utc(ended: timedelta | None, words: str) -> None:
-    assert period(session(started=START, ended=None if ended is None else START + ended)) == words
+    told = session(started=START, ended=None if ended is None else START + ended)
+    assert period(told, UTC, "UTC") == words
 
 
 def test_title_is_one_line() -> None:

@@ -10,11 +10,10 @@ from functools import cache
 from pollux import prices
 from pollux.exports.subject import Subject
 from pollux.model import Fate, ModelCall, Session, Tokens
-from pollux.terminal.text import count, lasted
+from pollux.terminal.session_words import messages_of, period, tokens_of
 from pollux.terminal.usage import Currency
 from pollux.views.excerpts import counted, line
 from pollux.views.listing import calls_of
-from pollux.views.transcript import FATES
 
 TITLE = 120
 """Characters of a title."""
@@ -76,7 +75,7 @@ def facts(subject: Subject) -> Iterator[tuple[str, str]]:
     if session.kind != "main":
         yield "Kind", session.kind
     yield "Project", " · ".join(filter(None, (session.project.name, session.project.path)))
-    if when := period(session):
+    if when := period(session, UTC, "UTC"):
         yield "When", when
     if session.models:
         yield "Models", ", ".join(session.models)
@@ -89,44 +88,6 @@ def facts(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "Session", session.id
     if session.problems:
         yield "Problems", f"{counted(len(session.problems), 'problem')} while reading its files"
-
-
-def messages_of(session: Session) -> str:
-    """Count what is in a session, in words."""
-    words = [counted(session.counts.get(kind, 0), noun) for kind, noun in (("user", "prompt"), ("gemini", "answer"))]
-    words += [counted(session.tool_calls, "tool call")] if session.tool_calls else []
-    words += [counted(session.counts["error"], "error")] if session.counts.get("error") else []
-    words += [counted(len(session.children), "subagent")] if session.children else []
-    gone = [f"{session.fates[fate]:,} {FATES[fate]}" for fate in Fate if fate in session.fates and fate != Fate.ACTIVE]
-    return ", ".join(words) + (f" ({', '.join(gone)})" if gone else "")
-
-
-def tokens_of(tokens: Tokens) -> str:
-    """Say what a model call used."""
-    words = [f"{count(tokens.input)} tokens in"]
-    words[0] += f" ({count(tokens.cached)} cached)" if tokens.cached else ""
-    words.append(f"{count(tokens.output)} out")
-    words += [f"{count(tokens.thoughts)} thoughts"] if tokens.thoughts else []
-    words += [f"{count(tokens.tool)} for tools"] if tokens.tool else []
-    return ", ".join(words)
-
-
-def period(session: Session) -> str:
-    """Say when a session was, in UTC: an export is the same on every machine."""
-    if session.started is None:
-        return ""
-    start = session.started.astimezone(UTC)
-    words = f"{day(start)}, {start:%H:%M}"
-    if session.ended is None or session.ended <= session.started:
-        return f"{words} UTC"
-    end = session.ended.astimezone(UTC)
-    until = f"{end:%H:%M}" if end.date() == start.date() else f"{day(end)}, {end:%H:%M}"
-    return f"{words} to {until} UTC ({lasted(end - start)})"
-
-
-def day(at: datetime) -> str:
-    """Name a day."""
-    return f"{at:%a} {at.day} {at:%b %Y}"
 
 
 def clock(at: datetime | None) -> str:

@@ -6,14 +6,12 @@ the thoughts, which are paid alike. A call that an import only repeats is not am
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from pollux import __version__, jsontext, prices
+from pollux import __version__, csvtext, jsontext, prices
 from pollux.exports.subject import Subject
 from pollux.formats import lenient
 from pollux.formats.times import stamp
@@ -31,7 +29,6 @@ COLUMNS = (
 )
 _PLACED = re.compile(r"line-\d+")  # the id of a message that has none of its own
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-_FORMULAS = ("=", "+", "-", "@")
 _ASKED = (Origin.HUMAN, Origin.AGENT_PROMPT, Origin.LOADED)
 
 _prices = cache(prices.load)
@@ -45,9 +42,9 @@ def render_lines(subject: Subject) -> Iterator[bytes]:
 
 def render_csv(subject: Subject) -> Iterator[bytes]:
     """Write CSV with a line of names; lists are JSON."""
-    yield _line(list(COLUMNS))
+    yield csvtext.row(COLUMNS).encode()
     for record in records(subject):
-        yield _line([_cell(record[name]) for name in COLUMNS])
+        yield csvtext.row([_cell(record[name]) for name in COLUMNS]).encode("utf-8", "replace")
 
 
 def records(subject: Subject) -> Iterator[dict[str, Json]]:
@@ -156,14 +153,8 @@ def _cell(value: Json) -> str:
         case bool():
             return str(value).lower()
         case str():
-            return f"'{value}" if value.startswith(_FORMULAS) else value  # or a spreadsheet takes it for a formula
+            return csvtext.harmless(value)
         case int() | float():
             return str(value)
         case _:
             return jsontext.encode(value).decode("utf-8", "replace")
-
-
-def _line(fields: list[str]) -> bytes:
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerow(fields)
-    return stream.getvalue().encode("utf-8", "replace")

@@ -9,11 +9,12 @@ from urllib.parse import quote
 
 from pollux import __version__, jsontext
 from pollux.exports import Written
-from pollux.exports.about import clock, day, messages_of, period, title_of
+from pollux.exports.about import clock, title_of
 from pollux.exports.attachments import words as attachment_words
 from pollux.exports.markdown.inert import code, inert, plain, quoted
 from pollux.exports.subject import Subject
 from pollux.model import Json, Message, Origin, Role, Session
+from pollux.terminal.session_words import day, messages_of, period
 from pollux.terminal.text import lasted
 from pollux.views.devlog import TAKEN_BACK, Did, Entry, Noted, Rule, Said, entries, rule_of
 from pollux.views.excerpts import Excerpt, counted
@@ -83,7 +84,7 @@ def _facts(subject: Subject) -> Iterator[tuple[str, str]]:
     session = subject.session
     path = f", {code(session.project.path)}" if session.project.path else ""
     yield "Project", f"{plain(session.project.name)}{path}"
-    if told := period(session):
+    if told := period(session, UTC, "UTC"):
         yield "When", told
     yield "What", messages_of(session)
     if session.models:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
@@ -12,10 +10,14 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pollux import csvtext
 from pollux.terminal.listing import counted, tabbed
 from pollux.terminal.text import count, lasted, line
 from pollux.views.periods import monday
 from pollux.views.stats import Row, Section, Statistics, Summary
+
+_LONGEST = 1000
+"""Characters of a name in CSV."""
 
 _NAMES = {
     "tool_calls": "calls",
@@ -52,7 +54,6 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _SHADES, _ASCII_SHADES = "·░▒▓█", ".-+*#"
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _HOURS = 24
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def screen(found: Statistics, *, width: int, encoding: str = "utf-8") -> Iterator[RenderableType]:
@@ -209,18 +210,7 @@ def lines(found: Statistics) -> Iterator[str]:
 
 def section_csv(section: Section) -> Iterator[str]:
     """Give a section as CSV, with a line of names."""
-    yield _csv(["key", "name", *section.columns])
+    yield csvtext.row(["key", "name", *section.columns])
     for row in section.rows:
-        yield _csv([_harmless(row.key or ""), _harmless(row.name), *row.numbers])
-
-
-def _harmless(text: str) -> str:
-    """Keep a spreadsheet from taking a title for a formula."""
-    text = line(text, 1000)
-    return f"'{text}" if text.startswith(_FORMULAS) else text
-
-
-def _csv(fields: Sequence[object]) -> str:
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerow(fields)
-    return stream.getvalue()
+        names = (csvtext.harmless(line(text, _LONGEST)) for text in (row.key or "", row.name))
+        yield csvtext.row([*names, *row.numbers])

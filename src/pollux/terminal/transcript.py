@@ -20,7 +20,8 @@ from pollux.terminal.bodies import body_rows, excerpt_rows
 from pollux.terminal.markdown import Markdown
 from pollux.terminal.page import Page
 from pollux.terminal.rows import Aside, Gutter, Safe, lay_out
-from pollux.terminal.text import count, lasted, size
+from pollux.terminal.session_words import messages_of, period, tokens_of
+from pollux.terminal.text import size
 from pollux.views.bodies import Input
 from pollux.views.excerpts import counted
 from pollux.views.transcript import (
@@ -55,9 +56,9 @@ def header(session: Session, *, zone: tzinfo | None = None, encoding: str = "utf
     lines = [
         Text(page.line(session.title or session.first_prompt or session.id), "bold"),
         Text(_joined(page.line(session.project.name), page.line(session.project.path or "")), "cyan"),
-        Text(_joined(_period(session, zone), page.line(", ".join(session.models)))),
-        Text(_counts(session)),
-        Text(_tokens(tokens) if session.calls else ""),
+        Text(_joined(period(session, zone), page.line(", ".join(session.models)))),
+        Text(messages_of(session)),
+        Text(tokens_of(tokens) if session.calls else ""),
         Text(_joined(page.line(session.id), "" if session.kind == "main" else page.line(session.kind)), "dim"),
     ]
     if session.problems:
@@ -110,7 +111,7 @@ def _block(block: Block, page: Page) -> Iterator[RenderableType]:
             yield Text("? a part that Pollux does not know", "yellow")
             yield from lay_out(excerpt_rows(text, page, "dim"), Text("  │ ", "dim"))
         case Usage(model=model, tokens=tokens):
-            yield Gutter(Text(_joined(page.line(model or ""), _tokens(tokens)), "dim"), "  ")
+            yield Gutter(Text(_joined(page.line(model or ""), tokens_of(tokens)), "dim"), "  ")
         case LeftOut(words=words, fate=fate):
             yield Text(f"{'⋯' if fate is Fate.COMPRESSED else '⑂'} {words}", "yellow")
         case _:
@@ -163,36 +164,6 @@ def _attachment(attachment: Attachment, page: Page) -> Text:
     size_or_place = attachment.uri if attachment.size is None else size(attachment.size)
     words = ", ".join(filter(None, (attachment.media_type, size_or_place)))
     return Text.assemble(("▣ ", "cyan"), (page.line(words), "dim"))
-
-
-def _tokens(tokens: Tokens) -> str:
-    words = [f"{count(tokens.input)} tokens in"]
-    words[0] += f" ({count(tokens.cached)} cached)" if tokens.cached else ""
-    words.append(f"{count(tokens.output)} out")
-    words += [f"{count(tokens.thoughts)} thoughts"] if tokens.thoughts else []
-    words += [f"{count(tokens.tool)} for tools"] if tokens.tool else []
-    return ", ".join(words)
-
-
-def _counts(session: Session) -> str:
-    words = [counted(session.counts.get(kind, 0), noun) for kind, noun in (("user", "prompt"), ("gemini", "answer"))]
-    words += [counted(session.tool_calls, "tool call")] if session.tool_calls else []
-    words += [counted(session.counts["error"], "error")] if session.counts.get("error") else []
-    words += [counted(len(session.children), "subagent")] if session.children else []
-    gone = [f"{session.fates[fate]:,} {FATES[fate]}" for fate in Fate if fate in session.fates and fate != Fate.ACTIVE]
-    return ", ".join(words) + (f" ({', '.join(gone)})" if gone else "")
-
-
-def _period(session: Session, zone: tzinfo | None) -> str:
-    if session.started is None:
-        return ""
-    start = session.started.astimezone(zone)
-    words = f"{start:%a} {start.day} {start:%b %Y, %H:%M}"
-    if session.ended is None or session.ended <= session.started:
-        return words
-    end = session.ended.astimezone(zone)
-    until = f"{end:%H:%M}" if end.date() == start.date() else f"{end:%a} {end.day} {end:%b %Y, %H:%M}"
-    return f"{words} to {until} ({lasted(end - start)})"
 
 
 def _joined(*words: str) -> str:

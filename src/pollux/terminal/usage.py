@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,6 +11,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
+from pollux import csvtext
 from pollux.model import Session, Tokens
 from pollux.terminal.listing import counted, tabbed
 from pollux.terminal.text import count, line
@@ -23,13 +22,14 @@ from pollux.views.usage import Report, Row, Sums
 if TYPE_CHECKING:  # a report is drawn without it
     from pollux.views.audit import AuditedCall, Bucket, Duplicate
 
+_LONGEST = 1000
+"""Characters of a name in CSV."""
 _SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CNY": "¥", "INR": "₹"}
 _NANO, _PICO, _MICRO = Decimal(10) ** -9, Decimal(10) ** -12, Decimal(10) ** -6
 _GAP = 2
 _BAR_MIN, _BAR_MAX = 6, 24
 _KEY_MAX, _KEY_MIN = 40, 10
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _SHORT_ID = 8
 
 
@@ -136,11 +136,12 @@ def usage_lines(report: Report) -> Iterator[str]:
 def usage_csv(report: Report) -> Iterator[str]:
     """Give a report as CSV: every number exact, money in nano-dollars, nothing where there is no price."""
     names = ["key", "name", *_NUMBERS, *(("tool_calls", *_STATUSES) if report.by == "tool" else ())]
-    yield _csv(names)
+    yield csvtext.row(names)
     for row in report.rows:
         asked = row.asked
         more = [asked.calls, asked.success, asked.error, asked.cancelled, asked.unfinished] if asked else []
-        yield _csv([_harmless(row.key or ""), _harmless(row.name), *(_plain(one) for one in _numbers(row)), *more])
+        names = [csvtext.harmless(line(text, _LONGEST)) for text in (row.key or "", row.name)]
+        yield csvtext.row([*names, *(_plain(one) for one in _numbers(row)), *more])
 
 
 _SUMS = ("calls", "input", "cached", "output", "thoughts", "tool", "total", "cost_nanousd")
@@ -161,18 +162,6 @@ def _of(found: Sums) -> list[int | None]:
 
 def _plain(number: int | None) -> str:
     return "" if number is None else str(number)
-
-
-def _harmless(text: str) -> str:
-    """Keep a spreadsheet from taking a title for a formula."""
-    text = line(text, 1000)
-    return f"'{text}" if text.startswith(_FORMULAS) else text
-
-
-def _csv(fields: Sequence[object]) -> str:
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerow(fields)
-    return stream.getvalue()
 
 
 def _columns(report: Report, currency: Currency) -> list[_Column]:

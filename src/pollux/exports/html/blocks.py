@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from pollux.exports.about import tokens_of
 from pollux.exports.html.answers import answer, copyable
 from pollux.exports.html.bodies import body, excerpt, hidden, lines_of
 from pollux.exports.html.icons import icon
 from pollux.exports.html.markup import Html, element, joined, long_text
 from pollux.exports.html.sheet import Sheet
 from pollux.model import Kind
+from pollux.terminal.session_words import tokens_of
 from pollux.terminal.text import clean
 from pollux.views.bodies import Body, Questions, Todos
 from pollux.views.diffs import Diff

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date
 
-from pollux.exports.about import BRANCHES, clock, day, messages_of
+from pollux.exports.about import BRANCHES, clock
 from pollux.exports.html.blocks import block_html
 from pollux.exports.html.icons import icon
 from pollux.exports.html.markup import Html, closing, element, joined, opening, text
@@ -13,6 +13,7 @@ from pollux.exports.html.sheet import Entry, Sheet
 from pollux.exports.parts import Numbered, numbered
 from pollux.exports.subject import Subject
 from pollux.model import Fate
+from pollux.terminal.session_words import day, messages_of
 from pollux.terminal.text import clean
 from pollux.views.excerpts import line
 from pollux.views.presentations import Icon

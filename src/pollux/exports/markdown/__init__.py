@@ -12,13 +12,14 @@ from datetime import UTC, date
 from typing import NamedTuple
 
 from pollux import __version__
-from pollux.exports.about import BRANCHES, clock, day, facts, messages_of, title_of
+from pollux.exports.about import BRANCHES, clock, facts, title_of
 from pollux.exports.markdown.blocks import block_texts
 from pollux.exports.markdown.inert import code, plain
 from pollux.exports.markdown.sheet import Sheet, new_sheet
 from pollux.exports.parts import Numbered, Part, in_parts, links, numbered
 from pollux.exports.subject import Subject
 from pollux.model import Fate
+from pollux.terminal.session_words import day, messages_of
 from pollux.views.conversation import Shown
 from pollux.views.transcript import Answer, LeftOut, Thinking, Tool
 

@@ -8,9 +8,10 @@ from urllib.parse import quote
 
 from pollux import __version__
 from pollux.exports import Written
-from pollux.exports.about import Spent, title_of, tokens_of
+from pollux.exports.about import Spent, title_of
 from pollux.exports.markdown.inert import code, plain
 from pollux.exports.site import Row, Shelf, Site, site_of
+from pollux.terminal.session_words import tokens_of
 from pollux.terminal.text import count
 from pollux.views.excerpts import counted
 
