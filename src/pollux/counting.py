@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -35,6 +36,18 @@ _NOTICES = frozenset({Kind.INFO, Kind.WARNING, Kind.ERROR})
 _IMPORTED, _LOOKED_AT = "import-", 3
 _NEVER = 1 << 62
 
+
+class _Document(msgspec.Struct, rename="camel"):
+    """A whole session of the time of documents, as far as counting goes."""
+
+    messages: list[Wire]
+    session_id: Json = None
+    project_hash: Json = None
+    kind: Json = None
+    start_time: Json = None
+
+
+_decode_document = msgspec.json.Decoder(_Document).decode
 _decode_wire = msgspec.json.Decoder(Wire).decode
 _decode_messages = msgspec.json.Decoder(list[Wire]).decode
 
@@ -174,7 +187,7 @@ def _session(file: SessionFile, price: Price) -> Counted:
     if not isinstance(id_, str) or not id_ or (kind == "subagent" and not file.parent):
         raise _NeedsReplayError
     started = _started(found)
-    is_import = any(one.startswith(_IMPORTED) for one in list(found.messages)[:_LOOKED_AT])
+    is_import = any(one.startswith(_IMPORTED) for one in islice(found.messages, _LOOKED_AT))
     if started is None or is_import:
         raise _NeedsReplayError
     return Counted(
@@ -277,12 +290,10 @@ def _checkpoint(found: _Read, array: bytes) -> None:
 
 
 def _document(data: bytes) -> _Read:
-    raw = fields(data)
-    array = raw.get("messages", b"")
-    found = _Read(seen=metadata(raw))
-    if array[:1] != b"[":
-        raise _NeedsReplayError
-    for wire in _decode_messages(array):
+    whole = _decode_document(data)
+    found = _Read(seen={"sessionId": whole.session_id, "projectHash": whole.project_hash, "kind": whole.kind})
+    found.seen["startTime"] = whole.start_time
+    for wire in whole.messages:
         if type(wire.id) is not str:
             raise _NeedsReplayError
         _put(found, wire)

@@ -166,6 +166,11 @@ def find(prices: Prices, model: str | None, at: datetime | None) -> Price | None
     if model is None:
         return None
     day = at.astimezone(UTC).date() if at else date.fromisoformat(prices.date)
+    return _on_day(prices, model, day)
+
+
+@lru_cache(maxsize=4096)
+def _on_day(prices: Prices, model: str, day: date) -> Price | None:
     return next((price for price in _candidates(prices, model) if _is_in_force(price, day)), None)
 
 
