@@ -266,7 +266,7 @@ ROWS: dict[str, str] = {
     "curl-login": "curl -sS <-u|--user> mara:«<b62:10>» https://api.acme.io",
     "sshpass-password": "sshpass -p «<b62:10>» ssh mara-host",
     "mysql-password": "mysql -u root -p«<b62:10>» app",
-    "option-password": "acme login <--password|--client-secret> «<b62:10>»",
+    "option-password": "acme login <--password|--client-secret> «<b62:9><num:1>»",
     "option-token": "acme login <--token|--api-key> «<b62:24>»",
     "generic-password": "<password = \"|DB_PASS=|pwd: '|\"passwd\": \"|admin_password=>«<letters:6><num:3>»",
     "generic-secret": "<client_secret: \"|\"secretKey\": \"|SECRET=>«<b62:15><num:1>»",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
@@ -23,17 +23,20 @@ RARE = ("@", "$", "!", "~")
 GATED = {"-user": "curl", " -u ": "curl", " -p": "mysql"}
 """Needles that mean something only in a text with another word."""
 
+_NOTHING = -1
 _COMMON = "etoianrsldhufcpmgybkwvx0123456789_-./:"
 _CLASS = re.compile(r"(\[(?:[^\]\\]|\\.)+\])\{(\d+)")
-_LOOKED_BACK = 2
-_PROBED = 8
-"""So many characters behind an anchor are looked at before its pattern is tried."""
+_LOOKED_BACK = 3
+_PROBED = 16
+"""So many characters behind an anchor are looked at before its pattern is tried, if the rule does not say which."""
 
 
 class Place(NamedTuple):
     """Where a rule is to be tried."""
 
     start: int
+    end: int
+    """Where the anchor ends."""
     rule: Rule
 
 
@@ -41,28 +44,29 @@ class Needles:
     """Finds the anchors of rules in a whole text."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self._rows: list[tuple[bytes, bytes, Hits, list[_Around]]] = []
+        self._rows: list[tuple[bytes, bytes, Hits, Mapping[int, list[_Cut]]]] = []
         anchors = [(anchor.lower(), rule) for rule in rules for anchor in rule.anchors]
         for needle in (*NEEDLES, *RARE, *GATED):
-            found = [_around(needle, anchor, rule) for anchor, rule in anchors if needle in anchor]
+            found = [_cut(needle, anchor, rule) for anchor, rule in anchors if needle in anchor]
             anchors = [(anchor, rule) for anchor, rule in anchors if needle not in anchor]
-            gate = GATED.get(needle, needle)
-            self._rows.append((gate.encode(), needle.encode(), _any_of(needle.encode(), found), found))
+            gate = GATED.get(needle, "")
+            if found:
+                self._rows.append((gate.encode(), needle.encode(), _any_of(needle.encode(), found), _by_last(found)))
         if anchors:
             raise ValueError(f"no needle for {anchors}")
 
     def places(self, low: bytes) -> Iterator[Place]:
         """Yield the places in a text, given in small letters and one byte a character."""
         for gate, needle, hits, found in self._rows:
-            first = low.find(needle) if gate is needle or gate in low else -1
+            first = low.find(needle) if gate in low else -1
             for hit in hits(low, first) if first >= 0 else ():
                 at = hit.start()
-                for one in found:
+                for one in found[low[at - 1] if at else _NOTHING]:
                     if low.startswith(one.behind, at) and low.endswith(one.before, 0, at):
-                        yield Place(at - len(one.before), one.rule)
+                        yield Place(at - len(one.before), at + len(one.behind), one.rule)
 
 
-class _Around(NamedTuple):
+class _Cut(NamedTuple):
     """An anchor, cut where its needle begins."""
 
     before: bytes
@@ -70,16 +74,28 @@ class _Around(NamedTuple):
     rule: Rule
 
 
-def _around(needle: str, anchor: str, rule: Rule) -> _Around:
+def _by_last(found: Sequence[_Cut]) -> Mapping[int, list[_Cut]]:
+    """Sort anchors by the character that stands before the needle; some do not care."""
+    any_ = [one for one in found if not one.before]
+    lasts = {one.before[-1] for one in found if one.before}
+    careful = {last: [one for one in found if not one.before or one.before[-1] == last] for last in lasts}
+    return defaultdict(lambda: any_, careful)
+
+
+def _cut(needle: str, anchor: str, rule: Rule) -> _Cut:
     before = anchor[: anchor.index(needle)]
-    return _Around(before.encode(), anchor[len(before) :].encode(), rule)
+    return _Cut(before.encode(), anchor[len(before) :].encode(), rule)
 
 
-def _any_of(needle: bytes, found: Iterable[_Around]) -> Hits:
+def _any_of(needle: bytes, found: Iterable[_Cut]) -> Hits:
     """Write a pattern for a needle with what may stand around it; it begins with letters, which makes it fast."""
     around = {
-        (b"(?<=%b)" % re.escape(one.before + needle) if one.before else b"")
-        + b"(?=%b)" % (re.escape(one.behind[len(needle) :]) + one.rule.probe.encode())
+        b"(?<=%b%b)(?=%b)"
+        % (
+            one.rule.guard.encode(),
+            re.escape(one.before + needle),
+            re.escape(one.behind[len(needle) :]) + one.rule.probe.encode(),
+        )
         for one in found
     }
     return re.compile(b"%b(?:%b)" % (re.escape(needle), b"|".join(sorted(around)))).finditer
@@ -92,11 +108,6 @@ class _Anchor(NamedTuple):
     at: int
     rule: Rule
 
-    @property
-    def before(self) -> str:
-        """What is looked at to the left of that character; the rest is left to the pattern."""
-        return self.text[max(self.at - _LOOKED_BACK, 0) : self.at]
-
     def looks_like(self, other: _Anchor) -> bool:
         """Tell whether both can stand at the same place, as far as is looked at."""
         back = min(self.at, other.at, _LOOKED_BACK)
@@ -105,10 +116,10 @@ class _Anchor(NamedTuple):
 
     def stands(self, text: str, at: int) -> bool:
         """Tell whether it stands in a text."""
-        if self.at <= _LOOKED_BACK:
-            return True
-        there = text[at - self.at : at]
-        return (there.lower() if self.rule.any_case else there) == self.text[: self.at]
+        start = at - self.at
+        if self.rule.any_case:
+            return text[start : start + len(self.text)].lower() == self.text if start >= 0 else False
+        return start >= 0 and text.startswith(self.text, start)
 
 
 class Finder:
@@ -125,39 +136,59 @@ class Finder:
             for char in _cases(anchor.text[anchor.at], anchor.rule):
                 by_char[char].append(anchor)
         commonest_first = sorted(by_char, key=lambda char: (-_commonness(char), char))
-        self._hits = re.compile("|".join(self._alternative(char, by_char[char]) for char in commonest_first)).finditer
+        self._search = re.compile("|".join(self._alternative(char, by_char[char]) for char in commonest_first)).search
 
-    def places(self, text: str, start: int, end: int) -> Iterator[Place]:
-        """Yield the places in a part of a text."""
-        for hit in self._hits(text, start, end):
-            at = hit.start()
-            for anchor in self._tries[hit.lastindex or 0]:
-                if anchor.stands(text, at):
-                    yield Place(at - anchor.at, anchor.rule)
+    def next(self, text: str, start: int, end: int) -> tuple[int, Sequence[Place]]:
+        """Find the next place in a part of a text, and where to go on; the rules to try there may begin before it."""
+        hit = self._search(text, start, end)
+        if hit is None:
+            return end, ()
+        at = hit.start()
+        found = (anchor for anchor in self._tries[hit.lastindex or 0] if anchor.stands(text, at))
+        return at + 1, [Place(at - one.at, at - one.at + len(one.text), one.rule) for one in found]
 
     def _alternative(self, char: str, anchors: Sequence[_Anchor]) -> str:
         """Write the pattern for one character: each anchor with an empty group, so that it is known which was found."""
-        by_pattern: dict[tuple[tuple[str, ...], str], _Anchor] = {}
-        for anchor in sorted(anchors, key=lambda anchor: (-len(anchor.before), -len(anchor.text), anchor.text)):
-            before = tuple(_spelled(one, anchor.rule) for one in anchor.before)
-            behind = "".join(_spelled(one, anchor.rule) for one in anchor.text[anchor.at + 1 :]) + _probe(anchor.rule)
-            by_pattern.setdefault((before, behind), anchor)
+        found: defaultdict[_Around, list[_Anchor]] = defaultdict(list)
+        for anchor in sorted(anchors, key=lambda anchor: (-len(anchor.text), anchor.text)):
+            found[_around(anchor, char)].append(anchor)
+        ordered = sorted(found.items(), key=lambda item: item[0].rank)
+        for number, (_, several) in enumerate(ordered):
+            # What comes earlier was tried before this one, in vain.
+            later = [anchor for _, others in ordered[number:] for anchor in others]
+            self._tries.append(tuple(anchor for anchor in later if several[0].looks_like(anchor)))
         by_width: defaultdict[int, list[str]] = defaultdict(list)
-        for first, several in groupby(sorted(by_pattern.items(), key=_by_width), key=_by_width):
-            patterns: list[str] = []
-            for (before, behind), anchor in several:
-                self._tries.append(tuple(other for other in anchors if anchor.looks_like(other)))
-                ahead = f"{re.escape(char)}(?={behind})" if before else behind
-                patterns.append(f"{''.join(before[1:])}{ahead}()")
-            by_width[first[0]].append(f"{first[1]}(?:{'|'.join(patterns)})")
+        for (width, first), group in groupby((around for around, _ in ordered), key=lambda around: around.rank):
+            by_width[width].append(f"{first}(?:{'|'.join(around.pattern(char) for around in group)})")
         widths = [f"(?{'<=' if width else '='}{'|'.join(one)})" for width, one in by_width.items()]
         return f"{re.escape(char)}(?:{'|'.join(widths)})"
 
 
-def _by_width(item: tuple[tuple[tuple[str, ...], str], _Anchor]) -> tuple[int, str]:
-    """Sort what may stand before a character by its length and its first character; the longest are tried first."""
-    (before, _behind), _anchor = item
-    return -len(before), before[0] if before else ""
+class _Around(NamedTuple):
+    """What stands around the character that is looked for, as patterns."""
+
+    before: tuple[str, ...]
+    behind: str
+    guard: str
+
+    @property
+    def rank(self) -> tuple[int, str]:
+        """Its place among others: the longest before the character first, sorted by what they begin with."""
+        return -len(self.before), self.before[0] if self.before else ""
+
+    def pattern(self, char: str) -> str:
+        """Write it without what it begins with; the empty group tells that it was found."""
+        if not self.before:
+            return f"(?={self.behind}){self.guard}()" if self.guard else f"{self.behind}()"
+        return f"{''.join(self.before[1:])}{re.escape(char)}(?={self.behind}){self.guard}()"
+
+
+def _around(anchor: _Anchor, char: str) -> _Around:
+    spelled = [_spelled(one, anchor.rule) for one in anchor.text]
+    seen = max(anchor.at - _LOOKED_BACK, 0)
+    guard = f"(?<={anchor.rule.guard}{''.join(spelled[: anchor.at])}{re.escape(char)})"
+    guard = guard if anchor.rule.guard or seen else ""
+    return _Around(tuple(spelled[seen : anchor.at]), "".join(spelled[anchor.at + 1 :]) + _probe(anchor.rule), guard)
 
 
 def _anchors(rules: Iterable[Rule]) -> list[_Anchor]:
@@ -174,7 +205,8 @@ def _anchors(rules: Iterable[Rule]) -> list[_Anchor]:
 
 
 def _rarest(text: str, chosen: Sequence[str]) -> int:
-    return min((at for at, char in enumerate(text) if char in chosen), key=lambda at: _commonness(text[at]))
+    """Tell which character to look for; the farther it stands behind, the more is known from what stands before it."""
+    return min((at for at, char in enumerate(text) if char in chosen), key=lambda at: (_commonness(text[at]), -at))
 
 
 def _commonness(char: str) -> int:
@@ -191,8 +223,6 @@ def _spelled(char: str, rule: Rule) -> str:
 
 
 def _probe(rule: Rule) -> str:
-    if rule.probe:
-        return rule.probe
-    _, _, rest = rule.source.partition(re.escape(rule.anchors[-1]))
-    found = _CLASS.match(rest.removeprefix(")"))
-    return f"{found[1]}{{{min(int(found[2]), _PROBED)}}}" if found else ""
+    """Write what follows the anchors of a rule: so many characters of a class as there must be."""
+    found = None if rule.probe else _CLASS.match(rule.rest)
+    return f"{found[1]}{{{min(int(found[2]), _PROBED)}}}" if found else rule.probe

@@ -8,16 +8,45 @@ import math
 import re
 from collections import Counter
 
-_PLACEHOLDER = re.compile(
-    r"""
-      example | placeholder | change[_-]?me | your[_-]? (?:own|api|key|token|secret|pass|user|name|[_-]) | [_-]here\b
-    | redacted | dummy | insert[_-] | goes[_-]?here | to[_-]be[_-]
-    | ([x*0.#_•-])\1{5} | ^[x*.#•-]+$ | \.\.\. | …
-    | ^ [$<{%\[(] .* [>})%\]] $ | ^\$ | \$\{ | \{\{ | <[^>]*>
-    | ^ (?: process\.env | os\.environ | os\.getenv | getenv | env[.\[(] | import\.meta | secrets\.[A-Z] )
-    """,
-    re.IGNORECASE | re.VERBOSE,
+_FAKE = (
+    *(
+        "example",
+        "placeholder",
+        "changeme",
+        "change_me",
+        "change-me",
+        "redacted",
+        "dummy",
+        "insert_",
+        "insert-",
+        "...",
+        "…",
+    ),
+    *(
+        "your_",
+        "your-",
+        "yourkey",
+        "yourtoken",
+        "yourpass",
+        "yoursecret",
+        "yourapi",
+        "_here",
+        "-here",
+        "goeshere",
+        "to_be_",
+    ),
+    *(char * 6 for char in "x*0.#_•-"),
+    *("${", "{{", "$(", "%("),
 )
+"""What no secret contains."""
+_REFERENCE = re.compile(
+    r"""
+      [$<{%\[(].*[>})%\]] | \$.* | <[^>]*>.* | [x*.#•-]+
+    | (?: process\.env | os\.environ | os\.getenv | getenv | env[.\[(] | import\.meta | secrets\.[A-Za-z] ).*
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""What only says where a secret is."""
 _WORDS = frozenset(
     "password passwd pass pwd secret token none null true false undefined string str text bytes required optional"
     " username user user_name foo bar baz foobar test value default empty unset missing disabled enabled".split()
@@ -44,7 +73,8 @@ def is_real(value: str, _match: re.Match[str]) -> bool:
 
 def is_placeholder(value: str) -> bool:
     """Tell whether a value only stands for another: EXAMPLE, xxxx, <YOUR_KEY>, ${VAR}, process.env.X."""
-    return bool(_PLACEHOLDER.search(value)) or value.lower() in _WORDS
+    low = value.lower()
+    return low.rstrip("=") in _WORDS or any(fake in low for fake in _FAKE) or _REFERENCE.fullmatch(low) is not None
 
 
 def entropy(value: str) -> float:
@@ -58,6 +88,12 @@ def is_random(value: str, _match: re.Match[str]) -> bool:
     if len(value) < 12 or is_placeholder(value) or _CODE.fullmatch(value):
         return False
     return (_has_digit(value) or _has_wild_case(value)) and _has_letter(value) and entropy(value) >= 3
+
+
+def is_wild(value: str, match: re.Match[str]) -> bool:
+    """Tell whether a value is not made of words: it has digits, or capitals where no words begin."""
+    is_words = value.islower() and value.count("_") + value.count("-") >= 4
+    return is_real(value, match) and not is_words and (_has_digit(value) or _has_wild_case(value))
 
 
 def is_named_random(value: str, match: re.Match[str]) -> bool:
@@ -135,8 +171,8 @@ def _has_digit(value: str) -> bool:
 
 def _has_wild_case(value: str) -> bool:
     """Tell whether capitals stand everywhere, and not only where words begin."""
-    n_upper = sum(char.isupper() for char in value)
-    return len(value) >= 16 and 0.3 < n_upper / len(value) < 0.7 and value.isalpha()
+    letters = [char for char in value if char.isalpha()]
+    return len(letters) >= 16 and 0.3 < sum(char.isupper() for char in letters) / len(letters) < 0.7
 
 
 def _has_letter(value: str) -> bool:

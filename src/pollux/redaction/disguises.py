@@ -66,7 +66,9 @@ def readings(text: str, seams: Sequence[int] = ()) -> Iterator[Reading]:
     """Yield a text as it can be read: as it is, or else without what cuts it and cut there; then without escapes."""
     whole = Reading(text)
     control = _control(text)
-    for reading in (_cut(whole, seams, control, ""), _cut(whole, seams, control, _GAP)) if seams or control else (whole,):
+    for reading in (
+        (_cut(whole, seams, control, ""), _cut(whole, seams, control, _GAP)) if seams or control else (whole,)
+    ):
         yield reading
         yield from _unescaped(reading)
 

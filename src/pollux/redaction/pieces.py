@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-_NARROW = 40
+_NARROW = 60
 """A line of fewer columns is not taken for one that fills the screen."""
 
 

@@ -14,7 +14,7 @@ from pollux.redaction.pieces import Pieces
 from pollux.redaction.report import Finding, Ledger, Report, masked
 from pollux.redaction.rule import Kind
 from pollux.redaction.rules import HOST, NAME, USER
-from pollux.redaction.scan import Found, is_plain, scan
+from pollux.redaction.scan import Found, is_plain, people, scan
 
 _CACHED = 4 << 20
 """So many characters that nothing was found in are remembered, for they come again and again."""
@@ -59,8 +59,9 @@ class Redactor:
 
     def learn(self, message: Message | Session) -> None:
         """Look for names only, so that what stands before the place where a name is told is redacted too."""
-        for found in scan("\0".join(messages.texts(message)), self._names).found:
-            self._learn(found)
+        for text in messages.texts(message):
+            for found in people(text):
+                self._learn(found)
 
     def report(self) -> Report:
         """Tell what was replaced so far, and what could not be looked into."""
@@ -83,21 +84,27 @@ class Redactor:
 
     def pieces(self, pieces: Pieces, where: str) -> Sequence[str]:
         """Redact texts that belong together: what begins in one and goes on in the next is found, too."""
-        is_clean = True
-        while (result := scan(pieces.whole, self._names, pieces.seams)).found:
-            is_clean = False
-            for found in result.found:
-                self._learn(found)
-            pseudonyms = [self._pseudonym(found) for found in result.found]
-            pieces = pieces.replaced([(found.start, found.end) for found in result.found], pseudonyms)
-            for found, pseudonym in zip(result.found, pseudonyms, strict=True):
-                self._ledger.note(found.rule, pseudonym, where, partial(_excerpt, pieces, pseudonym, found))
+        result = scan(pieces.whole, self._names, pieces.seams)
         for size in result.binary:
             if size >= _BINARY:
                 self._ledger.note_unscanned("base64 in a text", "", size * 3 // 4)
-        if is_clean and len(pieces.texts) == 1 and not result.binary:
+        if len(pieces.texts) == 1 and not result.found and not result.binary:
             self._remember(pieces.texts[0])
+        while result.found:
+            has_learned = any([self._learn(found) for found in result.found])
+            is_glued = any(_is_glued(pieces.whole, found) for found in result.found)
+            pieces = self._replaced(pieces, result.found, where)
+            if not (has_learned or is_glued):
+                break
+            result = scan(pieces.whole, self._names, pieces.seams)
         return pieces.texts
+
+    def _replaced(self, pieces: Pieces, found: Sequence[Found], where: str) -> Pieces:
+        pseudonyms = [self._pseudonym(one) for one in found]
+        done = pieces.replaced([(one.start, one.end) for one in found], pseudonyms)
+        for one, pseudonym in zip(found, pseudonyms, strict=True):
+            self._ledger.note(one.rule, pseudonym, where, partial(_excerpt, done, pseudonym, one))
+        return done
 
     def note_unscanned(self, media_type: str, size: int) -> None:
         """Note an attachment that is no text."""
@@ -110,14 +117,16 @@ class Redactor:
 
     def _learn_home(self, path: str) -> None:
         """Learn whose home a folder is in: where a session was, its user was."""
-        for found in scan(path, self._names).found:
-            if found.rule.kind is Kind.PATH:
-                self.know(found.value, is_user=True)
+        for found in people(path):
+            self.know(found.value, is_user=True)
 
-    def _learn(self, found: Found) -> None:
+    def _learn(self, found: Found) -> bool:
+        """Learn the name that was found, if it is one; tell whether it is new."""
         rule = {"user": USER, "host": HOST}.get(found.rule.word)
-        if rule and found.is_sure and self._names.add(found.value, rule):
-            self._forget_clean()
+        if rule is None or not found.is_sure or not self._names.add(found.value, rule):
+            return False
+        self._forget_clean()
+        return True
 
     def _pseudonym(self, found: Found) -> str:
         """Name a value; the same value has the same name."""
@@ -153,6 +162,13 @@ def redactor(
     for name in extra_names:
         made.know(name)
     return made
+
+
+def _is_glued(text: str, found: Found) -> bool:
+    """Tell whether what stands beside may only now be seen for what it is: a word or a path that begins or ends there."""
+    before, behind = text[max(found.start - 1, 0) : found.start], text[found.end : found.end + 1]
+    signs = "_-" if found.rule.kind is not Kind.SECRET else "_-+/@.~\\"
+    return any(char.isalnum() or char in signs for char in before + behind)
 
 
 def _excerpt(pieces: Pieces, pseudonym: str, found: Found) -> str:

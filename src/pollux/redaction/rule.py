@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import TypedDict, Unpack
 
 from pollux.redaction.checks import is_real
 
@@ -48,7 +49,7 @@ def just(characters: str, number: int) -> str:
     return f"{characters}{{{number}}}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rule:
     """One row of the table."""
 
@@ -57,15 +58,16 @@ class Rule:
     kind: Kind
     anchors: tuple[str, ...]
     """Where the pattern is tried; in any case of letters if `any_case`."""
-    source: str
-    """The pattern that begins with an anchor; its group `secret` is the part to be replaced."""
+    rest: str
+    """The pattern of what follows an anchor. Its group `secret` is to be replaced; without one, all is, with the anchor."""
     check: Check | None = is_real
     any_case: bool = False
+    guard: str = ""
+    """What is asked of the text before the anchor, as an assertion that is looked at before the pattern is tried."""
     probe: str = ""
-    """What must follow an anchor, for anchors that are to be found everywhere."""
+    """What must follow the anchor, likewise; if not said, the beginning of the rest."""
     left: str = ""
-    """What must stand to the left of the anchor, as a pattern for the reversed text; all of it belongs to the secret, or
-    only its group `secret`."""
+    """What must stand to the left of the anchor and belongs to the secret, as a pattern for the reversed text."""
     left_reach: int = 128
     """So many characters to the left are read."""
     in_run: bool = False
@@ -75,8 +77,11 @@ class Rule:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The compiled pattern."""
-        return re.compile(self.source)
+        """The compiled pattern, which begins with an anchor."""
+        anchor = f"(?{'i' if self.any_case else ''}:{'|'.join(map(re.escape, self.anchors))})"
+        if "(?P<secret>" in self.rest:
+            return re.compile(f"{self.guard}{anchor}{self.rest}")
+        return re.compile(f"{self.guard}(?P<secret>{anchor}{self.rest})")
 
     @cached_property
     def left_pattern(self) -> re.Pattern[str] | None:
@@ -89,6 +94,17 @@ class Rule:
         return self.label or self.id
 
 
+class Options(TypedDict, total=False):
+    """What a row may say besides; see the fields of a rule."""
+
+    check: Check | None
+    guard: str
+    probe: str
+    left: str
+    left_reach: int
+    in_run: bool
+
+
 def token(
     id_: str,
     finds: str,
@@ -96,36 +112,16 @@ def token(
     rest: str,
     *,
     is_word: bool = False,
-    probe: str = "",
-    left: str = "",
-    left_reach: int = 128,
-    check: Check | None = is_real,
-    in_run: bool = True,
+    **options: Unpack[Options],
 ) -> Rule:
     """Make a rule for a secret that begins with something well known; with `is_word`, only where a word begins."""
     names = (anchors,) if isinstance(anchors, str) else anchors
-    source = f"{LEFT if is_word else ''}(?P<secret>{_one_of(names)}{rest})"
-    return Rule(
-        id_, finds, Kind.SECRET, names, source, check, probe=probe, left=left, left_reach=left_reach, in_run=in_run
-    )
+    options.setdefault("in_run", True)
+    options.setdefault("guard", LEFT if is_word else "")
+    return Rule(id_, finds, Kind.SECRET, names, rest, **options)
 
 
-def after(
-    id_: str,
-    finds: str,
-    anchors: str | tuple[str, ...],
-    rest: str,
-    *,
-    check: Check | None = is_real,
-    probe: str = "",
-    any_case: bool = True,
-    in_run: bool = False,
-) -> Rule:
-    """Make a rule for a secret that is known by what stands before it."""
+def after(id_: str, finds: str, anchors: str | tuple[str, ...], rest: str, **options: Unpack[Options]) -> Rule:
+    """Make a rule for a secret that is known by what stands before it, in any case of letters."""
     names = (anchors,) if isinstance(anchors, str) else anchors
-    source = f"{f'(?i:{_one_of(names)})' if any_case else _one_of(names)}{rest}"
-    return Rule(id_, finds, Kind.SECRET, names, source, check, any_case=any_case, probe=probe, in_run=in_run)
-
-
-def _one_of(names: tuple[str, ...]) -> str:
-    return f"(?:{'|'.join(map(re.escape, names))})" if len(names) > 1 else re.escape(names[0])
+    return Rule(id_, finds, Kind.SECRET, names, rest, any_case=True, **options)

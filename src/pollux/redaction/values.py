@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Protocol
 
-from pollux.model import Attachment, Json
+from pollux.model import Json
 from pollux.redaction import attachments
 from pollux.redaction.pieces import Pieces, screen
 
@@ -63,13 +63,20 @@ def _object(value: Mapping[str, Json], cleaner: Cleaner, where: str) -> dict[str
             inner = cleaner.pieces(Pieces((name, inner), _QUOTED), where)[1]
             return _with(value, "value", inner, cleaner, where)
         case _:
-            return dict(_pair(key, inner, cleaner, where) for key, inner in value.items())
+            return _joined(_pair(key, inner, cleaner, where) for key, inner in value.items())
 
 
 def _with(value: Mapping[str, Json], done: str, instead: Json, cleaner: Cleaner, where: str) -> dict[str, Json]:
     """Redact an object of which one value is redacted already."""
-    pairs = ((key, instead) if key == done else _pair(key, inner, cleaner, where) for key, inner in value.items())
-    return dict(pairs)
+    return _joined((key, instead) if key == done else _pair(key, inner, cleaner, where) for key, inner in value.items())
+
+
+def _joined(pairs: Iterable[tuple[str, Json]]) -> dict[str, Json]:
+    """Make an object; keys that have become the same are told apart."""
+    done: dict[str, Json] = {}
+    for key, value in pairs:
+        done[key if key not in done else f"{key} ({len(done) + 1})"] = value
+    return done
 
 
 def _pair(key: str, value: Json, cleaner: Cleaner, where: str) -> tuple[str, Json]:
@@ -85,7 +92,7 @@ def _array(value: Sequence[Json], cleaner: Cleaner, where: str) -> list[Json]:
     if len(strings) == len(value) > 1:  # the words of a command, or else lines
         is_command = any(one.startswith("-") for one in strings)
         return [*cleaner.pieces(Pieces(strings, " " if is_command else "\n"), where)]
-    if value and all(isinstance(row, list) and all(_word(cell) for cell in row) for row in value):
+    if all(isinstance(row, list) and all(_word(cell) for cell in row) for row in value) and any(value):
         return _screen(value, cleaner, where)
     words = [_word(one) for one in value]
     texts = [_text(one, word) for one, word in zip(value, words, strict=True) if word is not None]

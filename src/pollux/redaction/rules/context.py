@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from pollux.redaction.checks import (
     is_curl,
     is_header,
@@ -16,7 +14,7 @@ from pollux.redaction.checks import (
     is_random,
     is_user_and_password,
 )
-from pollux.redaction.rule import BASE64, SEP, Kind, Rule, after
+from pollux.redaction.rule import BASE64, SEP, Rule, after
 
 _USER, _PASSWORD = r"[^\s/:@\"'`<>\\]{0,100}", r"[^\s/\"'`<>\\]{1,200}"
 _SIGN = r"""[ \t"'`\\\])*]{0,16}(?:=>|:=|==?|[:>|,])"""
@@ -32,9 +30,15 @@ _HEADER = r"[A-Za-z0-9._~+/=-]"
 
 def _url(id_: str, finds: str, *schemes: str) -> Rule:
     """Make a rule for the password in a URL."""
-    scheme = f"(?i:{'|'.join(f'(?<={re.escape(one)})' for one in schemes)})" if schemes else ""
-    source = rf"{scheme}://{_USER}:(?P<secret>{_PASSWORD})@(?=[\w\[.%-])"
-    return Rule(id_, finds, Kind.SECRET, ("://",), source, is_user_and_password, probe=f"{_USER}:{_PASSWORD}@")
+    anchors = tuple(f"{scheme}://" for scheme in schemes)
+    return after(
+        id_,
+        finds,
+        anchors,
+        rf"{_USER}:(?P<secret>{_PASSWORD})@(?=[\w\[.%-])",
+        check=is_user_and_password,
+        probe=f"{_USER}:{_PASSWORD}@",
+    )
 
 
 ROWS = (
@@ -52,7 +56,7 @@ ROWS = (
     _url("mongodb-url", "password in a MongoDB URL", "mongodb", "mongodb+srv"),
     _url("redis-url", "password in a Redis URL", "redis", "rediss", "valkey", "valkeys"),
     _url("amqp-url", "password in an AMQP URL", "amqp", "amqps"),
-    _url("url-password", "password in any other URL"),
+    _url("url-password", "password in any other URL", ""),
     after(
         "odbc-password",
         "password in an ODBC, ADO or JDBC connection string",
@@ -185,6 +189,7 @@ ROWS = (
         ),
         rf"{_SUFFIX}{_NAMED}",
         check=is_named_random,
+        probe=_SUFFIX + _SIGN,
         in_run=True,
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pollux.redaction.checks import is_wild
 from pollux.redaction.rule import ALNUM, HEX, UUID, WORD, just, some, token
 
 ROWS = (
@@ -13,9 +14,10 @@ ROWS = (
         "sk-key",
         "key that begins with sk-, as OpenAI, DeepSeek and many others make them",
         "sk-",
-        rf"(?={WORD}{{0,60}}\d)(?:[a-z]{{2,12}}-)?{ALNUM}{{20,}}{WORD}*",
+        rf"(?:[a-z]{{2,12}}-)?{ALNUM}{{20,}}{WORD}*",
         is_word=True,
-        probe=just(WORD, 16),
+        probe=rf"(?:[a-z]{{2,12}}-)?{ALNUM}{{16}}",
+        check=is_wild,
     ),
     token("groq-key", "Groq API key", "gsk_", some(ALNUM, 40)),
     token("xai-key", "xAI API key", "xai-", some(ALNUM, 60)),

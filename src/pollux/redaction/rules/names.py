@@ -5,8 +5,9 @@ from __future__ import annotations
 from pollux.redaction.people import is_account, is_address, is_host
 from pollux.redaction.rule import Kind, Rule
 
-_PATH = r"(?:(?<![\w.~/\\-])|(?<=://)|(?<=\\[nrt])|(?<=-[ILF])|(?<=/var)|(?<=/usr)|(?<=/export)|(?<=/mnt/[a-z])|(?<=/[a-z]))"
-"""Where an absolute path begins, or a folder that may hold homes ends."""
+_PATH = r"(?<!#\d\])(?<!#\d\d\])(?:(?<![\w.~/\\-])|(?<=://)|(?<=\\[nrt])|(?<=-[ILFilf])|(?<=/var)|(?<=/usr)|(?<=/export))"
+"""Where an absolute path begins, or a folder that may hold homes ends; behind a pseudonym, a path only goes on."""
+_DRIVE = rf"(?:{_PATH}|(?<=/mnt/[a-z])|(?<=^/[a-z])|(?<=[^\w/]/[a-z]))"
 _NAME = r"[^\W_](?:[\w.-]{0,62}\w)?"
 _WINDOWS_NAME = r"(?:[^\W_][\w.-]{0,40}(?: [\w.-]{1,40}){1,3}(?=[\\/])|[^\W_](?:[\w.-]{0,62}\w)?)"
 _SURE = (
@@ -20,60 +21,60 @@ _PROMPT = (
 )
 _PROBE = r"[a-z0-9][a-z0-9.-]{0,262}(?::[~/]|[ ][^\s\]]{1,60}\]|[ ][~/])"
 
+
+def _home(
+    id_: str, finds: str, anchors: str | tuple[str, ...], name: str, *, guard: str = "", any_case: bool = False
+) -> Rule:
+    """Make a rule for the name of a home folder."""
+    return Rule(
+        id_,
+        finds,
+        Kind.PATH,
+        (anchors,) if isinstance(anchors, str) else anchors,
+        rf"[\\/]{{0,8}}(?P<secret>{name}){_SURE}",
+        is_account,
+        any_case=any_case,
+        guard=guard,
+        probe=r"[\\/]{0,8}[^\x00-/:-@[-`{-~]",
+        label="user",
+    )
+
+
 ROWS = (
     Rule(
         "email",
         "e-mail address",
         Kind.EMAIL,
         ("@",),
-        r"(?P<secret>@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[A-Za-z]{2,24})(?![\w@-])",
+        r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[A-Za-z]{2,24}(?![\w@-])",
         is_address,
         left=r"(?>[\w.%+-]{0,63}\w)(?!:[^\s/:@]{0,100}//:)",
         probe=r"(?:[^\x00-,/:-@]{1,63}\.){1,8}[a-z]{2,24}(?![\w@-])",
     ),
-    Rule(
-        "home-path",
-        "name of a home folder on Linux",
-        Kind.PATH,
-        ("/home/",),
-        rf"{_PATH}/home/(?P<secret>{_NAME}){_SURE}",
-        is_account,
-        label="user",
-    ),
-    Rule(
+    _home("home-path", "name of a home folder on Linux", "/home/", _NAME, guard=_PATH),
+    _home(
         "mac-home-path",
         "name of a home folder on macOS, or on Windows as other systems see it",
-        Kind.PATH,
-        ("/Users/",),
-        rf"{_PATH}/Users/(?P<secret>{_NAME}){_SURE}",
-        is_account,
-        label="user",
+        "/Users/",
+        _NAME,
+        guard=_DRIVE,
     ),
-    Rule(
-        "windows-home-path",
-        "name of a home folder on Windows",
-        Kind.PATH,
-        ("users\\", ":/users/"),
-        rf"(?:(?<=[\\/])(?i:users)|:/(?i:users))[\\/]{{1,8}}(?P<secret>{_WINDOWS_NAME}){_SURE}",
-        is_account,
-        any_case=True,
-        label="user",
+    _home(
+        "windows-home-path", "name of a home folder on Windows", ("\\users\\", ":/users/"), _WINDOWS_NAME, any_case=True
     ),
-    Rule(
+    _home(
         "home-slug",
         "name of a home folder in a path with dashes",
-        Kind.PATH,
         ("-home-", "-Users-"),
-        r"(?<![\w-])-(?:home|Users)-(?P<secret>[^\W_][\w.]{0,62})(?=-)",
-        is_account,
-        label="user",
+        r"[^\W_][\w.]{0,62}(?=-)",
+        guard=r"(?:(?<![\w-])|(?<=\\[nrt]))",
     ),
     Rule(
         "prompt-user",
         "user of a shell prompt",
         Kind.NAME,
         ("@",),
-        rf"(?P<secret>)@{_HOST}{_PROMPT}(?P<sure>)",
+        rf"(?P<secret>){_HOST}{_PROMPT}(?P<sure>)",
         is_account,
         left=r"[\w.-]{0,31}[^\W\d]",
         probe=_PROBE,
@@ -84,8 +85,9 @@ ROWS = (
         "host of a shell prompt",
         Kind.NAME,
         ("@",),
-        rf"(?<=\w)@(?P<secret>{_HOST}){_PROMPT}(?P<sure>)",
+        rf"(?P<secret>{_HOST}){_PROMPT}(?P<sure>)",
         is_host,
+        guard=r"(?<=\w)",
         probe=_PROBE,
         label="host",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pollux.redaction.checks import is_wild
 from pollux.redaction.rule import ALNUM, BASE64, HEX, SEP, UUID, WORD, after, just, some, token
 
 ROWS = (
@@ -28,8 +29,9 @@ ROWS = (
         "live-key",
         "key that begins with live_, as Mollie, GoCardless and Lob make them",
         "live_",
-        rf"(?={WORD}{{0,60}}\d){WORD}{{30,}}",
+        some(WORD, 30),
         is_word=True,
+        check=is_wild,
     ),
     token("shippo-token", "Shippo token", ("shippo_live_", "shippo_test_"), just(HEX, 40)),
     token("easypost-key", "EasyPost API key", ("EZAK", "EZTK"), just(ALNUM, 54)),
@@ -50,6 +52,8 @@ ROWS = (
         "!AQ",
         r"[A-Za-z0-9._]{80,}",
         left="[A-Za-z0-9]{12,15}D00",
+        guard="(?<=[A-Za-z0-9]{12})",
+        probe="[a-z0-9._]{80}",
         in_run=False,
     ),
     token(

@@ -1,0 +1,410 @@
+"""Pseudonyms, names, values and the account that a redactor keeps."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.builders import values
+from tests.redaction.samples import ROWS, sample, samples
+from tests.redaction.test_places import call, message, without
+
+from pollux.model import Attachment, FileRef, ModelCall, Problem, Project, Role, Session, Text, Tokens
+from pollux.model import Fate as F
+from pollux.redaction import RULES, Kind, Redactor, redactor
+
+GITHUB = [sample("github-token", seed).text for seed in range(3)]
+
+
+def session(**fields: Any) -> Session:  # noqa: ANN401  fields of a session
+    return Session("s1", "main", fields.pop("project", Project()), **fields)
+
+
+# Pseudonyms
+
+
+def test_the_same_secret_has_the_same_pseudonym_and_another_has_another() -> None:
+    found = redactor()
+    first, second, third = GITHUB
+    assert found.text(f"{second} {first} {second}") == (
+        "[redacted:github-token#1] [redacted:github-token#2] [redacted:github-token#1]"
+    )
+    assert found.json({"a": [first, third]}) == {"a": ["[redacted:github-token#2]", "[redacted:github-token#3]"]}
+
+
+def test_numbers_follow_the_order_of_reading_and_not_the_order_of_rules() -> None:
+    key, token = sample("aws-access-key").text, GITHUB[0]
+    texts = [f"{token} {key}", f"{key} {token}"]
+    assert [redactor().text(text) for text in texts] == [
+        "[redacted:github-token#1] [redacted:aws-access-key#1]",
+        "[redacted:aws-access-key#1] [redacted:github-token#1]",
+    ]
+
+
+def test_another_redactor_gives_the_same_names() -> None:
+    text = " ".join(one.text for id_ in ROWS for one in samples(id_))
+    assert redactor().text(text) == redactor().text(text)
+
+
+def test_a_key_is_the_same_in_a_file_in_json_and_in_a_diff() -> None:
+    text = sample("private-key").text
+    forms = (text, json.dumps(text), "\n".join(f"+{line}" for line in text.split("\n")))
+    found = redactor()
+    assert all("[redacted:private-key#1]" in found.text(form) for form in forms)
+
+
+def test_a_coloured_secret_is_the_same_as_a_plain_one() -> None:
+    found = redactor()
+    assert found.text(GITHUB[0]) == "[redacted:github-token#1]"
+    assert (
+        found.text(f"\x1b[31m{GITHUB[0][:9]}\x1b[32m{GITHUB[0][9:]}\x1b[0m")
+        == "\x1b[31m[redacted:github-token#1]\x1b[0m"
+    )
+
+
+_WORDS = st.sampled_from(
+    [
+        *"abc 012_-/+=.,:;@\"'`\\\n\t$%",
+        "see",
+        "password=",
+        "token: ",
+        "/home/",
+        "[redacted:",
+        "#1]",
+        "\x1b[0m",
+        "%41",
+        "\\n",
+        "Ünï",
+    ]
+)
+_SECRETS = st.builds(
+    lambda id_, seed: sample(id_, seed).text, st.sampled_from(sorted(ROWS)), st.integers(min_value=0, max_value=99)
+)
+TEXTS = st.lists(_WORDS | _SECRETS, max_size=12).map("".join)
+
+
+@given(TEXTS)
+def test_redacting_twice_is_redacting_once(text: str) -> None:
+    found = redactor()
+    once = found.text(text)
+    assert found.text(once) == once
+    assert redactor().text(once) == once
+
+
+@given(
+    st.sampled_from(sorted(ROWS)),
+    st.integers(min_value=0, max_value=99),
+    st.lists(st.floats(min_value=0, max_value=1), max_size=6),
+)
+def test_where_a_text_is_cut_does_not_help_a_secret(id_: str, seed: int, cuts: list[float]) -> None:
+    one = sample(id_, seed)
+    whole = f"see {one.text} there"
+    places = sorted({0, *(int(cut * len(whole)) for cut in cuts), len(whole)})
+    parts = [Text(whole[start:end]) for start, end in itertools.pairwise(places)]
+    done = redactor().message(message(*parts)).text
+    assert one.secret not in done
+    if not id_.startswith("prompt"):  # half of a name may be a name, too
+        assert done == f"see {without(one)} there"
+
+
+@given(st.text())
+def test_a_text_without_anchors_is_returned_as_it_is(text: str) -> None:
+    low = text.lower()
+    if not any(anchor.lower() in low for rule in RULES for anchor in rule.anchors) and "%" not in text:
+        assert redactor().text(text) is text or redactor().text(text) == text
+
+
+@given(values)
+def test_any_value_keeps_its_form(value: Any) -> None:  # noqa: ANN401  any JSON
+    assert _form(redactor().json(value)) == _form(value)
+
+
+def _form(value: Any) -> Any:  # noqa: ANN401  any JSON
+    match value:
+        case dict():
+            return [_form(inner) for inner in value.values()]
+        case list():
+            return [_form(inner) for inner in value]
+        case str():
+            return "text"
+        case _:
+            return value
+
+
+# Values
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"password": "hunter2!x"}, {"password": "[redacted:generic-password#1]"}),
+        ({"env": {"API_KEY": "q1w2e3r4t5z6u7i8o9p0a1"}}, {"env": {"API_KEY": "[redacted:generic-token#1]"}}),
+        (
+            [{"name": "DB_PASSWORD", "value": "hunter2!x"}, {"name": "PORT", "value": "5432"}],
+            [{"name": "DB_PASSWORD", "value": "[redacted:generic-password#1]"}, {"name": "PORT", "value": "5432"}],
+        ),
+        (
+            {"args": ["login", "--password", "hunter2!x", "--verbose"]},
+            {"args": ["login", "--password", "[redacted:option-password#1]", "--verbose"]},
+        ),
+        (
+            {"headers": {"Authorization": "token q1w2e3r4t5z6u7i8"}},
+            {"headers": {"Authorization": "token [redacted:authorization-header#1]"}},
+        ),
+        (
+            {"password": "password", "token": "string", "keys": 3, "secret": None},
+            {"password": "password", "token": "string", "keys": 3, "secret": None},
+        ),
+        ({"MARA@acme.io": 1, "mara@acme.io": 2}, {"[redacted:email#1]": 1, "[redacted:email#1] (2)": 2}),
+        ([], []),
+        ({}, {}),
+        ([[]], [[]]),
+        (None, None),
+    ],
+)
+def test_keys_tell_what_values_are(value: Any, expected: Any) -> None:  # noqa: ANN401  any JSON
+    assert redactor().json(value) == expected
+
+
+def test_a_screen_on_the_wire() -> None:
+    token = GITHUB[0]
+    lines: Any = [[{"text": "$ "}, {"text": token[:9], "bold": True}, {"text": token[9:]}], [], [{"text": "ok"}]]
+    assert redactor().json({"resultDisplay": lines}) == {
+        "resultDisplay": [
+            [{"text": "$ "}, {"text": "[redacted:github-token#1]", "bold": True}, {"text": ""}],
+            [],
+            [{"text": "ok"}],
+        ]
+    }
+
+
+def test_text_and_pictures_on_the_wire() -> None:
+    secret = base64.b64encode(f"see {GITHUB[0]}".encode()).decode()
+    picture = base64.b64encode(bytes(range(256)) * 9).decode()
+    value = [
+        {"inlineData": {"mimeType": "text/plain", "data": secret}},
+        {"inlineData": {"mimeType": "image/png", "data": picture}},
+    ]
+    found = redactor()
+    done: Any = found.json(value)
+    assert base64.b64decode(done[0]["inlineData"]["data"]) == b"see [redacted:github-token#1]"
+    assert done[1] == value[1]
+    dropped: Any = redactor(drop_binary=True).json(value)
+    assert dropped[1] == {"inlineData": {"mimeType": "image/png", "data": ""}}
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/home/mara", "/home/[redacted:user#1]"),
+        ("/home/mara.", "/home/[redacted:user#1]."),
+        ("cd /home/mara/webapp && ls", "cd /home/[redacted:user#1]/webapp && ls"),
+        ("PATH=/home/mara/bin:/home/jo/bin", "PATH=/home/[redacted:user#1]/bin:/home/[redacted:user#2]/bin"),
+        ("-I/home/mara/include", "-I/home/[redacted:user#1]/include"),
+        ("/var/home/mara/x", "/var/home/[redacted:user#1]/x"),
+        ("/Users/mara/Library", "/Users/[redacted:user#1]/Library"),
+        ("/mnt/c/Users/mara/x", "/mnt/c/Users/[redacted:user#1]/x"),
+        ("/c/Users/mara/x", "/c/Users/[redacted:user#1]/x"),
+        ("C:\\Users\\mara\\x", "C:\\Users\\[redacted:user#1]\\x"),
+        ("c:\\users\\mara", "c:\\users\\[redacted:user#1]"),
+        ('"C:\\\\\\\\Users\\\\\\\\mara\\\\\\\\x"', '"C:\\\\\\\\Users\\\\\\\\[redacted:user#1]\\\\\\\\x"'),
+        ("C:/Users/mara/x", "C:/Users/[redacted:user#1]/x"),
+        ("C:\\Users\\Mara Muster\\x", "C:\\Users\\[redacted:user#1]\\x"),
+        ("file:///home/mara/x.html", "file:///home/[redacted:user#1]/x.html"),
+        ("file:///C:/Users/mara/x", "file:///C:/Users/[redacted:user#1]/x"),
+        ("%2Fhome%2Fmara%2Fx", "%2Fhome%2F[redacted:user#1]%2Fx"),
+        ("file%3A%2F%2F%2FUsers%2Fmara%2Fx", "file%3A%2F%2F%2FUsers%2F[redacted:user#1]%2Fx"),
+        ("\\/home\\/mara\\/x", "\\/home\\/[redacted:user#1]\\/x"),
+        ("~/.claude/projects/-home-mara-webapp/", "~/.claude/projects/-home-[redacted:user#1]-webapp/"),
+        ("mara@thinkpad:~/src$ make", "[redacted:user#1]@[redacted:host#1]:~/src$ make"),
+        ("[mara@thinkpad src]$ make", "[[redacted:user#1]@[redacted:host#1] src]$ make"),
+        ("mara@MacBook-Pro ~ % make", "[redacted:user#1]@[redacted:host#1] ~ % make"),
+        ("root@0123456789ab:/app# make", "root@0123456789ab:/app# make"),
+    ],
+)
+def test_homes_and_prompts(text: str, expected: str) -> None:
+    assert redactor().text(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Mara Muster <mara@acme.io>", "Mara Muster <[redacted:email#1]>"),
+        ("mailto:Mara@Acme.io?x", "mailto:[redacted:email#1]?x"),
+        ("a.b+c@mail.acme.co.uk.", "[redacted:email#1]."),
+        ("...mara@acme.io...", "...[redacted:email#1]..."),
+        ("mara%40acme.io", "[redacted:email#1]"),
+        ("mära@bücher.de", "[redacted:email#1]"),
+        ("12345+mara@users.noreply.github.com", "[redacted:email#1]"),
+        ("jo@acme.io, jo@acme.io, mo@acme.io", "[redacted:email#1], [redacted:email#1], [redacted:email#2]"),
+    ],
+)
+def test_addresses(text: str, expected: str) -> None:
+    assert redactor().text(text) == expected
+
+
+def test_a_name_is_replaced_wherever_it_stands_as_a_word_once_it_is_known() -> None:
+    found = redactor()
+    assert found.text("Marathon, mara, Mara's") == "Marathon, mara, Mara's"
+    assert found.text("see /home/mara/.bashrc of Mara") == "see /home/[redacted:user#1]/.bashrc of [redacted:user#1]"
+    assert found.text("Marathon, mara, Mara's, MARA, mara_x, tamara, mara-laptop") == (
+        "Marathon, [redacted:user#1], [redacted:user#1]'s, [redacted:user#1], [redacted:user#1]_x, tamara, "
+        "[redacted:user#1]-laptop"
+    )
+
+
+def test_a_route_of_a_website_teaches_no_name() -> None:
+    found = redactor()
+    found.text("<Link to='/home/overview'>")
+    assert found.text("an overview") == "an overview"
+
+
+@pytest.mark.parametrize("name", ["root", "will", "dev", "jo", "node", "hunter"])
+def test_common_and_short_names_are_replaced_in_paths_only(name: str) -> None:
+    found = redactor(user_name=name, user_home=f"/home/{name}")
+    assert found.text(f"{name} {name}") == f"{name} {name}"
+
+
+def test_names_that_were_given() -> None:
+    found = redactor(user_home=Path("/srv/people/wilma"), user_name="wilma.stone", extra_names=["Acme", "x-7"])
+    assert found.text("Wilma at acme (wilma.stone, X-7, acmes)") == (
+        "[redacted:user#1] at [redacted:name#1] ([redacted:user#2], [redacted:name#2], acmes)"
+    )
+
+
+def test_where_a_session_was_its_user_was() -> None:
+    found = redactor()
+    found.session(session(project=Project(path="/Users/wilma/x")))
+    assert found.text("ask Wilma") == "ask [redacted:user#1]"
+
+
+def test_a_name_can_be_learned_beforehand() -> None:
+    first, last = message(Text("Wilma asks")), message(Text("see /home/wilma/.config and wilma@thinkpad:~$ x"))
+    found = redactor()
+    found.learn(first)
+    found.learn(last)
+    assert found.message(first).text == "[redacted:user#1] asks"
+    assert found.text("on thinkpad") == "on [redacted:host#1]"
+    assert not [one for one in found.findings() if one.message != "m1" and one.message is not None]
+
+
+def test_a_list_of_users_does_not_teach_for_ever() -> None:
+    found = redactor()
+    found.text("\n".join(f"/home/person{chr(97 + n // 26)}{chr(97 + n % 26)}/.bashrc" for n in range(260)))
+    assert found.text("personaa personjz") == "[redacted:user#1] personjz"
+    assert ("names beyond the first 200, as words", 60) in [(one.what, one.count) for one in found.report().unscanned]
+
+
+# Sessions
+
+
+def test_a_session() -> None:
+    token, path = GITHUB[0], "/home/wilma/webapp"
+    done = redactor().session(
+        session(
+            project=Project("ab12", "wilma-app", path, "marker", proven=True),
+            title=f"Use {token}",
+            first_prompt=f"{token}?",
+            last_prompt="mail mara@acme.io",
+            files=(FileRef(Path(path) / "a.jsonl", Role.MAIN, "log"),),
+            calls=(ModelCall("s1", "m1", None, "gemini", F.ACTIVE, Tokens(1), f"{path}/a.jsonl", 3),),
+            problems=(Problem("torn-line", f"a line of {path}", f"{path}/a.jsonl", 3),),
+            extra={"directories": [path]},
+        )
+    )
+    plain = "/home/[redacted:user#1]/webapp"
+    assert done == session(
+        project=Project("ab12", "[redacted:user#1]-app", plain, "marker", proven=True),
+        title="Use [redacted:github-token#1]",
+        first_prompt="[redacted:github-token#1]?",
+        last_prompt="mail [redacted:email#1]",
+        files=(FileRef(Path(plain) / "a.jsonl", Role.MAIN, "log"),),
+        calls=(ModelCall("s1", "m1", None, "gemini", F.ACTIVE, Tokens(1), f"{plain}/a.jsonl", 3),),
+        problems=(Problem("torn-line", f"a line of {plain}", f"{plain}/a.jsonl", 3),),
+        extra={"directories": [plain]},
+    )
+
+
+# The account
+
+
+def test_the_report() -> None:
+    first, second, _ = GITHUB
+    found = redactor()
+    found.session(session())
+    found.message(message(Text(f"{first} {second} {first}")))
+    found.message(call(output=f"{second} mara@acme.io"))
+    report = found.report()
+    rows = [(one.rule, one.kind, one.count, one.distinct, one.session, one.message) for one in report.replaced]
+    assert rows == [("github-token", Kind.SECRET, 4, 2, "s1", "m1"), ("email", Kind.EMAIL, 1, 1, "s1", "m1")]
+    assert report.unscanned == ()
+
+
+def test_findings_do_not_give_anything_away() -> None:
+    found = redactor()
+    found.session(session())
+    for id_ in ROWS:
+        for one in samples(id_):
+            found.message(call(args={"note": f"take {one.text} now"}))
+            found.message(message(Text(f"take {one.text} now")))
+    for id_ in ROWS:
+        for one in samples(id_):
+            shown = " ".join(finding.excerpt for finding in found.findings())
+            assert one.secret not in shown
+            assert len(one.secret) < 20 or one.secret[4:16] not in shown, id_
+
+
+def test_findings_are_counted_by_place() -> None:
+    found = redactor()
+    found.session(session())
+    found.message(message(Text(f"take {GITHUB[0]} and {GITHUB[1]} now")))
+    found.message(call(args={"x": GITHUB[0]}, output="mara@acme.io"))
+    assert [(one.rule, one.session, one.message, one.where, one.count) for one in found.findings()] == [
+        ("github-token", "s1", "m1", "text", 2),
+        ("github-token", "s1", "m1", "tool: arguments", 1),
+        ("email", "s1", "m1", "tool: output", 1),
+    ]
+    assert [one.excerpt for one in found.findings()] == ["take ghp_…(40) and [redact", "ghp_…(40)", "m…(12)"]
+
+
+def test_what_is_no_text_is_told() -> None:
+    picture = base64.b64encode(bytes(range(256)) * 9).decode()
+    found = redactor()
+    attachments = (Attachment("image/png", 2304, None, picture), Attachment("application/pdf", 2304, None, picture))
+    done = found.message(message(*attachments, Attachment("text/plain", 2304, None, picture)))
+    assert done.parts[:2] == attachments
+    found.text(f"data:image/png;base64,{picture}")
+    rows = [(one.what, one.media_type, one.count, one.size, one.is_dropped) for one in found.report().unscanned]
+    assert rows == [
+        ("attachment", "application/pdf", 1, 2304, False),
+        ("attachment", "image/png", 1, 2304, False),
+        ("attachment", "text/plain", 1, 2304, False),
+        ("base64 in a text", "", 1, 2304, False),
+    ]
+
+
+def test_what_is_no_text_can_be_dropped() -> None:
+    found = redactor(drop_binary=True)
+    done = found.message(message(Attachment("image/png", 9, "file:///home/mara/x.png", "iVBORw0KGgo=")))
+    assert done.parts == (Attachment("image/png", 9, "file:///home/[redacted:user#1]/x.png", None),)
+    assert [(one.count, one.is_dropped) for one in found.report().unscanned] == [(1, True)]
+
+
+def test_an_attachment_that_is_only_an_address() -> None:
+    attachment = Attachment("image/png", None, "https://example.com/x.png")
+    assert redactor().message(message(attachment)).parts == (attachment,)
+
+
+def test_a_clean_message_stays_as_it_is() -> None:
+    plain = message(Text("nothing to see"), thoughts=(), extra={"a": [1, 2.5, None, {"b": "c"}]})
+    assert redactor().message(plain) == plain
+    assert Redactor().report().replaced == ()

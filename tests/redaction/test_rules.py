@@ -1,0 +1,125 @@
+"""Each rule finds what it is there for, exactly that, and leaves alone what only looks like it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.redaction.samples import ROWS, samples
+
+from pollux.redaction import RULES, Kind, redactor, table
+from pollux.redaction.anchors import GATED, NEEDLES, RARE
+
+MADE_WITHOUT_PATTERN = {"encoded", "user", "host", "name"}
+PATTERNS = {rule.id: rule for rule in RULES if rule.id not in MADE_WITHOUT_PATTERN}
+
+
+def test_there_are_a_hundred_kinds_of_secrets_and_more() -> None:
+    assert sum(rule.kind is Kind.SECRET for rule in RULES) >= 100
+
+
+def test_ids_are_unique_and_fit_into_a_pseudonym() -> None:
+    ids = [rule.id for rule in RULES]
+    assert len(ids) == len(set(ids))
+    assert all(rule.word.replace("-", "").isalnum() and rule.word.islower() for rule in RULES)
+
+
+def test_every_rule_has_a_sample() -> None:
+    assert set(ROWS) == set(PATTERNS)
+
+
+def test_the_table_for_the_page_has_every_rule() -> None:
+    assert [row[0] for row in table()] == [rule.id for rule in RULES]
+    assert all(finds and kind in [*Kind] for _, finds, kind in table())
+
+
+def test_what_is_not_looked_for_around_runs_has_a_needle() -> None:
+    for rule in PATTERNS.values():
+        for anchor in rule.anchors if not rule.in_run else ():
+            assert any(needle in anchor.lower() for needle in (*NEEDLES, *RARE, *GATED)), rule.id
+
+
+AROUND = [("", ""), ("(", ")"), ('"', '"'), ("`", "`"), ("\n", "\n"), ("\t", "\r\n"), ("\\n", "\\n")]
+
+
+@pytest.mark.parametrize("id_", PATTERNS)
+def test_a_rule_finds_its_secrets_and_touches_nothing_else(id_: str) -> None:
+    for seed in range(5):
+        for _, text, secret in samples(id_, seed):
+            whole = f"Look at this: {text} and at nothing else."
+            found = redactor()
+            assert found.text(whole) == whole.replace(secret, f"[redacted:{PATTERNS[id_].word}#1]")
+            assert {PATTERNS[one.rule].word for one in found.report().replaced} == {PATTERNS[id_].word}
+
+
+@pytest.mark.parametrize("id_", PATTERNS)
+def test_a_secret_is_found_wherever_it_stands(id_: str) -> None:
+    for before, behind in AROUND:
+        for _, text, secret in samples(id_):
+            assert secret not in redactor().text(f"{before}{text}{behind}"), (before, behind)
+
+
+@given(st.sampled_from(sorted(ROWS)), st.integers(min_value=100, max_value=10**9))
+def test_no_secret_is_missed(id_: str, seed: int) -> None:
+    for _, text, secret in samples(id_, seed):
+        assert secret not in redactor().text(f"see {text} here")
+
+
+PLACEHOLDERS = [
+    "AKIA" + "IOSFODNN7EXAMPLE",
+    "aws_secret_access_key = " + "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "export GITHUB_TOKEN=ghp_" + "x" * 36,
+    "OPENAI_API_KEY=sk-proj-" + "X" * 40,
+    "ANTHROPIC_API_KEY=<YOUR_KEY>",
+    "api_key: ${API_KEY}",
+    'apiKey: process.env.OPENAI_API_KEY,\n token = os.environ["TOKEN_OF_MINE_2024"]',
+    'password = "<password>"',
+    'password: "changeme"',
+    "password=$DB_PASSWORD",
+    "password: string; token: string | null",
+    "def login(user: str, password: str = None, token: str = '') -> bool:",
+    "postgres://user:password@localhost/db",
+    "https://user:${PASSWORD}@example.com",
+    "mysql://root:********@localhost",
+    "Authorization: Bearer <token>",
+    "Authorization: Bearer $TOKEN",
+    "secret: your-secret-here-1234567",
+    "token: xxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    "glpat-" + "." * 20,
+    "curl -u $USER:$PASS https://example.com",
+    "docker run -u 1000:1000 alpine",
+    "-----BEGIN " + "PRIVATE KEY-----\n...\n-----END " + "PRIVATE KEY-----",
+    "-----BEGIN " + "CERTIFICATE-----\n" + "MIIB" * 16 + "\n-----END CERTIFICATE-----",
+]
+HARMLESS = [
+    "passwords are hashed; the token count is 12345 tokens",
+    "max_output_tokens=8192, totalTokenCount: 123456789012",
+    "password = request.form['password']",
+    "token = self.config.get_token_from_environment()",
+    "secret_name = 'db-credentials-production'",
+    "d3b07384d113edec49eaa6238ad5ff00 is an MD5, 2026-11-15T19:30:00.000Z is a time",
+    "e83c5163316f89bfbde7d9ab23ca2e25604af290 is a commit",
+    "sha512-9/jjdYkCDfQ0TCL4+jpXeMTGmLf7Vm4kDlKRwSMJ0nTYBdKyDQkpbxlxfS2z1iY5vvYyrqFvVEgRWtzEjJvnLg==",
+    "6ece72aa-5955-4bdb-8380-88eda48ac048",
+    "git clone git@github.com:acme/widgets.git",
+    "noreply@github.com, mara@example.com, someone@mail.example.org, me@localhost",
+    "import icon from './icon@2x.png'; npm install @types/node@20.1.0",
+    "/home/runner/work, /home/node/app, /Users/Shared/x, C:\\Users\\Public\\y, /home/$USER, /home/<you>",
+    "https://example.com/home/settings and GET /users/123 and pages/home/index.tsx",
+    "root@localhost:/# make; user@host:~$ ls",
+    "https://example.com/a?b=c&d=e#f and ssh://git@host.com/x",
+    "task-force-2024-report-final-version-two-dash-names, risk-averse-investors-of-1999",
+    "live_update_of_the_whole_page_with_2_or_3_things, sk-learnmodelsandpipelines",
+    "test_that_a_very_long_name_of_a_function_is_no_secret_1234567890",
+    "gemini-2.5-flash-preview-05-20, claude-opus-4-1-20250805",
+    "data-testid=submit-button-primary-large-2 aria-describedby=tooltip-content",
+    "pypi-upload, npm_config_registry=https://registry.npmjs.org/, hf_hub_download",
+    "export PATH=/usr/local/bin:$PATH; pwd; cd /tmp/work-2024",
+    "eyJ is how JSON begins in base64",
+    "Basic understanding of Bearer authentication is required",
+]
+
+
+@pytest.mark.parametrize("text", PLACEHOLDERS + HARMLESS)
+def test_what_only_looks_like_a_secret_is_left_alone(text: str) -> None:
+    assert redactor().text(text) == text
