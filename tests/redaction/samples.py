@@ -1,7 +1,7 @@
 """Invented secrets of every kind, made when a test runs: none of them stands in a file.
 
-A row says how a secret of its kind looks, as its issuer describes it and not as a rule of Pollux does. `<b62:36>` are 36
-letters and digits, `<a|b>` is one or the other, and the secret itself stands between « and » where there is more.
+A row says how a secret of its kind looks, as its issuer describes it and not as a rule of Pollux does. `<b62:36>` are
+36 letters and digits, `<a|b>` is one or the other, and the secret itself stands between « and » where there is more.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ _KEY = "PRIVATE" + " KEY"
 _LINE = "<b64:64>\n"
 
 ROWS: dict[str, str] = {
-    "private-key": f"{_PEM}BEGIN <RSA |EC |DSA |OPENSSH |ENCRYPTED |>{_KEY}-----\n{_LINE * 3}<b64:30>==\n{_PEM}END {_KEY}-----",
+    "private-key": f"{_PEM}BEGIN <RSA |EC |DSA |OPENSSH |ENCRYPTED |>{_KEY}-----\n"
+    f"{_LINE * 3}<b64:30>==\n{_PEM}END {_KEY}-----",
     "private-key-head": f"{_PEM}BEGIN RSA {_KEY}-----\n{_LINE * 3}<b64:37>",
     "private-key-tail": f"«{_LINE * 3}<b64:37>=\n{_PEM}END RSA {_KEY}-----»",
     "putty-key": "Private-Lines: 2\n«<b64:64>\n<b64:64>»",
@@ -54,8 +55,9 @@ ROWS: dict[str, str] = {
     "extended-key": "<xprv|yprv|zprv|tprv><b58:107>",
     "nostr-key": "nsec1<low:58>",
     "aws-access-key": "<AKIA|ASIA|ABIA|ACCA><b32:16>",
-    "aws-secret-key": "<aws_secret_access_key = |\"SecretAccessKey\": \"|AWS_SECRET_ACCESS_KEY=|secretAccessKey: '>«<b64:40>»",
-    "aws-session-token": "<aws_session_token = |\"SessionToken\": \"|X-Amz-Security-Token=>«<b64:200>»",
+    "aws-secret-key": "<aws_secret_access_key = |\"SecretAccessKey\": \"|AWS_SECRET_ACCESS_KEY=|secretAccessKey: '>"
+    "«<b64:40>»",
+    "aws-session-token": '<aws_session_token = |"SessionToken": "|X-Amz-Security-Token=>«<b64:200>»',
     "aws-bedrock-key": "ABSK<b64:120>=",
     "aws-mws-token": "amzn.mws.<uuid>",
     "google-api-key": "AIza<word:35>",
@@ -78,7 +80,7 @@ ROWS: dict[str, str] = {
     "heroku-token": "HRKU-AA<word:58>",
     "heroku-key": "HEROKU_API_KEY=«<uuid>»",
     "cloudflare-token": "<cfk|cfut|cfat>_<b62:48>",
-    "cloudflare-key": "<CLOUDFLARE_API_TOKEN=|CF_API_KEY: |\"cloudflare_token\": \">«<word:40>»",
+    "cloudflare-key": '<CLOUDFLARE_API_TOKEN=|CF_API_KEY: |"cloudflare_token": ">«<word:40>»',
     "cloudflare-origin-key": "v1.0-<hex:24>-<hex:146>",
     "alibaba-access-key": "LTAI<b62:20>",
     "tencent-secret-id": "AKID<b62:32>",
@@ -213,7 +215,7 @@ ROWS: dict[str, str] = {
     "mapbox-token": "sk.eyJ<b62:80>.<word:22>",
     "polar-token": "polar_<oat|pat>_<b62:43>",
     "trigger-key": "tr_<dev|prod>_<b62:24>",
-    "datadog-key": "<DD_API_KEY=|DD_APP_KEY: |datadog_api_key = \">«<hex:32>»",
+    "datadog-key": '<DD_API_KEY=|DD_APP_KEY: |datadog_api_key = ">«<hex:32>»',
     "datadog-app-key": "ddapp_<b62:34>",
     "newrelic-key": "<NRAK|NRII|NRRA>-<up:32>",
     "newrelic-license": "<hex:36>NRAL",
@@ -269,7 +271,7 @@ ROWS: dict[str, str] = {
     "option-password": "acme login <--password|--client-secret> «<b62:9><num:1>»",
     "option-token": "acme login <--token|--api-key> «<b62:24>»",
     "generic-password": "<password = \"|DB_PASS=|pwd: '|\"passwd\": \"|admin_password=>«<letters:6><num:3>»",
-    "generic-secret": "<client_secret: \"|\"secretKey\": \"|SECRET=>«<b62:15><num:1>»",
+    "generic-secret": '<client_secret: "|"secretKey": "|SECRET=>«<b62:15><num:1>»',
     "generic-token": "<ACME_TOKEN=|\"apiKey\": \"|api_key: |access-key = '|x-api-key: >«<b62:32>»",
     "email": "<mara.muster|m+x|mara_1>@<acme|mail.acme>.<io|com>",
     "home-path": "/home/«mar<low:4>»/webapp",
@@ -288,7 +290,7 @@ def samples(rule: str, seed: int = 1) -> Iterator[Sample]:
     for chosen in product(*choices):
         left = iter(chosen)
         text = _FIELD.sub(lambda field: next(left) if field[5] else _made(field, rng), ROWS[rule])  # noqa: B023
-        before, mark, rest = text.partition("«")
+        _before, mark, rest = text.partition("«")
         secret = rest.partition("»")[0] if mark else text
         yield Sample(rule, text.replace("«", "").replace("»", ""), secret)
 

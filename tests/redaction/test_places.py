@@ -146,7 +146,7 @@ def test_a_secret_split_over_parts(several: list[Sample]) -> None:
             cut = text.index(sample.secret) + max(len(sample.secret) * share // 4, 1)
             done = redactor().message(message(Text(text[:cut]), Text(text[cut:])))
             assert done.text == f"see {without(sample)} there"
-            first, second = done.parts
+            first, _second = done.parts
             assert isinstance(first, Text)
             assert first.text.endswith("]")
             thoughts = redactor().message(message(thoughts=(Thought(text[:cut]), Thought(text[cut:])))).thoughts

@@ -15,8 +15,7 @@ from tests.builders import values
 from tests.redaction.samples import ROWS, sample, samples
 from tests.redaction.test_places import call, message, without
 
-from pollux.model import Attachment, FileRef, ModelCall, Problem, Project, Role, Session, Text, Tokens
-from pollux.model import Fate as F
+from pollux.model import Attachment, Fate, FileRef, ModelCall, Problem, Project, Role, Session, Text, Tokens
 from pollux.redaction import RULES, Kind, Redactor, redactor
 
 GITHUB = [sample("github-token", seed).text for seed in range(3)]
@@ -76,7 +75,7 @@ _WORDS = st.sampled_from(
         "token: ",
         "/home/",
         "[redacted:",
-        "#1]",
+        "[redacted:user#1]",
         "\x1b[0m",
         "%41",
         "\\n",
@@ -316,7 +315,7 @@ def test_a_session() -> None:
             first_prompt=f"{token}?",
             last_prompt="mail mara@acme.io",
             files=(FileRef(Path(path) / "a.jsonl", Role.MAIN, "log"),),
-            calls=(ModelCall("s1", "m1", None, "gemini", F.ACTIVE, Tokens(1), f"{path}/a.jsonl", 3),),
+            calls=(ModelCall("s1", "m1", None, "gemini", Fate.ACTIVE, Tokens(1), f"{path}/a.jsonl", 3),),
             problems=(Problem("torn-line", f"a line of {path}", f"{path}/a.jsonl", 3),),
             extra={"directories": [path]},
         )
@@ -328,7 +327,7 @@ def test_a_session() -> None:
         first_prompt="[redacted:github-token#1]?",
         last_prompt="mail [redacted:email#1]",
         files=(FileRef(Path(plain) / "a.jsonl", Role.MAIN, "log"),),
-        calls=(ModelCall("s1", "m1", None, "gemini", F.ACTIVE, Tokens(1), f"{plain}/a.jsonl", 3),),
+        calls=(ModelCall("s1", "m1", None, "gemini", Fate.ACTIVE, Tokens(1), f"{plain}/a.jsonl", 3),),
         problems=(Problem("torn-line", f"a line of {plain}", f"{plain}/a.jsonl", 3),),
         extra={"directories": [plain]},
     )

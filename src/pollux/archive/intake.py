@@ -31,8 +31,8 @@ _MANY = 64
 _AHEAD = 400
 """Files that are packed before they are needed."""
 _LAST = "~"
-_WORTH_WORKERS = 64 << 20
-"""Bytes from which on other processes help."""
+_WORTH_WORKERS = (64 << 20, 32)
+"""Bytes and files from which on other processes help: one file, however large, is read by one."""
 
 
 def take_in(
@@ -49,7 +49,8 @@ def take_in(
     changed = sorted(changed, key=_order)
     reader = reader_of(database, memory)
     n_bytes, done = sum(one.size for one in changed), 0
-    with workers.started(archive.path, memory, is_worth_it=n_bytes > _WORTH_WORKERS) as others:
+    is_worth_it = n_bytes > _WORTH_WORKERS[0] and len(changed) > _WORTH_WORKERS[1]
+    with workers.started(archive.path, memory, is_worth_it=is_worth_it) as others:
         for batch in _batches(_prepared(database, changed, result)):
             _keep(database, batch, result, now_us)
             if any(_is_claim(found.item.path) for found in batch):

@@ -1,8 +1,8 @@
 """Where rules are to be tried: the anchors of all of them, looked for together.
 
 There are two kinds of rules. Most secrets hold a long *run* of letters, digits and `_ - + /`, which is rare in other
-text; their anchors are looked for only around such runs, by one regular expression. The anchors of all others contain one
-of a few *needles*, each of which is looked for in the whole text, in small letters, as fast as memory is read.
+text; their anchors are looked for only around such runs, by one regular expression. The anchors of all others contain
+one of a few *needles*, each of which is looked for in the whole text, in small letters, as fast as memory is read.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class Needles:
     """Finds the anchors of rules in a whole text."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
+        """Take the rules, and sort their anchors by needle."""
         self._rows: list[tuple[bytes, bytes, Hits, Mapping[int, list[_Cut]]]] = []
         anchors = [(anchor.lower(), rule) for rule in rules for anchor in rule.anchors]
         for needle in (*NEEDLES, *RARE, *GATED):
@@ -125,11 +126,12 @@ class _Anchor(NamedTuple):
 class Finder:
     """Finds the anchors of rules around runs.
 
-    The regular expression begins with a small set of rare characters, one of which each anchor contains: Python's engine
-    runs over all others several times faster than it tries alternatives.
+    The regular expression begins with a small set of rare characters, one of which each anchor contains: Python's
+    engine runs over all others several times faster than it tries alternatives.
     """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
+        """Take the rules, and sort their anchors by their rarest character."""
         self._tries: list[tuple[_Anchor, ...]] = [()]  # groups are counted from one
         by_char: defaultdict[str, list[_Anchor]] = defaultdict(list)
         for anchor in _anchors(rules):

@@ -39,6 +39,8 @@ _FAKE = (
     *("${", "{{", "$(", "%("),
 )
 """What no secret contains."""
+_LONG, _FEW = 200, 12
+"""In a value so long, the words above may stand by chance; a placeholder has few different characters."""
 _REFERENCE = re.compile(
     r"""
       [$<{%\[(].*[>})%\]] | \$.* | <[^>]*>.* | [x*.#•-]+
@@ -73,6 +75,8 @@ def is_real(value: str, _match: re.Match[str]) -> bool:
 
 def is_placeholder(value: str) -> bool:
     """Tell whether a value only stands for another: EXAMPLE, xxxx, <YOUR_KEY>, ${VAR}, process.env.X."""
+    if len(value) > _LONG:
+        return len(set(value)) < _FEW
     low = value.lower()
     return low.rstrip("=") in _WORDS or any(fake in low for fake in _FAKE) or _REFERENCE.fullmatch(low) is not None
 

@@ -1,7 +1,7 @@
 """The model's messages and sessions, redacted field by field.
 
-Whatever belongs together is read together: the parts of a text, the pieces of a thought, the cells of a screen, the lines
-that a search found.
+Whatever belongs together is read together: the parts of a text, the pieces of a thought, the cells of a screen, the
+lines that a search found.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ class KnownNames:
     """The names learned so far; they only become more."""
 
     def __init__(self) -> None:
+        """Know nobody yet."""
         self._rules: dict[str, Rule] = {}
         self._spellings: tuple[str, ...] = ()
         self._find: re.Pattern[str] | None = None
@@ -25,7 +26,7 @@ class KnownNames:
         """Names that came when there were too many."""
 
     def add(self, name: str, rule: Rule) -> bool:
-        """Learn a name, unless it is known or, where nobody asked for it, a common word; tell whether it was learned."""
+        """Learn a name, unless it is known or, where nobody asked for it, a common word; tell whether it was."""
         plain = name.strip().casefold()
         if not plain or plain in self._rules or (rule is not NAME and not is_distinct(name)):
             return False

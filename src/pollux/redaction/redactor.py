@@ -29,6 +29,7 @@ class Redactor:
     """Replaces secrets and names by pseudonyms: the same by the same, numbered as they come."""
 
     def __init__(self, *, drop_binary: bool = False) -> None:
+        """Begin with no names; pictures and files can be dropped, since nothing reads them."""
         self._names = KnownNames()
         self._numbers: dict[str, dict[str, int]] = {}
         self._ledger = Ledger()
@@ -91,10 +92,10 @@ class Redactor:
         if len(pieces.texts) == 1 and not result.found and not result.binary:
             self._remember(pieces.texts[0])
         while result.found:
-            has_learned = any([self._learn(found) for found in result.found])
+            learned = [self._learn(found) for found in result.found]  # all of them
             is_glued = any(_is_glued(pieces.whole, found) for found in result.found)
             pieces = self._replaced(pieces, result.found, where)
-            if not (has_learned or is_glued):
+            if not (any(learned) or is_glued):
                 break
             result = scan(pieces.whole, self._names, pieces.seams)
         return pieces.texts
@@ -165,7 +166,7 @@ def redactor(
 
 
 def _is_glued(text: str, found: Found) -> bool:
-    """Tell whether what stands beside may only now be seen for what it is: a word or a path that begins or ends there."""
+    """Tell whether what stands beside may only now be seen for what it is: a word or a path with an end there."""
     before, behind = text[max(found.start - 1, 0) : found.start], text[found.end : found.end + 1]
     signs = "_-" if found.rule.kind is not Kind.SECRET else "_-+/@.~\\"
     return any(char.isalnum() or char in signs for char in before + behind)

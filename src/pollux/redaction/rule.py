@@ -22,7 +22,7 @@ Check = Callable[[str, re.Match[str]], bool]
 class Kind(StrEnum):
     """What is found."""
 
-    SECRET = "secret"
+    SECRET = "secret"  # noqa: S105  the word, not one of them
     EMAIL = "e-mail"
     NAME = "name"
     PATH = "path"
@@ -59,7 +59,7 @@ class Rule:
     anchors: tuple[str, ...]
     """Where the pattern is tried; in any case of letters if `any_case`."""
     rest: str
-    """The pattern of what follows an anchor. Its group `secret` is to be replaced; without one, all is, with the anchor."""
+    """The pattern of what follows an anchor. Its group `secret` is replaced; without one, all is, with the anchor."""
     check: Check | None = is_real
     any_case: bool = False
     guard: str = ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple, Protocol
@@ -19,8 +18,9 @@ _RUN = b"a" * 20
 _CLASSES = bytes(ord("a") if chr(code) in "_-+/" or (code < 128 and chr(code).isalnum()) else 32 for code in range(256))
 """Maps letters, digits and `_ - + /` to one character, and all others to a blank."""
 _has_needle = re.compile("|".join(map(re.escape, (*NEEDLES, *RARE, *GATED))).encode()).search
-_JUNK = 8
-"""What is no secret and has more signs of equality holds none: else each of them would be tried, all over again."""
+_LONG, _JUNK = 1000, 8
+"""What is no secret, and yet so long or so full of signs of equality, holds none: else all of it were tried again and
+again."""
 _REACH = 40
 """So far to the left of a run its anchor may stand."""
 _DEPTH = 3
@@ -143,7 +143,7 @@ def _tried(text: str, place: Place, done: dict[Rule, int]) -> Found | None:
     if rule.check is None or rule.check(value, match):
         done[rule] = end
         return Found(start, end, rule, value, "sure" in match.re.groupindex and match["sure"] is not None)
-    if value.count("=") + value.count(":") > _JUNK:
+    if len(value) > _LONG or value.count("=") + value.count(":") > _JUNK:
         done[rule] = end
     return None
 

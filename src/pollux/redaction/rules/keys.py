@@ -43,7 +43,8 @@ PRIVATE_KEYS = (
         "putty-key",
         "private part of a PuTTY key",
         "private-lines:",
-        rf"[ \t]{{0,4}}\d{{1,4}}(?:\\[nr]|[\s\"'>|,-]){{1,16}}\+?(?P<secret>{BASE64}{{16,}}=*(?:{_NOISE}{BASE64}{{16,}}=*)*)",
+        rf"[ \t]{{0,4}}\d{{1,4}}(?:\\[nr]|[\s\"'>|,-]){{1,16}}\+?"
+        rf"(?P<secret>{BASE64}{{16,}}=*(?:{_NOISE}{BASE64}{{16,}}=*)*)",
         in_run=True,
     ),
     token("age-key", "age secret key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{50,}"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pollux.redaction.people import is_account, is_address, is_host
 from pollux.redaction.rule import Kind, Rule
 
-_PATH = r"(?<!#\d\])(?<!#\d\d\])(?:(?<![\w.~/\\-])|(?<=://)|(?<=\\[nrt])|(?<=-[ILFilf])|(?<=/var)|(?<=/usr)|(?<=/export))"
+_PATH = (
+    r"(?<!#\d\])(?<!#\d\d\])(?:(?<![\w.~/\\-])|(?<=://)|(?<=\\[nrt])|(?<=-[ILFilf])|(?<=/var)|(?<=/usr)|(?<=/export))"
+)
 """Where an absolute path begins, or a folder that may hold homes ends; behind a pseudonym, a path only goes on."""
 _DRIVE = rf"(?:{_PATH}|(?<=/mnt/[a-z])|(?<=^/[a-z])|(?<=[^\w/]/[a-z]))"
 _NAME = r"[^\W_](?:[\w.-]{0,62}\w)?"
