@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from pollux.cli import COMMANDS, pollux
+from pollux.redaction import table
 from pollux.tools import ALIASES, ROWS, Tool
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -78,9 +79,21 @@ A name that begins with `discovered_tool_` comes from the user's own discovery c
 """
 
 
+_RULES = """# Rules of redaction
+
+<!-- Written by `make docs` from `pollux.redaction`. -->
+
+What [redaction](redaction.md) looks for, in the order in which a rule wins over another that finds the same.
+"""
+
+
 def pages() -> dict[str, str]:
     """Return each page by its name."""
-    return {"reference.md": "\n".join(_reference()), "tools.md": "\n".join(_tools())}
+    return {
+        "reference.md": "\n".join(_reference()),
+        "tools.md": "\n".join(_tools()),
+        "redaction-rules.md": "\n".join(_rules()),
+    }
 
 
 def stale(folder: Path = DOCS) -> list[str]:
@@ -90,7 +103,7 @@ def stale(folder: Path = DOCS) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the pages, or only look at them; return the exit status."""
-    parser = argparse.ArgumentParser(description="Write docs/reference.md and docs/tools.md anew.")
+    parser = argparse.ArgumentParser(description="Write the pages that are made of the code anew.")
     parser.add_argument("--check", action="store_true", help="only say whether they are up to date")
     names = stale()
     if parser.parse_args(arguments).check:
@@ -142,6 +155,12 @@ def _tools() -> Iterator[str]:
     yield from ("", _ALIASES)
     yield from _table(("Spelling", "Means"), ([f"`{alias}`", f"`{name}`"] for alias, name in ALIASES.items()))
     yield from ("", _MCP.rstrip(), "")
+
+
+def _rules() -> Iterator[str]:
+    yield _RULES
+    yield from _table(("Rule", "Finds", "Kind"), ([f"`{rule}`", finds, kind] for rule, finds, kind in table()))
+    yield ""
 
 
 def _row(row: Tool) -> list[str]:
