@@ -15,6 +15,7 @@ from pollux.exports.subject import Subject, Wanted, subject
 from pollux.locate import locate, name_facts
 from pollux.model import Project, Session
 from pollux.sessions import history, opened
+from pollux.views.following import Memory
 
 EVERYTHING = frozenset(events.INCLUDABLE)
 Told = list[dict[str, Any]]
@@ -43,8 +44,7 @@ class Follower:
     def look(self, *, is_patient: bool = True) -> Told:
         """Look at the files as they are now; who is patient waits when in doubt."""
         members = self.growing.look(locate([builders.home(self.root)]).files)
-        doubts = (self.followers[one.group.id].is_in_doubt(one.group) for one in members if self._knows(one))
-        if is_patient and any(doubts):
+        if is_patient and any(map(self._is_in_doubt, members)):
             return []
         by_id = {one.session.id: one.session for one in members}
         found: Told = []
@@ -56,8 +56,11 @@ class Follower:
         self.told += found
         return found
 
-    def _knows(self, member: Member) -> bool:
-        return member.group.id in self.followers
+    def _is_in_doubt(self, member: Member) -> bool:
+        group = member.group
+        if group.id in self.followers:
+            return self.followers[group.id].is_in_doubt(group)
+        return Memory().is_in_doubt(group.timeline)
 
 
 def grow(root: Path, name: str, data: bytes, cuts: Sequence[int], include: frozenset[str] = frozenset()) -> Told:

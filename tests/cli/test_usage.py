@@ -292,7 +292,8 @@ def test_zone_is_found_without_being_named(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_system_without_time_zones_says_where_to_get_them(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tzdata", None)
+    for name in ("tzdata", *(one for one in sys.modules if one.startswith("tzdata."))):
+        monkeypatch.setitem(sys.modules, name, None)
     zoneinfo.reset_tzpath(to=[])
     ZoneInfo.clear_cache()
     try:

@@ -50,11 +50,14 @@ def follow_one(
 
 def _lines(following: Following, subject: _Opened, by_id: dict[str, Session]) -> Iterator[bytes]:
     from pollux.exports.events import Follower
+    from pollux.views.following import Memory
 
     followers: dict[str, Follower] = {}
 
     def is_in_doubt(group: Group) -> bool:
-        return group.id in followers and followers[group.id].is_in_doubt(group)
+        if group.id in followers:
+            return followers[group.id].is_in_doubt(group)
+        return Memory().is_in_doubt(group.timeline)  # the first look may meet the client at it
 
     for members, _ in following.looks(is_in_doubt):
         by_id.update((session.id, session) for session, _ in members)
