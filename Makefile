@@ -30,7 +30,7 @@ SMOKE := cd $(WHEEL) && \
 INSTALLED := .venv/installed-$(notdir $(LOCK))
 
 .NOTPARALLEL:
-.PHONY: help run install test lint fix test-code test-wheel test-oracle test-client test-browser test-spark test-interop prices bench docs lock lock-interop clean
+.PHONY: help run install test lint fix test-code test-wheel test-oracle test-client test-browser test-speed test-spark test-interop prices bench docs lock lock-interop clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
@@ -122,6 +122,9 @@ test-browser: install build/browser/node_modules ## Open the pages in a real bro
 build/browser/node_modules: Makefile
 	npm install --prefix build/browser --omit=optional --ignore-scripts --no-audit --no-fund $(BROWSER)
 	@touch $@
+
+test-speed: install ## Redact the worst of texts, and see that it takes no longer than their length allows
+	POLLUX_SPEED=1 $(BIN)/python -m pytest tests/redaction/test_speed.py
 
 prices: install ## Write the price table anew from genai-prices
 	$(BIN)/python scripts/prices.py

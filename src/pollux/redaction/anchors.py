@@ -163,7 +163,7 @@ class Finder:
         for (width, first), group in groupby((around for around, _ in ordered), key=lambda around: around.rank):
             by_width[width].append(f"{first}(?:{'|'.join(around.pattern(char) for around in group)})")
         widths = [f"(?{'<=' if width else '='}{'|'.join(one)})" for width, one in by_width.items()]
-        return f"{re.escape(char)}(?:{'|'.join(widths)})"
+        return f"{re.escape(char)}{_gate(char, anchors)}(?:{'|'.join(widths)})"
 
 
 class _Around(NamedTuple):
@@ -183,6 +183,17 @@ class _Around(NamedTuple):
         if not self.before:
             return f"(?={self.behind}){self.guard}()" if self.guard else f"{self.behind}()"
         return f"{''.join(self.before[1:])}{re.escape(char)}(?={self.behind}){self.guard}()"
+
+
+def _gate(char: str, anchors: Iterable[_Anchor]) -> str:
+    """Write what stands right before a character, or else right behind it, so that a line of dashes is soon done."""
+    before: set[str] = set()
+    behind: set[str] = set()
+    for anchor in anchors:
+        beside = anchor.text[anchor.at - 1] if anchor.at else anchor.text[1:2]
+        (before if anchor.at else behind).update(map(re.escape, _cases(beside, anchor.rule)))
+    first = f"(?<=[{''.join(sorted(before))}]{re.escape(char)})" if before else "(?!)"
+    return f"(?:{first}|(?=[{''.join(sorted(behind))}]))" if behind else first
 
 
 def _around(anchor: _Anchor, char: str) -> _Around:

@@ -9,34 +9,9 @@ import re
 from collections import Counter
 
 _FAKE = (
-    *(
-        "example",
-        "placeholder",
-        "changeme",
-        "change_me",
-        "change-me",
-        "redacted",
-        "dummy",
-        "insert_",
-        "insert-",
-        "...",
-        "…",
-    ),
-    *(
-        "your_",
-        "your-",
-        "yourkey",
-        "yourtoken",
-        "yourpass",
-        "yoursecret",
-        "yourapi",
-        "_here",
-        "-here",
-        "goeshere",
-        "to_be_",
-    ),
+    *"example placeholder changeme change_me change-me redacted dummy insert_ insert- ... … ${ {{ $( %(".split(),
+    *"your_ your- yourkey yourtoken yourpass yoursecret yourapi _here -here goeshere to_be_".split(),
     *(char * 6 for char in "x*0.#_•-"),
-    *("${", "{{", "$(", "%("),
 )
 """What no secret contains."""
 _LONG, _FEW = 200, 12
@@ -53,14 +28,19 @@ _WORDS = frozenset(
     "password passwd pass pwd secret token none null true false undefined string str text bytes required optional"
     " username user user_name foo bar baz foobar test value default empty unset missing disabled enabled".split()
 )
+_PLACE = re.compile(
+    r"""
+      [.~]{1,2}/.* | /[a-z][\w.-]*(?:/[\w.@+-]*)+ | [A-Za-z]:\\.*    # a path
+    | [A-Za-z][A-Za-z0-9+.-]*://.*                                   # a URL has rules of its own
+    | \d{4}-\d\d-\d\d(?:[T ].*)?                                    # a date
+    """,
+    re.VERBOSE,
+)
 _CODE = re.compile(
     r"""
-      [A-Za-z_$][\w$]* (?: \.[A-Za-z_$][A-Za-z_$]* )+ (?: [(\[].* )?    # a.b.c, a.b(…)
-    | [A-Za-z_$][\w$]* (?: \( | \[ | :: | -> ) .*                       # f(…), a[…], a::b
-    | f? ["'`] .*
-    | (?: [.~]{0,2} / | [A-Za-z]:\\ ) .*                                # a path
-    | [A-Za-z][A-Za-z0-9+.-]* :// .*                                    # a URL has rules of its own
-    | \d{4}-\d\d-\d\d (?: [T ] .* )?                                    # a date
+      [A-Za-z_$][\w$]*(?:\.[A-Za-z_$]+)+        # a.b.c
+    | [A-Za-z_$][\w$.]*(?:\(|\[|::|->).*       # f(…), a.b(…), a[…], a::b
+    | f?["'`{(\[].*
     """,
     re.VERBOSE,
 )
@@ -78,7 +58,12 @@ def is_placeholder(value: str) -> bool:
     if len(value) > _LONG:
         return len(set(value)) < _FEW
     low = value.lower()
-    return low.rstrip("=") in _WORDS or any(fake in low for fake in _FAKE) or _REFERENCE.fullmatch(low) is not None
+    return low.rstrip("=:") in _WORDS or any(fake in low for fake in _FAKE) or _REFERENCE.fullmatch(low) is not None
+
+
+def is_code(value: str, *, is_quoted: bool = False) -> bool:
+    """Tell whether a value is a piece of a program, a path, a URL or a date; in quotation marks stands no program."""
+    return bool(_PLACE.fullmatch(value)) or (not is_quoted and bool(_CODE.fullmatch(value)))
 
 
 def entropy(value: str) -> float:
@@ -89,7 +74,7 @@ def entropy(value: str) -> float:
 
 def is_random(value: str, _match: re.Match[str]) -> bool:
     """Tell whether a value was made by a machine: long, of letters and digits, in no order."""
-    if len(value) < 12 or is_placeholder(value) or _CODE.fullmatch(value):
+    if len(value) < 12 or is_placeholder(value) or is_code(value):
         return False
     return (_has_digit(value) or _has_wild_case(value)) and _has_letter(value) and entropy(value) >= 3
 
@@ -108,7 +93,7 @@ def is_named_random(value: str, match: re.Match[str]) -> bool:
 def is_password(value: str, match: re.Match[str]) -> bool:
     """Tell whether a value behind the word password may be one, and not code or a plain word."""
     quote = match["quote"]
-    if len(value) < 6 or " " in value or is_placeholder(value) or _CODE.fullmatch(value):
+    if len(value) < 6 or is_placeholder(value) or is_code(value, is_quoted=bool(quote)):
         return False
     if match["sep"] == "," and not quote:
         return False
@@ -119,7 +104,7 @@ def is_password(value: str, match: re.Match[str]) -> bool:
 def is_option(value: str, _match: re.Match[str]) -> bool:
     """Tell whether what follows an option of a command may be a password."""
     is_word = value.isalpha() and value in {value.lower(), value.upper(), value.capitalize()}
-    return not (value.startswith("-") or is_word or is_placeholder(value) or _CODE.fullmatch(value))
+    return not (value.startswith("-") or is_word or is_placeholder(value) or is_code(value))
 
 
 def is_header(value: str, match: re.Match[str]) -> bool:

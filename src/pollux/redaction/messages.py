@@ -85,16 +85,22 @@ def redacted_session(session: Session, cleaner: Cleaner) -> Session:
 
 
 def texts(value: object) -> Iterator[str]:
-    """Yield all texts of a message, wherever they stand."""
-    match msgspec.to_builtins(value, enc_hook=str) if isinstance(value, msgspec.Struct) else value:
-        case str(text):
-            yield text
-        case dict(pairs):
-            for inner in pairs.values():
-                yield from texts(inner)
-        case list() | tuple() as several:
-            for inner in several:
-                yield from texts(inner)
+    """Yield all texts of a message or a session, wherever they stand and however deep."""
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case str(text):
+                yield text
+            case Path() as path:
+                yield str(path)
+            case msgspec.Struct() as struct:
+                waiting += [getattr(struct, name) for name in struct.__struct_fields__]
+            case dict(pairs):
+                waiting += pairs.values()
+            case list() | tuple() as several:
+                waiting += several
+            case _:
+                pass
 
 
 def _parts(parts: Sequence[Part], cleaner: Cleaner) -> tuple[Part, ...]:

@@ -74,11 +74,25 @@ def is_plain(text: str, names: Names) -> bool:
     if "\\" in text or "%" in text or "\x1b" in text:
         return False
     plain = text.encode("latin-1", "replace")
-    return (
-        not _has_needle(plain.lower())
-        and (len(plain) < len(_RUN) or _RUN not in plain.translate(_CLASSES))
-        and next(names.find(text), None) is None
+    if _has_needle(plain.lower()):
+        return False
+    finder = _finders()[1]
+    is_empty = all(
+        not finder.next(text, max(start - _REACH, 0), end)[1] and encoded.blob(text, start, end) is None
+        for start, end in _runs(plain)
     )
+    return is_empty and next(names.find(text), None) is None
+
+
+def _runs(plain: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where long runs of letters, digits and `_ - + /` begin and end."""
+    classes = plain.translate(_CLASSES)
+    start = classes.find(_RUN)
+    while start >= 0:
+        end = classes.find(b" ", start)
+        end = end if end >= 0 else len(classes)
+        yield start, end
+        start = classes.find(_RUN, end)
 
 
 def people(text: str) -> Iterator[Found]:
@@ -110,11 +124,7 @@ def _matches(text: str, names: Names, depth: int, binary: list[int]) -> Iterator
     for place in needles.places(plain.lower()):
         if found := _tried(text, place, done):
             yield found
-    classes = plain.translate(_CLASSES)
-    start = classes.find(_RUN)
-    while start >= 0:
-        end = classes.find(b" ", start)
-        end = end if end >= 0 else len(classes)
+    for start, end in _runs(plain):
         at, inner, outer = max(start - _REACH, 0), end, end
         while at < end:
             at, places = finder.next(text, at, end)
@@ -124,7 +134,6 @@ def _matches(text: str, names: Names, depth: int, binary: list[int]) -> Iterator
                     inner, outer = found.start + _REACH, found.end - _REACH
             at = outer if inner <= at < outer else at  # nothing begins in the middle of a long one
         yield from _hidden(text, start, end, names, depth, binary)
-        start = classes.find(_RUN, end)
     yield from names.find(text)
 
 

@@ -8,6 +8,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Protocol
 
+import msgspec
+
 from pollux.model import Json
 from pollux.redaction import attachments
 from pollux.redaction.pieces import Pieces, screen
@@ -38,6 +40,13 @@ class Cleaner(Protocol):
 
 def redacted(value: Json, cleaner: Cleaner, where: str) -> Json:
     """Redact all texts of a value."""
+    try:
+        return _walked(value, cleaner, where)
+    except RecursionError:
+        return _flat(value, cleaner, where)
+
+
+def _walked(value: Json, cleaner: Cleaner, where: str) -> Json:
     match value:
         case str():
             return cleaner.one(value, where)
@@ -47,6 +56,16 @@ def redacted(value: Json, cleaner: Cleaner, where: str) -> Json:
             return _array(value, cleaner, where)
         case _:
             return value
+
+
+def _flat(value: Json, cleaner: Cleaner, where: str) -> Json:
+    """Redact a value that is nested too deep to be walked through, as the text that it is written as."""
+    try:
+        done: Json = msgspec.json.decode(cleaner.one(msgspec.json.encode(value).decode(), where))
+    except (RecursionError, msgspec.MsgspecError, UnicodeError):
+        cleaner.note_unscanned("application/json", 0)
+        return "[nested too deep to be redacted]"
+    return done
 
 
 @lru_cache(4096)
@@ -84,7 +103,7 @@ def _pair(key: str, value: Json, cleaner: Cleaner, where: str) -> tuple[str, Jso
     if isinstance(value, str) and is_telling(key):
         found = cleaner.pieces(Pieces((key, value), _QUOTED), where)
         return found[0], found[1]
-    return cleaner.one(key, where), redacted(value, cleaner, where)
+    return cleaner.one(key, where), _walked(value, cleaner, where)
 
 
 def _array(value: Sequence[Json], cleaner: Cleaner, where: str) -> list[Json]:
@@ -97,10 +116,10 @@ def _array(value: Sequence[Json], cleaner: Cleaner, where: str) -> list[Json]:
     words = [_word(one) for one in value]
     texts = [_text(one, word) for one, word in zip(value, words, strict=True) if word is not None]
     if len(texts) < 2:
-        return [redacted(one, cleaner, where) for one in value]
+        return [_walked(one, cleaner, where) for one in value]
     done = iter(cleaner.pieces(Pieces(texts), where))
     return [
-        redacted(one, cleaner, where) if word is None else _put(one, word, next(done), cleaner, where)
+        _walked(one, cleaner, where) if word is None else _put(one, word, next(done), cleaner, where)
         for one, word in zip(value, words, strict=True)
     ]
 

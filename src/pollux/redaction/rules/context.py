@@ -142,9 +142,10 @@ ROWS = (
     after(
         "option-token",
         "token given as an option of a command",
-        ("--token", "--api-key", "--apikey", "--auth-token", "--access-token"),
+        ("token", "api-key", "apikey", "auth-token", "access-token"),
         _OPTION,
         check=is_option,
+        guard="(?<=--)",
         in_run=True,
     ),
     after(
