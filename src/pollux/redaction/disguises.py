@@ -83,7 +83,10 @@ def _cut(reading: Reading, seams: Sequence[int], control: re.Pattern[str] | None
     """Put something instead of all that cuts a text; a seam has no width."""
     if control and not seams:
         return Reading(control.sub(instead, reading.text), reading, partial(_spans, control, reading.text, instead))
-    puts = list(merge(((at, at, instead) for at in seams), _spans(control, reading.text, instead)))
+    spans = list(_spans(control, reading.text, instead))
+    ends = [end for _, end, _ in spans]
+    outside = (at for at in seams if not any(start < at < end for start, end, _ in spans[bisect_right(ends, at) :][:1]))
+    puts = list(merge(((at, at, instead) for at in outside), spans))
     return Reading(_written(reading.text, puts), reading, lambda: puts)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path, PurePath
 
 from pollux.model import Json, Message, Session
@@ -22,6 +23,9 @@ _SHORT = 1000
 _BINARY = 400
 """Base64 from this length on is worth a word when it cannot be read."""
 _NOISE = re.compile(r"\\[nrt]|[^A-Za-z0-9]")
+_REST = re.compile(r"[\w+/=@.~\\-]*")
+_CHAIN = 3
+"""So many secrets without anything between them are told apart."""
 _SPACE = re.compile(r"\s+")
 
 
@@ -91,10 +95,11 @@ class Redactor:
                 self._ledger.note_unscanned("base64 in a text", "", size * 3 // 4)
         if len(pieces.texts) == 1 and not result.found and not result.binary:
             self._remember(pieces.texts[0])
-        while result.found:
-            learned = [self._learn(found) for found in result.found]  # all of them
-            is_glued = any(_is_glued(pieces.whole, found) for found in result.found)
-            pieces = self._replaced(pieces, result.found, where)
+        for number in count():
+            found = _with_rest(pieces.whole, result.found) if number > _CHAIN else result.found
+            learned = [self._learn(one) for one in found]  # all of them
+            is_glued = any(_is_glued(pieces.whole, one) for one in found)
+            pieces = self._replaced(pieces, found, where) if found else pieces
             if not (any(learned) or is_glued):
                 break
             result = scan(pieces.whole, self._names, pieces.seams)
@@ -170,6 +175,18 @@ def _is_glued(text: str, found: Found) -> bool:
     before, behind = text[max(found.start - 1, 0) : found.start], text[found.end : found.end + 1]
     signs = "_-" if found.rule.kind is not Kind.SECRET else "_-+/@.~\\"
     return any(char.isalnum() or char in signs for char in before + behind)
+
+
+def _with_rest(text: str, found: Sequence[Found]) -> list[Found]:
+    """Take in all that is glued to what was found, so that a chain of secrets comes to its end."""
+    done: list[Found] = []
+    at = 0
+    for one in found:
+        before, behind = _REST.match(text[at : one.start][::-1]), _REST.match(text, one.end)
+        if before and behind and one.start >= at:
+            start, at = one.start - before.end(), behind.end()
+            done.append(one._replace(start=start, end=at, value=text[start:at]))
+    return done
 
 
 def _excerpt(pieces: Pieces, pseudonym: str, found: Found) -> str:

@@ -6,6 +6,7 @@ from pollux.redaction.checks import is_key_block, is_otp
 from pollux.redaction.rule import ALNUM, BASE64, HEX, WORD, after, some, token
 
 _BEGIN = r"(?:[A-Z0-9]{2,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+_PROBE = r"(?:[a-z0-9]{2,16} ){0,3}private key"
 _NOISE = r"(?:\\[nrt]|[\s\"'+>|:\\,-]|\d(?=[\d:|\t ])){0,24}+"
 """What may stand between the lines of a key: escapes, quotation marks, the signs of a diff, line numbers."""
 _LAST = r"(?:(?:\\[nr]|\n)[\t +>|-]{0,8}+[A-Za-z0-9+/=]{1,15}+(?=[\s\"'\\]*+(?:\n|\Z|\\)))?+"
@@ -20,6 +21,7 @@ PRIVATE_KEYS = (
         "-----BEGIN ",
         rf"{_BEGIN}[^-]*+(?:-(?!----)[^-]*+)*+-{{5,8}}END [A-Z0-9 ]{{0,40}}-----",
         check=is_key_block,
+        probe=_PROBE,
         in_run=False,
     ),
     token(
@@ -27,6 +29,7 @@ PRIVATE_KEYS = (
         "private key whose end is missing",
         "-----BEGIN ",
         rf"{_BEGIN}{_HEADERS}(?:{_NOISE}[A-Za-z0-9+/=]{{16,}}+)++{_LAST}",
+        probe=_PROBE,
         in_run=False,
     ),
     token(
@@ -37,6 +40,7 @@ PRIVATE_KEYS = (
         left=rf"-{{0,3}}+{_ESION}[A-Za-z0-9+/=]{{1,200}}+(?:{_ESION}[A-Za-z0-9+/=]{{40,200}}+){{0,400}}+",
         check=is_key_block,
         left_reach=12_000,
+        probe=_PROBE,
         in_run=False,
     ),
     after(
