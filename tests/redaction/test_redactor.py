@@ -407,3 +407,23 @@ def test_a_clean_message_stays_as_it_is() -> None:
     plain = message(Text("nothing to see"), thoughts=(), extra={"a": [1, 2.5, None, {"b": "c"}]})
     assert redactor().message(plain) == plain
     assert Redactor().report().replaced == ()
+
+
+@pytest.mark.parametrize("depth", [100, 300, 900])
+def test_a_value_may_be_nested_deep(depth: int) -> None:
+    for before, behind in (("[", "]"), ('{"a":', "}")):
+        value = json.loads(f'{before * depth}"{GITHUB[0]}"{behind * depth}')
+        found = redactor()
+        done = found.json(value)
+        found.learn(message(Text("x"), extra={"deep": value}))
+        text = done if isinstance(done, str) else json.dumps(done)
+        assert GITHUB[0] not in text
+
+
+def test_a_chain_of_secrets_comes_to_its_end() -> None:
+    for id_ in ("tencent-secret-id", "newrelic-license", "launchdarkly-key"):
+        one = sample(id_).text
+        done = redactor().text(f"see {one * 40} there")
+        assert done.startswith("see [redacted:")
+        assert done.endswith("] there")
+        assert one[-20:] not in done
