@@ -3,17 +3,22 @@
 Most files hold no checkpoint, no torn line and no second recording under another id. What became of their messages, and
 which calls they hold, follows from the ids of their lines alone. Of anything else this module says nothing, and the
 whole reading decides: both give the same calls, to the last field.
+
+Whoever reads a part of the files also adds it up. Only where two parts may hold the same call, or the same session, are
+the calls themselves looked at once more.
 """
 
 from __future__ import annotations
 
+import pickle
 import re
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -53,20 +58,12 @@ _decode_messages = msgspec.json.Decoder(list[Wire]).decode
 
 
 @dataclass(slots=True)
-class _Message:
-    at: str | None
-    model: str | None = None
-    call: Wire | None = None
-    """The last recording with counts."""
-    is_notice: bool = False
-
-
-@dataclass(slots=True)
 class _Read:
     """What counting needs of one file."""
 
     seen: dict[str, Json] = field(default_factory=dict)
-    messages: dict[str, _Message] = field(default_factory=dict)
+    messages: dict[str, Wire] = field(default_factory=dict)
+    """The last recording of each, with what it leaves out of earlier ones."""
     alive: dict[str, None] = field(default_factory=dict)
 
 
@@ -74,6 +71,7 @@ class _NeedsReplayError(Exception):
     """The file holds something that only a whole reading can tell about."""
 
 
+_Sum = TypeVar("_Sum")
 Price: TypeAlias = Callable[[str | None, datetime | None, Tokens], tuple[int | None, str]]
 """Says what a call costs, in nano-dollars, and by which price."""
 Row: TypeAlias = tuple[object, ...]
@@ -94,30 +92,47 @@ class Counted(NamedTuple):
     problems: tuple[Problem, ...] = ()
 
 
-class Counts(NamedTuple):
-    """All sessions of some homes, with their calls."""
+class Counts(NamedTuple, Generic[_Sum]):
+    """All calls of some homes, added up."""
 
     located: Located
-    sessions: list[Counted]
+    sums: list[_Sum]
     problems: list[Problem]
-    """Those that belong to no session."""
+
+
+class _Part(NamedTuple, Generic[_Sum]):
+    """Some sessions of some homes."""
+
+    sums: list[_Sum]
+    marks: bytes
+    """A number for each session and each call: what is nowhere twice cannot be counted twice."""
+    sessions: bytes
+    """Packed: seldom looked at."""
+    problems: list[Problem]
 
 
 def counts(
     homes: Iterable[Home],
     price: Price,
+    add_up: Callable[[Iterable[Counted]], list[_Sum]],
     *,
     memory: Mapping[str, str] | None = None,
     progress: Progress = lambda _done, _all: None,
-) -> Counts:
-    """Count the calls of some homes, each once."""
+) -> Counts[_Sum]:
+    """Count the calls of some homes, each once; sums may come in several pieces."""
     located = locate.locate(homes)
-    sessions: list[Counted] = []
     problems = [*located.problems, *(one for home in located.homes for one in known_paths(home).problems)]
-    for found, more in in_chunks(located, partial(_count_chunk, Reader(memory or {}), price), progress):
-        sessions += found
-        problems += more
-    return Counts(located, _once(sessions), list(dict.fromkeys(problems)))
+    sums: list[_Sum] = []
+    packed: list[bytes] = []
+    marks = array("q")
+    for part in in_chunks(located, partial(_part, Reader(memory or {}), price, add_up), progress):
+        sums += part.sums
+        packed.append(part.sessions)
+        marks.frombytes(part.marks)
+        problems += part.problems
+    if len(set(marks)) != len(marks):
+        sums = add_up(_once([one for each in packed for one in pickle.loads(each)]))  # noqa: S301  of our own copies
+    return Counts(located, sums, list(dict.fromkeys(problems)))
 
 
 def _once(sessions: list[Counted]) -> list[Counted]:
@@ -125,9 +140,27 @@ def _once(sessions: list[Counted]) -> list[Counted]:
     owners: dict[Row, str] = {}
     found = []
     for one in sorted(sessions, key=lambda one: one.rank):
-        own = [call for call in one.calls if owners.setdefault((call[1], call[5:11]), one.id) == one.id]
+        own = [call for call in one.calls if owners.setdefault(_what(call), one.id) == one.id]
         found.append(one._replace(calls=own))
     return found
+
+
+def _what(call: Row) -> Row:
+    """Tell what makes a call the same as another: its message and its counts."""
+    return call[1], call[5:11]
+
+
+def _part(
+    reader: Reader,
+    price: Price,
+    add_up: Callable[[Iterable[Counted]], list[_Sum]],
+    chunk: Sequence[Sequence[SessionFile]],
+) -> _Part[_Sum]:
+    found, problems = _count_chunk(reader, price, chunk)
+    problems += [problem for one in found for problem in one.problems]
+    marks = array("q", [hash(one.id) for one in found])
+    marks.extend(hash(_what(call)) for one in found for call in one.calls)
+    return _Part(add_up(found), marks.tobytes(), pickle.dumps(found, pickle.HIGHEST_PROTOCOL), problems)
 
 
 def _count_chunk(
@@ -137,7 +170,8 @@ def _count_chunk(
     for bundle in chunk:
         quick = quick_sessions(bundle, price)
         found += [_summed_up(one, price) for one in reader.sessions(bundle)] if quick is None else quick
-    return found, reader.problems
+    problems, reader.problems = reader.problems, []
+    return found, problems
 
 
 def _summed_up(session: Session, price: Price) -> Counted:
@@ -197,7 +231,7 @@ def _session(file: SessionFile, price: Price) -> Counted:
         digest if isinstance(digest, str) and digest else None,
         file.folder,
         _rank(id_, started),
-        [_row(_call(id_, key, one, found), price) for key, one in found.messages.items() if one.call is not None],
+        [_row(_call(id_, one, found), price) for one in found.messages.values() if one.tokens is not None],
     )
 
 
@@ -218,34 +252,39 @@ def _counted(file: SessionFile) -> _Read:
 def _log(data: bytes) -> _Read:
     found = _Read()
     view, find, is_touch = memoryview(data), data.find, _TOUCH.fullmatch
-    start, number, whole = 0, 0, len(data)
+    start, whole = 0, len(data)
     while start < whole:
         end = find(b"\n", start)
         end = whole if end < 0 else end
-        number += 1
         if not is_touch(data, start, end):
             wire = _decode_wire(view[start:end])
-            if type(wire.id) is str and wire.rewind_to is msgspec.UNSET:
+            if wire.id is not msgspec.UNSET and wire.rewind_to is msgspec.UNSET:
                 _put(found, wire)
                 if wire.tokens is None and _may_be_copy(wire):
                     raise _NeedsReplayError
             else:
-                _other(found, wire, data[start:end], number)
+                _other(found, wire, data[start:end], is_first=start == 0)
         start = end + 1
     return found
 
 
 def _put(found: _Read, wire: Wire) -> None:
     id_ = str(wire.id)
-    one = found.messages.get(id_)
-    if one is None:
-        one = found.messages[id_] = _Message(wire.timestamp)
+    before = found.messages.get(id_)
+    if before is not None:
+        _complete(wire, before)
+    found.messages[id_] = wire
     found.alive.setdefault(id_)
-    one.at = one.at or wire.timestamp
-    one.model = wire.model or one.model
-    one.is_notice = wire.type in _NOTICES
-    if wire.tokens is not None:
-        one.call = wire
+
+
+def _complete(wire: Wire, before: Wire) -> None:
+    """Take over what a new recording leaves out; counts go with the model that was recorded with them."""
+    wire.timestamp = before.timestamp or wire.timestamp
+    if wire.tokens is None:
+        if wire.model and before.model and wire.model != before.model:
+            raise _NeedsReplayError
+        wire.tokens = before.tokens
+    wire.model = wire.model or before.model
 
 
 def _may_be_copy(wire: Wire) -> bool:
@@ -253,7 +292,7 @@ def _may_be_copy(wire: Wire) -> bool:
     return wire.type == Kind.GEMINI and not (wire.model or wire.tool_calls) and bytes(wire.content)[:1] == b"["
 
 
-def _other(found: _Read, wire: Wire, data: bytes, line: int) -> None:
+def _other(found: _Read, wire: Wire, data: bytes, *, is_first: bool) -> None:
     """Take what is no message: who the session is, what was taken back, and what was written anew."""
     if wire.rewind_to is not msgspec.UNSET:
         ids = list(found.alive)
@@ -267,7 +306,7 @@ def _other(found: _Read, wire: Wire, data: bytes, line: int) -> None:
             _checkpoint(found, raw["messages"])
         if any(found.seen.get(key) != value for key, value in metadata(raw).items() if key in _NAMING):
             raise _NeedsReplayError
-    elif wire.is_header and line == 1:
+    elif wire.is_header and is_first:
         raw = fields(data)
         if "messages" in raw:
             raise _NeedsReplayError
@@ -281,7 +320,7 @@ def _checkpoint(found: _Read, array: bytes) -> None:
     wires = _decode_messages(array)
     ids = dict.fromkeys(str(wire.id) for wire in wires if type(wire.id) is str)
     missing = (one for one in found.alive if one not in ids)
-    is_same = ids.keys() <= found.alive.keys() and all(found.messages[one].is_notice for one in missing)
+    is_same = ids.keys() <= found.alive.keys() and all(found.messages[one].type in _NOTICES for one in missing)
     if len(ids) != len(wires) or not (is_same or not found.messages):
         raise _NeedsReplayError
     for wire in wires:
@@ -302,20 +341,19 @@ def _document(data: bytes) -> _Read:
 
 def _started(found: _Read) -> datetime | None:
     first = next(iter(found.messages.values()), None)
-    stamps = (instant(found.seen.get("startTime")), instant(first.at) if first else None)
+    stamps = (instant(found.seen.get("startTime")), instant(first.timestamp) if first else None)
     return min((at for at in stamps if at), default=None)
 
 
-def _call(session_id: str, id_: str, message: _Message, found: _Read) -> ModelCall:
-    wire = message.call
-    assert wire is not None
-    assert wire.tokens is not None
+def _call(session_id: str, wire: Wire, found: _Read) -> ModelCall:
     one = wire.tokens
+    assert one is not None
+    id_ = str(wire.id)
     return ModelCall(
         session_id,
         id_,
-        instant(message.at),
-        wire.model or message.model,
+        instant(wire.timestamp),
+        wire.model,
         Fate.ACTIVE if id_ in found.alive else Fate.REWOUND,
         Tokens(one.input or 0, one.cached or 0, one.output or 0, one.thoughts or 0, one.tool or 0, one.total or 0),
     )

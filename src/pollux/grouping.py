@@ -6,6 +6,8 @@ belong together is in memory at the same time; the ids inside decide.
 
 from __future__ import annotations
 
+import os
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -23,6 +25,9 @@ from pollux.replay import Call, Entry
 FullId: TypeAlias = Callable[[SessionFile, str], str | None]
 """Knows the whole id of a session whose file has lost its header, from the eight characters in its name."""
 
+HEAD = 64 << 10
+"""Bytes in which a session says who it is."""
+_ID_INSIDE = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{8})')
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -102,9 +107,24 @@ class Group:
 
 
 def bundle_of(file: SessionFile) -> str:
-    """Name what a file belongs to, as far as its name tells: the beginning of the session's id."""
-    id8 = file.parent[:8] if file.parent else name_facts(file.path.name)[1]
-    return id8 or str(file.path)
+    """Name what a file belongs to, as far as can be told without reading it: the beginning of the session's id."""
+    if file.parent:
+        return file.parent[:8]
+    return name_facts(os.path.basename(file.place))[1] or _id8_on_disk(file) or file.place  # noqa: PTH119  a hot loop
+
+
+def id8_inside(head: bytes) -> str | None:
+    """Tell the same of a file that somebody gave another name, by its first bytes."""
+    found = _ID_INSIDE.search(head)
+    return found[1].decode("ascii", "replace") if found else None
+
+
+def _id8_on_disk(file: SessionFile) -> str | None:
+    try:
+        with open(file.place, "rb") as stream:  # noqa: PTH123  a hot loop
+            return id8_inside(stream.read(HEAD))
+    except OSError:
+        return None  # told by whoever reads it
 
 
 def bundles(files: Iterable[SessionFile]) -> list[list[SessionFile]]:

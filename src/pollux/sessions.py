@@ -32,6 +32,9 @@ _LATEST = "latest"
 _WORTH_PROCESSES = 64 << 20
 """Bytes from which on all cores read."""
 _CHUNK = 4 << 20
+"""Bytes that are worth a trip to another process, at least."""
+_TRIPS = 32
+"""Of all processes together: enough to keep all busy to the end, few enough to cost nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ def in_chunks(
     """Have the bundles of some homes worked on, several at a time and by all cores where that is worth it."""
     files = list(located.files)
     n_bytes, done = sum(file.size for file in files), 0
-    chunks = list(_chunks(bundles(files)))
+    chunks = list(_chunks(bundles(files), max(_CHUNK, n_bytes // _TRIPS)))
     results = side_by_side(work, chunks, is_worth_it=n_bytes > _WORTH_PROCESSES)
     for chunk, result in zip(chunks, results, strict=True):
         yield result
@@ -94,14 +97,16 @@ def _read_bundles(reader: Reader, chunk: Sequence[Sequence[SessionFile]]) -> _Fo
     return _Found([session for bundle in chunk for session in reader.sessions(bundle)], reader.problems)
 
 
-def _chunks(found: Iterable[list[SessionFile]]) -> Iterator[list[list[SessionFile]]]:
+def _chunks(found: Iterable[list[SessionFile]], enough: int) -> Iterator[list[list[SessionFile]]]:
     """Put bundles together until they are worth a trip to another process."""
     chunk: list[list[SessionFile]] = []
+    n_bytes = 0
     for bundle in found:
         chunk.append(bundle)
-        if sum(file.size for one in chunk for file in one) > _CHUNK:
+        n_bytes += sum(file.size for file in bundle)
+        if n_bytes > enough:
             yield chunk
-            chunk = []
+            chunk, n_bytes = [], 0
     if chunk:
         yield chunk
 

@@ -15,8 +15,9 @@ import pytest
 from tests import builders
 from tests.builders import chats, header, log, put
 from tests.cli.running import Runner
-from tests.cli.usage_cases import CASES, NEW_TOKENS, SMALL, answer, new, old, tiny
+from tests.cli.usage_cases import CASES, NEW_TOKENS, OTHER, SMALL, answer, new, old, tiny
 
+from pollux import sessions
 from pollux.archive import store
 from pollux.cli import usage
 
@@ -34,6 +35,31 @@ def test_cost_is_the_truth(run: Runner, tmp_path: Path, name: str, how: tuple[st
         assert (found["billed"]["cost_nanousd"], found["billed"]["calls"]) == (nanousd, calls)
         assert found["billed"]["tokens"] == tokens
         assert sum(row["cost_nanousd"] for row in found["rows"]) == nanousd
+
+
+@pytest.mark.parametrize("how", [(), ("--no-archive",)], ids=["archive", "memory"])
+@pytest.mark.parametrize("name", [f"{builders.NAME} (1)", "session-old", f"{builders.NAME[:-8]}abcdef12"])
+def test_a_session_is_counted_once_whatever_a_copy_is_called(
+    run: Runner, tmp_path: Path, name: str, how: tuple[str, ...]
+) -> None:
+    first = answer("g1", NEW_TOKENS)
+    put(chats(tmp_path) / f"{builders.NAME}.jsonl", log(header(), first))
+    put(chats(tmp_path) / f"{name}.jsonl", log(header(), first, answer("g2", SMALL, second=5)))
+    for by in ("day", "session", "project"):
+        (row,) = run("usage", "--by", by, "--json", *how, home=tmp_path).json["rows"]
+        assert (row["calls"], row["tokens"]["input"]) == (2, 5000)
+
+
+def test_what_an_import_repeats_is_counted_once_whoever_has_read_it(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = answer("g1", NEW_TOKENS)
+    put(chats(tmp_path) / f"{builders.NAME}.jsonl", log(header(), first))
+    put(chats(tmp_path) / f"{OTHER}.jsonl", log(header(builders.OTHER), first, answer("g2", SMALL, second=5)))
+    for enough in (1, 1 << 20):
+        monkeypatch.setattr(sessions, "_CHUNK", enough)
+        found = run("usage", "--json", "--no-archive", home=tmp_path).json
+        assert (found["billed"]["calls"], found["billed"]["tokens"]["input"]) == (2, 5000)
 
 
 def test_tiny_is_the_truth_to_the_token(run: Runner, tmp_path: Path) -> None:

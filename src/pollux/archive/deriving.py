@@ -19,7 +19,7 @@ from pollux.archive import facts, raw
 from pollux.archive.inventory import place_of
 from pollux.archive.readings import read_on, source_of, taken_up
 from pollux.errors import DamagedArchiveError
-from pollux.grouping import Placed, bundle_of, put_together
+from pollux.grouping import HEAD, Placed, id8_inside, put_together
 from pollux.locate import Home, SessionFile, name_facts
 from pollux.model import Fate, Problem
 from pollux.project_claims import Known, known_from_files
@@ -82,29 +82,41 @@ def _current(database: sqlite3.Connection, home: str, which: str, *values: str) 
 
 def pending(database: sqlite3.Connection) -> dict[str, list[File]]:
     """Return the bundles in which a file has bytes that the facts have not seen, with all their files."""
-    rows = database.execute(f"SELECT files.path {facts.UNREAD}").fetchall()
-    names = {bundle_name(path) for (path,) in rows}
+    rows = database.execute(f"SELECT files.path, versions.id {facts.UNREAD}").fetchall()
+    names = {_bundle(database, path, version_id) for path, version_id in rows}
     found: dict[str, list[File]] = defaultdict(list)
-    for one in _session_files(database, names) if names else ():
-        found[bundle_of(one.session_file)].append(one)
+    for name, one in _session_files(database, names) if names else ():
+        found[name].append(one)
     return found
 
 
-def bundle_name(path: str) -> str:
-    """Name the bundle of a file by its path alone, as `bundle_of` does."""
+def bundle_name(path: str) -> str | None:
+    """Name the bundle of a file by its path alone, as `bundle_of` does, where that tells."""
     *_, above, name = path.split("/")
-    return (name_facts(name)[1] if above == "chats" else above[:8]) or ""
+    return name_facts(name)[1] if above == "chats" else above[:8]
 
 
-def _session_files(database: sqlite3.Connection, names: set[str]) -> Iterator[File]:
+def _bundle(database: sqlite3.Connection, path: str, version_id: int) -> str:
+    name = bundle_name(path)
+    if name:
+        return name
+    try:
+        read = raw.reader(database, version_id)
+        return id8_inside(read(0, min(read.size, HEAD))) or path
+    except DamagedArchiveError:
+        return path  # told when it is read
+
+
+def _session_files(database: sqlite3.Connection, names: set[str]) -> Iterator[tuple[str, File]]:
     """Yield the files of some bundles."""
     columns = "files.home, files.path, files.mtime_ns, files.id, versions.id, versions.kept, readings.kept"
     rows = database.execute(
         f"SELECT {columns} {facts.VERSIONS} ORDER BY files.machine, files.home, files.path, versions.number"
-    )
+    ).fetchall()
     for home, path, mtime_ns, *ids in rows:
-        if bundle_name(path) in names and (session_file := _session_file(home, path, ids[2], mtime_ns)):
-            yield File(session_file, *ids)
+        name = _bundle(database, path, ids[1])
+        if name in names and (session_file := _session_file(home, path, ids[2], mtime_ns)):
+            yield name, File(session_file, *ids)
 
 
 def _session_file(home: str, path: str, size: int, mtime_ns: int) -> SessionFile | None:

@@ -72,7 +72,8 @@ def take_in(
 
 def _order(item: Item) -> tuple[bool, str, str]:
     """Put what tells of projects first, then session by session."""
-    return not _is_claim(item.path), bundle_name(item.path) if "/chats/" in item.path else _LAST, item.path
+    bundle = bundle_name(item.path) if "/chats/" in item.path else None
+    return not _is_claim(item.path), bundle or _LAST, item.path
 
 
 def _keep(database: sqlite3.Connection, batch: list[raw.Prepared], result: Refreshed, now_us: int) -> None:

@@ -168,30 +168,25 @@ def _no_zone(name: str) -> Exception:
 
 
 def facts(
-    scope: Scope, prices: Prices, *, with_tools: bool = False, only_calls: bool = False, quiet: bool = False
+    scope: Scope, prices: Prices, *, with_tools: bool = False, quiet: bool = False
 ) -> AbstractContextManager[Facts]:
     """Take in what changed, price it, and give the tables; without an archive, tables that are gone afterwards."""
     if scope.archive_path is None:
-        return _counted(scope, prices) if only_calls else _read(scope, prices, with_tools=with_tools)
+        return _read(scope, prices, with_tools=with_tools)
     return _archived(scope, scope.archive_path, prices, quiet=quiet)
 
 
 def report(question: Question, *, quiet: bool = False) -> Report:
     """Answer a question."""
     from pollux.views import usage
-    from pollux.views.usage_facts import session_projects
 
-    wanted, by, is_tool = question.wanted, question.by, question.by == "tool"
-    only_calls = by in usage.BY_TIME and wanted.project is None
-    with facts(question.scope, question.prices, with_tools=is_tool, only_calls=only_calls, quiet=quiet) as found:
-        known = session_projects(found.database, found.memory) if by == "project" or wanted.project else {}
-        only = _sessions(question, found, known)
-        calls, rows = _calls(question, found.database, known, only)
-        if is_tool:
-            rows = _tools(question, found.database, only)
-        problems = tuple(problem for one, problem in found.problems if one is None or only is None or one in only)
+    asks_no_session = question.by in usage.BY_TIME and question.wanted.project is None
+    if asks_no_session and question.scope.archive_path is None:
+        calls, rows, problems = _counted(question)
+    else:
+        calls, rows, problems = _looked_up(question, quiet=quiet)
     return usage.Report(
-        by,
+        question.by,
         question.timezone,
         question.prices.table,
         question.prices.date,
@@ -199,8 +194,23 @@ def report(question: Question, *, quiet: bool = False) -> Report:
         usage.sums(calls),
         usage.sums(one for one in calls if one.is_kept),
         usage.unpriced_models(calls),
-        problems,
+        tuple(problems),
     )
+
+
+def _looked_up(question: Question, *, quiet: bool) -> tuple[Sequence[Part | TimePart], tuple[Row, ...], list[Problem]]:
+    """Answer by the tables, whatever is asked."""
+    from pollux.views.usage_facts import session_projects
+
+    is_tool = question.by == "tool"
+    with facts(question.scope, question.prices, with_tools=is_tool, quiet=quiet) as found:
+        asks_projects = question.by == "project" or question.wanted.project
+        known = session_projects(found.database, found.memory) if asks_projects else {}
+        only = _sessions(question, found, known)
+        calls, rows = _calls(question, found.database, known, only)
+        if is_tool:
+            rows = _tools(question, found.database, only)
+        return calls, rows, [problem for one, problem in found.problems if one is None or only is None or one in only]
 
 
 def _question(scope: Scope, given: dict[str, Any]) -> Question:
@@ -256,20 +266,21 @@ def _read(scope: Scope, prices: Prices, *, with_tools: bool) -> Iterator[Facts]:
         yield Facts(database, found.located, problems, None, memory.recalled())
 
 
-@contextmanager
-def _counted(scope: Scope, prices: Prices) -> Iterator[Facts]:
+def _counted(question: Question) -> tuple[Sequence[Part | TimePart], tuple[Row, ...], list[Problem]]:
     """Count the calls in all files, and read no more of them than that takes."""
     from pollux.archive.pricing import priced
     from pollux.counting import counts
-    from pollux.views.usage_facts import of_counts
+    from pollux.views import usage
+    from pollux.views.usage_facts import times_of
 
-    known = memory.recalled()
+    wanted = question.wanted
+    add_up = partial(times_of, since=wanted.since, until=wanted.until)
     with progress("reading") as tell:
-        found = counts(scope.places(), partial(priced, prices), memory=known, progress=tell)
-    problems: list[tuple[str | None, Problem]] = [(None, one) for one in found.problems]
-    problems += [(session.id, one) for session in found.sessions for one in session.problems]
-    with closing(of_counts(found.sessions)) as database:
-        yield Facts(database, found.located, problems, None, known)
+        found = counts(
+            question.scope.places(), partial(priced, question.prices), add_up, memory=memory.recalled(), progress=tell
+        )
+    calls = [one for one in found.sums if _fits(one, wanted.model)]
+    return calls, usage.time_rows(question.by, calls, zone=question.zone), found.problems
 
 
 @contextmanager

@@ -180,16 +180,23 @@ def tier_of(price: Price, tokens: Tokens) -> Tier:
     Google's page says "prompts > 200k tokens", so a prompt of exactly the limit is still on the low tier. genai-prices
     compares `promptTokenCount + toolUsePromptTokenCount`, as here.
     """
-    prompt = _fresh(tokens) + tokens.cached
-    return next((tier for tier in reversed(price.tiers) if prompt > tier.above), price.tiers[0])
+    return _tier_for(price, _fresh(tokens) + tokens.cached)
 
 
 def cost(price: Price, tokens: Tokens) -> int:
     """Give the nano-US-dollars of one call; the counts of several calls must not be added before."""
-    tier = tier_of(price, tokens)
+    fresh = _fresh(tokens)
+    tier = _tier_for(price, fresh + tokens.cached)
     cached = tier.input if tier.cached is None else tier.cached
-    pico = _fresh(tokens) * tier.input + tokens.cached * cached + (tokens.output + tokens.thoughts) * tier.output
+    pico = fresh * tier.input + tokens.cached * cached + (tokens.output + tokens.thoughts) * tier.output
     return (pico + 500) // 1000
+
+
+def _tier_for(price: Price, prompt: int) -> Tier:
+    for tier in reversed(price.tiers):
+        if prompt > tier.above:
+            return tier
+    return price.tiers[0]
 
 
 def _fresh(tokens: Tokens) -> int:

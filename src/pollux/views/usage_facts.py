@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,8 +13,11 @@ from pollux.archive.inventory import place_of
 from pollux.formats.times import instant, microseconds
 from pollux.model import ModelCall, Problem, Project, Session
 from pollux.tools import tool
+from pollux.views.usage import TimePart, time_parts
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pollux.counting import Counted
     from pollux.grouping import Group
 
@@ -22,11 +26,14 @@ _TABLES = """
     CREATE TABLE sessions (session_id TEXT PRIMARY KEY, kind, parent_session_id, project_hash, title, body);
     CREATE TABLE projects (project_hash TEXT PRIMARY KEY, path, slug, how_known, proven);
     CREATE TABLE tool_calls (session_id, message_id, label, status, at_us, fate);
+"""
+_CALLS = """
     CREATE TABLE model_calls (
         session_id, message_id, at_us, model, fate, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool,
         tok_total, tok_consistent, cost_nanousd, price_id, copy_of, PRIMARY KEY (session_id, message_id)
     ) WITHOUT ROWID;
 """
+_INSERT_COUNTED = f"INSERT OR IGNORE INTO model_calls VALUES ({', '.join('?' * 14)}, NULL)"  # noqa: S608  only marks
 _INSERT_CALL = f"INSERT OR IGNORE INTO model_calls VALUES ({', '.join('?' * 12)}, NULL, NULL, ?)"  # noqa: S608  only marks
 _INSERT_PROJECT = """
     INSERT INTO projects VALUES (?, ?, ?, ?, ?) ON CONFLICT (project_hash) DO UPDATE
@@ -46,13 +53,13 @@ _decode_project: Callable[[bytes], _Body] = msgspec.msgpack.Decoder(_Body).decod
 def in_memory(sessions: Iterable[Session], opened: Callable[[Session], Group] | None = None) -> sqlite3.Connection:
     """Make the tables that the reports need of sessions that are in no archive; with tool calls if they are opened."""
     database = sqlite3.connect(":memory:", isolation_level=None)
-    database.executescript(_TABLES)
+    database.executescript(_TABLES + _CALLS)
     database.execute("BEGIN")
     for one in sessions:
         project = one.project
         body = msgspec.msgpack.encode(_Body(project))
         row = (one.id, one.kind, one.parent, project.hash, one.title, body)
-        database.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?)", row)
+        database.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?)", row)
         known = (project.hash, project.path, project.slug, project.how, project.proven)
         database.execute(_INSERT_PROJECT, known)
         database.executemany(_INSERT_CALL, [(*_call_row(call), None) for call in one.calls])
@@ -62,18 +69,15 @@ def in_memory(sessions: Iterable[Session], opened: Callable[[Session], Group] | 
     return database
 
 
-def of_counts(sessions: Iterable[Counted]) -> sqlite3.Connection:
-    """Make the tables that reports on calls alone need."""
-    database = sqlite3.connect(":memory:", isolation_level=None)
-    database.executescript(_TABLES)
-    database.execute("BEGIN")
-    marks = ", ".join("?" * 14)
-    for one in sessions:
-        row = (one.id, one.kind, one.parent, one.project_hash)
-        database.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, '', NULL)", row)
-        database.executemany(f"INSERT OR IGNORE INTO model_calls VALUES ({marks}, NULL)", one.calls)  # noqa: S608
-    database.execute("COMMIT")
-    return database
+def times_of(
+    sessions: Iterable[Counted], since: datetime | None = None, until: datetime | None = None
+) -> list[TimePart]:
+    """Run the report that asks for no session on calls that are in no archive."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+        database.executescript(_CALLS)
+        database.execute("BEGIN")
+        database.executemany(_INSERT_COUNTED, (call for one in sessions for call in one.calls))
+        return time_parts(database, since, until)
 
 
 def session_projects(database: sqlite3.Connection, memory: Mapping[str, str]) -> dict[str, Project]:
