@@ -13,7 +13,7 @@ from __future__ import annotations
 import pickle
 import re
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -28,7 +28,7 @@ from pollux.formats.records import Wire, fields, metadata
 from pollux.formats.times import instant, microseconds
 from pollux.home import Home
 from pollux.locate import Located, SessionFile
-from pollux.model import Fate, Json, Kind, ModelCall, Problem, Role, Session, Tokens
+from pollux.model import Json, Kind, ModelCall, Problem, Role, Session, Tokens
 from pollux.project_claims import known_paths
 from pollux.sessions import Progress, Reader, in_chunks
 
@@ -136,11 +136,17 @@ def counts(
 
 
 def _once(sessions: list[Counted]) -> list[Counted]:
-    """Leave each call to one session: an imported session repeats the messages of another, tokens and all."""
+    """Leave each call to one session: an imported session repeats the messages of another, tokens and all.
+
+    A session that comes twice is one.
+    """
     owners: dict[Row, str] = {}
+    seen: set[Row] = set()
     found = []
     for one in sorted(sessions, key=lambda one: one.rank):
-        own = [call for call in one.calls if owners.setdefault(_what(call), one.id) == one.id]
+        own = [call for call in one.calls if call[:2] not in seen]
+        own = [call for call in own if owners.setdefault(_what(call), one.id) == one.id]
+        seen.update(call[:2] for call in own)
         found.append(one._replace(calls=own))
     return found
 
@@ -195,10 +201,12 @@ def _rank(id_: str, started: datetime | None, *, is_import: bool = False) -> tup
 
 
 def _row(call: ModelCall, price: Price) -> Row:
-    one = call.tokens
-    numbers = (one.input, one.cached, one.output, one.thoughts, one.tool, one.total, one.is_consistent)
     start = (call.session_id, call.message_id, microseconds(call.at), call.model, str(call.fate))
-    return *start, *numbers, *price(call.model, call.at, one)
+    return *start, *_numbers(call.tokens), *price(call.model, call.at, call.tokens)
+
+
+def _numbers(one: Tokens) -> Row:
+    return one.input, one.cached, one.output, one.thoughts, one.tool, one.total, one.is_consistent
 
 
 def quick_sessions(bundle: Sequence[SessionFile], price: Price) -> list[Counted] | None:
@@ -231,7 +239,7 @@ def _session(file: SessionFile, price: Price) -> Counted:
         digest if isinstance(digest, str) and digest else None,
         file.folder,
         _rank(id_, started),
-        [_row(_call(id_, one, found), price) for one in found.messages.values() if one.tokens is not None],
+        [_wire_row(id_, one, found.alive, price) for one in found.messages.values() if one.tokens is not None],
     )
 
 
@@ -345,15 +353,11 @@ def _started(found: _Read) -> datetime | None:
     return min((at for at in stamps if at), default=None)
 
 
-def _call(session_id: str, wire: Wire, found: _Read) -> ModelCall:
+def _wire_row(session_id: str, wire: Wire, alive: Container[str], price: Price) -> Row:
+    """Write the same row of a recording, without the steps between."""
     one = wire.tokens
     assert one is not None
-    id_ = str(wire.id)
-    return ModelCall(
-        session_id,
-        id_,
-        instant(wire.timestamp),
-        wire.model,
-        Fate.ACTIVE if id_ in found.alive else Fate.REWOUND,
-        Tokens(one.input or 0, one.cached or 0, one.output or 0, one.thoughts or 0, one.tool or 0, one.total or 0),
-    )
+    tokens = Tokens(one.input or 0, one.cached or 0, one.output or 0, one.thoughts or 0, one.tool or 0, one.total or 0)
+    id_, at = str(wire.id), instant(wire.timestamp)
+    fate = "active" if id_ in alive else "rewound"
+    return session_id, id_, microseconds(at), wire.model, fate, *_numbers(tokens), *price(wire.model, at, tokens)

@@ -26,14 +26,13 @@ _TABLES = """
     CREATE TABLE sessions (session_id TEXT PRIMARY KEY, kind, parent_session_id, project_hash, title, body);
     CREATE TABLE projects (project_hash TEXT PRIMARY KEY, path, slug, how_known, proven);
     CREATE TABLE tool_calls (session_id, message_id, label, status, at_us, fate);
+    CREATE TABLE model_calls ({calls}, PRIMARY KEY (session_id, message_id)) WITHOUT ROWID;
 """
-_CALLS = """
-    CREATE TABLE model_calls (
-        session_id, message_id, at_us, model, fate, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool,
-        tok_total, tok_consistent, cost_nanousd, price_id, copy_of, PRIMARY KEY (session_id, message_id)
-    ) WITHOUT ROWID;
+_CALL_COLUMNS = """
+    session_id, message_id, at_us, model, fate, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool, tok_total,
+    tok_consistent, cost_nanousd, price_id, copy_of
 """
-_INSERT_COUNTED = f"INSERT OR IGNORE INTO model_calls VALUES ({', '.join('?' * 14)}, NULL)"  # noqa: S608  only marks
+_INSERT_COUNTED = f"INSERT INTO model_calls VALUES ({', '.join('?' * 14)}, NULL)"  # noqa: S608  only marks
 _INSERT_CALL = f"INSERT OR IGNORE INTO model_calls VALUES ({', '.join('?' * 12)}, NULL, NULL, ?)"  # noqa: S608  only marks
 _INSERT_PROJECT = """
     INSERT INTO projects VALUES (?, ?, ?, ?, ?) ON CONFLICT (project_hash) DO UPDATE
@@ -53,7 +52,7 @@ _decode_project: Callable[[bytes], _Body] = msgspec.msgpack.Decoder(_Body).decod
 def in_memory(sessions: Iterable[Session], opened: Callable[[Session], Group] | None = None) -> sqlite3.Connection:
     """Make the tables that the reports need of sessions that are in no archive; with tool calls if they are opened."""
     database = sqlite3.connect(":memory:", isolation_level=None)
-    database.executescript(_TABLES + _CALLS)
+    database.executescript(_TABLES.format(calls=_CALL_COLUMNS))
     database.execute("BEGIN")
     for one in sessions:
         project = one.project
@@ -74,7 +73,7 @@ def times_of(
 ) -> list[TimePart]:
     """Run the report that asks for no session on calls that are in no archive."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
-        database.executescript(_CALLS)
+        database.execute(f"CREATE TABLE model_calls ({_CALL_COLUMNS})")
         database.execute("BEGIN")
         database.executemany(_INSERT_COUNTED, (call for one in sessions for call in one.calls))
         return time_parts(database, since, until)
