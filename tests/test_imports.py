@@ -15,7 +15,7 @@ FRONT_ENDS = {"cli", "tui", "web", "mcp"}
 
 # From bottom to top, each module or folder of src/pollux in one layer.
 LAYERS = (
-    {"model"},
+    {"model", "times"},
     {"errors", "home", "locate", "formats", "origins", "tools", "shell", "prices", "filters"}
     | {"projects", "project_claims", "project_paths", "project_search"},
     {"jsontext", "csvtext", "services", "processes"},

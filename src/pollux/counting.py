@@ -25,12 +25,12 @@ import msgspec
 from pollux import formats, locate
 from pollux.formats import document
 from pollux.formats.records import Wire, fields, metadata
-from pollux.formats.times import instant, microseconds
 from pollux.home import Home
 from pollux.locate import Located, SessionFile
 from pollux.model import Json, Kind, ModelCall, Problem, Role, Session, Tokens
 from pollux.project_claims import known_paths
 from pollux.sessions import Progress, Reader, in_chunks
+from pollux.times import instant, microseconds
 
 _HEAD = 64 << 10
 _LARGE = document.AT_ONCE

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from pollux.formats import lenient
-from pollux.formats.times import instant
 from pollux.locate import SessionFile, name_facts
 from pollux.model import Fate, Json, Message, ModelCall, Origin, Problem, Role
 from pollux.reading import Reading, read, state, whole
 from pollux.replay import Call, Entry
+from pollux.times import instant
 
 FullId: TypeAlias = Callable[[SessionFile, str], str | None]
 """Knows the whole id of a session whose file has lost its header, from the eight characters in its name."""

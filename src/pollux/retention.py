@@ -24,10 +24,10 @@ import msgspec
 from pollux.formats import lenient
 from pollux.formats.parts import is_resumable
 from pollux.formats.source import Span
-from pollux.formats.times import instant
 from pollux.locate import SessionFile
 from pollux.model import Json
 from pollux.reading import Reading, state
+from pollux.times import instant
 
 CLIENT = "0.61.0"
 """The release whose rules these are; older ones delete less."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 from pollux.formats import lenient
-from pollux.formats.times import instant
 from pollux.grouping import Group
 from pollux.model import FileRef, Json, Kind, Origin, Project, Session
 from pollux.origins import one_line
 from pollux.reading import Reading
+from pollux.times import instant
 
 TITLE_KEPT, PROMPT_SHOWN = 200, 400
 _NOTICES = (Kind.INFO, Kind.WARNING, Kind.ERROR)

@@ -21,11 +21,11 @@ from pollux.archive.placing import CollisionError, RestoreError
 from pollux.archive.refresh import refresh
 from pollux.archive.restore import Plan
 from pollux.archive.store import Archive, opened
-from pollux.formats.times import stamp
 from pollux.locate import Home, locate
 from pollux.model import Session
 from pollux.reading import read
 from pollux.retention import chat_from, fates, policy
+from pollux.times import stamp
 
 NOW = datetime(2026, 12, 31, 8, tzinfo=UTC)
 UPDATE = line(updates(lastUpdated=stamp(NOW))) + b"\n"

@@ -74,7 +74,7 @@ def test_lock_without_room_for_a_name_is_a_lock(tmp_path: Path, monkeypatch: pyt
 
     one, other = WriterLock(tmp_path / "archive.db"), WriterLock(tmp_path / "archive.db")
     with monkeypatch.context() as patch:
-        patch.setattr("pollux.archive.lock.json.dumps", full)
+        patch.setattr("pollux.archive.lock.msgspec.json.encode", full)
         assert one.take()
     assert not other.take()
     one.release()

@@ -388,7 +388,7 @@ def test_what_does_not_fit_together_is_named(tmp_path: Path, statement: str, cod
 
 def test_sessions_that_are_lost_to_the_facts_are_named(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
-    damage(archive, *(f"DELETE FROM {table}" for table in ("sessions", "session_files", *facts._OF_MESSAGES)))
+    damage(archive, *(f"DELETE FROM {table}" for table in ("sessions", "session_files", *facts.OF_MESSAGES)))
     damage(archive, "DELETE FROM model_calls")
     found = [damage.file for damage in looked_at(archive).damage if "no session" in damage.message]
     assert len(found) == 4

@@ -16,8 +16,8 @@ from tests.cli.running import NOW, Result, Runner
 from pollux.archive import store
 from pollux.cli import COMMANDS, Command, cleanup
 from pollux.cli.demo import HOME as DEMO
-from pollux.formats.times import stamp
 from pollux.projects import project_hash
+from pollux.times import stamp
 
 OLD = "aaaaaaaa-5955-4bdb-8380-88eda48ac048"
 

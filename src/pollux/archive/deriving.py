@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from pollux import retention
-from pollux.archive import facts, raw
+from pollux.archive import facts, raw, writing
 from pollux.archive.inventory import place_of
 from pollux.archive.readings import read_on, source_of, taken_up
 from pollux.errors import DamagedArchiveError
@@ -150,7 +150,7 @@ def derive_bundle(database: sqlite3.Connection, reader: Reader, name: str, files
     written = set()
     for group, session in reader.summed_up(put_together(placed, reader.full_id)):
         if session.id not in forgotten:
-            facts.write(database, group, session, name)
+            writing.write(database, group, session, name)
             written.add(session.id)
     before = {row[0] for row in database.execute("SELECT session_id FROM sessions WHERE bundle = ?", (name,))}
     facts.forget_sessions(database, before - written)
@@ -167,7 +167,7 @@ def _read(database: sqlite3.Connection, file: File) -> Reading:
     look = _encode_look(retention.look(reading)) if is_session else b""
     row = (file.version_id, file.kept, look, aside)
     database.execute("INSERT OR REPLACE INTO readings VALUES (?, ?, 0, ?, ?)", row)
-    facts.write_problems(database, file.version_id, reading.replay.problems)
+    writing.write_problems(database, file.version_id, reading.replay.problems)
     return reading
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 
-from pollux.archive import facts, raw, workers
+from pollux.archive import raw, workers, writing
 from pollux.archive.deriving import bundle_name, derive_bundle, pending, reader_of
 from pollux.archive.inventory import Item
 from pollux.archive.migrations import transaction
@@ -173,7 +173,7 @@ def _take_over(database: sqlite3.Connection, found: Iterable[workers.Derived], r
     """Write down what others derived."""
     for one in found:
         with transaction(database):
-            facts.copy(database, one.rows)
+            writing.copy(database, one.rows)
             _mark_copies(database)
         result.sessions |= one.told.sessions
         result.problems += one.told.problems
@@ -181,4 +181,4 @@ def _take_over(database: sqlite3.Connection, found: Iterable[workers.Derived], r
 
 def _mark_copies(database: sqlite3.Connection) -> None:
     rows = database.execute("SELECT message_id FROM model_calls GROUP BY message_id HAVING count(*) > 1").fetchall()
-    facts.leave_copies_to_their_owner(database, [row[0] for row in rows])
+    writing.leave_copies_to_their_owner(database, [row[0] for row in rows])

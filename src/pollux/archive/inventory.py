@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 from pollux.home import Home
-from pollux.locate import Located, name_facts
+from pollux.locate import Located, SessionFile, name_facts
 from pollux.model import Problem
 
 _AT_ROOT = ("projects.json", "trustedFolders.json", "settings.json")
@@ -18,8 +18,7 @@ _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 _NOT_KEPT = (".lock", ".tmp")
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """One file, as the disk has it now."""
 
     home: str
@@ -31,15 +30,21 @@ class Item:
     inode: int
 
 
-def inventory(located: Located, problems: list[Problem]) -> Iterator[Item]:
+_Known: TypeAlias = Mapping[str, SessionFile]
+
+
+def inventory(located: Located, problems: list[Problem]) -> list[Item]:
     """List every file of every project folder, and what in the home tells where the projects are."""
+    found: list[Item] = []
     for home in located.homes:
         root = str(home.root)
         for name in _AT_ROOT:
-            yield from _item(os.path.join(root, name), root, name)  # noqa: PTH118  a hot loop
-        yield from _markers(home)
+            found += _item(os.path.join(root, name), root, name)  # noqa: PTH118  a hot loop
+        found += _markers(home)
     for folder in located.folders:
-        yield from _walk(str(folder.path), str(folder.home.root), f"tmp/{folder.name}", problems)
+        known = {file.place: file for file in folder.files}
+        _walk(found, str(folder.path), str(folder.home.root), f"tmp/{folder.name}", known, problems)
+    return found
 
 
 def _markers(home: Home) -> Iterator[Item]:
@@ -53,7 +58,8 @@ def _markers(home: Home) -> Iterator[Item]:
         yield from _item(str(history / name / ".project_root"), str(home.root), f"history/{name}/.project_root")
 
 
-def _walk(folder: str, home: str, path: str, problems: list[Problem]) -> Iterator[Item]:
+def _walk(items: list[Item], folder: str, home: str, path: str, known: _Known, problems: list[Problem]) -> None:
+    """Add what is in a folder; what was found to be a session file was looked at just now."""
     try:
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda entry: entry.name)
@@ -63,10 +69,12 @@ def _walk(folder: str, home: str, path: str, problems: list[Problem]) -> Iterato
     for entry in entries:
         name = f"{path}/{entry.name}"
         try:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _walk(entry.path, home, name, problems)
+            if file := known.get(entry.path):
+                items.append(Item(home, name, entry.path, file.size, file.mtime_ns, file.inode))
+            elif entry.is_dir(follow_symlinks=False):
+                _walk(items, entry.path, home, name, known, problems)
             elif not entry.name.endswith(_NOT_KEPT):
-                yield from _item(entry.path, home, name, entry.stat())
+                items += _item(entry.path, home, name, entry.stat())
         except OSError as error:
             problems.append(Problem("vanished-file", f"listed, but cannot be reached: {error.strerror}", entry.path))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -10,6 +9,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from io import FileIO
 from pathlib import Path
+
+import msgspec
 
 
 class WriterLock:
@@ -34,7 +35,7 @@ class WriterLock:
         self._file = file
         with suppress(OSError):  # a full disk: a lock without a name is one, too
             file.truncate(0)
-            file.write(json.dumps({"pid": os.getpid(), "command": " ".join(sys.argv[1:2])}).encode())
+            file.write(msgspec.json.encode({"pid": os.getpid(), "command": " ".join(sys.argv[1:2])}))
         return True
 
     def wait(self, tell: Callable[[str], None], *, pause: float = 0.1) -> None:
@@ -48,7 +49,7 @@ class WriterLock:
     def owner(self) -> str:
         """Say who has the lock, as far as they said."""
         try:
-            found = json.loads(self.path.read_text(encoding="utf-8"))
+            found = msgspec.json.decode(self.path.read_bytes())
             name = f"pollux {found['command']}".strip()
             return f"{name} (process {found['pid']})"
         except (OSError, ValueError, KeyError, TypeError):

@@ -10,15 +10,15 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pollux.archive import facts
 from pollux.archive.inventory import Item, belongs_to, inventory, place_of
 from pollux.archive.migrations import transaction
 from pollux.archive.store import Archive
-from pollux.formats.times import microseconds
 from pollux.locate import Home, Located, locate
 from pollux.model import Problem
+from pollux.times import microseconds
 
 if TYPE_CHECKING:
     from pollux.sessions import Progress
@@ -57,10 +57,11 @@ def refresh(
     if not facts.are_current(archive.database):
         with transaction(archive.database):
             facts.reset(archive.database)
-    items = list(inventory(located, result.problems))
+    items = inventory(located, result.problems)
     now_us = microseconds(now()) or 0
-    _note_gone(archive.database, located, items, result, now_us)
-    changed = _changed(archive.database, items)
+    known = _known(archive.database)
+    _note_gone(archive.database, known, items, result, now_us)
+    changed = _changed(archive.database, known, items)
     if changed or facts.are_behind(archive.database):
         from pollux.archive import intake  # noqa: PLC0415  packs and reads: a third of a start where nothing is new
 
@@ -68,15 +69,31 @@ def refresh(
     return result
 
 
-def _changed(database: sqlite3.Connection, items: list[Item]) -> list[Item]:
+class _Known(NamedTuple):
+    """What the archive knows of a file."""
+
+    id: int
+    size: int
+    mtime_ns: int
+    inode: int
+    gone_us: int | None
+    forgotten_us: int | None
+
+
+_Files: TypeAlias = dict[tuple[str, str], _Known]
+"""By home and path."""
+
+
+def _known(database: sqlite3.Connection) -> _Files:
+    rows = database.execute(
+        "SELECT home, path, id, size, mtime_ns, inode, gone_us, forgotten_us FROM files WHERE machine = ?",
+        (platform.node(),),
+    )
+    return {(home, path): _Known._make(rest) for home, path, *rest in rows}
+
+
+def _changed(database: sqlite3.Connection, known: _Files, items: list[Item]) -> list[Item]:
     """Return the files that are not as they were last time."""
-    known = {
-        (home, path): (size, mtime_ns, inode, gone_us, forgotten_us)
-        for home, path, size, mtime_ns, inode, gone_us, forgotten_us in database.execute(
-            "SELECT home, path, size, mtime_ns, inode, gone_us, forgotten_us FROM files WHERE machine = ?",
-            (platform.node(),),
-        )
-    }
     forgotten = [row[0] for row in database.execute("SELECT session_id FROM tombstones")]
     return [
         one
@@ -85,31 +102,26 @@ def _changed(database: sqlite3.Connection, items: list[Item]) -> list[Item]:
     ]
 
 
-def _has_changed(item: Item, known: tuple[int, int, int, int | None, int | None] | None) -> bool:
+def _has_changed(item: Item, known: _Known | None) -> bool:
     if known is None:
         return True
-    size, mtime_ns, inode, gone_us, forgotten_us = known
-    return forgotten_us is None and (
-        (size, mtime_ns, inode) != (item.size, item.mtime_ns, item.inode) or gone_us is not None
-    )
+    return known.forgotten_us is None and (known[1:4] != item[3:6] or known.gone_us is not None)
 
 
-def _note_gone(
-    database: sqlite3.Connection, located: Located, items: list[Item], result: Refreshed, now_us: int
-) -> None:
+def _note_gone(database: sqlite3.Connection, known: _Files, items: list[Item], result: Refreshed, now_us: int) -> None:
     """Note which files are no longer there; a home that is not there at all is only not mounted."""
     there = {(one.home, one.path) for one in items}
     unseen = tuple(str(problem.file) for problem in result.problems if problem.code == "unreadable-folder")
-    homes = [str(home.root) for home in located.homes if home.tmp.is_dir()]
-    with transaction(database):
-        for home in homes:
-            rows = database.execute(
-                "SELECT id, path FROM files WHERE machine = ? AND home = ? AND gone_us IS NULL", (platform.node(), home)
-            ).fetchall()
-            gone = [
-                (now_us, file_id)
-                for file_id, path in rows
-                if (home, path) not in there and not str(place_of(home, path)).startswith(unseen)
-            ]
+    homes = {str(home.root) for home in result.located.homes if home.tmp.is_dir()}
+    gone = [
+        (now_us, file.id)
+        for (home, path), file in known.items()
+        if (home, path) not in there
+        and file.gone_us is None
+        and home in homes
+        and not str(place_of(home, path)).startswith(unseen)
+    ]
+    if gone:
+        with transaction(database):
             database.executemany("UPDATE files SET gone_us = ? WHERE id = ?", gone)
-            result.n_gone += len(gone)
+    result.n_gone += len(gone)

@@ -22,11 +22,11 @@ from pollux.archive.readings import read_on, source_of
 from pollux.archive.restored_files import EARLIEST, Kept, companions, new_ids, pieces_of
 from pollux.formats import lenient
 from pollux.formats.parts import is_resumable
-from pollux.formats.times import stamp
 from pollux.locate import Home, name_facts
 from pollux.model import Role, Session
 from pollux.projects import Known, known_paths, project_hash, slug
 from pollux.reading import Reading, read, state
+from pollux.times import stamp
 
 
 @dataclass(frozen=True, slots=True)

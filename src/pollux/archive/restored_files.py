@@ -14,11 +14,11 @@ from pollux.archive.placing import Writing, below
 from pollux.archive.readings import source_of
 from pollux.formats import lenient
 from pollux.formats.source import Source
-from pollux.formats.times import instant, stamp
 from pollux.locate import name_facts
 from pollux.model import Json, Role, Session
 from pollux.projects import project_hash
 from pollux.reading import Reading, state
+from pollux.times import instant, stamp
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

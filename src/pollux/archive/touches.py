@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pollux.formats import lenient
-from pollux.formats.times import instant
 from pollux.shell import commands, program
+from pollux.times import instant
 from pollux.tools import Tool, tool
 
 _OPS = {"file_read": "read", "file_write": "edit", "file_edit": "edit", "file_delete": "delete"}

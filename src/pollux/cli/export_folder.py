@@ -105,7 +105,7 @@ def fingerprint(made_by: str, sessions: Iterable[Session], contents: Callable[[S
 
 def name_of(session: Session, suffix: str, taken: set[str]) -> str:
     """Name a file by when the session began and its id: the same session always gets the same name."""
-    from pollux.formats.times import stamp
+    from pollux.times import stamp
 
     began = stamp(session.started)[:16].replace(":", "-") + "_" if session.started else ""
     safe = began + "".join(char if char.isalnum() or char in "-_" else "_" for char in session.id)

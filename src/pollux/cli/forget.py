@@ -36,7 +36,7 @@ def command(scope: Scope, wanted: tuple[str, ...], *, yes: bool) -> None:
       pollux forget @1 @2 --yes
     """
     from pollux.archive import forget, upkeep
-    from pollux.formats.times import microseconds
+    from pollux.times import microseconds
 
     known = memory.recalled()
     with upkeep.writable(place(scope)) as archive:

@@ -191,8 +191,7 @@ def report(question: Question, *, quiet: bool = False) -> Report:
         question.prices.table,
         question.prices.date,
         rows,
-        usage.sums(calls),
-        usage.sums(one for one in calls if one.is_kept),
+        *usage.billed_and_kept(calls),
         usage.unpriced_models(calls),
         tuple(problems),
     )
@@ -316,13 +315,13 @@ def _silence() -> Iterator[Progress]:
 
 def _sessions(question: Question, found: Facts, known: dict[str, Project]) -> Collection[str] | None:
     """Return the sessions meant; nothing if that is all of them."""
+    project = question.wanted.project
+    if project is None:
+        return found.only
     from pollux.filters import Filter
     from pollux.model import Session
     from pollux.sessions import History
 
-    project = question.wanted.project
-    if project is None:
-        return found.only
     sessions = [Session(id=one, kind="main", project=of) for one, of in known.items()]
     looking = replace(question.scope, wanted=Filter(project))
     chosen = looking.sessions(History(found.located, tuple(sessions)), everything=True)
@@ -339,7 +338,11 @@ def _calls(
 
     wanted, by, zone = question.wanted, question.by, question.zone
     if by in usage.BY_TIME and only is None:
-        timed = [one for one in usage.time_parts(database, wanted.since, wanted.until) if _fits(one, wanted.model)]
+        if question.scope.archive_path and not (wanted.since or wanted.until):
+            parts = usage.kept_time_parts(database, question.prices.version)
+        else:
+            parts = usage.time_parts(database, wanted.since, wanted.until)
+        timed = [one for one in parts if _fits(one, wanted.model)]
         return timed, usage.time_rows(by, timed, zone=zone)
     found = [
         one
@@ -421,13 +424,15 @@ def _follow(question: Question, money: tuple[str, Decimal]) -> None:
 
 def _that_fits(found: Report, currency: Currency, console: Console) -> RenderableType:
     """Draw the newest rows that a screen has room for."""
-    around = _screen(replace(found, rows=()), currency, console.encoding, "more")
+    import msgspec
+
+    around = _screen(msgspec.structs.replace(found, rows=()), currency, console.encoding, "more")
     room = max(1, console.height - len(console.render_lines(around, pad=False)))
     rows = found.rows[-room:] if found.by in _REPORTS[:4] else found.rows[:room]
     n_more = len(found.rows) - len(rows)
     words = [f"{n_more} more are in the sums, and not shown."] if n_more else []
     words += ["No model call fits yet."] if not rows else []
-    return _screen(replace(found, rows=rows), currency, console.encoding, *words)
+    return _screen(msgspec.structs.replace(found, rows=rows), currency, console.encoding, *words)
 
 
 def _status(found: Report, scope: Scope) -> int:

@@ -14,9 +14,9 @@ from typing import Any
 from pollux import __version__, csvtext, jsontext, prices
 from pollux.exports.subject import Subject
 from pollux.formats import lenient
-from pollux.formats.times import stamp
 from pollux.model import Json, Message, ModelCall, Origin, Session, Text, ToolCall
 from pollux.shell import commands
+from pollux.times import stamp
 
 SHOWN = 500
 """Characters of a prompt."""

@@ -11,9 +11,9 @@ import msgspec
 from pollux.exports.subject import Subject
 from pollux.formats import lenient
 from pollux.formats.parts import is_resumable, title_words
-from pollux.formats.times import stamp
 from pollux.model import Json
 from pollux.reading import Reading, state
+from pollux.times import stamp
 
 _KEYS = ("sessionId", "projectHash", "startTime", "lastUpdated", "summary", "memoryScratchpad", "directories", "kind")
 

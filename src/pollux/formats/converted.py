@@ -18,8 +18,8 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from pollux.formats import lenient
-from pollux.formats.times import instant, stamp
 from pollux.model import Json, Problem
+from pollux.times import instant, stamp
 
 Wire: TypeAlias = dict[str, Json]
 """A header, message or tool call in the client's own words."""

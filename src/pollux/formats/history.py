@@ -14,8 +14,8 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from pollux.formats.converted import Converted, Wire, decode, extras, head_text, keys, stamp_after, stem
-from pollux.formats.times import stamp
 from pollux.model import Json, Problem
+from pollux.times import stamp
 
 
 class _Entry(NamedTuple):

@@ -8,7 +8,6 @@ from typing import Any
 
 from pollux.formats.displays import display
 from pollux.formats.parts import attachments, parts, thoughts
-from pollux.formats.times import instant
 from pollux.model import (
     Fate,
     FunctionCall,
@@ -23,6 +22,7 @@ from pollux.model import (
     ToolCall,
 )
 from pollux.origins import user_origin
+from pollux.times import instant
 from pollux.tools import tool
 
 KNOWN_FIELDS = frozenset(

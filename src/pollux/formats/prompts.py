@@ -13,8 +13,8 @@ from datetime import datetime
 import msgspec
 
 from pollux.formats.converted import Converted, Wire, decode, head_text, keys, salvage, time_from, utf8
-from pollux.formats.times import stamp
 from pollux.model import Json, Problem
+from pollux.times import stamp
 
 
 class LoggedPrompt(msgspec.Struct, frozen=True):

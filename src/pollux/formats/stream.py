@@ -13,8 +13,8 @@ from datetime import datetime
 from itertools import groupby
 
 from pollux.formats.converted import Converted, Wire, decode, extras, head_text, keys, salvage, stem, time_from, utf8
-from pollux.formats.times import stamp
 from pollux.model import Json, Problem
+from pollux.times import stamp
 
 _EVENTS = {
     "init": "session_id",

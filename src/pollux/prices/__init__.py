@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -265,6 +264,8 @@ def _read(path: Path) -> bytes:
 
 def _overrides(path: Path, text: bytes) -> tuple[Price, ...]:
     """Read a user's prices, the newest first."""
+    import tomllib  # noqa: PLC0415  few have prices of their own
+
     try:
         content: dict[str, object] = tomllib.loads(text.decode("utf-8-sig"), parse_float=Decimal)
     except ValueError as error:

@@ -17,7 +17,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pollux.archive import seals
 from pollux.archive.store import Archive
 from pollux.errors import PolluxError
-from pollux.formats.times import stamp
 from pollux.model import Json
 from pollux.proofs import cose, merkle
 from pollux.proofs.canonical import json_bytes, sha256
@@ -25,6 +24,7 @@ from pollux.proofs.entries import entry_bytes, entry_from
 from pollux.proofs.public import public_of
 from pollux.proofs.unsealed import New, unsealed
 from pollux.sessions import Progress
+from pollux.times import stamp
 
 SCHEMA = "pollux.seal/1"
 _SUBJECT = "pollux archive"

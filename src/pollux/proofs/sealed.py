@@ -12,13 +12,13 @@ from pollux.archive.inventory import place_of
 from pollux.archive.seals import Kept, Name, Prefixes
 from pollux.archive.store import Archive
 from pollux.errors import PolluxError
-from pollux.formats.times import stamp
 from pollux.proofs.chain import Given, check_chain, check_outside
 from pollux.proofs.entries import Entry, FileEntry, ForgottenEntry, SessionEntry, entry_from
 from pollux.proofs.public import PublicKey
 from pollux.proofs.seal import Seal
 from pollux.proofs.verdict import Verdict
 from pollux.sessions import Progress
+from pollux.times import stamp
 
 _DAY = len("2026-11-15")
 

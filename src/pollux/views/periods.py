@@ -7,6 +7,7 @@ be folded into the periods of any of them without looking at the calls again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import TypeVar
 
@@ -22,20 +23,23 @@ def period(by: str, quarter_us: int, zone: tzinfo | None = None) -> str:
 
     An hour has its distance from UTC in its name: when clocks are put back, one comes twice.
     """
-    at = (_EPOCH + timedelta(microseconds=quarter_us)).astimezone(zone)
+    at = _EPOCH + timedelta(microseconds=quarter_us)
+    with suppress(OverflowError):  # the first and the last day of all, which are the same everywhere
+        at = at.astimezone(zone)
     return _NAMES[by](at)
 
 
 def fold(by: str, rows: Iterable[tuple[int | None, _T]], zone: tzinfo | None = None) -> dict[str | None, list[_T]]:
     """Put rows together by the period of their quarter, earliest first; what has no time comes last, under no name."""
-    names: dict[int, str] = {}
+    quarters: dict[int | None, list[_T]] = {}
+    for quarter_us, row in rows:
+        quarters.setdefault(quarter_us, []).append(row)
+    timeless = quarters.pop(None, None)
     found: dict[str | None, list[_T]] = {}
-    for quarter_us, row in sorted(rows, key=lambda one: (one[0] is None, one[0] or 0)):
-        if quarter_us is None:
-            name = None
-        elif (name := names.get(quarter_us)) is None:
-            name = names[quarter_us] = period(by, quarter_us, zone)
-        found.setdefault(name, []).append(row)
+    for quarter_us in sorted(one for one in quarters if one is not None):
+        found.setdefault(period(by, quarter_us, zone), []).extend(quarters[quarter_us])
+    if timeless:
+        found[None] = timeless
     return found
 
 
@@ -59,7 +63,7 @@ _NAMES: dict[str, Callable[[datetime], str]] = {
     "hour": _hour,
     "day": lambda at: at.date().isoformat(),
     "week": _week,
-    "month": lambda at: at.strftime("%Y-%m"),
+    "month": lambda at: at.date().isoformat()[:7],
 }
 PERIODS = tuple(_NAMES)
 

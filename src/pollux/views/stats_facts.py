@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from pollux.archive import facts
+from pollux.archive import facts, writing
 from pollux.errors import UnreadableFileError
 from pollux.grouping import Group
 from pollux.model import Problem, Session
@@ -32,9 +32,9 @@ def in_memory(
             continue
         for version_id, placed in enumerate(group.files, 1):
             placed.version_id = version_id
-        facts.write(database, group, msgspec.structs.replace(one, calls=group.usage()), "")
+        writing.write(database, group, msgspec.structs.replace(one, calls=group.usage()), "")
         database.execute("UPDATE tool_calls SET args_json = '' WHERE session_id = ?", (one.id,))  # may be whole files
         progress(number, len(sessions))
-    facts.leave_copies_to_their_owner(database, [row[0] for row in database.execute(_TWICE)])
+    writing.leave_copies_to_their_owner(database, [row[0] for row in database.execute(_TWICE)])
     database.execute("COMMIT")
     return database

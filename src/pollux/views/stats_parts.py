@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
-from pollux.formats.times import microseconds
+from pollux.times import microseconds
 
 _EVER = 1 << 62
 _REPEATED = """(

@@ -13,12 +13,14 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pollux.formats.times import microseconds
+import msgspec
+
+from pollux.archive import reports
 from pollux.model import Json, Problem, Project, Tokens
+from pollux.times import microseconds
 from pollux.views import periods
 from pollux.views.listing import problem_row, tokens_row
 
@@ -97,6 +99,9 @@ BY_TIME = frozenset({*periods.PERIODS, "model"})
 """Those that ask nothing of the sessions."""
 _EVER = 1 << 62
 _NO_TOKENS = Tokens()
+_NUMBERS = slice(-10, -1)
+"""All kinds of rows end with the same numbers, and with the time of the last call."""
+_NOTHING = (0,) * 9
 
 
 class Part(NamedTuple):
@@ -171,8 +176,7 @@ class ToolPart(NamedTuple):
     last_us: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
+class Sums(msgspec.Struct, frozen=True):
     """Model calls, added up."""
 
     calls: int = 0
@@ -184,14 +188,23 @@ class Sums:
     inconsistent: int = 0
     """Calls whose total is not the sum that the API defines; all numbers are as recorded."""
 
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            self.calls + other.calls,
+            self.tokens + other.tokens,
+            self.priced_nanousd + other.priced_nanousd,
+            self.unpriced_calls + other.unpriced_calls,
+            self.unpriced_tokens + other.unpriced_tokens,
+            self.inconsistent + other.inconsistent,
+        )
+
     @property
     def cost_nanousd(self) -> int | None:
         """What is known of the cost; nothing, where no call has a price."""
         return None if self.calls and self.calls == self.unpriced_calls else self.priced_nanousd
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """Tool calls, by what came of them."""
 
     calls: int
@@ -205,8 +218,7 @@ class Asked:
         return self.calls - self.success - self.error - self.cancelled
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One line of a report."""
 
     key: str | None
@@ -219,8 +231,7 @@ class Row:
     """Only of a tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(msgspec.Struct, frozen=True):
     """What was used, and what it cost."""
 
     by: str
@@ -230,7 +241,7 @@ class Report:
     rows: tuple[Row, ...]
     billed: Sums
     kept: Sums
-    unpriced: Mapping[str | None, Sums] = field(default_factory=dict)
+    unpriced: dict[str | None, Sums] = {}
     """By model."""
     problems: tuple[Problem, ...] = ()
 
@@ -247,6 +258,11 @@ def time_parts(
     return [TimePart._make(row) for row in database.execute(TIMES, _window(since, until))]
 
 
+def kept_time_parts(database: sqlite3.Connection, prices: str) -> list[TimePart]:
+    """Return what the same report came to on all calls of an archive, unless one has changed; so priced."""
+    return reports.kept(database, f"{prices} {TIMES}", lambda: time_parts(database), TimePart)
+
+
 def tool_parts(
     database: sqlite3.Connection, since: datetime | None = None, until: datetime | None = None
 ) -> list[ToolPart]:
@@ -259,23 +275,30 @@ def _window(since: datetime | None, until: datetime | None) -> tuple[int, int, i
     return -_EVER if start is None else start, _EVER if end is None else end, int(since is None and until is None)
 
 
+def billed_and_kept(members: Iterable[Part | TimePart | ToolPart]) -> tuple[Sums, Sums]:
+    """Add up all, and what is still part of the conversations."""
+    found: tuple[list[Any], ...] = ([], [], [], [])
+    for one in members:
+        found[one.is_kept + 2 * one.is_priced].append(one[_NUMBERS])
+    kept = _sums(found[3], found[1])
+    lost = _sums(found[2], found[0])
+    return kept + lost, kept
+
+
 def sums(found: Iterable[Part | TimePart | ToolPart]) -> Sums:
     """Add up."""
-    columns: dict[int, list[tuple[int, ...]]] = {0: [], 1: []}
+    priced: list[Any] = []
+    unpriced: list[Any] = []
     for one in found:
-        columns[one.is_priced].append(one[-_N_NUMBERS - 1 : -1])  # type: ignore[arg-type]  # the numbers alone
-    calls, *counts, cost, inconsistent = _totals(columns[1])
-    n_unpriced, *unpriced, _, more = _totals(columns[0])
-    tokens = Tokens(*unpriced)
+        (priced if one.is_priced else unpriced).append(one[_NUMBERS])
+    return _sums(priced, unpriced)
+
+
+def _sums(priced: list[Any], unpriced: list[Any]) -> Sums:
+    calls, *counts, cost, inconsistent = map(sum, zip(*priced, strict=True)) if priced else _NOTHING
+    n_unpriced, *others, _, more = map(sum, zip(*unpriced, strict=True)) if unpriced else _NOTHING
+    tokens = Tokens(*others)
     return Sums(calls + n_unpriced, Tokens(*counts) + tokens, cost, n_unpriced, tokens, inconsistent + more)
-
-
-_N_NUMBERS = 9
-"""Both kinds of rows end with these, and with the time of the last call."""
-
-
-def _totals(rows: Sequence[tuple[int, ...]]) -> list[int]:
-    return [sum(column) for column in zip(*rows, strict=True)] if rows else [0] * _N_NUMBERS
 
 
 def call_rows(
@@ -413,7 +436,7 @@ def _project(project: Project) -> tuple[str | None, str]:
 
 def _row(key: str | None, name: str, members: Sequence[Part | TimePart]) -> Row:
     last = max((one.last_us for one in members if one.last_us is not None), default=None)
-    return Row(key, name, sums(members), sums(one for one in members if one.is_kept), last)
+    return Row(key, name, *billed_and_kept(members), last)
 
 
 def _tool_row(label: str, members: Sequence[ToolPart]) -> Row:
@@ -424,7 +447,7 @@ def _tool_row(label: str, members: Sequence[ToolPart]) -> Row:
         sum(one.cancelled for one in members),
     )
     last = max((one.last_us for one in members if one.last_us is not None), default=None)
-    return Row(label, label, sums(members), sums(one for one in members if one.is_kept), last, asked)
+    return Row(label, label, *billed_and_kept(members), last, asked)
 
 
 def _newest_first(row: Row) -> tuple[int, str]:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pollux.archive.inventory import place_of
-from pollux.formats.times import instant, microseconds
 from pollux.model import ModelCall, Problem, Project, Session
-from pollux.tools import tool
+from pollux.times import instant, microseconds
 from pollux.views.usage import TimePart, time_parts
 
 if TYPE_CHECKING:
@@ -118,6 +117,8 @@ def _insert_tools(database: sqlite3.Connection, session: Session, group: Group) 
 
 
 def _tool_call_rows(session: Session, group: Group) -> Iterator[tuple[object, ...]]:
+    from pollux.tools import tool  # noqa: PLC0415  large, and for this report alone
+
     for entry in group.entries:
         for call in entry.calls:
             label = tool(call.name, call.display_name).label

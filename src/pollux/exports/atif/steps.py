@@ -12,7 +12,6 @@ from pollux.exports.atif.words import filled
 from pollux.exports.said import call_id, reasoning, result
 from pollux.exports.subject import Subject
 from pollux.exports.tokens import completion, cost, prompt
-from pollux.formats.times import stamp
 from pollux.model import (
     Attachment,
     FunctionCall,
@@ -26,6 +25,7 @@ from pollux.model import (
     Text,
     ToolCall,
 )
+from pollux.times import stamp
 
 NANO = 1_000_000_000
 _AUDIO = frozenset(f"audio/{kind}" for kind in ("wav", "mpeg", "mp4", "aac", "ogg", "flac", "webm", "aiff"))

@@ -19,8 +19,8 @@ from pollux.exports.atif.words import filled
 from pollux.exports.plain import encode
 from pollux.exports.subject import Subject
 from pollux.exports.tokens import RULE, completion, cost, price_table, prompt
-from pollux.formats.times import stamp
 from pollux.model import Fate, Json, Message, ModelCall, Origin, Session, Tokens
+from pollux.times import stamp
 from pollux.views.listing import calls_of, problem_row
 from pollux.views.transcript import FATES, Branches
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from pollux.formats.times import stamp
 from pollux.model import (
     Activity,
     AgentDisplay,
@@ -31,6 +30,7 @@ from pollux.model import (
     Unknown,
     UnknownDisplay,
 )
+from pollux.times import stamp
 
 
 def part(one: Part) -> Json:

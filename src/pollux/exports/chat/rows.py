@@ -13,8 +13,8 @@ from pollux.exports.chat.turns import Turn, turns
 from pollux.exports.plain import encode, text
 from pollux.exports.subject import Subject
 from pollux.exports.tokens import RULE
-from pollux.formats.times import stamp
 from pollux.model import Json, Tokens
+from pollux.times import stamp
 from pollux.views.listing import tokens_row
 
 OBJECTS = "argument-objects"

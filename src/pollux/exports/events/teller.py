@@ -14,9 +14,9 @@ from pollux.exports.events.draft import Draft, Outcome
 from pollux.exports.events.histories import history_drafts
 from pollux.exports.events.messages import message_drafts
 from pollux.exports.subject import Subject
-from pollux.formats.times import instant, stamp
 from pollux.grouping import Placed
 from pollux.model import Json, Message
+from pollux.times import instant, stamp
 from pollux.views.following import Change
 
 INCLUDABLE = ("text", "thoughts", "usage", "notices", "fates")

@@ -9,8 +9,8 @@ from pollux.exports.plain import encode
 from pollux.exports.said import call_id, reasoning, result, words
 from pollux.exports.subject import Subject
 from pollux.exports.tokens import completion, cost, uncached
-from pollux.formats.times import microseconds, stamp
 from pollux.model import Json, Kind, Message, ModelCall, Origin, ToolCall
+from pollux.times import microseconds, stamp
 
 HARNESS = "gemini-cli"
 _ASKED = frozenset({Origin.HUMAN, Origin.AGENT_PROMPT, Origin.LOADED})

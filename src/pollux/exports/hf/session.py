@@ -14,8 +14,8 @@ from pollux.exports.hf.entries import HARNESS, Chain, entries, left_out
 from pollux.exports.plain import encode
 from pollux.exports.subject import Subject
 from pollux.exports.tokens import RULE, price_table
-from pollux.formats.times import stamp
 from pollux.model import Fate, Json, Message
+from pollux.times import stamp
 
 VERSION = 3
 MAPPING: tuple[tuple[str, str, str], ...] = (

@@ -11,8 +11,8 @@ from pollux.exports.otlp.attributes import CONVENTIONS, OPENINFERENCE, Conventio
 from pollux.exports.plain import text
 from pollux.exports.subject import Subject
 from pollux.exports.tokens import completion, cost, prompt
-from pollux.formats.times import microseconds
 from pollux.model import Json, Kind, Message, ModelCall, ToolCall
+from pollux.times import microseconds
 
 CONTENT, OPEN_INFERENCE = "content", "openinference"
 PROVIDER = "gcp.gen_ai"

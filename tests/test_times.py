@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pollux.formats.times import instant, stamp
+from pollux.times import instant, stamp
 
 AT = datetime(2026, 11, 15, 19, 30, 1, 250_000, tzinfo=UTC)
 

@@ -1,0 +1,226 @@
+"""Sessions → the rows of their facts.
+
+A session's rows are written anew only where something is new: each message row says which recordings it was made from,
+and where those are the same only order and fate can have changed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from pollux.archive.facts import OF_MESSAGES
+from pollux.archive.touches import call_rows
+from pollux.model import Problem, Session
+from pollux.times import instant, microseconds
+
+if TYPE_CHECKING:
+    from pollux.entries import Entry
+    from pollux.grouping import Group, Placed
+
+_pack = msgspec.msgpack.Encoder(enc_hook=str).encode
+
+
+def write(database: sqlite3.Connection, group: Group, session: Session, bundle: str) -> None:
+    """Write the rows of one session."""
+    _write_session(database, group, session, bundle)
+    _write_messages(database, group)
+    _write_model_calls(database, group, session)
+
+
+def copy(database: sqlite3.Connection, found: Mapping[str, list[tuple[Any, ...]]]) -> None:
+    """Write rows that were made elsewhere, of sessions that have none here."""
+    for table, new in found.items():
+        if table == "projects":
+            for row in new:
+                _write_project(database, row)
+        else:
+            _insert(database, table, new)
+
+
+def write_problems(database: sqlite3.Connection, version_id: int, problems: Iterable[Problem]) -> None:
+    """Write what is wrong with one file."""
+    database.execute("DELETE FROM problems WHERE file_version_id = ?", (version_id,))
+    database.executemany(
+        "INSERT INTO problems VALUES (?, ?, ?, ?, ?)",
+        [(version_id, n, one.code, one.line, one.message) for n, one in enumerate(problems)],
+    )
+
+
+def leave_copies_to_their_owner(database: sqlite3.Connection, message_ids: Iterable[str]) -> None:
+    """Mark model calls that an imported session only repeats, so that no report counts them twice."""
+    for one in message_ids:
+        rows = database.execute(
+            """
+            SELECT model_calls.session_id, model_calls.tok_total
+            FROM model_calls JOIN sessions USING (session_id)
+            WHERE message_id = ?
+            ORDER BY
+                EXISTS (
+                    SELECT 1 FROM session_files AS f WHERE f.session_id = sessions.session_id AND f.role = 'import'
+                ),
+                started_us IS NULL, started_us, model_calls.session_id
+            """,
+            (one,),
+        ).fetchall()
+        owners: dict[int, str] = {}
+        for session_id, total in rows:
+            owner = owners.setdefault(total, session_id)
+            database.execute(
+                "UPDATE model_calls SET copy_of = ? WHERE session_id = ? AND message_id = ?",
+                (None if owner == session_id else owner, session_id, one),
+            )
+
+
+def _write_session(database: sqlite3.Connection, group: Group, session: Session, bundle: str) -> None:
+    counts, fates = session.counts, session.fates
+    _insert(
+        database,
+        "sessions",
+        [
+            (
+                session.id,
+                session.kind,
+                session.parent,
+                session.parent_call,
+                session.project.hash,
+                session.title,
+                session.title_from,
+                microseconds(session.started),
+                microseconds(session.ended),
+                microseconds(session.updated),
+                session.first_prompt,
+                session.last_prompt,
+                counts.get("user", 0),
+                counts.get("gemini", 0),
+                session.tool_calls,
+                counts.get("error", 0),
+                fates.get("rewound", 0),
+                fates.get("compressed", 0),
+                _json(session.models),
+                session.generation,
+                _json(session.extra),
+                bundle,
+                _pack(
+                    msgspec.structs.replace(session, calls=(), children=(), title="", first_prompt="", last_prompt="")
+                ),
+            )
+        ],
+    )
+    database.execute("DELETE FROM session_files WHERE session_id = ?", (session.id,))
+    rows = [
+        (session.id, one.version_id, one.role, one.reading.format, len(one.reading.replay.problems))
+        for one in group.files
+    ]
+    _insert(database, "session_files", rows)
+    project = session.project
+    if project.hash:
+        _write_project(database, (project.hash, project.path, project.slug, project.how, int(project.proven), None))
+
+
+def _write_project(database: sqlite3.Connection, new: tuple[Any, ...]) -> None:
+    """Write the best that any session knows of a project, whichever comes last."""
+    old = database.execute("SELECT * FROM projects WHERE project_hash = ?", (new[0],)).fetchone()
+    _insert(database, "projects", [max(new, old or new, key=_worth)])
+
+
+def _worth(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    _, path, slug, how_known, proven, _ = row
+    return proven, path is not None, slug is not None, path or "", slug or "", how_known or ""
+
+
+def _write_messages(database: sqlite3.Connection, group: Group) -> None:
+    before = {
+        row[0]: row[1:]
+        for row in database.execute(
+            "SELECT message_id, file_version_id, words_line, calls_line, seq, fate, origin FROM messages "
+            "WHERE session_id = ?",
+            (group.id,),
+        )
+    }
+    rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in OF_MESSAGES}
+    for seq, (placed, entry) in enumerate(group.timeline):
+        mark = _mark(placed, entry)
+        old = before.pop(entry.id, None)
+        if old and old[:3] == mark:
+            if old[3:] != (seq, entry.fate, entry.origin):
+                _move_message(database, group.id, entry, seq)
+            continue
+        if old:
+            _delete_message(database, group.id, entry.id)
+        _add_message(rows, group.id, placed, entry, seq)
+    for gone in before:
+        _delete_message(database, group.id, gone)
+    for table, new in rows.items():
+        _insert(database, table, sorted(new, key=lambda row: row[:4]))
+
+
+def _mark(placed: Placed, entry: Entry) -> tuple[int, int, int | None]:
+    """Tell from which recordings a row is made: where they stand in their file."""
+    return placed.version_id, entry.content.line, entry.calls_from.line if entry.calls_from else None
+
+
+def _move_message(database: sqlite3.Connection, session_id: str, entry: Entry, seq: int) -> None:
+    database.execute(
+        "UPDATE messages SET seq = ?, fate = ?, origin = ? WHERE session_id = ? AND message_id = ?",
+        (seq, entry.fate, entry.origin, session_id, entry.id),
+    )
+    database.execute(
+        "UPDATE tool_calls SET fate = ? WHERE session_id = ? AND message_id = ?", (entry.fate, session_id, entry.id)
+    )
+
+
+def _delete_message(database: sqlite3.Connection, session_id: str, message_id: str) -> None:
+    for table in OF_MESSAGES:
+        database.execute(f"DELETE FROM {table} WHERE session_id = ? AND message_id = ?", (session_id, message_id))  # noqa: S608
+
+
+def _add_message(
+    rows: dict[str, list[tuple[Any, ...]]],
+    session_id: str,
+    placed: Placed,
+    entry: Entry,
+    seq: int,
+) -> None:
+    at_us = microseconds(instant(entry.at))
+    n_chars = entry.content.n_chars
+    key = (session_id, entry.id)
+    facts = (entry.kind, entry.origin, entry.fate, at_us, entry.model, n_chars)
+    version_id, *lines = _mark(placed, entry)
+    rows["messages"].append((*key, seq, *facts, version_id, entry.line, *lines))
+    if not entry.calls_from:
+        return
+    data = placed.reading.source.slice(entry.calls_from.span)
+    for idx, found in enumerate(call_rows(data)):
+        rows["tool_calls"].append((*key, idx, *found.call, entry.fate))
+        rows["shell_commands"] += [(*key, idx, n, *command) for n, command in enumerate(found.commands)]
+        rows["file_touches"] += [(*key, idx, *touch) for touch in found.touches]
+
+
+def _write_model_calls(database: sqlite3.Connection, group: Group, session: Session) -> None:
+    versions = {one: file.version_id for file in reversed(group.files) for one in file.reading.replay.calls}
+    database.execute("DELETE FROM model_calls WHERE session_id = ?", (session.id,))
+    rows = []
+    for call in session.calls:
+        tokens = call.tokens
+        counts = (tokens.input, tokens.cached, tokens.output, tokens.thoughts, tokens.tool, tokens.total)
+        place = (versions[call.message_id], call.line)
+        key = (session.id, call.message_id, microseconds(call.at), call.model, call.fate)
+        rows.append((*key, *counts, tokens.is_consistent, None, None, *place, None))
+    _insert(database, "model_calls", sorted(rows))
+
+
+def _insert(database: sqlite3.Connection, table: str, rows: list[tuple[Any, ...]]) -> None:
+    if rows:
+        marks = ", ".join("?" * len(rows[0]))
+        database.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows)  # noqa: S608  a name from our table
+
+
+def _json(value: object) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return "{}"
