@@ -415,3 +415,20 @@ class TestUsage:
     def test_what_was_dropped_still_cost(self, folder: Path) -> None:
         found = run(folder, *TURNS, rewind("u2"))
         assert (total(found), total(found, kept=True)) == (40, 15)
+
+
+class TestTwoHeaders:
+    """A resume within the minute in which the session began adds a second header to its file."""
+
+    def test_the_session_began_when_the_first_says(self, folder: Path) -> None:
+        again = header(startTime=at(50), kind="subagent")
+        found = run(folder, ONE, TWO, again, THREE)
+        assert found.replay.seen["startTime"] == header()["startTime"]
+        assert found.replay.seen["kind"] == "subagent", "all else is as the last one says"
+        assert found.replay.metadata["startTime"] == at(50), "which the client goes by"
+
+    @pytest.mark.parametrize("odd", [None, 7, "yesterday"])
+    def test_a_time_that_is_none_does_not_count(self, folder: Path, odd: object) -> None:
+        known = header()["startTime"]
+        assert run(folder, header(startTime=odd)).replay.seen["startTime"] == known
+        assert read_bytes(folder, log(header(startTime=odd), header())).replay.seen["startTime"] == known

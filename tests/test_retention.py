@@ -12,19 +12,8 @@ from tests import builders
 
 from pollux.locate import Home, SessionFile, locate
 from pollux.reading import read
-from pollux.retention import (
-    Chat,
-    Fate,
-    Policy,
-    Settings,
-    Why,
-    chat_from,
-    fates,
-    is_trusted,
-    policy,
-    settings_from,
-    span_words,
-)
+from pollux.retention import Chat, Fate, Why, chat_from, fates
+from pollux.retention_policy import Policy, Settings, is_trusted, policy, settings_from
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 RECORDED = json.loads((Path(__file__).parent / "data" / "retention" / "cleanups.json").read_text("utf-8"))
@@ -159,71 +148,6 @@ def test_an_age_without_end_deletes_nothing() -> None:
 
 def test_nothing_goes_when_the_clean_up_is_off() -> None:
     assert fates([chat(age=99)], policy([retention(enabled=False)]), now=NOW) == {}
-
-
-@pytest.mark.parametrize(
-    ("values", "off"),
-    [
-        ({"enabled": False}, "turned off in the settings"),
-        ({"enabled": "False"}, "turned off in the settings"),
-        ({"maxAge": "30 days"}, 'maxAge "30 days" is none of <number>h, d, w, m: the client then deletes nothing'),
-        ({"maxAge": "0d"}, 'maxAge "0d" is none of <number>h, d, w, m: the client then deletes nothing'),
-        ({"maxAge": 30}, "maxAge 30 is none of <number>h, d, w, m: the client then deletes nothing"),
-        ({"maxAge": "2h"}, 'maxAge "2h" is less than minRetention (1d): the client then deletes nothing'),
-        ({"maxAge": None}, "neither maxAge nor maxCount is given: the client then deletes nothing"),
-        ({"maxCount": 0}, "maxCount 0 is less than 1: the client then deletes nothing"),
-        ({"maxCount": ""}, 'maxCount "" is less than 1: the client then deletes nothing'),
-        ({"maxCount": None}, "maxCount null is less than 1: the client then deletes nothing"),
-    ],
-)
-def test_settings_that_stop_the_clean_up(values: dict[str, Any], off: str) -> None:
-    found = policy([retention(**values)])
-    assert (found.off, found.is_fault) == (off, "turned off" not in off)
-    assert found.sources == ("settings.json",)
-
-
-def test_settings_that_the_client_puts_up_with() -> None:
-    found = policy([retention(maxAge="1w", minRetention="soon", maxCount="many")])
-    assert (found.max_age, found.off) == (days(7), None)
-    assert found.max_count != found.max_count
-    assert found.notes == ('minRetention "soon" is none of <number>h, d, w, m: the client takes 1d',)
-    assert policy([retention(maxAge="", maxCount=[3])]).max_age is None
-    assert policy([retention(maxAge="2h", minRetention="")]).is_fault
-
-
-def test_the_strongest_settings_have_the_last_word() -> None:
-    found = policy([retention(maxAge="60d", maxCount=5), Settings("mine", {}), retention(maxAge="3d")])
-    assert (found.max_age, found.max_count) == (days(3), 5)
-    assert found.given == {"enabled": True, "maxAge": "3d", "maxCount": 5, "minRetention": "1d"}
-    assert policy([]).max_age == days(30)
-    assert policy([Settings("odd", {"general": "x"})]).off
-
-
-def test_settings_may_hold_comments_and_variables() -> None:
-    text = b'{ // why\n "a": "$NAME ${NAME} ${NONE:-no} ${NONE:-} $NONE // x", /* \n */ "b": {"c": 1}} /* open'
-    assert settings_from("s", text, {"NAME": "ada"}).value == {"a": "ada ada no  $NONE // x", "b": {"c": 1}}
-
-
-@pytest.mark.parametrize(("data", "what"), [(b'{"a": 1,}', "not JSON"), (b"[]", "not a JSON object")])
-def test_client_does_not_start_with_broken_settings(data: bytes, what: str) -> None:
-    found = policy([settings_from("s.json", data, {})])
-    assert found.is_fault
-    assert found.off is not None
-    assert f"s.json is {what}" in found.off
-
-
-def test_trust_is_a_matter_of_the_longest_rule() -> None:
-    rules = {"/home": "TRUST_FOLDER", "/home/alice/dev": "DO_NOT_TRUST", "/home/alice/dev/webapp/src": "TRUST_PARENT"}
-    assert is_trusted("/home/bob", [], rules)
-    assert not is_trusted("/home/alice/dev/other", [], rules)
-    assert is_trusted("/home/alice/dev/webapp", [], rules)
-    assert not is_trusted("/elsewhere", [], rules)
-    assert is_trusted("/elsewhere", [Settings("s", {"security": {"folderTrust": {"enabled": False}}})], rules)
-    assert not is_trusted("/elsewhere", [Settings("s", {"security": {"folderTrust": None}})], rules)
-
-
-def test_spans_in_words() -> None:
-    assert [span_words(days(one)) for one in (30, 1, 0.5)] == ["30 days", "1 day", "12 hours"]
 
 
 def test_log_as_the_clean_up_sees_it(tmp_path: Path) -> None:

@@ -33,7 +33,8 @@ def first_look(tree: Tree, peers: Sequence[Peer]) -> list[Work]:
 def second_look(tree: Tree, peers: Sequence[Peer]) -> list[Work]:
     """List what profits from the look before; the order matters."""
     return [
-        _pollux(tree, "sync", "sync", partial(POLLUX.forget, tree), note="first, raw bytes kept"),
+        _pollux(tree, "keep", "sync --keep-only", partial(POLLUX.forget, tree), note="first, raw bytes kept"),
+        _pollux(tree, "sync", "sync", partial(POLLUX.forget, tree), note="first, raw bytes kept and all facts derived"),
         _pollux(tree, "priced", "usage --json", note="first after that, every call priced"),
         _pollux(tree, "second", "usage --json", note="nothing changed"),
         _pollux(tree, "second ls", "ls --json", note="nothing changed"),
@@ -67,7 +68,7 @@ def one_session(tree: Tree, peers: Sequence[Peer], growing: Growing) -> list[Wor
         _pollux(tree, "big ls", "ls --json --no-archive"),
         _pollux(tree, "big show", "show latest --no-archive"),
         _pollux(tree, "big export", "export latest -f gemini --no-archive"),
-        _pollux(tree, "big sync", "sync", partial(POLLUX.forget, tree), note="first, raw bytes kept"),
+        _pollux(tree, "big sync", "sync", partial(POLLUX.forget, tree), note="first"),
         _pollux(tree, "big priced", "usage --json", note="first after that"),
         _pollux(tree, "big second", "usage --json", note="nothing changed"),
         _pollux(tree, "big grown", "usage --json", growing.grow, note="it grew by a turn"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from io import TextIOWrapper
@@ -13,21 +14,25 @@ import click
 from pollux.errors import PolluxError
 
 _INTERRUPTED = 130
+_SELDOM = (200_000, 20, 50)
+"""How often to look for garbage: what a command reads is used to the end, and to look through it costs as much again."""
 
 
 def main() -> None:
     """Run the command line."""
+    gc.set_threshold(*_SELDOM)
     sys.stdout, sys.stderr = (_open(stream) for stream in (sys.stdout, sys.stderr))
     try:
         status = _run()
         sys.stdout.flush()
-    except BrokenPipeError:  # `pollux ls | head`
+        sys.stderr.flush()
+    except BrokenPipeError:  # `pollux ls | head`: who has seen enough has not met a fault
         status = 0
         _close(sys.stdout)
+        _close(sys.stderr)
     except OSError as error:
-        status = 1
         _close(sys.stdout)
-        click.echo(_sentence(error), err=True)
+        status = _say(_sentence(error), 1)
     sys.exit(status)
 
 
@@ -50,7 +55,10 @@ def _run() -> int:
 def _say(sentence: str, status: int) -> int:
     from pollux.cli import output  # noqa: PLC0415
 
-    output.words(sentence)
+    try:
+        output.words(sentence)
+    except BrokenPipeError:  # then the status alone says it
+        _close(sys.stderr)
     return status
 
 

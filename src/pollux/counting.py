@@ -11,7 +11,6 @@ the calls themselves looked at once more.
 from __future__ import annotations
 
 import pickle
-import re
 from array import array
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from pollux import formats, locate
-from pollux.formats import document
+from pollux.formats import document, log
 from pollux.formats.records import Wire, fields, metadata
 from pollux.home import Home
 from pollux.locate import Located, SessionFile
@@ -34,8 +33,6 @@ from pollux.times import instant, microseconds
 
 _HEAD = 64 << 10
 _LARGE = document.AT_ONCE
-_TOUCH = re.compile(rb'\{"\$set":\{"lastUpdated":"[-0-9T:.Z]{24}"\}\}')
-"""Says only when the session was last touched, as every second line does."""
 _NAMING = frozenset({"sessionId", "projectHash", "startTime", "kind"})
 _NOTICES = frozenset({Kind.INFO, Kind.WARNING, Kind.ERROR})
 _IMPORTED, _LOOKED_AT = "import-", 3
@@ -259,7 +256,7 @@ def _counted(file: SessionFile) -> _Read:
 
 def _log(data: bytes) -> _Read:
     found = _Read()
-    view, find, is_touch = memoryview(data), data.find, _TOUCH.fullmatch
+    view, find, is_touch = memoryview(data), data.find, log.TOUCH.fullmatch
     start, whole = 0, len(data)
     while start < whole:
         end = find(b"\n", start)

@@ -16,6 +16,7 @@ from pollux.formats.operations import Document, Header, Operation, Put, Record, 
 from pollux.formats.source import Span
 from pollux.model import Json, Kind, Problem
 from pollux.timeline import Timeline
+from pollux.times import instant
 
 __all__ = ["Call", "Entry", "Fingerprint", "Replay", "replay"]
 
@@ -100,7 +101,10 @@ class Running:
             case Update(_, fields, records, salvaged):
                 self._update(fields, records, salvaged=salvaged)
             case Header(_, fields, records, salvaged):
+                began = result.seen.get("startTime")
                 result.seen |= fields
+                if _is_earlier(began, result.seen.get("startTime")):  # a resume in its first minute adds a header
+                    result.seen["startTime"] = began
                 if not salvaged:
                     result.metadata |= fields
                 for record in records:
@@ -131,6 +135,11 @@ class Running:
                 _note_first_words(result, record, self._words)
             self.timeline.checkpoint(records)
         result.metadata |= fields
+
+
+def _is_earlier(one: Json, other: Json) -> bool:
+    first, second = instant(one), instant(other)
+    return first is not None and (second is None or first < second)
 
 
 def _note_first_words(result: Replay, record: Record, words: Callable[[Record], str | None]) -> None:

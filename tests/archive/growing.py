@@ -11,7 +11,7 @@ import msgspec
 from hypothesis import strategies as st
 from tests import builders
 
-from pollux.archive import deriving, facts, intake, raw, refresh
+from pollux.archive import facts, intake, raw, refresh
 from pollux.archive.migrations import transaction
 from pollux.archive.store import Archive
 from pollux.locate import Home, locate
@@ -245,8 +245,7 @@ def rebuild(archive: Archive, homes: Iterable[Home]) -> None:
     located = locate(homes)
     with transaction(archive.database):
         facts.reset(archive.database)
-    reader = deriving.reader_of(archive.database, {})
-    intake.derive(archive, reader, refresh.Refreshed(located), lambda _done, _all: None)
+    intake.derive(archive, refresh.Refreshed(located), memory={}, progress=lambda _done, _all: None)
 
 
 def versions(archive: Archive) -> dict[tuple[str, str], list[bytes]]:

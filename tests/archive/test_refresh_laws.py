@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests import builders
 from tests.archive.growing import Life, Step, content, merge_all, rebuild, steps, told, versions
 
-from pollux.archive import facts, history, intake, raw
+from pollux.archive import facts, history, raw, workers
 from pollux.archive.refresh import refresh
 from pollux.archive.store import opened
 from pollux.cli.demo import HOME as DEMO
@@ -153,7 +153,7 @@ def test_other_processes_derive_the_same_facts(tmp_path: Path, monkeypatch: pyte
     """What several processes derive equals what one does, row by row."""
     found = []
     for number, worth in enumerate(((0, 0), (1 << 62, 0))):
-        monkeypatch.setattr(intake, "_WORTH_WORKERS", worth)
+        monkeypatch.setattr(workers, "_WORTH_IT", worth)
         with opened(tmp_path / f"{number}.db") as archive:
             result = refresh(archive, homes(DEMO))
             found.append(

@@ -24,7 +24,8 @@ from pollux.archive.store import Archive, opened
 from pollux.locate import Home, locate
 from pollux.model import Session
 from pollux.reading import read
-from pollux.retention import chat_from, fates, policy
+from pollux.retention import chat_from, fates
+from pollux.retention_policy import policy
 from pollux.times import stamp
 
 NOW = datetime(2026, 12, 31, 8, tzinfo=UTC)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import json
+import os
+import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +19,7 @@ from pollux import sessions
 from pollux.cli import export_folder
 from pollux.cli.demo import HOME as DEMO
 from pollux.errors import UnreadableFileError
+from pollux.exports.calls import COLUMNS
 from pollux.grouping import Group
 from pollux.model import Session
 
@@ -27,7 +32,8 @@ def names(folder: Path) -> list[str]:
 
 def test_one_session_goes_into_one_file(run: Runner, tmp_path: Path) -> None:
     target = tmp_path / "one.json"
-    assert run("export", "@1", "-o", str(target)).status == 0
+    ended = run("export", "@1", "-o", str(target))
+    assert (ended.status, ended.err) == (0, f"1 session written to {target}\n")
     assert json.loads(target.read_bytes())["session"]["id"].startswith("0363a0b0")
     assert [*tmp_path.iterdir()] == [target]
 
@@ -69,11 +75,81 @@ def test_lines_of_several_make_one_stream(run: Runner, tmp_path: Path) -> None:
     assert sum(json.loads(line)["type"] == "session" for line in streamed.splitlines()) == 2
 
 
+def test_tables_of_several_make_one_table(run: Runner, tmp_path: Path) -> None:
+    run("export", "--all", "-f", "calls-csv", "-o", str(tmp_path / "all.csv"))
+    run("export", "--all", "-f", "calls", "-o", str(tmp_path / "all.jsonl"))
+    with (tmp_path / "all.csv").open(encoding="utf-8", newline="") as file:
+        ids = [row["message_id"] for row in csv.DictReader(file)]
+    assert ids == [json.loads(line)["message_id"] for line in (tmp_path / "all.jsonl").read_bytes().splitlines()]
+    with_agent = run("export", "e92f6bc2", "-f", "calls-csv")
+    assert (with_agent.status, with_agent.out.count("session_id,")) == (0, 2)  # its own and its parent's, once
+
+
+def test_data_set_has_a_file_for_a_subagent_too(run: Runner) -> None:
+    ended = run("export", "e92f6bc2", "-f", "hf")
+    assert (ended.status, ended.out) == (2, "")
+    assert "2 sessions (1 of them a subagent) do not fit into one .jsonl file" in ended.err
+
+
+def test_file_is_no_folder(run: Runner, tmp_path: Path) -> None:
+    target = builders.put(tmp_path / "notes", b"mine")
+    ended = run("export", "@1", "@2", "-o", str(target))
+    assert (ended.status, ended.err) == (2, f"{target} is a file: give a folder, as in `-o exports/`.\n")
+    assert target.read_bytes() == b"mine"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such permissions there")
+def test_folder_is_for_its_owner_alone(run: Runner, tmp_path: Path) -> None:
+    run("export", "@1", "-o", f"{tmp_path}/new/")
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+
+
+def test_all_tells_of_what_cannot_be_read(run: Runner, tmp_path: Path) -> None:
+    builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
+    (builders.chats(tmp_path) / f"session-2026-11-15T10-00-{builders.OTHER[:8]}.jsonl").symlink_to("nowhere")
+    ended = run("export", "--all", "-f", "jsonl", home=tmp_path)
+    assert (ended.status, builders.OTHER[:8] in ended.err) == (1, True)
+
+
 def test_problems_are_told_after_the_data(run: Runner) -> None:
     ended = run("export", "408a8bb2")
     assert ended.status == 1
     assert ended.json["problems"]
     assert "408a8bb2.jsonl:48: " in ended.err
+
+
+SAMPLES = Path(__file__).parents[1] / "data"
+EMPTY = "empty.jsonl"
+COUNTLESS = ("shared/0.61.0.md", "stream/tools.jsonl", "history/checkpoint-second.json", EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("name", "sample", "missing"),
+    [
+        *((name, sample, "model call") for name in ("calls", "calls-csv") for sample in COUNTLESS),
+        *((name, sample, "turn") for name in ("chat", "sharegpt") for sample in ("stream/output.json", EMPTY)),
+    ],
+)
+def test_a_session_with_nothing_to_give_says_so(
+    run: Runner, tmp_path: Path, name: str, sample: str, missing: str
+) -> None:
+    builders.put(tmp_path / EMPTY, builders.log(builders.header()))
+    file = tmp_path / sample if sample == EMPTY else SAMPLES / sample
+    ended = run("export", str(file), "-f", name)
+    assert ended.status == 0
+    assert ended.out.splitlines() == ([",".join(COLUMNS)] if name == "calls-csv" else [])
+    (sentence,) = ended.err.splitlines()
+    assert re.fullmatch(rf"Session \S+ has nothing for {name}: no {missing} .*`--format json` .*\.", sentence)
+    into_file = run("export", str(file), "-f", name, "-o", str(tmp_path / "out"))
+    assert (into_file.status, into_file.err) == (0, ended.err)
+
+
+def test_of_several_sessions_only_those_with_nothing_are_counted(run: Runner, tmp_path: Path) -> None:
+    empty = builders.put(tmp_path / "empty.jsonl", builders.log(builders.header()))
+    ended = run("export", "@1", str(empty), "-f", "calls")
+    assert (ended.status, ended.out.count("\n") > 0) == (0, True)
+    assert "1 of 2 sessions has nothing for calls: no model call" in ended.err
+    assert not run("export", "@1", "-f", "calls").err
 
 
 def test_link_and_device_stay_what_they_are(run: Runner, tmp_path: Path) -> None:

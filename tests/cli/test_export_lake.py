@@ -24,7 +24,8 @@ def test_command_writes_a_folder(run: Runner, tmp_path: Path) -> None:
 
 
 def test_command_takes_a_session_with_its_subagents(run: Runner, tmp_path: Path) -> None:
-    run("export", "e92f6bc2", "-f", "parquet", "-o", str(tmp_path / "facts"))
+    ended = run("export", "e92f6bc2", "-f", "parquet", "-o", str(tmp_path / "facts"))
+    assert ended.err.startswith("2 sessions, 2 session files, 1 project, ")
     assert len(pyarrow.read_table(tmp_path / "facts" / "sessions.parquet")) == 2
 
 

@@ -31,7 +31,7 @@ SENTENCES = [
     (("show", "@99"), 1, "No session fits '@99'"),
     (("show", "4"), 2, "'4' fits 3 sessions"),
     (("show", "nope.json"), 1, "No session fits 'nope.json'"),
-    (("show", "./nope.json"), 1, "cannot be read: No such file"),
+    (("show", "./nope.json"), 1, "There is no file nope.json; `pollux ls` lists the sessions there are."),
     (("show", str(SKYWATCH)), 2, "is a folder, not a session; `pollux ls --home"),
     (("show", str(SKYWATCH / "logs.json")), 1, "log of what was typed"),
     (("show", str(DEMO / ".gemini" / "settings.json")), 1, "settings.json holds no session"),
@@ -44,12 +44,17 @@ SENTENCES = [
     (("ls", "--last", "99999999999d"), 2, "is not understood"),
     (("ls", "--since", "1d", "--last", "1d"), 2, "give one of them; `pollux ls --help` tells more."),
     (("ls", "--project", "none-such"), 1, "No project fits 'none-such'"),
-    (("ls", "--model", "none-such"), 1, "No session fits."),
+    (("ls", "--model", "none-such"), 1, "No session fits these options; `pollux ls` without them lists"),
+    (("ls", "--since", "2026-11-10", "--until", "2026-11-01"), 2, "--until 2026-11-01 is before --since 2026-11-10"),
+    (("show", "--last", "7d", "--until", "2025-01-01"), 2, "--until 2025-01-01 is before --last 7d"),
+    (("ls", "--archive", "x.db", "--no-archive"), 2, "--archive and --no-archive say the opposite"),
+    (("ls", "--archive", "."), 2, "The archive . is a folder: name a file, such as archive.db"),
     (("ls", "--home", "/none-such"), 2, "--home /none-such does not exist"),
     (("ls", "--nope"), 2, "No such option '--nope'"),
     (("ls", "-n", "0"), 2, "'--limit'"),
     (("--home", "x"), 2, "There is no option --home before a command; try it after one"),
     (("nope",), 2, "There is no command 'nope'; the commands are ls, show"),
+    (("completion",), 2, "Say for which shell: bash, zsh, fish; `pollux completion --help` tells more."),
     (("export",), 2, "Say which sessions"),
     (("export", "@1", "--format", "nope"), 2, "'nope' is not one of 'markdown', 'html', 'gemini', 'json'"),
     (("export", "@1", "@2"), 2, "2 sessions do not fit into one .json file"),
@@ -59,6 +64,11 @@ SENTENCES = [
     (("tree", str(SKYWATCH / "logs.json")), 1, "log of what was typed"),
     (("raw", "@1", "--file", "9"), 2, "--file 9: this has 2 in all"),
     (("raw", "@1", "--line", "9999"), 1, "has no line 9999"),
+    (("raw", "@1", "--path", "--line", "1"), 2, "--path lists all files of a session: leave --file and --line out"),
+    (("keys", "nope"), 2, "There is no command 'nope'; the commands are create, show, list"),
+    (("archive", "nope"), 2, "There is no command 'nope'; the commands are info, path, compact"),
+    (("verify", "--key", "mara"), 2, "--key says whose seals to believe: give --seal with it"),
+    (("resume", "@1", "--exec", "--json"), 2, "leave --json out"),
     (("raw", "./nope.json"), 1, "nope.json cannot be read: No such file"),
     (("projects", "--project", "none-such"), 1, "No project fits 'none-such'"),
 ]
@@ -112,6 +122,14 @@ def test_reader_that_has_seen_enough_is_no_fault(run: Runner, monkeypatch: pytes
     monkeypatch.setattr(sys, "stdout", _failing(BrokenPipeError()))
     ended = run("ls")
     assert (ended.status, ended.err) == (0, "")
+
+
+def test_fault_that_nobody_reads_keeps_its_status(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[object] = []
+    monkeypatch.setattr("pollux.__main__._close", closed.append)
+    monkeypatch.setattr(sys, "stderr", _failing(BrokenPipeError()))
+    assert run("nosuch").status == 2
+    assert closed == [sys.stderr]
 
 
 def _failing(error: OSError) -> object:

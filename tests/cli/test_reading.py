@@ -12,8 +12,11 @@ from rich.console import Console
 from tests import builders
 from tests.cli.running import Runner
 
+from pollux import sessions
 from pollux.cli import demo, output
 from pollux.cli.demo import HOME as DEMO
+from pollux.model import Problem
+from pollux.sessions import History
 
 DATA = Path(__file__).parents[1] / "data"
 SKYWATCH = DEMO / ".gemini" / "tmp" / "skywatch"
@@ -87,6 +90,20 @@ def test_terminal_gets_no_half_characters(run: Runner, monkeypatch: pytest.Monke
 
 def test_tree_climbs_to_the_root(run: Runner) -> None:
     assert run("tree", "7ffa9413").out == run("tree", "e92f6bc2").out
+
+
+def test_file_of_a_session_that_nobody_can_look_into_is_told(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "cannot be read: Permission denied"
+    torn = Problem("unreadable-file", said, f"/a/{builders.NAME}.jsonl")
+    other = Problem("unreadable-file", said, "/a/session-2026-11-15T19-30-0363a0b0.jsonl")
+    whole = sessions.history
+    monkeypatch.setattr(sessions, "history", lambda *args, **more: _with(whole(*args, **more), torn, other))
+    ended = run("show", "0363a0b0", "--no-archive")
+    assert (ended.status, ended.err) == (1, f"{other.file}: cannot be read: Permission denied\n")
+
+
+def _with(found: History, *problems: Problem) -> History:
+    return History(found.located, found.sessions, problems)
 
 
 def test_demo_says_what_it_is_and_passes_the_status_on(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,7 +138,7 @@ def test_stdout(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (("verify", "record.json"), 1, "proves nothing by itself"),
         (("verify", "odd.json", "--key", "nobody"), 2, "There is no key 'nobody'"),
         (("verify", "odd.json", "--key", "./odd.json"), 1, "holds no Ed25519 public key"),
-        (("nosuch",), 2, "No such command"),
+        (("nosuch",), 2, "There is no command"),
     ],
 )
 def test_mistakes(run: Runner, here: Path, args: tuple[str, ...], status: int, words: str) -> None:

@@ -100,6 +100,8 @@ def test_dry_run_writes_nothing_and_gives_nothing_away(run: Runner, home: Path, 
     assert not (tmp_path / "out.json").exists()
     assert not any(secret in ended.out for secret in SECRETS.values())
     assert any("argument" in line for line in ended.out.splitlines())
+    assert "None" not in ended.out
+    assert "; nothing was written.\nWould be redacted: " in ended.err
     assert any("agent" not in line and line.split("\t")[2] == "s1" for line in ended.out.splitlines())
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -153,6 +154,10 @@ def test_it_asks_before_it_restores(
 ) -> None:
     run("ls", home=tmp_path)
     main.unlink()
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    nobody = run("resume", SESSION, "--exec")
+    assert (nobody.status, "say --yes to restore the session first" in nobody.err) == (2, True)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     monkeypatch.setattr("click.confirm", _no)
     assert run("resume", SESSION, "--exec").status == 130
     assert not back(main).exists()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
 from tests import builders
 from tests.cli.running import Runner
 
+from pollux.archive import store
 from pollux.cli import memory, scope
 from pollux.project_paths import project_hash
 
@@ -41,6 +43,34 @@ def remembered() -> list[str]:
 
 def ids(ended: str) -> list[str]:
     return [line[:8] for line in ended.splitlines()]
+
+
+def test_archive_that_has_no_room_is_told(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(*_: object, **__: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr("pollux.archive.intake.keep", no_room)
+    for args in (("ls",), ("show",), ("status",), ("export", "--all", "-f", "jsonl"), ()):
+        ended = run(*args)
+        assert (ended.status, ended.out) == (2, "")
+        assert "cannot be used (database or disk is full); see to its disk" in ended.err
+
+
+def test_archive_that_another_is_filling_hides_nothing(run: Runner, tmp_path: Path) -> None:
+    place = memory.memory_path().with_name("archive.db")
+    hashed(tmp_path, "/one")
+    with store.opened(place):  # who has only just begun
+        first = run("ls", home=tmp_path)
+    assert (first.status, ids(first.out)) == (0, ["6ece72a0"])
+    assert "is writing to it. These are the files alone." in first.err
+    run("sync")
+    with store.opened(place):
+        assert not run("ls").err
+        hashed(tmp_path, "/two", number=1)
+        second = run("ls")
+    assert ids(second.out) == ["6ece72a0"]
+    assert "The archive does not hold everything yet: pollux" in second.err
+    assert ids(run("ls").out) == ["6ece72a0", "6ece72a1"]
 
 
 def test_name_that_only_a_hash_can_mean_is_searched_and_remembered(run: Runner, tmp_path: Path, project: Path) -> None:

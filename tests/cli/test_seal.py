@@ -9,6 +9,7 @@ import pytest
 from tests import builders
 from tests.archive.test_verify import CHILD, LOG, MARKER, content_of, damage, grown, kept, synced
 from tests.cli.running import Runner
+from tests.redaction.samples import samples
 
 from pollux.archive.lock import WriterLock
 from pollux.cli import keyring, output
@@ -138,6 +139,42 @@ def test_a_redacted_record_on_another_machine(
     assert (bad.status, bad.out.splitlines()[0]) == (
         *(1, "field: what it shows is not what was sealed: /session/entries/0/type."),
     )
+    del place
+
+
+def test_secrets_are_hidden_by_the_rules_of_redaction(
+    run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (sample, *_) = samples("github-token")
+    picture = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
+    words = builders.user("u8", [{"text": f"push with {sample.secret}"}, picture], second=50)
+    asked = builders.call("c9", args={"command": f"echo {sample.secret}", "where": "/home/mara/src/webapp"})
+    answer = builders.gemini("g8", "pushed", second=51, tokens=builders.tokens(8), toolCalls=[asked])
+    grown(tmp_path / "home", LOG, builders.log(words, answer))
+    run("archive", "seal")
+    done = run("record", "redact", builders.SESSION, "--secrets", "-o", "red.json")
+    assert done.status == 0
+    assert "Secrets hidden, with 2 values that held them: 2 × GitHub token" in done.err
+    assert "Not looked into: 1 × image/png attachment; check them yourself." in done.err
+    told = Path("red.json").read_text("utf-8")
+    assert sample.secret not in told
+    assert "/home/mara/src/webapp" in told, "what stands beside is proven as before"
+    assert MARKER in told
+    elsewhere(monkeypatch, tmp_path)
+    good = run("record", "verify", "red.json", "--key", "mara.pub")
+    assert (good.status, "the redacted record is good" in good.err) == (0, True)
+    assert told.count('"[redacted]"') == 2
+    del place
+
+
+def test_a_record_without_secrets_is_shown_whole(run: Runner, place: Path) -> None:
+    run("archive", "seal")
+    done = run("record", "redact", builders.SESSION, "--secrets")
+    assert (done.status, done.err) == (0, "No secret was found.\n")
+    assert MARKER in done.out
+    assert "[redacted]" not in done.out
+    both = run("record", "redact", builders.SESSION, "--secrets", "--hide-text", MARKER)
+    assert MARKER not in both.out
     del place
 
 

@@ -127,6 +127,30 @@ def test_demo_on_a_terminal(run: Runner, tmp_path: Path) -> None:
     assert "title" in everything.out
 
 
+def test_what_cannot_be_read_is_not_called_kept(run: Runner, tmp_path: Path, project: Path) -> None:
+    del project
+    chats = add(tmp_path).parent
+    (chats / "session-2026-11-15T10-00-bbbbbbbb.jsonl").symlink_to("session-2026-11-15T10-00-bbbbbbbb.jsonl")
+    ended = run("status", home=tmp_path)
+    assert ended.status == 1
+    assert "Not everything can be read: what is in 1 place may not be kept; `pollux doctor` says where." in ended.err
+    assert (run("status", "--json").status, run("status", "--json").err) == (1, "")
+
+
+def test_project_that_no_file_can_be_in(run: Runner, tmp_path: Path) -> None:
+    add(tmp_path)
+    builders.put(tmp_path / ".gemini" / "tmp" / "webapp" / ".project_root", b"/home/a\0b")
+    assert run("status", "--no-archive", "--all", home=tmp_path).out.startswith(builders.SESSION)
+
+
+@pytest.mark.parametrize("columns", [40, 60, 71])
+def test_narrow_terminal_cuts_nothing_off(run: Runner, columns: int) -> None:
+    ended = run("status", "--no-archive", columns=columns)
+    assert max(map(len, ended.out.splitlines())) <= columns
+    assert "0363a0b0  next start  a stub " in ended.out
+    assert "…" not in ended.out
+
+
 def test_all_adds_what_holds_nothing(run: Runner, tmp_path: Path, project: Path) -> None:
     del project
     add_stub(tmp_path, OLD)

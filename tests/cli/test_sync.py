@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -74,6 +75,18 @@ def test_sync_waits_for_another_writer(run: Runner, home: Path, archive: Path, m
     said = f"Waiting for pollux (process {os.getpid()}), which is writing to the archive …\n"
     assert (ended.status, ended.err) == (0, said)
     assert "2 files" in ended.out
+
+
+def test_keeping_alone_leaves_the_reading_to_the_next(run: Runner, home: Path, archive: Path) -> None:
+    ended = run("sync", "--home", str(home), "--keep-only")
+    assert (ended.status, "2 files" in ended.out, "session" in ended.out) == (0, True, False)
+    with opened(archive, write=False) as found:
+        assert found.database.execute("SELECT count(*) FROM versions").fetchone() == (2,)
+        assert found.database.execute("SELECT count(*) FROM sessions").fetchone() == (0,)
+    shutil.rmtree(home)
+    home.mkdir()
+    assert run("sync", "--home", str(home), "--keep-only").out.startswith("Nothing new")
+    assert [one["title"] for one in run("ls", "--json", "--home", str(home)).json["sessions"]] == ["fix the door"]
 
 
 def test_interrupt_keeps_what_was_taken_in(

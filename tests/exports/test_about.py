@@ -13,7 +13,7 @@ from pollux.exports import Written
 from pollux.exports.about import Spent, facts, spent, title_of
 from pollux.exports.site import MOST_DAYS, site_of
 from pollux.model import Fate, ModelCall, Project, Session, Tokens
-from pollux.terminal.session_words import period
+from pollux.views.session_words import period
 
 
 def session(**more: Any) -> Session:  # noqa: ANN401

@@ -44,7 +44,7 @@ from pollux.model import (
     TodoDisplay,
     UnknownDisplay,
 )
-from pollux.terminal.text import clean, safe
+from pollux.views.harmless import clean, safe
 from pollux.views.transcript import Branches, Detail
 
 INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")

@@ -14,7 +14,7 @@ from pollux.exports import EXPORTERS
 from pollux.exports.subject import Subject, Wanted, subject
 from pollux.model import Kind, Message
 from pollux.sessions import opened
-from pollux.terminal.text import clean
+from pollux.views.harmless import clean
 from pollux.views.transcript import Branches, Detail
 
 FULL = Wanted(Detail.FULL, Branches.ALL)

@@ -21,7 +21,7 @@ from pollux.exports import EXPORTERS, markdown
 from pollux.exports.markdown.inert import DEEP, LONG, code, fence, inert, plain, quoted
 from pollux.exports.subject import Subject, Wanted
 from pollux.model import Attachment, Message, Origin
-from pollux.terminal.text import clean
+from pollux.views.harmless import clean
 from pollux.views.transcript import Branches, Detail
 
 READER = MarkdownIt("commonmark", {"html": True, "maxNesting": 200}).enable(["table", "strikethrough"])

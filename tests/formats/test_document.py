@@ -196,7 +196,8 @@ def test_a_message_without_its_end_does_not_take_the_next() -> None:
 
 def test_a_broken_message_spoils_only_itself() -> None:
     data = document(ONE, TWO, user("u2", "three")).replace(b'"type": "gemini"', b'"type" "gemini"')
-    assert ids(data) == ["u1", "c1", "u2"]  # the whole call in it is saved as what it is: something with an id
+    assert ids(data) == ["u1", "u2"]  # the whole call in it has an id, too, and is no message
+    assert "0 saved from it" in broken(data, "torn-message").message
 
 
 def test_a_broken_list() -> None:

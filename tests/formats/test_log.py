@@ -1,7 +1,23 @@
 from __future__ import annotations
 
 import pytest
-from tests.builders import HASH, SESSION, checkpoint, codes, gemini, header, line, log, rewind, source, updates, user
+from tests.builders import (
+    HASH,
+    SESSION,
+    asks,
+    at,
+    call,
+    checkpoint,
+    codes,
+    gemini,
+    header,
+    line,
+    log,
+    rewind,
+    source,
+    updates,
+    user,
+)
 
 from pollux.formats import log as module
 from pollux.formats.log import read, sniff
@@ -171,6 +187,24 @@ def test_two_records_on_one_line() -> None:
 def test_the_messages_of_a_torn_checkpoint() -> None:
     found = operations(line(checkpoint(ONE, TWO))[:-3])
     assert [one.record.id for one in found if isinstance(one, Put)] == ["u1", "g1"]
+
+
+def test_pieces_of_a_torn_message_are_no_messages() -> None:
+    """Calls, responses, what a subagent did and any argument may have an id, and may be whole where all is not."""
+    seen = {"id": "a1", "type": "tool_call", "content": "ls", "status": "completed"}
+    agent = {"isSubagentProgress": True, "agentName": "a", "recentActivity": [seen]}
+    calls = [
+        call("c1", args={"item": {"id": "7", "type": "user", "name": "Mara"}}, timestamp=at(3)),
+        call("c2", resultDisplay=agent, timestamp=at(3)),
+        call("c3"),
+    ]
+    data = line(gemini("g1", [asks("c1"), {"text": "one"}], toolCalls=calls))
+    for end in range(data.index(b'"toolCalls"'), len(data)):
+        (problem,) = operations(data[:end])
+        assert isinstance(problem, Problem)
+        assert "nothing could be saved" in problem.message
+    found = operations(data[:-9] + line(ONE))
+    assert [one.record.id for one in found if isinstance(one, Put)] == ["u1"]
 
 
 def test_what_cannot_be_saved_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,6 +47,17 @@ def test_everything_is_said_and_alike_is_said_once(tmp_path: Path) -> None:
     assert any("nothing there" in text for _, text in said)
 
 
+def test_file_that_is_broken_all_through_takes_one_line(tmp_path: Path) -> None:
+    torn = [Problem("torn-line", "not JSON", "/f", n) for n in (3, 3, *range(4, 16))]
+    few = [Problem("torn-line", "not JSON", "/g", n) for n in (1, 8)]
+    said = [*findings(health(tmp_path, 0, *torn, *few))]
+    assert said[-3:] == [
+        ("", "  not JSON [torn-line]"),
+        ("", "    /f:3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 3 more; --json lists them all"),
+        ("", "    /g:1, 8"),
+    ]
+
+
 def test_nothing_wrong_is_said_too(tmp_path: Path) -> None:
     assert ("problems", "none: everything was read") in [*findings(health(tmp_path))]
 

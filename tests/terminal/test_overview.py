@@ -50,7 +50,7 @@ def test_chart_is_drawn_where_there_is_something() -> None:
     [
         (
             (40,),
-            "1 session older than 30 days: the client deletes them at its next start, unless its settings say",
+            "1 session older than 30 days: the client deletes it at its next start, unless its settings say",
         ),
         ((40, 41, 25), "2 sessions older than 30 days"),
         ((40, 25), "otherwise; 1 more within a week."),

@@ -8,7 +8,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pollux.views.periods import QUARTER_US, fold, monday, period, start_of_day
+from pollux.model import Project, Session
+from pollux.views.periods import QUARTER_US, fold, local, monday, period, start_of_day
+from pollux.views.session_words import period as words
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -34,6 +36,23 @@ def test_day_is_as_long_as_it_is(start: tuple[int, int, int], day: str, hours: i
 @pytest.mark.parametrize(("zone", "quarters"), [("Australia/Lord_Howe", 98), ("Asia/Kathmandu", 96)])
 def test_odd_places_have_whole_days(zone: str, quarters: int) -> None:
     assert lengths("day", quarter(2026, 4, 3), 4, ZoneInfo(zone))["2026-04-05"] == quarters
+
+
+@pytest.mark.parametrize(
+    ("by", "first", "last"), [("day", "0001-01-01", "9999-12-31"), ("month", "0001-01", "9999-12")]
+)
+def test_ends_of_the_calendar_are_the_same_everywhere(by: str, first: str, last: str) -> None:
+    """A session file may say anything."""
+    assert period(by, quarter(1, 1, 1), ZoneInfo("America/New_York")) == first
+    assert period(by, quarter(9999, 12, 31, 23, 45), BERLIN) == last
+
+
+def test_times_at_the_ends_of_the_calendar_can_be_told() -> None:
+    begin, end = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, tzinfo=UTC)
+    assert (local(begin, ZoneInfo("America/New_York")), local(end, BERLIN)) == (begin, end)
+    assert local(end, ZoneInfo("America/New_York")).hour == 18
+    session = Session("s", "main", Project(), started=begin, ended=end)
+    assert words(session, ZoneInfo("America/New_York")).startswith("Mon 1 Jan 1, 00:00 to Fri 31 Dec 9999, 18:00")
 
 
 def test_hour_that_comes_twice_is_two() -> None:

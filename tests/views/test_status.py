@@ -13,7 +13,8 @@ from pollux.archive import store
 from pollux.archive.refresh import refresh
 from pollux.locate import locate
 from pollux.model import FileRef, Problem, Project, Role, Session
-from pollux.retention import HASHED, Fate, Policy, Why
+from pollux.retention import HASHED, Fate, Why
+from pollux.retention_policy import Policy
 from pollux.views.status import FolderPolicy, Turn, days_left, kept_files, key_of, status_json, status_rows
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

@@ -64,7 +64,6 @@ TABLES: Mapping[str, str] = {
     """,
 }
 _BESIDE = (
-    "CREATE INDEX calls_by_message ON model_calls (message_id)",
     "CREATE INDEX sessions_by_bundle ON sessions (bundle)",
     "DROP TABLE IF EXISTS main.reports",
     "CREATE TABLE main.reports (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID",
@@ -92,9 +91,22 @@ def are_current(database: sqlite3.Connection) -> bool:
 
 
 def are_behind(database: sqlite3.Connection) -> bool:
-    """Tell whether some session file has bytes that the facts have not seen."""
+    """Tell whether some session file has bytes that the facts have not seen, or calls have no owner yet."""
     rows = database.execute(f"SELECT 1 {UNREAD} LIMIT 1")
-    return rows.fetchone() is not None
+    return rows.fetchone() is not None or are_unowned(database)
+
+
+def are_unowned(database: sqlite3.Connection) -> bool:
+    """Tell whether calls were written of which nobody has looked yet whether other sessions hold them too."""
+    return database.execute("SELECT 1 FROM facts_meta WHERE key = 'unowned'").fetchone() is not None
+
+
+def note_unowned(database: sqlite3.Connection, *, are_unowned: bool) -> None:
+    """Note that; it outlives whatever happens before somebody looks."""
+    if are_unowned:
+        database.execute("INSERT OR IGNORE INTO facts_meta VALUES ('unowned', '')")
+    else:
+        database.execute("DELETE FROM facts_meta WHERE key = 'unowned'")
 
 
 def reset(database: sqlite3.Connection) -> None:

@@ -15,15 +15,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 
-from pollux.archive import raw, workers, writing
+from pollux.archive import facts, raw, workers, writing
 from pollux.archive.deriving import bundle_name, derive_bundle, pending, reader_of
 from pollux.archive.inventory import Item
 from pollux.archive.migrations import transaction
+from pollux.archive.owners import mark_copies
 from pollux.archive.refresh import Refreshed
 from pollux.archive.store import Archive
 from pollux.model import Problem
 from pollux.project_claims import MARKER, REGISTRY, TRUSTED
-from pollux.sessions import Progress, Reader
+from pollux.sessions import Progress
 
 BATCH_FILES, BATCH_BYTES = 200, 64 << 20
 _MANY = 64
@@ -31,43 +32,35 @@ _MANY = 64
 _AHEAD = 400
 """Files that are packed before they are needed."""
 _LAST = "~"
-_WORTH_WORKERS = (64 << 20, 32)
-"""Bytes and files from which on other processes help: one file, however large, is read by one."""
 
 
-def take_in(
-    archive: Archive,
-    changed: list[Item],
-    result: Refreshed,
-    *,
-    memory: Mapping[str, str],
-    now_us: int,
-    progress: Progress,
-) -> None:
-    """Keep what is new in some files, and derive what follows from it."""
+def keep(archive: Archive, changed: list[Item], result: Refreshed, *, now_us: int, progress: Progress) -> None:
+    """Keep what is new in some files."""
     database = archive.database
-    changed = sorted(changed, key=_order)
-    reader = reader_of(database, memory)
     n_bytes, done = sum(one.size for one in changed), 0
-    is_worth_it = n_bytes > _WORTH_WORKERS[0] and len(changed) > _WORTH_WORKERS[1]
-    with workers.started(archive.path, memory, is_worth_it=is_worth_it) as others:
-        for batch in _batches(_prepared(database, changed, result)):
-            _keep(database, batch, result, now_us)
-            if any(_is_claim(found.item.path) for found in batch):
-                reader = reader_of(database, memory)
-                _doubt_projects(database)
-            if others:
-                others.give(pending(database))
-                _take_over(database, others.done(), result)
-            else:
-                _derive(database, reader, result)  # while the next files are read and packed beside this
-            done += sum(found.size for found in batch)
-            progress(done, n_bytes)
-        if others:
-            _take_over(database, others.done(wait=True), result)
-    derive(archive, reader, result, progress)
+    for batch in _batches(_prepared(database, sorted(changed, key=_order), result)):
+        _keep(database, batch, result, now_us)
+        done += sum(found.size for found in batch)
+        progress(done, n_bytes)
+    if any(_is_claim(one.path) for one in changed):
+        _doubt_projects(database)
     _merge_small(database)
-    result.problems += reader.problems
+
+
+def derive(archive: Archive, result: Refreshed, *, memory: Mapping[str, str], progress: Progress) -> None:
+    """Bring the facts up to date with all the raw bytes, bundle by bundle."""
+    database = archive.database
+    was_stopped = facts.are_unowned(database)
+    waiting = pending(database)
+    n_bytes, done = sum(one.kept for files in waiting.values() for one in files), 0
+    for piece in workers.derived(archive, waiting, memory):
+        _take_over(database, piece, result)
+        done += piece.n_bytes
+        progress(done, n_bytes)
+    _derive(database, memory, result, lambda more, _rest: progress(done + more, n_bytes))
+    with transaction(database):
+        mark_copies(database, None if was_stopped else result.sessions)
+        facts.note_unowned(database, are_unowned=False)
 
 
 def _order(item: Item) -> tuple[bool, str, str]:
@@ -112,29 +105,22 @@ def _merge_small(database: sqlite3.Connection) -> None:
             raw.merge(database, version_id)
 
 
-def derive(archive: Archive, reader: Reader, result: Refreshed, progress: Progress) -> None:
-    """Bring the facts up to date with all the raw bytes, bundle by bundle."""
-    _derive(archive.database, reader, result, progress)
-
-
-def _derive(
-    database: sqlite3.Connection,
-    reader: Reader,
-    result: Refreshed,
-    progress: Progress = lambda _done, _all: None,
-) -> None:
+def _derive(database: sqlite3.Connection, memory: Mapping[str, str], result: Refreshed, progress: Progress) -> None:
+    """Derive all that still waits, in this process."""
+    reader = reader_of(database, memory)
     waiting = pending(database)
     n_bytes, done = sum(one.kept for files in waiting.values() for one in files), 0
     bundles = iter(sorted(waiting.items()))  # in the order of the keys, so that pages fill up
     while batch := list(islice(bundles, BATCH_FILES)):
         with transaction(database):
+            facts.note_unowned(database, are_unowned=True)
             for name, files in batch:
                 told = derive_bundle(database, reader, name, files)
                 result.sessions |= told.sessions
                 result.problems += told.problems
                 done += sum(one.kept for one in files)
                 progress(done, n_bytes)
-            _mark_copies(database)
+    result.problems += reader.problems
 
 
 def _prepared(database: sqlite3.Connection, items: list[Item], result: Refreshed) -> Iterator[raw.Prepared]:
@@ -169,16 +155,10 @@ def _batches(found: Iterable[raw.Prepared]) -> Iterator[list[raw.Prepared]]:
         yield batch
 
 
-def _take_over(database: sqlite3.Connection, found: Iterable[workers.Derived], result: Refreshed) -> None:
+def _take_over(database: sqlite3.Connection, piece: workers.Derived, result: Refreshed) -> None:
     """Write down what others derived."""
-    for one in found:
-        with transaction(database):
-            writing.copy(database, one.rows)
-            _mark_copies(database)
-        result.sessions |= one.told.sessions
-        result.problems += one.told.problems
-
-
-def _mark_copies(database: sqlite3.Connection) -> None:
-    rows = database.execute("SELECT message_id FROM model_calls GROUP BY message_id HAVING count(*) > 1").fetchall()
-    writing.leave_copies_to_their_owner(database, [row[0] for row in rows])
+    with transaction(database):
+        writing.copy(database, piece.rows)
+        facts.note_unowned(database, are_unowned=True)
+    result.sessions |= piece.told.sessions
+    result.problems += piece.told.problems

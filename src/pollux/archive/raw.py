@@ -26,7 +26,8 @@ from pollux.errors import DamagedArchiveError
 SEGMENT = 4 << 20
 """Bytes of a file in one segment, at most."""
 _PROBE = 4096
-_LEVEL = 6
+_PACKING = zstandard.ZstdCompressionParameters.from_level(3, enable_ldm=True, ldm_min_match=32)
+"""A session repeats itself over long distances: each message is written again whenever something is added to it."""
 _DEEPEST = 16
 """How many versions may lean on each other before one stands alone again."""
 _TRIES, _PAUSE = 5, 0.02
@@ -300,7 +301,7 @@ def _base(database: sqlite3.Connection, version: Version) -> tuple[int, int, byt
 
 def _packed(start: int, data: bytes, base: tuple[int, int, bytes] | None = None) -> Segment:
     base_id, depth, dictionary = (base[0], base[1], _dictionary(base[2])) if base else (None, 0, None)
-    packer = zstandard.ZstdCompressor(_LEVEL, dict_data=dictionary) if dictionary else zstandard.ZstdCompressor(_LEVEL)
+    packer = zstandard.ZstdCompressor(compression_params=_PACKING, dict_data=dictionary)
     packed = bytes(memoryview(packer.compress(data)))  # a copy: the packer's own has room for all it was given
     return Segment(start, len(data), _digest(data), base_id if dictionary else None, depth, packed)
 

@@ -23,6 +23,8 @@ from pollux.times import microseconds
 if TYPE_CHECKING:
     from pollux.sessions import Progress
 
+_SHARES = 4
+"""Of the work on a new file: one to keep it, the others to read it."""
 _NO_MEMORY: Mapping[str, str] = {}
 
 
@@ -48,8 +50,19 @@ def refresh(
     memory: Mapping[str, str] = _NO_MEMORY,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     progress: Progress = lambda _done, _all: None,
+    derives: bool = True,
 ) -> Refreshed:
-    """Bring an archive up to date with some homes; one that cannot be written stays as it is."""
+    """Bring an archive up to date with some homes; one that cannot be written stays as it is.
+
+    Args:
+        archive: to write to.
+        homes: to look at.
+        memory: paths of projects that were proven before.
+        now: the clock.
+        progress: is told how far it is.
+        derives: whether the facts are brought up to date too, and not only the bytes kept.
+
+    """
     located = locate(homes)
     result = Refreshed(located, problems=list(located.problems))
     if not archive.is_writable:
@@ -62,11 +75,23 @@ def refresh(
     known = _known(archive.database)
     _note_gone(archive.database, known, items, result, now_us)
     changed = _changed(archive.database, known, items)
-    if changed or facts.are_behind(archive.database):
+    if changed or (derives and facts.are_behind(archive.database)):
         from pollux.archive import intake  # noqa: PLC0415  packs and reads: a third of a start where nothing is new
 
-        intake.take_in(archive, changed, result, memory=memory, now_us=now_us, progress=progress)
+        shares = _SHARES if derives else 1
+        keeping, deriving = _shares(progress, shares)
+        intake.keep(archive, changed, result, now_us=now_us, progress=keeping)
+        if derives:
+            intake.derive(archive, result, memory=memory, progress=deriving)
     return result
+
+
+def _shares(progress: Progress, number: int) -> tuple[Progress, Progress]:
+    """Tell of work that has two parts: the first is one of some shares, the second all the others."""
+    return (
+        lambda done, whole: progress(done, whole * number),
+        lambda done, whole: progress(whole + done * (number - 1), whole * number),
+    )
 
 
 class _Known(NamedTuple):

@@ -14,7 +14,6 @@ import msgspec
 
 from pollux.archive import facts
 from pollux.archive.damage import Damage, Report, damage_of
-from pollux.archive.deriving import reader_of
 from pollux.archive.intake import derive
 from pollux.archive.inventory import place_of
 from pollux.archive.lock import WriterLock
@@ -71,7 +70,7 @@ def rederive(
     progress: Progress = lambda _done, _all: None,
 ) -> None:
     """Bring the facts up to date with bytes that did not come from a refresh."""
-    derive(archive, reader_of(archive.database, memory), Refreshed(locate(())), progress)
+    derive(archive, Refreshed(locate(())), memory=memory, progress=progress)
 
 
 @contextmanager

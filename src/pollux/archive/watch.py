@@ -48,13 +48,19 @@ class Captured:
 
 
 def capture(
-    path: Path, homes: Iterable[Home], *, memory: Mapping[str, str], progress: Progress, waiting: Tell
+    path: Path,
+    homes: Iterable[Home],
+    *,
+    memory: Mapping[str, str],
+    progress: Progress,
+    waiting: Tell,
+    derives: bool = True,
 ) -> Captured:
     """Refresh an archive once, as its only writer; wait if there is another. Raises `ArchiveError`."""
     with opened(path, wait=waiting) as archive:
         if not archive.is_writable:
             raise ArchiveError(f"Nothing can be kept in {path} ({archive.why_not}); name another with --archive.")
-        result = refresh(archive, homes, memory=memory, progress=progress)
+        result = refresh(archive, homes, memory=memory, progress=progress, derives=derives)
         return Captured(result, _titles(archive.database, sorted(result.sessions)[:_NAMED]))
 
 

@@ -1,4 +1,4 @@
-"""Other processes that derive facts while this one keeps bytes.
+"""Other processes that derive facts, for the one that may write.
 
 Each derives into a database of its own, in memory, with the archive attached for reading: the same code makes the same
 rows, and the writer only copies them. They are given what is new; a bundle that has facts already is the writer's.
@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from multiprocessing.pool import ApplyResult, Pool
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pollux.archive import facts
 from pollux.archive.deriving import File, Told, derive_bundle, reader_of
+from pollux.archive.store import Archive
 from pollux.processes import copies
 
 _PIECE = 8 << 20
 """Bytes of a piece of work."""
+_WORTH_IT = (64 << 20, 32)
+"""Bytes and bundles from which on other processes help: one file, however large, is read by one."""
 
 _Bundles = dict[str, list[File]]
 
@@ -29,34 +29,17 @@ class Derived(NamedTuple):
 
     rows: dict[str, list[tuple[Any, ...]]]
     told: Told
+    n_bytes: int
 
 
-@dataclass(slots=True)
-class Workers:
-    """The processes, and what they are at."""
-
-    pool: Pool
-    given: set[str] = field(default_factory=set)
-    at_work: list[ApplyResult[Derived]] = field(default_factory=list)
-
-    def give(self, bundles: Mapping[str, list[File]]) -> None:
-        """Give them the bundles that are new, each once."""
-        new = {name: files for name, files in bundles.items() if all(one.read is None for one in files)}
-        for piece in _pieces({name: files for name, files in sorted(new.items()) if name not in self.given}):
-            self.at_work.append(self.pool.apply_async(_derived, (piece,)))
-        self.given |= new.keys()
-
-    def done(self, *, wait: bool = False) -> Iterator[Derived]:
-        """Yield what they have done, in the order in which it was given."""
-        while self.at_work and (wait or self.at_work[0].ready()):
-            yield self.at_work.pop(0).get()
-
-
-@contextmanager
-def started(path: Path, memory: Mapping[str, str], *, is_worth_it: bool) -> Iterator[Workers | None]:
-    """Start the processes, where that is worth it and can be done."""
-    with copies(_begin, (path, memory), is_worth_it=is_worth_it) as pool:
-        yield Workers(pool) if pool else None
+def derived(archive: Archive, bundles: _Bundles, memory: Mapping[str, str]) -> Iterator[Derived]:
+    """Yield the facts of the bundles that have none yet, piece by piece; nothing where others are no help."""
+    new = {name: files for name, files in sorted(bundles.items()) if all(one.read is None for one in files)}
+    n_bytes = sum(one.kept for files in new.values() for one in files)
+    is_worth_it = n_bytes > _WORTH_IT[0] and len(new) > _WORTH_IT[1] and archive.lock is not None
+    with copies(_begin, (archive.path, memory), is_worth_it=is_worth_it) as pool:
+        if pool:
+            yield from pool.imap(_derived, _pieces(new))
 
 
 _place: tuple[Path, Mapping[str, str]]
@@ -93,7 +76,8 @@ def _derived(bundles: _Bundles) -> Derived:
         rows = {table: list(facts.rows(database, table)) for table in facts.TABLES}
     finally:
         database.execute("ROLLBACK")
-    return Derived(rows, Told(told.sessions, [*told.problems, *reader.problems]))
+    n_bytes = sum(one.kept for files in bundles.values() for one in files)
+    return Derived(rows, Told(told.sessions, [*told.problems, *reader.problems]), n_bytes)
 
 
 def _opened(path: Path) -> sqlite3.Connection:

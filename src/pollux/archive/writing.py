@@ -50,31 +50,6 @@ def write_problems(database: sqlite3.Connection, version_id: int, problems: Iter
     )
 
 
-def leave_copies_to_their_owner(database: sqlite3.Connection, message_ids: Iterable[str]) -> None:
-    """Mark model calls that an imported session only repeats, so that no report counts them twice."""
-    for one in message_ids:
-        rows = database.execute(
-            """
-            SELECT model_calls.session_id, model_calls.tok_total
-            FROM model_calls JOIN sessions USING (session_id)
-            WHERE message_id = ?
-            ORDER BY
-                EXISTS (
-                    SELECT 1 FROM session_files AS f WHERE f.session_id = sessions.session_id AND f.role = 'import'
-                ),
-                started_us IS NULL, started_us, model_calls.session_id
-            """,
-            (one,),
-        ).fetchall()
-        owners: dict[int, str] = {}
-        for session_id, total in rows:
-            owner = owners.setdefault(total, session_id)
-            database.execute(
-                "UPDATE model_calls SET copy_of = ? WHERE session_id = ? AND message_id = ?",
-                (None if owner == session_id else owner, session_id, one),
-            )
-
-
 def _write_session(database: sqlite3.Connection, group: Group, session: Session, bundle: str) -> None:
     counts, fates = session.counts, session.fates
     _insert(
@@ -104,9 +79,7 @@ def _write_session(database: sqlite3.Connection, group: Group, session: Session,
                 session.generation,
                 _json(session.extra),
                 bundle,
-                _pack(
-                    msgspec.structs.replace(session, calls=(), children=(), title="", first_prompt="", last_prompt="")
-                ),
+                _body(session),
             )
         ],
     )
@@ -119,6 +92,16 @@ def _write_session(database: sqlite3.Connection, group: Group, session: Session,
     project = session.project
     if project.hash:
         _write_project(database, (project.hash, project.path, project.slug, project.how, int(project.proven), None))
+
+
+def _body(session: Session) -> bytes:
+    """Pack what has no column of its own, and is not as it always is."""
+    values = msgspec.structs.asdict(session)
+    return _pack({key: one for key, one in values.items() if key not in _COLUMNS and one != _USUAL.get(key)})
+
+
+_COLUMNS = frozenset({"calls", "children", "title", "first_prompt", "last_prompt"})
+_USUAL = {one.name: one.default for one in msgspec.structs.fields(Session) if one.default is not msgspec.NODEFAULT}
 
 
 def _write_project(database: sqlite3.Connection, new: tuple[Any, ...]) -> None:

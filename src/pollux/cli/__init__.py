@@ -6,8 +6,10 @@ asks for options alone, never waits for what reads or draws.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
@@ -62,8 +64,33 @@ Without a command: an overview of what there is.
 """
 
 
+@contextmanager
+def _closed_pipes_passed_on() -> Iterator[None]:
+    """Let a closed pipe be met by `pollux.__main__`: one that has a number Click takes for a fault, with status 1."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise BrokenPipeError from error
+
+
 class _Commands(click.Group):
     """Reads the table above instead of importing every command."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401  as Click has it
+    ) -> click.Context:
+        """Read the options; `--help` and `--version` are answered here."""
+        with _closed_pipes_passed_on():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command."""
+        with _closed_pipes_passed_on():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Keep the order of the table."""

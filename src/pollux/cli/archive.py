@@ -146,7 +146,8 @@ def import_(scope: Scope, other: Path) -> None:
 
 
 def _lines(found: Info) -> dict[str, str]:
-    from pollux.terminal.text import ago, clean
+    from pollux.views.amounts import ago
+    from pollux.views.harmless import clean
 
     room = f", {found.ratio:.1f} times smaller than the {_size(found.n_kept)} it holds" if found.ratio else ""
     sessions = f"{found.n_sessions}, {found.n_subagents} subagents; {found.n_gone} deleted by the client and kept here"
@@ -228,7 +229,7 @@ def _moment(at_us: int | None) -> datetime | None:
 
 
 def _named(one: Any) -> str:  # noqa: ANN401  imported late
-    from pollux.terminal.text import clean
+    from pollux.views.harmless import clean
 
     return clean(f"{output.short(one.home)} on {one.machine or 'an unnamed machine'}")
 
@@ -240,6 +241,6 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _size(number: int) -> str:
-    from pollux.terminal.text import size
+    from pollux.views.amounts import size
 
     return size(number)

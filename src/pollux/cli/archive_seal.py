@@ -114,7 +114,8 @@ def _write(archive: Archive, found: Sealed, target: str, *, with_entries: bool) 
 
 def _say(found: Sealed, name: str, *, is_kept_elsewhere: bool) -> None:
     from pollux.terminal.listing import counted
-    from pollux.terminal.text import clean, size
+    from pollux.views.amounts import size
+    from pollux.views.harmless import clean
 
     if found.seal is None:
         output.words("There is nothing to seal yet; `pollux sync` takes in what there is.")

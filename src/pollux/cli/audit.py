@@ -38,7 +38,7 @@ def command(scope: Scope, wanted: str, *, price_file: Path | None, pager: bool) 
 
     \b
       pollux audit latest
-      pollux audit a82545c4 --json | jq '[.calls[].cost_nanousd] | add'
+      pollux audit a82545c4 --json | jq '.calls[] | [.file, .line, .cost_nanousd]'
     """
     prices = price_table(price_file)
     audits = _from_file(wanted, prices) or _from_history(scope, wanted, prices)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pollux.cli.scope import Scope
     from pollux.locate import Folder, Home, Located, SessionFile
     from pollux.projects import Known
-    from pollux.retention import Chat, Fate, Policy, Settings
+    from pollux.retention import Chat, Fate
+    from pollux.retention_policy import Policy, Settings
     from pollux.sessions import History
     from pollux.views.status import FolderPolicy, KeptFile, Row
 
@@ -86,20 +87,21 @@ class _SettingsReader:
 
     def policy(self, folder: Folder) -> tuple[str | None, Policy]:
         """Tell which project a folder belongs to, and what the client's settings say there."""
-        from pollux import projects, retention
+        from pollux import projects, retention_policy
+        from pollux.retention import HASHED
 
         if _HASH.fullmatch(folder.name) and not folder.has_marker:
-            return None, retention.Policy(off=retention.HASHED)
+            return None, retention_policy.Policy(off=HASHED)
         home = folder.home
         if home not in self._known:
             self._known[home] = projects.known_paths(home)
         claim = self._known[home].by_folder.get(folder.name)
         project = claim.path if claim else None
-        return project, retention.policy(list(self._layers(home, project)))
+        return project, retention_policy.policy(list(self._layers(home, project)))
 
     def _layers(self, home: Home, project: str | None) -> Iterator[Settings]:
         """Give the settings that count in a project, the strongest last."""
-        from pollux.retention import is_trusted
+        from pollux.retention_policy import is_trusted
 
         defaults, system = _system_settings()
         root = home.root.parent.parent / ".gemini" if home.how.endswith("sandbox") else home.root
@@ -115,12 +117,12 @@ class _SettingsReader:
         yield from above
 
     def _read(self, path: Path) -> Settings | None:
-        from pollux.retention import settings_from
+        from pollux.retention_policy import settings_from
 
         if path not in self._files:
             try:
                 self._files[path] = settings_from(str(path), path.read_bytes(), os.environ)
-            except OSError:
+            except (OSError, ValueError):  # of paths, which say what no file can be called
                 self._files[path] = None
         return self._files[path]
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+_SHELLS = ("bash", "zsh", "fish")
+
 
 @click.command()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def command(shell: str) -> None:
+@click.argument("shell", type=click.Choice(_SHELLS), metavar=f"{{{'|'.join(_SHELLS)}}}", required=False)
+def command(shell: str | None) -> None:
     """Print the completion script of a shell.
 
     \b
@@ -19,6 +21,8 @@ def command(shell: str) -> None:
     """
     from pollux.cli import pollux
 
+    if shell is None:
+        raise click.UsageError(f"Say for which shell: {', '.join(_SHELLS)}.")
     found = get_completion_class(shell)
     assert found is not None
     click.echo(found(pollux, {}, "pollux", "_POLLUX_COMPLETE").source())

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -60,6 +60,8 @@ class _Job:
     by_id: dict[str, Session] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     losses: Counter[str] = field(default_factory=Counter)
+    empty: list[Session] = field(default_factory=list)
+    """Sessions that had nothing to give in this form."""
     last: Subject | None = None
     """What was rendered last."""
 
@@ -85,7 +87,12 @@ class _Job:
     def rendered(self, one: _Chosen, place: Place | None = None) -> Iterator[bytes]:
         """Write one session in the form wanted."""
         self.last = made = self.subject(one, place)
-        yield from self.exporter.render(made)
+        n_pieces = 0
+        for piece in self.exporter.render(made):
+            n_pieces += 1
+            yield piece
+        if n_pieces <= self.exporter.n_heads:
+            self.empty.append(one.session)
         self.losses += made.losses
 
     def told(self, one: _Chosen, family: Iterable[Session]) -> list[Session]:
@@ -106,7 +113,14 @@ class _Job:
 @click.argument("wanted", metavar="[ID|FILE]...", nargs=-1, shell_complete=session_ids)
 @options(json=False)
 @click.option(
-    "--format", "-f", "name", type=click.Choice(list(EXPORTERS)), default="json", show_default=True, metavar="FORMAT"
+    "--format",
+    "-f",
+    "name",
+    type=click.Choice(list(EXPORTERS)),
+    default="json",
+    show_default=True,
+    metavar="FORMAT",
+    help="One of the forms above.",
 )
 @click.option("--all", "everything", is_flag=True, help="All sessions that fit the other options.")
 @click.option("--output", "-o", "target", default="-", show_default=True, help="A file, a folder, or - for stdout.")
@@ -157,6 +171,8 @@ def command(
         export_lake.write(scope, {one.session.id for one in job.chosen}, target)
     else:
         _hand_over(job, target, everything=everything)
+    if job.empty:
+        _say_empty(job)
     if says_losses:
         _say_losses(job)
     hidden.say()
@@ -203,6 +219,7 @@ def _chosen(job: _Job, wanted: tuple[str, ...], *, everything: bool) -> Iterator
                 taken.add(child.id)
                 yield _Chosen(child)
     if everything:
+        job.problems += found.problems  # of files that may hold further ones
         yield from (_Chosen(one) for one in scope.sessions(found, everything=with_subagents) if one.id not in taken)
 
 
@@ -221,13 +238,14 @@ def _hand_over(job: _Job, target: str, *, everything: bool) -> None:
     if job.wanted.split and target == "-":
         raise click.UsageError("--split writes further files beside the first one: say where with `-o`.")
     if target == "-" and (len(job.chosen) == 1 or exporter.is_stream):
-        for one in job.chosen:
-            output.write(job.rendered(one))
+        output.write(_one_after_another(job))
         return
     path = Path(target)
     is_folder = (
         path.is_dir() or target.endswith(("/", os.sep)) or ((everything or len(job.chosen) > 1) and not path.suffix)
     )
+    if is_folder and path.is_file():
+        raise click.UsageError(f"{target} is a file: give a folder, as in `-o exports/`.")
     try:
         if target != "-" and is_folder:
             _to_folder(job, path)
@@ -235,15 +253,27 @@ def _hand_over(job: _Job, target: str, *, everything: bool) -> None:
             has_room = path.is_file() or not path.exists()  # beside a device or a pipe there is none
             write(path, job.rendered(job.chosen[0], Place(path.parent, path.name, 0o600, []) if has_room else None))
         elif exporter.is_stream and target != "-":
-            write(path, chain.from_iterable(job.rendered(one) for one in job.chosen))
+            write(path, _one_after_another(job))
         else:
+            agents = sum(one.session.kind == "subagent" for one in job.chosen)
+            whose = f" ({agents} of them {'subagents' if agents > 1 else 'a subagent'})" if agents else ""
             raise click.UsageError(
-                f"{len(job.chosen)} sessions do not fit into one {exporter.suffix} file; give a folder: `-o exports/`."
+                f"{len(job.chosen)} sessions{whose} do not fit into one {exporter.suffix} file; "
+                "give a folder: `-o exports/`."
             )
     except OSError as error:
         raise click.ClickException(
             f"{target} cannot be written: {error.strerror}; give another place with `-o`."
         ) from None
+    n_given = len(job.chosen) - len(job.empty)
+    if n_given and not is_folder and path.is_file():
+        output.words(f"{_counted(n_given)} written to {target}")
+
+
+def _one_after_another(job: _Job) -> Iterator[bytes]:
+    """Write all sessions; what names the columns of a table comes once."""
+    for number, one in enumerate(job.chosen):
+        yield from islice(job.rendered(one), job.exporter.n_heads if number else 0, None)
 
 
 def _to_folder(job: _Job, folder: Path) -> None:
@@ -251,7 +281,7 @@ def _to_folder(job: _Job, folder: Path) -> None:
     from pollux.errors import UnreadableFileError
     from pollux.model import Problem
 
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     before = folders.remembered(folder)
     after, written, taken, n_same = dict(before), list[Written](), set[str](), 0
     contents = job.scope.contents()
@@ -285,7 +315,11 @@ def _to_folder(job: _Job, folder: Path) -> None:
     finally:
         folders.remember(folder, after)
     same = f", {n_same} of them unchanged since" if n_same else ""
-    output.words(f"{len(written)} session{'s' * (len(written) != 1)} written to {folder}{same}")
+    output.words(f"{_counted(len(written))} written to {folder}{same}")
+
+
+def _counted(number: int) -> str:
+    return f"{number} session{'s' * (number != 1)}"
 
 
 def _try_redaction(job: _Job) -> None:
@@ -299,6 +333,16 @@ def _try_redaction(job: _Job) -> None:
             waiting += subject.children()
     print_findings(job.redaction.findings())
     job.redaction.say()
+
+
+def _say_empty(job: _Job) -> None:
+    """Say why there is nothing where something was wanted."""
+    n_empty, n_all = len(job.empty), len(job.chosen)
+    if n_all == 1:
+        who = f"Session {job.empty[0].id} has"
+    else:
+        who = f"{n_empty} of {n_all} sessions {'have' if n_empty > 1 else 'has'}"
+    output.words(f"{who} nothing for {job.name}: {job.exporter.lacks}.")
 
 
 def _say_losses(job: _Job) -> None:

@@ -35,5 +35,11 @@ def write(scope: Scope, ids: set[str], target: str) -> None:
         raise click.ClickException(
             f"{target} cannot be written: {error.strerror or error}; give another place with `-o`."
         ) from None
-    told = ", ".join(f"{count:,} {table.replace('_', ' ')}" for table, count in counts.items() if count)
+    told = ", ".join(_counted(table, count) for table, count in counts.items() if count)
     output.words(f"{told or 'Empty tables'} written to {target}")
+
+
+def _counted(table: str, count: int) -> str:
+    """Say how many rows a table has: 1 session file, 2 session files."""
+    nouns = table.replace("_", " ")
+    return f"1 {nouns.removesuffix('es' if nouns.endswith('ches') else 's')}" if count == 1 else f"{count:,} {nouns}"

@@ -84,7 +84,8 @@ def _ask(archive: Archive, sessions: list[Session]) -> None:
 
 def _say(found: Forgotten) -> None:
     from pollux.terminal.listing import counted
-    from pollux.terminal.text import clean, size
+    from pollux.views.amounts import size
+    from pollux.views.harmless import clean
 
     for one in found.files:
         click.echo(clean(one).replace("\n", "␊"))

@@ -29,3 +29,12 @@ class Group(click.Group):
         found = import_module(self._modules[cmd_name]).command
         assert isinstance(found, click.Command)
         return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the known commands when the given one is none of them."""
+        known = self.list_commands(ctx)
+        if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"There is no command '{args[0]}'; the commands are {', '.join(known)}.")
+        return super().resolve_command(ctx, args)

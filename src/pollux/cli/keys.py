@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pollux.cli import keyring, output
+from pollux.cli.groups import Group
 
 if TYPE_CHECKING:
     from pollux.proofs.keys import Key
@@ -16,7 +17,7 @@ SCHEMA = "pollux.keys/1"
 _json = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of words.")
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, modules={}, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
     """Make and show the keys that records and seals are signed with. Alone it is `list`.

@@ -22,7 +22,7 @@ def meant(scope: Scope, wanted: str) -> tuple[Session, Group, dict[str, Session]
         session, group = in_file(file)
         return session, group, {session.id: session}
     found = scope.history()
-    session = in_history(scope, found, wanted)
+    session = _with_unread(in_history(scope, found, wanted), found)
     return session, scope.opened(session), {one.id: one for one in found.sessions}
 
 
@@ -42,6 +42,8 @@ def in_file(path: Path) -> tuple[Session, Group]:
     """Open the session of a file that somebody named."""
     from pollux.sessions import from_file
 
+    if not os.path.lexists(path):
+        raise click.ClickException(f"There is no file {path}; `pollux ls` lists the sessions there are.")
     session, group = from_file(path)
     if group.timeline or group.main.reading.id:
         return session, group
@@ -62,6 +64,15 @@ def in_history(scope: Scope, found: History, wanted: str) -> Session:
         if os.path.isdir(wanted):  # noqa: PTH112
             raise _is_folder(wanted) from None
         raise
+
+
+def _with_unread(session: Session, found: History) -> Session:
+    """Tell of files that by their names are a session's, and that nobody could look into."""
+    import msgspec
+
+    ending = f"-{session.id[:8]}."
+    unread = [one for one in found.problems if one.code == "unreadable-file" and one.file and ending in one.file]
+    return msgspec.structs.replace(session, problems=(*session.problems, *unread)) if unread else session
 
 
 def _is_folder(wanted: str) -> click.UsageError:

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import codecs
 import os
-import shutil
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -23,6 +21,8 @@ if TYPE_CHECKING:
     from pollux.terminal.console import Console
 
 NOTHING_HERE = "No sessions here. `pollux doctor` says where was looked; `pollux demo` shows invented ones."
+
+NOTHING_FITS = "No session fits these options; `pollux ls` without them lists what there is."
 
 _SHOWN = 5
 _NARROWEST = 20
@@ -44,6 +44,8 @@ def is_terminal() -> bool:
 
 def width() -> int:
     """Tell how many columns the terminal has."""
+    import shutil
+
     return max(_NARROWEST, shutil.get_terminal_size().columns)
 
 
@@ -71,10 +73,12 @@ def write(pieces: Iterable[bytes]) -> None:
 
 def words(text: str) -> None:
     """Say something that is not data."""
-    from pollux.terminal.text import clean
+    from pollux.views.harmless import clean
 
     text = clean(text)
     if sys.stderr.isatty():
+        import textwrap
+
         lines = text.split("\n")
         text = "\n".join(textwrap.fill(line, width(), break_long_words=False, break_on_hyphens=False) for line in lines)
     click.echo(text, err=True)
@@ -82,7 +86,7 @@ def words(text: str) -> None:
 
 def say_problems(problems: Iterable[Problem], *, hint: str = "`pollux doctor` lists them all.") -> int:
     """Name the first few problems on stderr; return the exit status they make."""
-    found = list(problems)
+    found = list(dict.fromkeys(problems))
     for problem in found[:_SHOWN]:
         file = short(problem.file) if problem.file else None
         place = f"{file}:{problem.line}" if problem.line else file
@@ -124,7 +128,7 @@ def paged(*, wanted: bool) -> Iterator[Console]:
 
 
 def _harmless(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    from pollux.terminal.text import safe
+    from pollux.views.harmless import safe
 
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     for piece in pieces:
@@ -134,6 +138,7 @@ def _harmless(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 def _pager() -> list[str]:
     import shlex
+    import shutil
 
     command = shlex.split(os.environ.get("PAGER") or "less")
     return command if command and shutil.which(command[0]) else []

@@ -23,15 +23,15 @@ def command() -> None:
     """Say what there is, what is new, and what the client is going to delete."""
     from pollux.filters import Filter
 
-    scope = Scope((), Filter(), archive_path=archive_path())
-    found = scope.history()
-    if output.is_terminal():
-        _print(scope, found)
-        return
-    print_lines(found, found.main)
-    if not found.main:
-        output.words(output.NOTHING_HERE)
-    say_count([*found.problems, *(problem for one in found.main for problem in one.problems)])
+    with Scope((), Filter(), archive_path=archive_path()) as scope:
+        found = scope.history()
+        if output.is_terminal():
+            _print(scope, found)
+            return
+        print_lines(found, found.main)
+        if not found.main:
+            output.words(output.NOTHING_HERE)
+        say_count([*found.problems, *(problem for one in found.main for problem in one.problems)])
 
 
 def _print(scope: Scope, found: History) -> None:

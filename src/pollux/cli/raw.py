@@ -34,6 +34,8 @@ def command(scope: Scope, wanted: str, *, only_path: bool, number: int | None, l
       pollux raw a82545c4 --path
     """
     if only_path:
+        if number or line:
+            raise click.UsageError("--path lists all files of a session: leave --file and --line out.")
         _print_paths(scope, wanted)
         return
     source = _source(scope, wanted, number)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pollux.cli import output
 from pollux.cli.archive_prove import hand_over
 from pollux.cli.complete import session_ids
 from pollux.cli.meant import in_history
@@ -18,6 +19,7 @@ from pollux.cli.scope import Scope, options
 
 if TYPE_CHECKING:
     from pollux.proofs.fields import Field
+    from pollux.proofs.secrets import Secrets
 
 _ALWAYS = "content-hash"
 """Hashes of single lines, from which hidden ones could be guessed."""
@@ -33,32 +35,46 @@ _ALWAYS = "content-hash"
     help="Members of that name with all in them, but not counts; repeatable.",
 )
 @click.option("--hide-text", "pattern", metavar="REGEX", help="Every text in which this is found.")
+@click.option(
+    "--secrets", "hides_secrets", is_flag=True, help="Every value in which a key, token or password is found."
+)
 @click.option("--output", "-o", "target", default="-", show_default=True, help="A file, or - for stdout.")
 @options(json=False, filters=False)
-def command(scope: Scope, wanted: str, *, names: tuple[str, ...], pattern: str | None, target: str) -> None:
+def command(
+    scope: Scope, wanted: str, *, names: tuple[str, ...], pattern: str | None, hides_secrets: bool, target: str
+) -> None:
     """Write the record of a sealed session without what is to be hidden.
 
     What it shows is proven to be what was sealed, field by field; of what it hides only a salted hash is left. It is
     looked at with `pollux record verify`, and can be signed like any record.
 
+    With --secrets, what the rules of redaction take for a secret decides; e-mail addresses and names are none. What
+    was found, and what could not be looked into, is said at the end.
+
     \b
+      pollux record redact latest --secrets -o redacted.json
       pollux record redact latest --hide output --hide input -o redacted.json
       pollux record redact latest --hide '/session/entries/3/*' --hide-text 'secret|token'
     """
     from pollux.proofs.canonical import json_bytes
     from pollux.proofs.disclosure import redacted
     from pollux.proofs.redacted import prove_record
+    from pollux.proofs.secrets import secrets
 
-    if not names and pattern is None:
-        raise click.UsageError("Say what to hide: --hide output, --hide content, --hide-text REGEX.")
-    is_hidden = chooser(names, pattern)
+    if not names and pattern is None and not hides_secrets:
+        raise click.UsageError("Say what to hide: --secrets, --hide output, --hide content, --hide-text REGEX.")
+    is_chosen = chooser(names, pattern)
     found = scope.history()
     if scope.archive is None:
         raise click.UsageError("Seals are in the archive alone: leave --no-archive and POLLUX_ARCHIVE=- out.")
     session = in_history(scope, found, wanted)
     original = whole(record_of(scope, {one.id: one for one in found.sessions})(session.id))
-    shown = redacted(original, is_hidden)
+    seen = secrets(original) if hides_secrets else None
+    places = seen.places if seen else frozenset()
+    shown = redacted(original, lambda field: field.path in places or is_chosen(field))
     hand_over(json_bytes(prove_record(scope.archive.database, session.id, original, shown)), target)
+    if seen:
+        say(seen)
 
 
 def chooser(names: tuple[str, ...], pattern: str | None) -> Callable[[Field], bool]:
@@ -78,3 +94,12 @@ def chooser(names: tuple[str, ...], pattern: str | None) -> Callable[[Field], bo
         return text is not None and any(text.search(one) for one in said)
 
     return is_hidden
+
+
+def say(found: Secrets) -> None:
+    """Say what was found, and what could not be looked into."""
+    counts = ", ".join(f"{count} × {what}" for what, count in found.counts.most_common())
+    n_values = f"{len(found.places)} value{'s' * (len(found.places) != 1)}"
+    output.words(f"Secrets hidden, with {n_values} that held them: {counts}." if counts else "No secret was found.")
+    for what, count in sorted(found.unread.items()):
+        output.words(f"Not looked into: {count} × {what}; check them yourself.")

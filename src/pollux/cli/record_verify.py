@@ -87,7 +87,7 @@ def _verdict(found: Verdict) -> str:
 
 
 def _line(text: str) -> None:
-    from pollux.terminal.text import clean
+    from pollux.views.harmless import clean
 
     click.echo(clean(text).replace("\n", "␊"))
 

@@ -60,6 +60,7 @@ class Redaction:
 
     is_wanted: bool
     drops_binary: bool = False
+    only_tries: bool = False
     redactors: list[Redactor] = field(default_factory=list)
 
     @property
@@ -93,7 +94,8 @@ class Redaction:
         for found in (found for report in reports for found in report.replaced):
             counts[f"{found.finds} ({found.rule})"] += found.count
         if self.is_wanted:
-            output.words(f"Redacted: {', '.join(f'{n} × {what}' for what, n in counts.most_common()) or 'nothing'}.")
+            done = "Would be redacted" if self.only_tries else "Redacted"
+            output.words(f"{done}: {', '.join(f'{n} × {what}' for what, n in counts.most_common()) or 'nothing'}.")
         unread = Counter[tuple[str, str, bool]]()
         for left in (left for report in reports for left in report.unscanned):
             unread[left.what, left.media_type, left.is_dropped] += left.count
@@ -126,13 +128,14 @@ def redaction(asked: Asked, *, is_for_others: bool) -> Redaction:
     is_wanted = asked.share or is_for_others
     if asked.redact is False and is_wanted:
         raise click.UsageError("What is made for others is always redacted: leave --no-redact out.")
-    return Redaction(bool(asked.redact) or asked.only_tries or is_wanted, drops_binary=asked.share)
+    is_wanted = bool(asked.redact) or asked.only_tries or is_wanted
+    return Redaction(is_wanted, drops_binary=asked.share, only_tries=asked.only_tries)
 
 
 def print_findings(findings: Iterable[Finding]) -> None:
     """Print what would be replaced, one line each, fields apart by tabs."""
     from pollux.terminal.listing import tabbed
 
-    lines = [tabbed(one.rule, one.session, one.message, one.where, one.count, one.excerpt) for one in findings]
+    lines = [tabbed(one.rule, one.session, one.message or "", one.where, one.count, one.excerpt) for one in findings]
     output.write(line.encode("utf-8", "replace") for line in lines)
-    output.words(f"{len(lines)} place{'s' * (len(lines) != 1)} would be redacted; nothing was written.")
+    output.words(f"Found in {len(lines)} place{'s' * (len(lines) != 1)}; nothing was written.")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,6 +48,8 @@ def command(scope: Scope, wanted: str, *, run: bool, yes: bool) -> None:
     """
     from pollux.cli.meant import in_history
 
+    if run and scope.as_json:
+        raise click.UsageError("--exec hands the terminal over to the client: leave --json out.")
     session = in_history(scope, scope.history(), wanted)
     folder = project_folder(session)
     if run:
@@ -167,6 +170,8 @@ def _restored(scope: Scope, session: Session, *, is_sure: bool) -> Plan | None:
         renamed = " under a new id, since other files of it are in the way"
     if found.files:
         if not is_sure:
+            if not sys.stdin.isatty():
+                raise click.UsageError("Nobody is here to be asked; say --yes to restore the session first.")
             question = f"The client would not find this session. Write it to {found.main}{renamed}?"
             click.confirm(question, default=True, abort=True, err=True)
         carry_out(found)

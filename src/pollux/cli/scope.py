@@ -8,10 +8,10 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
 
@@ -19,6 +19,9 @@ from pollux.cli import memory, output
 from pollux.cli.complete import project_names
 
 if TYPE_CHECKING:
+    from datetime import tzinfo
+    from types import TracebackType
+
     from pollux.archive.store import Archive
     from pollux.filters import Filter
     from pollux.grouping import Group
@@ -41,6 +44,16 @@ class Scope:
     """Where the archive is; without one, all is read anew and nothing is stored."""
     archive: Archive | None = None
     """Once it is open: sessions are read from it as long as the command runs."""
+    _in_use: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the archive; what SQLite has against it becomes a sentence."""
+        self._in_use.__exit__(kind, error, trace)
 
     def places(self) -> tuple[Home, ...]:
         """Return the homes to look at."""
@@ -53,12 +66,7 @@ class Scope:
 
     def history(self) -> History:
         """Take in what changed and return what there is, with a progress bar when it takes time."""
-        from pollux.sessions import history
-
-        if self.archive_path is not None:
-            return self._archived(self.archive_path)
-        with progress("reading") as tell:
-            return history(self.places(), memory=memory.recalled(), progress=tell)
+        return self._read() if self.archive_path is None else self._archived(self.archive_path)
 
     def opened(self, session: Session) -> Group:
         """Open a session that the history named, to read its messages."""
@@ -76,22 +84,40 @@ class Scope:
             return lambda session: kept.get(session.id)
         return lambda session: [_size_and_time(ref.path) for ref in session.files]
 
+    def _read(self) -> History:
+        """Read all files, and store nothing."""
+        from pollux.sessions import history
+
+        with progress("reading") as tell:
+            return history(self.places(), memory=memory.recalled(), progress=tell)
+
+    def _read_meanwhile(self, archive: Archive) -> History:
+        """Read the files while somebody else fills the archive for the first time, or anew."""
+        output.words(f"The archive does not hold everything yet: {archive.why_not}. These are the files alone.")
+        self.archive = None
+        return self._read()
+
     def _archived(self, path: Path) -> History:
-        from pollux.archive import history, store
+        from pollux.archive import facts, history, store
         from pollux.archive.refresh import refresh
 
         known = memory.recalled()
         places = self.places()
-        self.archive = store.opened(path)
-        click.get_current_context().call_on_close(self.archive.close)
+        self.archive = self._in_use.enter_context(store.opened(path))
         with progress("reading") as tell:
             result = refresh(self.archive, places, memory=known, progress=tell)
         if self.archive.lock:
             self.archive.lock.release()
         elif not self.archive.lock_is_taken:
             output.words(f"The archive cannot be written ({self.archive.why_not}): this is what it holds so far.")
+        elif not facts.are_current(self.archive.database):
+            return self._read_meanwhile(self.archive)
         only = {str(home.root) for home in result.located.homes} if self._names_homes() else None
         found = history.history(self.archive.database, result.located, tuple(result.problems), only=only, memory=known)
+        if self.archive.lock_is_taken and _is_behind(found):
+            if not found.sessions:
+                return self._read_meanwhile(self.archive)
+            output.words(f"The archive does not hold everything yet: {self.archive.why_not}.")
         memory.remember(found.sessions, known)
         return found
 
@@ -111,7 +137,7 @@ class Scope:
             raise click.ClickException(output.NOTHING_HERE)
         chosen = self._chosen(found.sessions)
         if not chosen:
-            raise click.ClickException("No session fits these options; `pollux ls` without them lists what there is.")
+            raise click.ClickException(output.NOTHING_FITS)
         return select(History(found.located, chosen), wanted)
 
     def _chosen(self, sessions: Sequence[Session]) -> tuple[Session, ...]:
@@ -132,6 +158,12 @@ class Scope:
             chosen = choose(better)
         memory.remember(better, memory.recalled())
         return chosen
+
+
+def _is_behind(found: History) -> bool:
+    """Tell whether there are files of which the archive knows nothing."""
+    known = {ref.path for one in found.sessions for ref in one.files}
+    return any(file.path not in known for file in found.located.files)
 
 
 def _size_and_time(path: Path) -> tuple[int, int] | None:
@@ -164,9 +196,14 @@ def options(*, json: bool = True, filters: bool = True) -> Callable[[_Function],
             as_json: bool = False,
             **rest: Any,  # noqa: ANN401  click's
         ) -> object:
-            wanted = _filter(**{name: rest.pop(name, None) for name in _FILTERS})
+            wanted = filter_of(**{name: rest.pop(name, None) for name in _FILTERS})
+            if no_archive and archive:
+                raise click.UsageError("--archive and --no-archive say the opposite: give one of them.")
             path = None if no_archive else archive or archive_path()
-            return function(scope=Scope(home, wanted, as_json, path), **rest)
+            if path and os.path.isdir(path):  # noqa: PTH112  which does not fail where it may not look
+                raise click.UsageError(f"The archive {path} is a folder: name a file, such as {path / 'archive.db'}.")
+            with Scope(home, wanted, as_json, path) as scope:
+                return function(scope=scope, **rest)
 
         chosen = (_HOME, *_ARCHIVE, *(_FILTERS.values() if filters else ()), *((_JSON,) if json else ()))
         for option in reversed(chosen):
@@ -184,17 +221,27 @@ def archive_path() -> Path | None:
     return memory.memory_path().with_name("archive.db")
 
 
-def _filter(
-    *, project: str | None, since: str | None, until: str | None, last: str | None, model: str | None
+def filter_of(
+    *,
+    project: str | None,
+    since: str | None,
+    until: str | None,
+    last: str | None,
+    model: str | None,
+    zone: tzinfo | None = None,
 ) -> Filter:
+    """Read what was typed to choose by; dates are days of a zone, or of the system's own."""
     from pollux import filters
 
     if since and last:
         raise click.UsageError("--since and --last both say where to begin: give one of them.")
     now = output.now()
-    start = filters.moment("--since", since, now=now) if since else None
+    start = filters.moment("--since", since, now=now, zone=zone) if since else None
     start = filters.before("--last", last, now=now) if last else start
-    end = filters.moment("--until", until, now=now) if until else None
+    end = filters.moment("--until", until, now=now, zone=zone) if until else None
+    if start and end and end <= start:
+        first = f"--since {since}" if since else f"--last {last}"
+        raise click.UsageError(f"--until {until} is before {first}: nothing lies between them.")
     return filters.Filter(project, start, end, model)
 
 

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from pollux.cli import memory, output
-from pollux.cli.complete import project_names
+from pollux.cli.call_filters import Asked, call_filters, chosen_sessions
 from pollux.cli.scope import Scope, options, progress
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from pollux.cli.usage import Facts
     from pollux.filters import Filter
-    from pollux.model import Problem, Project
+    from pollux.model import Problem
     from pollux.views.stats import Statistics
 
 _SECTIONS = ("tool", "model", "project", "session", "day", "week", "month", "filetype", "program")
@@ -28,21 +27,9 @@ _SECTIONS = ("tool", "model", "project", "session", "day", "week", "month", "fil
 @click.command()
 @options(filters=False)  # its own say the same of what happened, and read dates in the zone that is asked for
 @click.option("--by", type=click.Choice(_SECTIONS), help="One table, whole, instead of all in brief.")
-@click.option(
-    "--project",
-    "-p",
-    "of_project",
-    metavar="NAME|PATH|.",
-    shell_complete=project_names,
-    help="Only sessions of this project.",
-)
-@click.option("--since", "after", metavar="WHEN", help="Only what happened after this: 2026-11-01, yesterday, 7d.")
-@click.option("--until", "before", metavar="WHEN", help="Only what happened before this.")
-@click.option("--last", "span", metavar="SPAN", help="Only the last 7d, 12h, 2w.")
-@click.option("--model", "of_model", metavar="NAME", help="Only sessions in which such a model answered.")
-@click.option("--timezone", "-z", metavar="ZONE", help="Whose days: Europe/Berlin, UTC.  [default: yours]")
+@call_filters(counts="what happened", model="sessions in which such a model answered")
 @click.option("--csv", "as_csv", is_flag=True, help="Every number of a table, as CSV; needs --by.")
-def command(scope: Scope, *, by: str | None, as_csv: bool, timezone: str | None, **given: Any) -> None:  # noqa: ANN401  click's
+def command(scope: Scope, *, asked: Asked, by: str | None, as_csv: bool) -> None:
     """Count sessions, prompts, answers, tool calls and what came of them, files and programs.
 
     All that ever happened is counted once, also what was rewound later. Active is the time between messages, without
@@ -57,23 +44,10 @@ def command(scope: Scope, *, by: str | None, as_csv: bool, timezone: str | None,
 
     if as_csv and (scope.as_json or by is None):
         raise click.UsageError("--csv writes one table: say which with --by, and leave --json out.")
-    zone, name = zone_of(timezone)
-    found = _statistics(scope, _filter(given, zone), by, zone, name)
+    zone, name = zone_of(asked.timezone)
+    found = _statistics(scope, asked.filter(zone), by, zone, name)
     _print(found, scope, as_csv=as_csv)
     click.get_current_context().exit(_status(found, scope))
-
-
-def _filter(given: dict[str, Any], zone: tzinfo | None) -> Filter:
-    from pollux import filters
-
-    since, until, last = given["after"], given["before"], given["span"]
-    if since and last:
-        raise click.UsageError("--since and --last both say where to begin: give one of them.")
-    now = output.now()
-    start = filters.moment("--since", since, now=now, zone=zone) if since else None
-    start = filters.before("--last", last, now=now) if last else start
-    end = filters.moment("--until", until, now=now, zone=zone) if until else None
-    return filters.Filter(given["of_project"], start, end, given["of_model"])
 
 
 def _statistics(scope: Scope, wanted: Filter, by: str | None, zone: tzinfo | None, timezone: str) -> Statistics:
@@ -83,7 +57,7 @@ def _statistics(scope: Scope, wanted: Filter, by: str | None, zone: tzinfo | Non
 
     with _facts(scope) as found:
         projects = session_projects(found.database, found.memory)
-        only = _sessions(scope, wanted, found, projects)
+        only = chosen_sessions(scope, wanted.project, found, projects)
         needs = SECTIONS[by].needs if by else EVERYTHING
         parts = read(found.database, wanted.since, wanted.until, needs=needs, only=only, model=wanted.model)
         problems = [problem for one, problem in found.problems if one is None or only is None or one in only]
@@ -112,21 +86,6 @@ def _read(scope: Scope) -> Iterator[Facts]:
     problems += [(session.id, one) for session in history.sessions for one in session.problems]
     with closing(database):
         yield Facts(database, history.located, problems, None, memory.recalled())
-
-
-def _sessions(scope: Scope, wanted: Filter, found: Facts, projects: dict[str, Project]) -> Collection[str] | None:
-    """Return the sessions meant; nothing if that is all of them."""
-    from pollux.filters import Filter
-    from pollux.model import Session
-    from pollux.sessions import History
-
-    if wanted.project is None:
-        return found.only
-    known = tuple(Session(id=one, kind="main", project=project) for one, project in projects.items())
-    chosen = replace(scope, wanted=Filter(wanted.project)).sessions(History(found.located, known), everything=True)
-    projects.update((one.id, one.project) for one in chosen)
-    ids = {one.id for one in chosen}
-    return ids if found.only is None else ids & set(found.only)
 
 
 def _print(found: Statistics, scope: Scope, *, as_csv: bool) -> None:

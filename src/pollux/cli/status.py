@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pollux.views.status import Row
 
 _HASH = re.compile(r"[0-9a-f]{64}")
+_UNREAD = frozenset({"unreadable-file", "unreadable-folder"})
 
 
 @click.command()
@@ -29,7 +30,8 @@ def command(scope: Scope, *, everything: bool) -> None:
     """Say what the client will delete at its next start, and whether it is kept.
 
     Gemini CLI deletes sessions at every start in their project: after 30 days unless its settings say otherwise, and
-    much earlier what it cannot use. Ends with status 1 if something goes within a week that is not in the archive.
+    much earlier what it cannot use. Ends with status 1 if something goes within a week that is not in the archive, or
+    cannot be read.
 
     \b
       pollux status
@@ -51,7 +53,11 @@ def command(scope: Scope, *, everything: bool) -> None:
     else:
         _print([row for row in rows if everything or _is_telling(row)], rows, look, now)
         _say(rows, look)
-    click.get_current_context().exit(1 if any(row.is_at_risk for row in rows) else 0)
+    unread = {one.file for one in found.problems if one.code in _UNREAD}
+    if unread and not scope.as_json:
+        where = f"{len(unread)} place{'s' * (len(unread) > 1)}"
+        output.words(f"Not everything can be read: what is in {where} may not be kept; `pollux doctor` says where.")
+    click.get_current_context().exit(1 if unread or any(row.is_at_risk for row in rows) else 0)
 
 
 def _only_on_disk(scope: Scope, found: History) -> list[Session]:

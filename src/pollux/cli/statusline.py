@@ -39,9 +39,11 @@ def command(scope: Scope, pattern: str, *, everything: bool, timezone: str | Non
       PS1='$(pollux statusline) $ '
       set -g status-right '#(pollux statusline --everything -f "{tokens} {cost}")'
     """
-    from pollux.terminal.text import count, line
-    from pollux.terminal.usage import Currency, cost_of
+    from pollux.terminal.text import line
+    from pollux.terminal.usage import cost_of
     from pollux.views import usage
+    from pollux.views.amounts import count
+    from pollux.views.money import Currency
     from pollux.views.periods import start_of_day
     from pollux.views.usage_facts import session_projects
 
@@ -49,8 +51,7 @@ def command(scope: Scope, pattern: str, *, everything: bool, timezone: str | Non
     with facts(scope, price_table(), quiet=True) as found:
         known = {} if everything else _here(session_projects(found.database, found.memory))
         parts = [one for one in usage.parts(found.database, today) if everything or one.session_id in known]
-    total = usage.sums(parts)
-    kept = usage.sums(one for one in parts if one.is_kept)
+    total, kept = usage.billed_and_kept(parts)
     values = {
         "calls": str(total.calls),
         "cost": cost_of(total, Currency()),

@@ -20,14 +20,20 @@ SCHEMA = "pollux.sync/1"
 
 @click.command()
 @options(filters=False)
-def command(scope: Scope) -> None:
+@click.option(
+    "--keep-only", is_flag=True, help="Only keep the bytes: the next command that asks reads what is in them."
+)
+def command(scope: Scope, *, keep_only: bool) -> None:
     """Take everything that is new into the archive, once.
 
     Every file of every project folder is kept, byte for byte, also after Gemini CLI has deleted it. Only what changed
     is read. Whatever stops it, what was taken in stays, and the next time goes on from there.
 
+    First all bytes are kept, then what is in them is read. Where time is short, as in a hook, the first is enough.
+
     \b
       pollux sync
+      pollux sync --keep-only
       pollux sync --home /mnt/backup/alice
       pollux sync --json | jq .bytes
     """
@@ -35,7 +41,10 @@ def command(scope: Scope) -> None:
 
     archive, places = archive_path(scope), scope.places()
     with progress("taking in") as tell:
-        found = capture(archive, places, memory=memory.recalled(), progress=tell, waiting=say_who_writes).result
+        known = memory.recalled()
+        found = capture(
+            archive, places, memory=known, progress=tell, waiting=say_who_writes, derives=not keep_only
+        ).result
     if scope.as_json:
         output.print_json(row(found, archive))
     else:
@@ -77,10 +86,11 @@ def row(found: Refreshed, archive: Path) -> dict[str, Any]:
 def summary(found: Refreshed, archive: Path) -> str:
     """Say in one line what was taken in."""
     from pollux.terminal.listing import counted
-    from pollux.terminal.text import size
+    from pollux.views.amounts import size
 
     gone = f"; {counted(found.n_gone, 'file')} gone since, kept here" if found.n_gone else ""
     if not found.n_bytes:
         return f"Nothing new in {counted(len(found.located.folders), 'project')}{gone}."
-    taken = f"{counted(found.n_files, 'file')}, {size(found.n_bytes)}, {counted(len(found.sessions), 'session')}"
-    return f"Taken into {output.short(archive)}: {taken}{gone}."
+    taken = f"{counted(found.n_files, 'file')}, {size(found.n_bytes)}"
+    sessions = f", {counted(len(found.sessions), 'session')}" if found.sessions else ""
+    return f"Taken into {output.short(archive)}: {taken}{sessions}{gone}."

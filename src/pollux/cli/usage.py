@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pollux.cli import memory, output
-from pollux.cli.complete import project_names
+from pollux.cli.call_filters import Asked, call_filters, chosen_sessions
 from pollux.cli.scope import Scope, options, progress
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pollux.prices import Prices
     from pollux.sessions import Progress
     from pollux.terminal.console import Console
-    from pollux.terminal.usage import Currency
+    from pollux.views.money import Currency
     from pollux.views.usage import Part, Report, Row, TimePart, ToolPart
 
 _REPORTS = ("hour", "day", "week", "month", "session", "project", "model", "tool")
@@ -70,19 +70,7 @@ class Question:
 @click.command()
 @options(filters=False)  # its own say the same of calls, and read dates in the zone that is asked for
 @click.option("--by", type=click.Choice(_REPORTS), help="What to add up by.  [default: day]")
-@click.option(
-    "--project",
-    "-p",
-    "of_project",
-    metavar="NAME|PATH|.",
-    shell_complete=project_names,
-    help="Only sessions of this project.",
-)
-@click.option("--since", "after", metavar="WHEN", help="Only calls after this: 2026-11-01, yesterday, 7d.")
-@click.option("--until", "before", metavar="WHEN", help="Only calls before this.")
-@click.option("--last", "span", metavar="SPAN", help="Only the last 7d, 12h, 2w.")
-@click.option("--model", "of_model", metavar="NAME", help="Only calls of such a model.")
-@click.option("--timezone", "-z", metavar="ZONE", help="Whose days: Europe/Berlin, UTC.  [default: yours]")
+@call_filters(counts="calls", model="calls of such a model")
 @click.option(
     "--subagents",
     type=click.Choice(("together", "apart")),
@@ -97,7 +85,7 @@ class Question:
     "--prices", "price_file", type=click.Path(path_type=Path), help="Your own prices, which go before the table's."
 )
 @click.option("--live", is_flag=True, help="Look again every second, until Ctrl-C.")
-def command(scope: Scope, **given: Any) -> None:  # noqa: ANN401  click's
+def command(scope: Scope, *, asked: Asked, **given: Any) -> None:  # noqa: ANN401  click's
     """Count tokens and money, every model call once.
 
     Billed is all that was ever recorded; kept is what is still part of the conversations. The difference was rewound,
@@ -111,7 +99,7 @@ def command(scope: Scope, **given: Any) -> None:  # noqa: ANN401  click's
     if given["as_csv"] and scope.as_json:
         raise click.UsageError("--csv and --json both say how to write it: give one of them.")
     money = _money(given["currency"], given["rate"])
-    question = _question(scope, given)
+    question = _question(scope, asked, given)
     if given["live"]:
         _follow(question, money)
         return
@@ -205,28 +193,18 @@ def _looked_up(question: Question, *, quiet: bool) -> tuple[Sequence[Part | Time
     with facts(question.scope, question.prices, with_tools=is_tool, quiet=quiet) as found:
         asks_projects = question.by == "project" or question.wanted.project
         known = session_projects(found.database, found.memory) if asks_projects else {}
-        only = _sessions(question, found, known)
+        only = chosen_sessions(question.scope, question.wanted.project, found, known)
         calls, rows = _calls(question, found.database, known, only)
         if is_tool:
             rows = _tools(question, found.database, only)
         return calls, rows, [problem for one, problem in found.problems if one is None or only is None or one in only]
 
 
-def _question(scope: Scope, given: dict[str, Any]) -> Question:
-    from pollux import filters
-
-    zone, timezone = zone_of(given["timezone"])
-    since, until, last = given["after"], given["before"], given["span"]
-    if since and last:
-        raise click.UsageError("--since and --last both say where to begin: give one of them.")
-    now = output.now()
-    start = filters.moment("--since", since, now=now, zone=zone) if since else None
-    start = filters.before("--last", last, now=now) if last else start
-    end = filters.moment("--until", until, now=now, zone=zone) if until else None
-    wanted = filters.Filter(given["of_project"], start, end, given["of_model"])
+def _question(scope: Scope, asked: Asked, given: dict[str, Any]) -> Question:
+    zone, timezone = zone_of(asked.timezone)
     by = given["by"] or ("session" if given["live"] else "day")
     apart = given["subagents"] == "apart"
-    return Question(scope, wanted, by, zone, timezone, price_table(given["price_file"]), apart)
+    return Question(scope, asked.filter(zone), by, zone, timezone, price_table(given["price_file"]), apart)
 
 
 def _money(code: str, rate: str | None) -> tuple[str, Decimal]:
@@ -313,23 +291,6 @@ def _silence() -> Iterator[Progress]:
     yield lambda _done, _all: None
 
 
-def _sessions(question: Question, found: Facts, known: dict[str, Project]) -> Collection[str] | None:
-    """Return the sessions meant; nothing if that is all of them."""
-    project = question.wanted.project
-    if project is None:
-        return found.only
-    from pollux.filters import Filter
-    from pollux.model import Session
-    from pollux.sessions import History
-
-    sessions = [Session(id=one, kind="main", project=of) for one, of in known.items()]
-    looking = replace(question.scope, wanted=Filter(project))
-    chosen = looking.sessions(History(found.located, tuple(sessions)), everything=True)
-    known.update((one.id, one.project) for one in chosen)
-    ids = {one.id for one in chosen}
-    return ids if found.only is None else ids & set(found.only)
-
-
 def _calls(
     question: Question, database: sqlite3.Connection, known: dict[str, Project], only: Collection[str] | None
 ) -> tuple[Sequence[Part | TimePart], tuple[Row, ...]]:
@@ -376,8 +337,9 @@ def _print_json(found: Report) -> None:
 
 def _print(found: Report, money: tuple[str, Decimal], *, as_csv: bool) -> None:
     from pollux.terminal import usage
+    from pollux.views.money import Currency
 
-    currency = usage.Currency(*money)
+    currency = Currency(*money)
     if as_csv:
         output.write(one.encode() for one in usage.usage_csv(found))
     elif output.is_terminal() and found.rows:
@@ -404,7 +366,7 @@ def _follow(question: Question, money: tuple[str, Decimal]) -> None:
     """Draw the report again and again, until somebody has seen enough; what was seen last stays there."""
     from rich.live import Live
 
-    from pollux.terminal.usage import Currency
+    from pollux.views.money import Currency
 
     if question.scope.as_json or not output.is_terminal():
         raise click.UsageError("--live draws on a terminal; for other programs run `pollux usage --json` again.")

@@ -52,6 +52,8 @@ def command(scope: Scope, *, repair: bool, deep: bool, seal: str | None, keys: t
             raise click.UsageError("--seal looks for what was changed since; --repair and --deep are for another time.")
         _hold_against_seals(scope, path, seal, keys)
         return
+    if keys:
+        raise click.UsageError("--key says whose seals to believe: give --seal with it.")
     with upkeep.writable(path) if repair else upkeep.readable(path) as archive:
         report = _verified(scope, archive, repair=repair, deep=deep)
     if scope.as_json:
@@ -114,7 +116,8 @@ def _mend(scope: Scope, archive: Archive, report: Report) -> None:
 
 def _print(report: Report, path: Path) -> None:
     from pollux.terminal.listing import counted
-    from pollux.terminal.text import clean, size
+    from pollux.views.amounts import size
+    from pollux.views.harmless import clean
 
     for one in report.damage:
         click.echo(clean(_line(one)))

@@ -103,7 +103,9 @@ def _say(scope: Scope, found: Captured, archive: Path, *, is_first: bool) -> Non
 def _line(found: Captured) -> str:
     """Say what was captured, in one line; nothing, if nothing was."""
     from pollux.terminal.listing import counted
-    from pollux.terminal.text import clean, cut, size
+    from pollux.terminal.text import cut
+    from pollux.views.amounts import size
+    from pollux.views.harmless import clean
 
     result = found.result
     words = [f"+{size(result.n_bytes)}"] if result.n_bytes else []

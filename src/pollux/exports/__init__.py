@@ -43,6 +43,8 @@ class Exporter(NamedTuple):
     """Made to be published: always redacted."""
     is_of_archive: bool = False
     """Made of the archive's tables, of all sessions together: it renders none."""
+    lacks: str = ""
+    """What is not in a session that gives nothing in this form, and what to do then, in words."""
 
     def render(self, subject: Subject) -> Iterator[bytes]:
         """Write one session, piece by piece."""
@@ -55,9 +57,14 @@ class Exporter(NamedTuple):
             yield from _function(self.pages_place)(written)
 
     @property
+    def n_heads(self) -> int:
+        """How many pieces come before the first that tells of the session: a table names its columns."""
+        return int(self.media_type == "text/csv")
+
+    @property
     def is_stream(self) -> bool:
-        """Whether many of them, one after the other, make one; a data set has a file for each."""
-        return self.suffix == ".jsonl" and not self.is_for_others
+        """Whether many of them, one after the other and without their heads, make one; a data set has a file each."""
+        return self.suffix in (".jsonl", ".csv") and not self.is_for_others
 
 
 def _function(place: str) -> Callable[..., Any]:
@@ -68,6 +75,10 @@ def _function(place: str) -> Callable[..., Any]:
 
 _JSON, _LINES = "application/json", "application/jsonl"
 _TRANSCRIPT = ("detail", "branches", "thoughts", "split")
+_NO_COUNTS = (
+    "no model call with token counts, as in saved conversations and captured output; `--format json` gives all there is"
+)
+_NO_TURNS = "no turn with a prompt and a whole answer; `--losses` tells what was left out, `--format json` gives it all"
 
 EXPORTERS = {
     "markdown": Exporter(
@@ -96,9 +107,16 @@ EXPORTERS = {
         "native.render_lines", ".jsonl", _LINES, "the same, one record a line, for huge sessions and streams"
     ),
     "calls": Exporter(
-        "calls.render_lines", ".jsonl", _LINES, "one record a model call, for usage dashboards", with_subagents=True
+        "calls.render_lines",
+        ".jsonl",
+        _LINES,
+        "one record a model call, for usage dashboards",
+        with_subagents=True,
+        lacks=_NO_COUNTS,
     ),
-    "calls-csv": Exporter("calls.render_csv", ".csv", "text/csv", "the same as CSV", with_subagents=True),
+    "calls-csv": Exporter(
+        "calls.render_csv", ".csv", "text/csv", "the same as CSV", with_subagents=True, lacks=_NO_COUNTS
+    ),
     "devlog": Exporter(
         "devlog.render",
         ".md",
@@ -155,9 +173,15 @@ EXPORTERS = {
         "messages and tools, to train on",
         with_subagents=True,
         heeds=("include",),
+        lacks=_NO_TURNS,
     ),
     "sharegpt": Exporter(
-        "chat.rows.render_sharegpt", ".jsonl", _LINES, "the same as ShareGPT had it", with_subagents=True
+        "chat.rows.render_sharegpt",
+        ".jsonl",
+        _LINES,
+        "the same as ShareGPT had it",
+        with_subagents=True,
+        lacks=_NO_TURNS,
     ),
     "parquet": Exporter(
         "",

@@ -10,10 +10,10 @@ from functools import cache
 from pollux import prices
 from pollux.exports.subject import Subject
 from pollux.model import Fate, ModelCall, Session, Tokens
-from pollux.terminal.session_words import messages_of, period, tokens_of
-from pollux.terminal.usage import Currency
 from pollux.views.excerpts import counted, line
 from pollux.views.listing import calls_of
+from pollux.views.money import Currency
+from pollux.views.session_words import messages_of, period, tokens_of
 
 TITLE = 120
 """Characters of a title."""

@@ -14,12 +14,12 @@ from pollux.exports.attachments import words as attachment_words
 from pollux.exports.markdown.inert import code, inert, plain, quoted
 from pollux.exports.subject import Subject
 from pollux.model import Json, Message, Origin, Role, Session
-from pollux.terminal.session_words import day, messages_of, period
-from pollux.terminal.text import lasted
+from pollux.views.amounts import lasted
 from pollux.views.devlog import TAKEN_BACK, Did, Entry, Noted, Rule, Said, entries, rule_of
 from pollux.views.excerpts import Excerpt, counted
 from pollux.views.listing import when
 from pollux.views.projects import project_key
+from pollux.views.session_words import day, messages_of, period
 from pollux.views.transcript import FATES, LABELS
 
 SCHEMA = "pollux.devlog/1"

@@ -94,9 +94,11 @@ def _refusals(found: Mapping[str, Json], array: bytes, *, has_null: bool) -> Ite
         yield Problem("no-message", "a message is null: the client takes this file for corrupt", line=1)
 
 
-def _message(data: bytes, span: Span, line: int) -> tuple[list[Record], list[Problem]]:
+def _message(data: bytes, span: Span, line: int, *, salvaged: bool = False) -> tuple[list[Record], list[Problem]]:
     """Make the record of one element of the list; an element without an id gets one by its place."""
     decoded, bad = wire(data)
+    if salvaged and not decoded.is_message:
+        return [], []  # a piece of one that is broken
     problems = [Problem("bad-value", f"values of an unexpected type were left out: {bad}", line=line)] if bad else []
     if decoded.id is msgspec.UNSET:
         problems.append(Problem("no-message", "an element of the list of messages has no id", line=line))
@@ -210,7 +212,7 @@ def _fragments(data: bytes, first: Line) -> tuple[list[Record], list[Problem]]:
         number = first.number + data.count(b"\n", 0, found.start)
         span = Span(first.start + found.start, first.start + found.end)
         try:
-            more, new = _message(data[found.start : found.end], span, number)
+            more, new = _message(data[found.start : found.end], span, number, salvaged=True)
         except ValueError:
             continue  # nested almost too deeply
         records += more

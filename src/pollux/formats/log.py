@@ -15,6 +15,8 @@ from pollux.formats.source import Line, Source, Span
 from pollux.model import Kind, Problem
 
 _KINDS = frozenset({Kind.USER, Kind.GEMINI, Kind.INFO, Kind.WARNING, Kind.ERROR})
+TOUCH = re.compile(rb'\{"\$set":\{"lastUpdated":"([-0-9T:.Z]{24})"\}\}')
+"""Says only when the session was last touched, as every second line does."""
 _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{"(?:sessionId|projectHash|startTime|lastUpdated|kind|id|\$\w+)":')
 
 
@@ -31,10 +33,12 @@ def read(source: Source) -> Iterator[Operation]:
 
 def operations(line: Line, path: Path) -> list[Operation]:
     """Read one line: no operation in a blank one, several in one that is broken and could be saved."""
+    if touch := TOUCH.fullmatch(line.data):
+        return [Update(line.number, {"lastUpdated": touch[1].decode()})]
     if not line.data or line.data.isspace():
         return []
     found = _line(line)
-    if not any(isinstance(one, Problem) for one in found):
+    if len(found) == 1 and type(found[0]) is not Problem:
         return found
     return [msgspec.structs.replace(one, file=str(path)) if isinstance(one, Problem) else one for one in found]
 
@@ -66,6 +70,8 @@ def _whole(data: bytes, line: Line, *, salvaged: bool = False, start: int = 0) -
     if decoded.rewind_to is not msgspec.UNSET:  # the first test that fits decides, in the client's own order
         return [*problems, Rewind(line.number, decoded.rewind_to, salvaged)]
     if decoded.id is not msgspec.UNSET:
+        if salvaged and not decoded.is_message:
+            return []  # a piece of one that is broken
         at = line.start + start
         return [*problems, Put(record(decoded, data, Span(at, at + len(data)), line.number), salvaged)]
     if (update := bytes(decoded.set))[:1] in (b"{", b"["):

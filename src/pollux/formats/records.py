@@ -62,6 +62,11 @@ class Wire(msgspec.Struct):
         """Whether it says which session this is."""
         return self.session_id is not msgspec.UNSET and self.project_hash is not msgspec.UNSET
 
+    @property
+    def is_message(self) -> bool:
+        """Whether it is surely a message: tool calls, their responses and arguments may have an id, too."""
+        return self.timestamp is not None and bool(self.content)
+
 
 _TEXTS = ("$rewindTo", "id", "sessionId", "projectHash")
 _TEXTS_OR_NULL = ("type", "timestamp", "model")

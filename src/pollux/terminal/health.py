@@ -10,7 +10,9 @@ from rich.text import Text
 
 from pollux.model import Problem
 from pollux.terminal.listing import counted
-from pollux.terminal.text import clean, line, size
+from pollux.terminal.text import line
+from pollux.views.amounts import size
+from pollux.views.harmless import clean
 from pollux.views.health import Health, generations
 
 Named: TypeAlias = Callable[[str], str]
@@ -19,6 +21,7 @@ Named: TypeAlias = Callable[[str], str]
 _LABEL = 12
 _NARROWEST = 10
 _LOST = 10
+_LINES = 10
 
 
 def findings(health: Health, named: Named = str) -> Iterator[tuple[str, str]]:
@@ -39,9 +42,9 @@ def findings(health: Health, named: Named = str) -> Iterator[tuple[str, str]]:
         yield from _counts("unknown", names, f"{what}: ")
     yield from _lost(health)
     yield "problems", str(len(health.problems)) if health.problems else "none: everything was read"
-    for (code, message), problems in _alike(health.problems).items():
+    for (code, message), files in _alike(health.problems).items():
         yield "", f"  {message} [{code}]"
-        yield from (("", f"    {_place(problem, named)}") for problem in problems)
+        yield from (("", f"    {_place(file, lines, named)}") for file, lines in files.items())
 
 
 def fitted(label: str, text: str, width: int) -> str:
@@ -74,14 +77,19 @@ def _lost(health: Health) -> Iterator[tuple[str, str]]:
         yield "", f"  … and {len(health.lost) - _LOST} more; --json lists them all"
 
 
-def _alike(problems: Sequence[Problem]) -> dict[tuple[str, str], list[Problem]]:
-    """Put together what went wrong in the same way."""
-    found: dict[tuple[str, str], list[Problem]] = {}
+def _alike(problems: Sequence[Problem]) -> dict[tuple[str, str], dict[str, list[int]]]:
+    """Put together what went wrong in the same way, and where: the lines of each file."""
+    found: dict[tuple[str, str], dict[str, list[int]]] = {}
     for problem in problems:
-        found.setdefault((problem.code, line(problem.message, 1000)), []).append(problem)
+        files = found.setdefault((problem.code, line(problem.message, 1000)), {})
+        lines = files.setdefault(problem.file or "", [])
+        if problem.line and problem.line not in lines[-1:]:
+            lines.append(problem.line)
     return found
 
 
-def _place(problem: Problem, named: Named) -> str:
-    file = clean(named(problem.file or "")).replace("\n", "␊")
-    return f"{file}:{problem.line}" if problem.line else file
+def _place(path: str, lines: Sequence[int], named: Named) -> str:
+    file = clean(named(path)).replace("\n", "␊")
+    shown = ", ".join(map(str, lines[:_LINES]))
+    more = f" and {len(lines) - _LINES} more; --json lists them all" if len(lines) > _LINES else ""
+    return f"{file}:{shown}{more}" if lines else file

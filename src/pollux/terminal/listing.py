@@ -9,7 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from pollux.model import Fate, Session
-from pollux.terminal.text import age, clean, count, line
+from pollux.terminal.text import line
+from pollux.views.amounts import age, count
+from pollux.views.harmless import clean
 from pollux.views.listing import calls_of, total, when
 from pollux.views.projects import ProjectRow
 

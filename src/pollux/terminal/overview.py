@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from pollux.terminal.listing import counted
-from pollux.terminal.text import count, line
+from pollux.terminal.text import line
+from pollux.views.amounts import count
 from pollux.views.overview import Overview
 
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -61,5 +62,6 @@ def _deletion(view: Overview) -> str:
         return f"The client will delete {', '.join(filter(None, (now, soon if view.soon else '')))}. {_WHICH}"
     if not view.due:
         return f"Older than 30 days, and so deleted by the client unless its settings say otherwise: {soon}. {_WHICH}"
-    now = f"{counted(view.due, 'session')} older than 30 days: the client deletes them at its next start"
+    them = "it" if view.due == 1 else "them"
+    now = f"{counted(view.due, 'session')} older than 30 days: the client deletes {them} at its next start"
     return f"{now}, unless its settings say otherwise" + (f"; {soon}. {_WHICH}" if view.soon else f". {_WHICH}")

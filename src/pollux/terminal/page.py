@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 
-from pollux.terminal.text import clean, encodable
+from pollux.terminal.text import encodable
+from pollux.views.harmless import clean
+from pollux.views.periods import local
 from pollux.views.transcript import Block, LeftOut
 
 
@@ -31,9 +33,9 @@ class Page:
 
     def clock(self, at: datetime | None) -> str:
         """Say a time of day."""
-        return f"{at.astimezone(self.zone):%H:%M}" if at else ""
+        return f"{local(at, self.zone):%H:%M}" if at else ""
 
     def day(self, block: Block) -> date | None:
         """Tell the day of a block, if it has one."""
         at = None if isinstance(block, LeftOut) else block.at
-        return at.astimezone(self.zone).date() if at else None
+        return local(at, self.zone).date() if at else None

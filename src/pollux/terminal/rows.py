@@ -13,7 +13,8 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-from pollux.terminal.text import encodable, safe
+from pollux.terminal.text import encodable
+from pollux.views.harmless import safe
 
 Row: TypeAlias = "tuple[Text | str, Text | str, str]"
 """What stands before a line, the line, its style."""

@@ -12,7 +12,8 @@ from rich.text import Text
 
 from pollux import csvtext
 from pollux.terminal.listing import counted, tabbed
-from pollux.terminal.text import count, lasted, line
+from pollux.terminal.text import line
+from pollux.views.amounts import count, lasted
 from pollux.views.periods import monday
 from pollux.views.stats import Row, Section, Statistics, Summary
 

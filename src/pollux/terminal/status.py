@@ -8,12 +8,14 @@ from pathlib import Path
 
 from rich.table import Table
 
-from pollux.retention import HASHED, Policy, span_words
+from pollux.retention import HASHED
+from pollux.retention_policy import Policy, span_words
 from pollux.terminal.listing import counted, tabbed
 from pollux.terminal.text import line
 from pollux.views.status import FolderPolicy, Row, days_left
 
-_FOR_TITLE = 100
+# Columns that a terminal must have for a column of ours to be worth its room.
+_FROM = {"project": 72, "title": 100}
 _TITLES = {
     "next": "At the next start",
     "soon": "Within 7 days",
@@ -83,12 +85,13 @@ def _cells(row: Row, limits: dict[Path, str], now: datetime) -> dict[str, str]:
 
 def _table(rows: Sequence[Row], limits: dict[Path, str], now: datetime, width: int) -> Table:
     room = {"session": 8, "when": 12, "why": 34, "kept": 4, "project": 16, "title": 300}
-    names = [name for name in room if name != "title" or width >= _FOR_TITLE]
-    table = Table(box=None, pad_edge=False, header_style="dim", expand=width >= _FOR_TITLE)
+    names = [name for name in room if width >= _FROM.get(name, 0)]
+    table = Table(box=None, pad_edge=False, header_style="dim", expand="title" in names)
     styles = {"session": "cyan", "project": "green"}
     for name in names:
         ratio = 1 if name == "title" else None
-        table.add_column(name, style=styles.get(name, ""), no_wrap=True, overflow="ellipsis", ratio=ratio)
+        is_whole = name != "why"  # which goes on in the next line where room is scarce
+        table.add_column(name, style=styles.get(name, ""), no_wrap=is_whole, overflow="ellipsis", ratio=ratio)
     for row in rows:
         cells = _cells(row, limits, now)
         ellipses = {"session": ""}

@@ -20,10 +20,10 @@ from pollux.terminal.bodies import body_rows, excerpt_rows
 from pollux.terminal.markdown import Markdown
 from pollux.terminal.page import Page
 from pollux.terminal.rows import Aside, Gutter, Safe, lay_out
-from pollux.terminal.session_words import messages_of, period, tokens_of
-from pollux.terminal.text import size
+from pollux.views.amounts import size
 from pollux.views.bodies import Input
 from pollux.views.excerpts import counted
+from pollux.views.session_words import messages_of, period, tokens_of
 from pollux.views.transcript import (
     FATES,
     LABELS,

@@ -12,7 +12,8 @@ from rich.tree import Tree
 
 from pollux.model import Session
 from pollux.terminal.listing import counted
-from pollux.terminal.text import ago, count, line
+from pollux.terminal.text import line
+from pollux.views.amounts import ago, count
 from pollux.views.listing import calls_of, total
 from pollux.views.tree import children
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,8 +13,10 @@ from rich.text import Text
 from pollux import csvtext
 from pollux.model import Session, Tokens
 from pollux.terminal.listing import counted, tabbed
-from pollux.terminal.text import count, line
+from pollux.terminal.text import line
+from pollux.views.amounts import count
 from pollux.views.listing import when
+from pollux.views.money import Currency
 from pollux.views.periods import monday
 from pollux.views.usage import Report, Row, Sums
 
@@ -24,31 +25,12 @@ if TYPE_CHECKING:  # a report is drawn without it
 
 _LONGEST = 1000
 """Characters of a name in CSV."""
-_SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CNY": "¥", "INR": "₹"}
 _NANO, _PICO, _MICRO = Decimal(10) ** -9, Decimal(10) ** -12, Decimal(10) ** -6
 _GAP = 2
 _BAR_MIN, _BAR_MAX = 6, 24
 _KEY_MAX, _KEY_MIN = 40, 10
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _SHORT_ID = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Currency:
-    """How money is shown; counted it is in dollars."""
-
-    code: str = "USD"
-    rate: Decimal = Decimal(1)
-    """For one dollar."""
-
-    def show(self, nanousd: int | None) -> str:
-        """Say an amount with cents, and with three digits where it is less than that."""
-        if nanousd is None:
-            return "no price"
-        amount = nanousd * _NANO * self.rate
-        digits = 2 if amount == 0 or abs(amount) >= 1 else max(2, 2 - amount.adjusted())
-        symbol = _SYMBOLS.get(self.code, f"{self.code} ")
-        return f"{symbol}{amount:,.{digits}f}"
 
 
 def cost_of(found: Sums, currency: Currency) -> str:
@@ -168,7 +150,6 @@ def _columns(report: Report, currency: Currency) -> list[_Column]:
     """Name all columns in their order; those with a low rank stay longest."""
     has_tool = bool(report.billed.tokens.tool)
     has_lost = report.billed != report.kept  # else the same numbers would stand there twice
-    symbol = _SYMBOLS.get(currency.code, currency.code)
     found = [
         _Column("calls", 4, lambda row: count(row.billed.calls)),
         _Column("input", 6, lambda row: count(row.billed.tokens.input)),
@@ -179,7 +160,7 @@ def _columns(report: Report, currency: Currency) -> list[_Column]:
         _Column("tokens", 0, lambda row: count(row.billed.tokens.total)),
         _Column("kept", 3, lambda row: count(row.kept.tokens.total), "dim", has_lost),
         _Column("cost", 1, lambda row: cost_of(row.billed, currency), "green"),
-        _Column(f"kept {symbol}", 5, lambda row: cost_of(row.kept, currency), "dim", has_lost),
+        _Column(f"kept {currency.symbol}", 5, lambda row: cost_of(row.kept, currency), "dim", has_lost),
     ]
     if report.by == "tool":
         found = [

@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta, tzinfo
 
 from pollux.model import ModelCall, Session, Tokens
 from pollux.views.listing import total
+from pollux.views.periods import local
 from pollux.views.projects import project_key
 
 RETENTION = timedelta(days=30)
@@ -71,7 +72,7 @@ def overview(
 def _days(calls: Sequence[ModelCall], today: date, zone: tzinfo | None) -> tuple[tuple[date, int], ...]:
     days = {today - timedelta(days=back): 0 for back in reversed(range(_DAYS))}
     for call in calls:
-        day = call.at.astimezone(zone).date() if call.at else None
+        day = local(call.at, zone).date() if call.at else None
         if day in days:
             days[day] += call.tokens.total
     return tuple(days.items())

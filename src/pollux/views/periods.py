@@ -7,7 +7,6 @@ be folded into the periods of any of them without looking at the calls again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import TypeVar
 
@@ -23,10 +22,15 @@ def period(by: str, quarter_us: int, zone: tzinfo | None = None) -> str:
 
     An hour has its distance from UTC in its name: when clocks are put back, one comes twice.
     """
-    at = _EPOCH + timedelta(microseconds=quarter_us)
-    with suppress(OverflowError):  # the first and the last day of all, which are the same everywhere
-        at = at.astimezone(zone)
-    return _NAMES[by](at)
+    return _NAMES[by](local(_EPOCH + timedelta(microseconds=quarter_us), zone))
+
+
+def local(at: datetime, zone: tzinfo | None = None) -> datetime:
+    """Tell a time as a place does; the first and the last day of the calendar are the same everywhere."""
+    try:
+        return at.astimezone(zone)
+    except OverflowError:  # a file may say anything
+        return at
 
 
 def fold(by: str, rows: Iterable[tuple[int | None, _T]], zone: tzinfo | None = None) -> dict[str | None, list[_T]]:

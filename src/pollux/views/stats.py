@@ -342,7 +342,7 @@ def _hours(messages: Iterable[MessagePart], zone: tzinfo | None) -> dict[tuple[i
             by_quarter[one.quarter_us] += one.prompts
     found: Counter[tuple[int, int]] = Counter()
     for quarter_us, prompts in by_quarter.items():
-        at = _instant(quarter_us).astimezone(zone)
+        at = periods.local(_instant(quarter_us), zone)
         found[at.isoweekday(), at.hour] += prompts
     return {place: count for place, count in found.items() if count}
 

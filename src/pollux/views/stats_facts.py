@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from pollux.archive import facts, writing
+from pollux.archive.owners import mark_copies
 from pollux.errors import UnreadableFileError
 from pollux.grouping import Group
 from pollux.model import Problem, Session
 from pollux.sessions import Progress
-
-_TWICE = "SELECT message_id FROM model_calls GROUP BY message_id HAVING count(*) > 1"
 
 
 def in_memory(
@@ -35,6 +34,6 @@ def in_memory(
         writing.write(database, group, msgspec.structs.replace(one, calls=group.usage()), "")
         database.execute("UPDATE tool_calls SET args_json = '' WHERE session_id = ?", (one.id,))  # may be whole files
         progress(number, len(sessions))
-    writing.leave_copies_to_their_owner(database, [row[0] for row in database.execute(_TWICE)])
+    mark_copies(database)
     database.execute("COMMIT")
     return database

@@ -16,7 +16,8 @@ import msgspec
 from pollux.archive import facts
 from pollux.locate import SessionFile
 from pollux.model import FileRef, Json, Problem, Role, Session
-from pollux.retention import CLIENT, Fate, Look, Policy, Why
+from pollux.retention import CLIENT, Fate, Look, Why
+from pollux.retention_policy import Policy
 from pollux.views.listing import problem_row, when
 
 STATUS = "pollux.status/1"

@@ -13,7 +13,7 @@ from pollux.exports.html.sheet import Entry, Sheet
 from pollux.exports.html.transcript import transcript
 from pollux.exports.parts import Part, in_parts, links
 from pollux.exports.subject import Subject
-from pollux.terminal.text import clean
+from pollux.views.harmless import clean
 
 SUFFIX = ".html"
 

@@ -14,7 +14,7 @@ from markdown_it.utils import OptionsDict
 
 from pollux.exports.html.code import coloured_code
 from pollux.exports.html.markup import Html, closing, element, long_text, opening, text
-from pollux.terminal.text import clean
+from pollux.views.harmless import clean
 
 LONG = 100_000
 """Characters above which text is not laid out: it would take seconds."""

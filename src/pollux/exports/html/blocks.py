@@ -10,11 +10,11 @@ from pollux.exports.html.icons import icon
 from pollux.exports.html.markup import Html, element, joined, long_text
 from pollux.exports.html.sheet import Sheet
 from pollux.model import Kind
-from pollux.terminal.session_words import tokens_of
-from pollux.terminal.text import clean
 from pollux.views.bodies import Body, Questions, Todos
 from pollux.views.diffs import Diff
 from pollux.views.excerpts import Excerpt, counted, line
+from pollux.views.harmless import clean
+from pollux.views.session_words import tokens_of
 from pollux.views.transcript import (
     Answer,
     Attached,

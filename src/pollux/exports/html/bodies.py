@@ -11,10 +11,10 @@ from pollux.exports.html.answers import answer, copyable
 from pollux.exports.html.code import coloured_code
 from pollux.exports.html.markup import Html, element, joined, text
 from pollux.model import Activity, Match, Todo
-from pollux.terminal.text import clean
 from pollux.views.bodies import Agent, Body, Data, Files, Input, Matches, Output, Question, Questions, Screen, Todos
 from pollux.views.diffs import Change, Diff, DiffLine
 from pollux.views.excerpts import Excerpt, counted
+from pollux.views.harmless import clean
 
 _MARKS = {Change.ADD: "+", Change.DELETE: "-", Change.CONTEXT: " ", Change.HUNK: ""}
 _CLASSES = {Change.ADD: "add", Change.DELETE: "del", Change.CONTEXT: "same", Change.HUNK: "hunk"}

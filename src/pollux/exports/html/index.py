@@ -13,9 +13,10 @@ from pollux.exports.html.controls import button, help_box
 from pollux.exports.html.markup import Html, element
 from pollux.exports.html.page import beginning, end
 from pollux.exports.site import Row, Shelf, Site, site_of
-from pollux.terminal.text import clean, count
-from pollux.terminal.usage import Currency
+from pollux.views.amounts import count
 from pollux.views.excerpts import counted
+from pollux.views.harmless import clean
+from pollux.views.money import Currency
 
 NAME = "index.html"
 _TITLE = "Gemini CLI sessions"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Iterator
 
-from pollux.terminal.text import safe
+from pollux.views.harmless import safe
 
 PIECE = 10_000
 """Characters of a long text that are laid out together."""

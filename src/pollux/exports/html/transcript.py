@@ -13,10 +13,10 @@ from pollux.exports.html.sheet import Entry, Sheet
 from pollux.exports.parts import Numbered, numbered
 from pollux.exports.subject import Subject
 from pollux.model import Fate
-from pollux.terminal.session_words import day, messages_of
-from pollux.terminal.text import clean
 from pollux.views.excerpts import line
+from pollux.views.harmless import clean
 from pollux.views.presentations import Icon
+from pollux.views.session_words import day, messages_of
 from pollux.views.transcript import FATES, LABELS, Answer, Block, LeftOut, Notice, Prompt, Synthetic
 
 ENTRY = 100

@@ -19,8 +19,8 @@ from pollux.exports.markdown.sheet import Sheet, new_sheet
 from pollux.exports.parts import Numbered, Part, in_parts, links, numbered
 from pollux.exports.subject import Subject
 from pollux.model import Fate
-from pollux.terminal.session_words import day, messages_of
 from pollux.views.conversation import Shown
+from pollux.views.session_words import day, messages_of
 from pollux.views.transcript import Answer, LeftOut, Thinking, Tool
 
 SUFFIX = ".md"

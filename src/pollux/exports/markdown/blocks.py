@@ -10,8 +10,8 @@ from pollux.exports.markdown.bodies import LONG, body_text, excerpt_text, folded
 from pollux.exports.markdown.inert import code, fence, inert, plain, quoted
 from pollux.exports.markdown.sheet import Sheet
 from pollux.model import Kind, Origin
-from pollux.terminal.session_words import tokens_of
 from pollux.views.excerpts import Excerpt, line
+from pollux.views.session_words import tokens_of
 from pollux.views.transcript import (
     LABELS,
     Answer,

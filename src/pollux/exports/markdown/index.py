@@ -11,9 +11,9 @@ from pollux.exports import Written
 from pollux.exports.about import Spent, title_of
 from pollux.exports.markdown.inert import code, plain
 from pollux.exports.site import Row, Shelf, Site, site_of
-from pollux.terminal.session_words import tokens_of
-from pollux.terminal.text import count
+from pollux.views.amounts import count
 from pollux.views.excerpts import counted
+from pollux.views.session_words import tokens_of
 
 NAME = "README.md"
 _HEAD = "| When (UTC) | Session | Prompts | Calls | Tokens | Cost |\n| --- | --- | ---: | ---: | ---: | ---: |"

@@ -17,8 +17,8 @@ from itertools import pairwise
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pollux.terminal.text import clean
 from pollux.views.excerpts import line
+from pollux.views.harmless import clean
 
 LONG = 50_000
 """Characters above which text is not parsed: it would take seconds."""

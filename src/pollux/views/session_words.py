@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime, tzinfo
 
 from pollux.model import Fate, Session, Tokens
-from pollux.terminal.text import count, lasted
+from pollux.views.amounts import count, lasted
 from pollux.views.excerpts import counted
+from pollux.views.periods import local
 from pollux.views.transcript import FATES
 
 
@@ -34,11 +35,11 @@ def period(session: Session, zone: tzinfo | None, name: str = "") -> str:
     """Say when a session was, in some zone; its name is said where a reader could not know it."""
     if session.started is None:
         return ""
-    start = session.started.astimezone(zone)
+    start = local(session.started, zone)
     words = f"{day(start)}, {start:%H:%M}"
     if session.ended is None or session.ended <= session.started:
         return f"{words} {name}".rstrip()
-    end = session.ended.astimezone(zone)
+    end = local(session.ended, zone)
     until = f"{end:%H:%M}" if end.date() == start.date() else f"{day(end)}, {end:%H:%M}"
     return " ".join(filter(None, (words, "to", until, name, f"({lasted(end - start)})")))
 

@@ -1,0 +1,199 @@
+"""What the client's settings say about deleting sessions: files of settings → one policy.
+
+Read and checked as the client does it, whose release `retention` names.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import PurePath
+
+from pollux.formats import lenient
+from pollux.model import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One file of settings."""
+
+    path: str
+    value: Mapping[str, Json] = field(default_factory=dict)
+    problem: str | None = None
+    """Why the client does not start with this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the settings come to."""
+
+    max_age: timedelta | None = None
+    max_count: float | None = None
+    off: str | None = None
+    """Why nothing at all is deleted."""
+    is_fault: bool = False
+    """Whether that is for a mistake in the settings, not on purpose."""
+    given: Mapping[str, Json] = field(default_factory=dict)
+    """The four values, defaults included."""
+    sources: tuple[str, ...] = ()
+    """The files of settings that say something about it."""
+    notes: tuple[str, ...] = ()
+
+
+_PERIOD = re.compile(r"([0-9]+)([hdwm])")
+_UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1), "m": timedelta(days=30)}
+_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{([^}]+?)(?::-([^}]*))?\})", re.ASCII)
+_MIN_RETENTION = "1d"
+_DEFAULTS: Mapping[str, Json] = {"enabled": True, "maxAge": "30d", "minRetention": _MIN_RETENTION}
+_KEYS = ("enabled", "maxAge", "maxCount", "minRetention")
+JS_FALSE: tuple[Json, ...] = (None, False, 0, "")
+"""What JavaScript takes for false; every other value is true to it."""
+
+
+def settings_from(path: str, data: bytes, environ: Mapping[str, str]) -> Settings:
+    """Read a file of settings as the client does: comments are allowed, and variables have their values put in."""
+    text = _COMMENT.sub(lambda match: match[1] or "", data.decode("utf-8", "replace"))
+    try:
+        value = lenient.decode(text.encode("utf-8", "replace"))
+    except ValueError as error:
+        return Settings(path, problem=f"not JSON ({error})")
+    if not isinstance(value, dict):
+        return Settings(path, problem="not a JSON object")
+    return Settings(path, _with_variables(value, environ))
+
+
+def policy(layers: Sequence[Settings]) -> Policy:
+    """Put settings together, the strongest last, and tell what the client makes of them."""
+    for layer in layers:
+        if layer.problem:
+            return Policy(off=f"{layer.path} is {layer.problem}: the client does not start with it", is_fault=True)
+    merged: dict[str, Json] = {"general": {"sessionRetention": _DEFAULTS}}
+    for layer in layers:
+        merged = _merged(merged, layer.value)
+    given = _retention(merged)
+    sources = tuple(layer.path for layer in layers if _retention(layer.value))
+    shown = {key: given.get(key) for key in _KEYS}
+    if _is_off(given.get("enabled")):
+        return Policy(off="turned off in the settings", given=shown, sources=sources)
+    fault, notes = _fault(given)
+    if fault:
+        return Policy(off=f"{fault}: the client then deletes nothing", is_fault=True, given=shown, sources=sources)
+    max_age = given.get("maxAge")
+    return Policy(
+        max_age=None if max_age in JS_FALSE else _period(max_age),
+        max_count=_number(given["maxCount"]) if "maxCount" in given else None,
+        given=shown,
+        sources=sources,
+        notes=notes,
+    )
+
+
+def is_trusted(project: str, layers: Sequence[Settings], rules: Mapping[str, Json]) -> bool:
+    """Tell whether the client takes a project's own settings into account: the longest rule that covers it decides."""
+    merged: dict[str, Json] = {}
+    for layer in layers:
+        merged = _merged(merged, layer.value)
+    security = merged.get("security")
+    trust = security.get("folderTrust") if isinstance(security, Mapping) else None
+    enabled = trust.get("enabled") if isinstance(trust, Mapping) else None
+    if enabled is not None and enabled in JS_FALSE:
+        return True
+    here = PurePath(project)
+    fitting = [rule for rule, level in rules.items() if _covered(PurePath(rule), level) in (here, *here.parents)]
+    return bool(fitting) and rules[max(fitting, key=len)] in ("TRUST_FOLDER", "TRUST_PARENT")
+
+
+def span_words(span: timedelta) -> str:
+    """Say how long something may lie unused: 30 days, 12 hours."""
+    hours = round(span / timedelta(hours=1))
+    number, unit = (hours // 24, "day") if hours % 24 == 0 else (hours, "hour")
+    return f"{number} {unit}{'' if number == 1 else 's'}"
+
+
+def _covered(rule: PurePath, level: Json) -> PurePath:
+    return rule.parent if level == "TRUST_PARENT" else rule
+
+
+def _retention(settings: Mapping[str, Json]) -> Mapping[str, Json]:
+    general = settings.get("general")
+    found = general.get("sessionRetention") if isinstance(general, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _is_off(enabled: Json) -> bool:
+    """Take a word for a switch as the client does."""
+    return enabled in JS_FALSE or (isinstance(enabled, str) and enabled.lower() == "false")
+
+
+def _merged(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, Json]:
+    merged = dict(below)
+    for key, value in above.items():
+        old = merged.get(key)
+        merged[key] = _merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+def _fault(given: Mapping[str, Json]) -> tuple[str | None, tuple[str, ...]]:
+    """Check the values as the client does: what is wrong, or what it puts up with."""
+    max_age, least = given.get("maxAge"), given.get("minRetention")
+    notes: tuple[str, ...] = ()
+    if max_age not in JS_FALSE:
+        span = _period(max_age)
+        if span is None:
+            return f"maxAge {_quoted(max_age)} is none of <number>h, d, w, m", ()
+        least = _MIN_RETENTION if least in JS_FALSE else least
+        floor = _period(least)
+        if floor is None:
+            notes = (f"minRetention {_quoted(least)} is none of <number>h, d, w, m: the client takes {_MIN_RETENTION}",)
+            floor = _UNITS["d"]
+        if span < floor:
+            return f"maxAge {_quoted(max_age)} is less than minRetention ({least})", ()
+    elif "maxCount" not in given:
+        return "neither maxAge nor maxCount is given", ()
+    if "maxCount" in given and _number(given["maxCount"]) < 1:
+        return f"maxCount {_quoted(given['maxCount'])} is less than 1", ()
+    return None, notes
+
+
+def _quoted(value: Json) -> str:
+    return lenient.encode(value).decode()
+
+
+def _period(value: Json) -> timedelta | None:
+    match = _PERIOD.fullmatch(value) if isinstance(value, str) else None
+    number = float(match[1]) if match else 0
+    if not match or not number:
+        return None
+    try:
+        return number * _UNITS[match[2]]
+    except OverflowError:
+        return timedelta.max
+
+
+def _number(value: Json) -> float:
+    """Take a value for a number as JavaScript does."""
+    if value is None or value == "":
+        return 0
+    try:
+        return float(value) if isinstance(value, str | int | float) else math.nan
+    except ValueError:
+        return math.nan
+
+
+def _with_variables(value: Mapping[str, Json], environ: Mapping[str, str]) -> dict[str, Json]:
+    return {key: _expanded(one, environ) for key, one in value.items()}
+
+
+def _expanded(value: Json, environ: Mapping[str, str]) -> Json:
+    if isinstance(value, str):
+        return _VARIABLE.sub(lambda match: _value(match, environ), value)
+    return _with_variables(value, environ) if isinstance(value, Mapping) else value
+
+
+def _value(match: re.Match[str], environ: Mapping[str, str]) -> str:
+    name, in_braces, default = match.groups()
+    return environ.get(name or in_braces, match[0] if default is None else default)
