@@ -15,7 +15,7 @@ from pollux.errors import PolluxError
 
 _INTERRUPTED = 130
 _SELDOM = (200_000, 20, 50)
-"""How often to look for garbage: what a command reads is used to the end, and to look through it costs as much again."""
+"""How often to look for garbage: what a command reads is used to the end, and looking through it costs as much."""
 
 
 def main() -> None:
