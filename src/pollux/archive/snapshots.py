@@ -6,7 +6,7 @@ Derived like the facts, and thrown away with them. Plain data all through: an ar
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 import zstandard
@@ -42,7 +42,8 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True):
     metadata: str
     """As JSON: it may hold halves of surrogate pairs, which no binary form takes."""
     seen: str
-    state: list[Record]
+    state: list[int | Record]
+    """Mostly the recordings that the entries have, too: then the place of the entry."""
     document: _Document | None
     entries: list[Entry]
     calls: list[_Call]
@@ -51,9 +52,11 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True):
     scratchpad_is_stale: bool | None
     has_checkpoints: bool
     by_id: dict[str, list[int]]
+    """Without the ids that stand for the entry of the same id."""
     by_response: dict[str, int]
-    alive: dict[str, list[int]]
-    new: list[str]
+    alive: list[int | str]
+    """Ids, or the places of the entries that have them."""
+    new: list[int | str]
     repeats: bool
 
 
@@ -73,7 +76,7 @@ def snapshot(running: Running, *, offset: int, line: int, format_: str) -> bytes
             format=format_,
             metadata=json.dumps(result.metadata),
             seen=json.dumps(result.seen),
-            state=list(result.state.values()),
+            state=[_placed(one, places, result.timeline) for one in result.state.values()],
             document=_document(result.document),
             entries=result.timeline,
             calls=[
@@ -83,10 +86,14 @@ def snapshot(running: Running, *, offset: int, line: int, format_: str) -> bytes
             first_words=result.first_words,
             scratchpad_is_stale=result.scratchpad_is_stale,
             has_checkpoints=result.has_checkpoints,
-            by_id=_placed(timeline.by_id, places),
+            by_id={
+                one: [places[entry.id] for entry in found]
+                for one, found in timeline.by_id.items()
+                if [entry.id for entry in found] != [one]
+            },
             by_response={one: places[entry.id] for one, entry in timeline.by_response.items()},
-            alive=_placed(timeline.alive, places),
-            new=timeline.new,
+            alive=[places.get(one, one) for one in timeline.alive],
+            new=[places.get(one, one) for one in timeline.new],
             repeats=timeline.repeats,
         )
     )
@@ -102,7 +109,7 @@ def restored(
     result = Replay(
         metadata=json.loads(found.metadata),
         seen=json.loads(found.seen),
-        state={record.id: record for record in found.state},
+        state={record.id: record for record in _records(found.state, entries)},
         document=_whole_document(found.document),
         timeline=entries,
         calls={one.id: Call(one.id, entries[one.entry], one.model, one.tokens, one.line) for one in found.calls},
@@ -113,10 +120,11 @@ def restored(
     )
     running = Running(fingerprint, words, result)
     timeline = running.timeline
-    timeline.by_id = {one: [entries[place] for place in places] for one, places in found.by_id.items()}
+    timeline.by_id = {entry.id: [entry] for entry in entries}
+    timeline.by_id |= {one: [entries[place] for place in places] for one, places in found.by_id.items()}
     timeline.by_response = {one: entries[place] for one, place in found.by_response.items()}
-    timeline.alive = {one: [entries[place] for place in places] for one, places in found.alive.items()}
-    timeline.new = found.new
+    timeline.alive = {one: timeline.by_id[one] for one in _ids(found.alive, entries)}
+    timeline.new = [*_ids(found.new, entries)]
     timeline.repeats = found.repeats
     return found, running
 
@@ -129,5 +137,14 @@ def _whole_document(kept: _Document | None) -> Document | None:
     return Document({}, (), kept.spans, kept.salvaged, kept.has_list) if kept else None
 
 
-def _placed(entries: dict[str, list[Entry]], places: dict[str, int]) -> dict[str, list[int]]:
-    return {one: [places[entry.id] for entry in found] for one, found in entries.items()}
+def _placed(record: Record, places: dict[str, int], entries: list[Entry]) -> int | Record:
+    place = places.get(record.id, -1)
+    return place if place >= 0 and entries[place].content is record else record
+
+
+def _records(places: list[int | Record], entries: list[Entry]) -> Iterator[Record]:
+    return (one if isinstance(one, Record) else entries[one].content for one in places)
+
+
+def _ids(places: list[int | str], entries: list[Entry]) -> Iterator[str]:
+    return (one if isinstance(one, str) else entries[one].id for one in places)

@@ -184,16 +184,31 @@ def _add_message(
 
 
 def _write_model_calls(database: sqlite3.Connection, group: Group, session: Session) -> None:
+    """Write the calls that are new; the others keep the price that was found for them."""
     versions = {one: file.version_id for file in reversed(group.files) for one in file.reading.replay.calls}
-    database.execute("DELETE FROM model_calls WHERE session_id = ?", (session.id,))
+    database.execute(
+        "UPDATE model_calls SET copy_of = NULL WHERE session_id = ? AND copy_of IS NOT NULL", (session.id,)
+    )
+    before = {row[1]: row for row in database.execute(_CALLS, (session.id,))}
     rows = []
     for call in session.calls:
         tokens = call.tokens
         counts = (tokens.input, tokens.cached, tokens.output, tokens.thoughts, tokens.tool, tokens.total)
-        place = (versions[call.message_id], call.line)
         key = (session.id, call.message_id, microseconds(call.at), call.model, call.fate)
-        rows.append((*key, *counts, tokens.is_consistent, None, None, *place, None))
+        place = (versions[call.message_id], call.line)
+        row = (*key, *counts, tokens.is_consistent)
+        if before.pop(call.message_id, None) != (*row, *place):
+            rows.append((*row, None, None, *place, None))
+    gone = [(session.id, one) for one in before]
+    database.executemany("DELETE FROM model_calls WHERE session_id = ? AND message_id = ?", gone)
     _insert(database, "model_calls", sorted(rows))
+
+
+_CALLS = """
+    SELECT session_id, message_id, at_us, model, fate, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool,
+        tok_total, tok_consistent, file_version_id, line
+    FROM model_calls WHERE session_id = ?
+"""
 
 
 def _insert(database: sqlite3.Connection, table: str, rows: list[tuple[Any, ...]]) -> None:
