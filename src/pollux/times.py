@@ -11,6 +11,8 @@ def instant(value: object) -> datetime | None:
         return None
     try:
         found = datetime.fromisoformat(value)
+        if found.tzinfo is UTC:  # as the client writes them
+            return found
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
