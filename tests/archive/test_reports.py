@@ -13,7 +13,7 @@ from pollux import prices
 from pollux.archive import reports, store
 from pollux.archive.pricing import price_calls
 from pollux.archive.refresh import refresh
-from pollux.views import usage
+from pollux.views import usage_parts
 
 TABLE = prices.load()
 
@@ -41,8 +41,8 @@ def take_in(archive: store.Archive, root: Path) -> None:
     price_calls(archive.database, TABLE)
 
 
-def kept(archive: store.Archive, version: str = TABLE.version) -> list[usage.TimePart]:
-    return usage.kept_time_parts(archive.database, version)
+def kept(archive: store.Archive, version: str = TABLE.version) -> list[usage_parts.TimePart]:
+    return usage_parts.kept_time_parts(archive.database, version)
 
 
 def n_kept(archive: store.Archive) -> int:
@@ -52,9 +52,9 @@ def n_kept(archive: store.Archive) -> int:
 def test_it_is_read_and_not_run_again(archive: store.Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     first = kept(archive)
     assert [one.calls for one in first] == [2]
-    monkeypatch.setattr(usage, "time_parts", lambda _database: pytest.fail("run again"))
+    monkeypatch.setattr(usage_parts, "time_parts", lambda _database: pytest.fail("run again"))
     assert kept(archive) == first
-    assert type(kept(archive)[0]) is usage.TimePart
+    assert type(kept(archive)[0]) is usage_parts.TimePart
 
 
 def test_a_new_call_makes_it_anew(archive: store.Archive, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_any_change_throws_it_away(archive: store.Archive, change: str) -> None:
     kept(archive)
     archive.database.execute(change)
     assert n_kept(archive) == 0
-    assert kept(archive) == usage.time_parts(archive.database)
+    assert kept(archive) == usage_parts.time_parts(archive.database)
 
 
 def test_other_prices_have_their_own(archive: store.Archive) -> None:

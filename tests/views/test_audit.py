@@ -13,7 +13,7 @@ from pollux.archive import history, refresh, store
 from pollux.archive.pricing import price_calls
 from pollux.model import Session, Tokens
 from pollux.views import audit as audit_view
-from pollux.views import usage
+from pollux.views import usage, usage_parts
 from pollux.views.audit import AuditedCall, audited, buckets, call_json, repeating
 
 ONE = gemini("g1", tokens=tokens(1000))
@@ -111,7 +111,7 @@ def test_amounts_are_what_the_report_says(tmp_path: Path) -> None:
     with store.opened(tmp_path / "archive.db") as archive:
         refresh.refresh(archive, [home(tmp_path)])
         price_calls(archive.database, prices.load())
-        report = usage.sums(usage.parts(archive.database))
+        report = usage.sums(usage_parts.parts(archive.database))
     assert sum(one.cost_nanousd or 0 for one in calls) == report.cost_nanousd
     assert [one.cost_nanousd is None for one in calls] == [False, False, False, True]
     for one in calls[:3]:

@@ -30,8 +30,9 @@ from pollux.views import stats_parts
 from pollux.views.stats import FILES, SECTIONS, TOOL, USUAL, WORK, Section, Statistics, statistics, statistics_json
 from pollux.views.stats_facts import in_memory
 from pollux.views.stats_parts import read
-from pollux.views.usage import tool_parts, tool_rows
+from pollux.views.usage import tool_rows
 from pollux.views.usage_facts import session_projects
+from pollux.views.usage_parts import tool_parts
 
 EVER = (-(1 << 62), 1 << 62, 1)
 KID = "7ffa9413-0e52-481c-aa76-916820b43a25"

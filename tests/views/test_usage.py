@@ -26,8 +26,9 @@ from pollux.archive.facts import sessions_of_homes
 from pollux.archive.pricing import price_calls
 from pollux.home import Home
 from pollux.model import Tokens
-from pollux.views import usage, usage_facts
-from pollux.views.usage import Part, Row, Sums
+from pollux.views import usage, usage_facts, usage_parts
+from pollux.views.usage import Row, Sums
+from pollux.views.usage_parts import Part
 
 TINY = Path(__file__).parents[1] / "data" / "usage"
 GENERATOR = Path(__file__).parents[3] / "shared" / "gen_tree.py"
@@ -125,12 +126,12 @@ def read(request: pytest.FixtureRequest, tmp_path: Path) -> Reader:
         with store.opened(tmp_path / "archive.db") as archive:
             refresh.refresh(archive, homes)
             price_calls(archive.database, prices.load())
-            return usage.parts(archive.database)
+            return usage_parts.parts(archive.database)
 
     def read_only(*homes: Home) -> list[Part]:
         with closing(usage_facts.in_memory(sessions.history(homes).sessions)) as database:
             price_calls(database, prices.load())
-            return usage.parts(database)
+            return usage_parts.parts(database)
 
     return archived if request.param == "archive" else read_only
 
@@ -154,7 +155,7 @@ def test_rows_add_up_to_the_whole(by: str, zone: str, tmp_path: Path) -> None:
     del tmp_path
     with closing(usage_facts.in_memory(sessions.history([builders.home(TINY)]).sessions)) as database:
         price_calls(database, prices.load())
-        found = usage.parts(database)
+        found = usage_parts.parts(database)
     rows = usage.call_rows(by, found, zone=ZoneInfo(zone))
     assert sum((row.billed.tokens for row in rows), Tokens()) == usage.sums(found).tokens
     assert sum(row.billed.cost_nanousd or 0 for row in rows) == usage.sums(found).cost_nanousd
@@ -168,7 +169,7 @@ def test_deleted_files_are_still_counted(tree: Path, tmp_path: Path) -> None:
         with store.opened(tmp_path / "archive.db") as archive:
             refresh.refresh(archive, [home])
             price_calls(archive.database, prices.load())
-            return usage.sums(usage.parts(archive.database))
+            return usage.sums(usage_parts.parts(archive.database))
 
     before = sums()
     for path in home.tmp.glob("*/chats"):
@@ -215,7 +216,7 @@ def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def test_subagents_are_rolled_up_or_apart(database: sqlite3.Connection) -> None:
-    found = usage.parts(database)
+    found = usage_parts.parts(database)
     (root,) = usage.call_rows("session", found)
     assert (root.key, root.name, root.billed.calls) == (builders.SESSION, "hello", 7)
     apart = usage.call_rows("session", found, apart=True)
@@ -228,13 +229,13 @@ def test_subagents_are_rolled_up_or_apart(database: sqlite3.Connection) -> None:
 
 
 def test_rewound_calls_are_billed_but_not_kept(database: sqlite3.Connection) -> None:
-    (day,) = usage.call_rows("day", usage.parts(database), zone=UTC)
+    (day,) = usage.call_rows("day", usage_parts.parts(database), zone=UTC)
     assert (day.key, day.billed.calls, day.kept.calls) == ("2026-11-15", 7, 6)
     assert day.billed.tokens.input - day.kept.tokens.input == 40
 
 
 def test_model_without_a_price_is_listed_and_costs_nothing_known(database: sqlite3.Connection) -> None:
-    found = usage.parts(database)
+    found = usage_parts.parts(database)
     (model, sums), *others = usage.unpriced_models(found).items()
     assert (model, sums.calls, sums.tokens.total, others) == ("gemini-9.9-ultra", 1, 35, [])
     rows = {row.key: row.billed for row in usage.call_rows("model", found)}
@@ -244,7 +245,7 @@ def test_model_without_a_price_is_listed_and_costs_nothing_known(database: sqlit
 
 
 def test_total_that_does_not_add_up_is_flagged_not_repaired(database: sqlite3.Connection) -> None:
-    found = usage.sums(usage.parts(database))
+    found = usage.sums(usage_parts.parts(database))
     assert found.inconsistent == 1
     assert found.tokens.total == 7 + sum(n + 5 for n in (10, 30, 40, 50, 60, 70))
 
@@ -257,11 +258,11 @@ def test_window_is_for_each_call(
     database: sqlite3.Connection, since: int | None, until: int | None, calls: int
 ) -> None:
     window = [None if second is None else builders.instant_of(second) for second in (since, until)]
-    assert usage.sums(usage.parts(database, *window)).calls == calls
+    assert usage.sums(usage_parts.parts(database, *window)).calls == calls
 
 
 def test_tools_are_counted_with_what_came_of_them(database: sqlite3.Connection) -> None:
-    rows = {row.key: row for row in usage.tool_rows(usage.tool_parts(database))}
+    rows = {row.key: row for row in usage.tool_rows(usage_parts.tool_parts(database))}
     assert {key: row.asked for key, row in rows.items()} == {
         "Bash": usage.Asked(2, 0, 1, 1),
         "Read": usage.Asked(2, 2, 0, 0),
@@ -278,7 +279,7 @@ def test_tools_are_the_same_without_an_archive(database: sqlite3.Connection, tmp
     found = sessions.history([builders.home(tmp_path)])
     with closing(usage_facts.in_memory(found.sessions, sessions.opened)) as other:
         price_calls(other, prices.load())
-        assert usage.tool_rows(usage.tool_parts(other)) == usage.tool_rows(usage.tool_parts(database))
+        assert usage.tool_rows(usage_parts.tool_parts(other)) == usage.tool_rows(usage_parts.tool_parts(database))
         projects = usage_facts.session_projects(other, {})
     assert projects == usage_facts.session_projects(database, {})
 
@@ -294,9 +295,11 @@ def test_real_trees_are_the_same_without_an_archive(real: Tree, tmp_path: Path) 
         for database in (other, archive.database):
             price_calls(database, prices.load())
         for by in ("hour", "session", "model"):
-            rows = [usage.call_rows(by, usage.parts(database)) for database in (other, archive.database)]
+            rows = [usage.call_rows(by, usage_parts.parts(database)) for database in (other, archive.database)]
             assert rows[0] == rows[1]
-        assert usage.tool_rows(usage.tool_parts(other)) == usage.tool_rows(usage.tool_parts(archive.database))
+        assert usage.tool_rows(usage_parts.tool_parts(other)) == usage.tool_rows(
+            usage_parts.tool_parts(archive.database)
+        )
 
 
 def test_call_without_a_time_is_in_no_window(tmp_path: Path) -> None:
@@ -305,10 +308,10 @@ def test_call_without_a_time_is_in_no_window(tmp_path: Path) -> None:
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", data)
     with closing(usage_facts.in_memory(sessions.history([builders.home(tmp_path)]).sessions)) as database:
         price_calls(database, prices.load())
-        (row,) = usage.call_rows("day", usage.parts(database))
+        (row,) = usage.call_rows("day", usage_parts.parts(database))
         assert (row.key, row.name, row.billed.calls) == (None, "no time", 1)
-        assert not usage.parts(database, builders.instant_of(0))
-        assert not usage.parts(database, None, builders.instant_of(0))
+        assert not usage_parts.parts(database, builders.instant_of(0))
+        assert not usage_parts.parts(database, None, builders.instant_of(0))
 
 
 def test_project_is_known_by_path_by_memory_or_by_hash(tmp_path: Path) -> None:
@@ -323,7 +326,7 @@ def test_project_is_known_by_path_by_memory_or_by_hash(tmp_path: Path) -> None:
     with store.opened(tmp_path / "archive.db") as archive:
         refresh.refresh(archive, [builders.home(tmp_path)])
         price_calls(archive.database, prices.load())
-        found = usage.parts(archive.database)
+        found = usage_parts.parts(archive.database)
         known = usage_facts.session_projects(archive.database, {nobody: "/srv/app"})
         rows = usage.call_rows("project", found, projects=known)
         assert {row.key: row.name for row in rows} == {"/srv/app": "app", builders.ROOT: "webapp"}
@@ -346,9 +349,9 @@ def test_import_is_counted_where_it_came_from(tmp_path: Path) -> None:
     with store.opened(tmp_path / "archive.db") as archive:
         refresh.refresh(archive, [builders.home(tmp_path)])
         price_calls(archive.database, prices.load())
-        (row,) = usage.call_rows("session", usage.parts(archive.database))
+        (row,) = usage.call_rows("session", usage_parts.parts(archive.database))
         assert (row.key, row.billed.calls) == (builders.SESSION, 1)
-        (tool,) = usage.tool_rows(usage.tool_parts(archive.database))
+        (tool,) = usage.tool_rows(usage_parts.tool_parts(archive.database))
         assert tool.asked == usage.Asked(1, 1, 0, 0)
 
 
@@ -362,7 +365,7 @@ def test_parents_of_each_other_end_somewhere() -> None:
 
 
 def test_json_has_every_key_of_the_contract(database: sqlite3.Connection) -> None:
-    found = usage.parts(database)
+    found = usage_parts.parts(database)
     row = Row("k", "name", usage.sums(found), Sums(), None, usage.Asked(3, 1, 1, 0))
     report = usage.Report("tool", "UTC", "table", "2026-10-15", (row,), Sums(), Sums(), usage.unpriced_models(found))
     written = usage.report_json(report)

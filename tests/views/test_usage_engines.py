@@ -24,8 +24,8 @@ from pollux.archive import facts, refresh, store
 from pollux.archive.pricing import price_calls
 from pollux.cli.demo import HOME as DEMO
 from pollux.home import Home, homes
-from pollux.views import usage
-from pollux.views.usage import Part, TimePart, ToolPart
+from pollux.views import usage, usage_parts
+from pollux.views.usage_parts import Part, TimePart, ToolPart
 
 Run: TypeAlias = Callable[[str, tuple[int, ...]], list[tuple[Any, ...]]]
 """Runs a report on an engine that has the tables."""
@@ -33,7 +33,7 @@ Engine: TypeAlias = Callable[[sqlite3.Connection], Run]
 
 GENERATED = Path(__file__).parents[1] / "data" / "usage"
 TABLES = ("sessions", "projects", "model_calls", "tool_calls")
-REPORTS = {"calls": usage.CALLS, "times": usage.TIMES, "tools": usage.TOOLS}
+REPORTS = {"calls": usage_parts.CALLS, "times": usage_parts.TIMES, "tools": usage_parts.TOOLS}
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 WINDOWS = {
     "ever": (None, None),
@@ -160,15 +160,15 @@ def test_reports_are_equal_to_the_last_digit(archive: sqlite3.Connection, engine
     n_rows = 0
     for sql in REPORTS.values():
         for window in WINDOWS.values():
-            found = run(sql, usage._window(*window))
-            assert ordered(found) == ordered(expected(sql, usage._window(*window)))
+            found = run(sql, usage_parts._window(*window))
+            assert ordered(found) == ordered(expected(sql, usage_parts._window(*window)))
             n_rows += len(found)
     assert n_rows
 
 
 @each_engine
 def test_every_report_is_the_same_after_folding(archive: sqlite3.Connection, engine: Engine) -> None:
-    engines, ever = (engine(archive), on_sqlite(archive)), usage._window(None, None)
+    engines, ever = (engine(archive), on_sqlite(archive)), usage_parts._window(None, None)
     for by in usage.REPORTS:
         found, expected = (_folded(by, run, ever) for run in engines)
         assert found == expected
@@ -177,10 +177,10 @@ def test_every_report_is_the_same_after_folding(archive: sqlite3.Connection, eng
 
 def _folded(by: str, run: Run, window: tuple[int, int, int]) -> tuple[usage.Row, ...]:
     if by == "tool":
-        return usage.tool_rows(map(ToolPart._make, run(usage.TOOLS, window)))
+        return usage.tool_rows(map(ToolPart._make, run(usage_parts.TOOLS, window)))
     if by in usage.BY_TIME:
-        return usage.time_rows(by, map(TimePart._make, run(usage.TIMES, window)), zone=UTC)
-    return usage.call_rows(by, map(Part._make, run(usage.CALLS, window)), zone=UTC)
+        return usage.time_rows(by, map(TimePart._make, run(usage_parts.TIMES, window)), zone=UTC)
+    return usage.call_rows(by, map(Part._make, run(usage_parts.CALLS, window)), zone=UTC)
 
 
 _ids = st.sampled_from(["a", "b", "A", "ä", ""])

@@ -41,7 +41,7 @@ def command(scope: Scope, pattern: str, *, everything: bool, timezone: str | Non
     """
     from pollux.terminal.text import line
     from pollux.terminal.usage import cost_of
-    from pollux.views import usage
+    from pollux.views import usage, usage_parts
     from pollux.views.amounts import count
     from pollux.views.money import Currency
     from pollux.views.periods import start_of_day
@@ -50,7 +50,7 @@ def command(scope: Scope, pattern: str, *, everything: bool, timezone: str | Non
     today = start_of_day(output.now(), zone_of(timezone)[0])
     with facts(scope, price_table(), quiet=True) as found:
         known = {} if everything else _here(session_projects(found.database, found.memory))
-        parts = [one for one in usage.parts(found.database, today) if everything or one.session_id in known]
+        parts = [one for one in usage_parts.parts(found.database, today) if everything or one.session_id in known]
     total, kept = usage.billed_and_kept(parts)
     values = {
         "calls": str(total.calls),

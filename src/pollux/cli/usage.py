@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from pollux.sessions import Progress
     from pollux.terminal.console import Console
     from pollux.views.money import Currency
-    from pollux.views.usage import Part, Report, Row, TimePart, ToolPart
+    from pollux.views.usage import Report, Row
+    from pollux.views.usage_parts import Part, TimePart, ToolPart
 
 _REPORTS = ("hour", "day", "week", "month", "session", "project", "model", "tool")
 _LOCALTIME = Path("/etc/localtime")
@@ -295,19 +296,19 @@ def _calls(
     question: Question, database: sqlite3.Connection, known: dict[str, Project], only: Collection[str] | None
 ) -> tuple[Sequence[Part | TimePart], tuple[Row, ...]]:
     """Return the model calls meant, and the rows that they make; sessions are only looked at where they matter."""
-    from pollux.views import usage
+    from pollux.views import usage, usage_parts
 
     wanted, by, zone = question.wanted, question.by, question.zone
     if by in usage.BY_TIME and only is None:
         if question.scope.archive_path and not (wanted.since or wanted.until):
-            parts = usage.kept_time_parts(database, question.prices.version)
+            parts = usage_parts.kept_time_parts(database, question.prices.version)
         else:
-            parts = usage.time_parts(database, wanted.since, wanted.until)
+            parts = usage_parts.time_parts(database, wanted.since, wanted.until)
         timed = [one for one in parts if _fits(one, wanted.model)]
         return timed, usage.time_rows(by, timed, zone=zone)
     found = [
         one
-        for one in usage.parts(database, wanted.since, wanted.until)
+        for one in usage_parts.parts(database, wanted.since, wanted.until)
         if (only is None or one.session_id in only) and _fits(one, wanted.model)
     ]
     rows = () if by == "tool" else usage.call_rows(by, found, zone=zone, projects=known, apart=question.apart)
@@ -315,12 +316,12 @@ def _calls(
 
 
 def _tools(question: Question, database: sqlite3.Connection, only: Collection[str] | None) -> tuple[Row, ...]:
-    from pollux.views import usage
+    from pollux.views import usage, usage_parts
 
     wanted = question.wanted
     return usage.tool_rows(
         one
-        for one in usage.tool_parts(database, wanted.since, wanted.until)
+        for one in usage_parts.tool_parts(database, wanted.since, wanted.until)
         if (only is None or one.session_id in only) and _fits(one, wanted.model)
     )
 

@@ -12,7 +12,7 @@ import msgspec
 from pollux.archive.inventory import place_of
 from pollux.model import ModelCall, Problem, Project, Session
 from pollux.times import instant, microseconds
-from pollux.views.usage import TimePart, time_parts
+from pollux.views.usage_parts import TimePart, time_parts
 
 if TYPE_CHECKING:
     from datetime import datetime
