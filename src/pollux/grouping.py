@@ -20,6 +20,7 @@ from pollux.locate import SessionFile, name_facts
 from pollux.model import Fate, Json, Message, ModelCall, Origin, Problem, Role
 from pollux.reading import Reading, read, state, whole
 from pollux.replay import Call, Entry
+from pollux.sound import sound
 from pollux.times import instant
 
 FullId: TypeAlias = Callable[[SessionFile, str], str | None]
@@ -188,7 +189,7 @@ def _group(kind: str, id_: str, files: list[Placed]) -> Group:
     found = Group(id_, kind, files)
     if kind == "subagent":
         parent = next((one.file.parent for one in files if one.file and one.file.parent), None)
-        found.parent = parent or (id_.rpartition(":")[0] or None)
+        found.parent = sound(parent) if parent else id_.rpartition(":")[0] or None
     places: dict[str, int] = {}
     for one in files:
         for entry in one.timeline:

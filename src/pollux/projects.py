@@ -13,6 +13,7 @@ from types import MappingProxyType
 from pollux.model import Json, Project
 from pollux.project_claims import NOTHING_KNOWN, Claim, Known, known_paths
 from pollux.project_paths import LONGEST_PATH, is_absolute, is_windows, lineage, project_hash, slug, spellings
+from pollux.sound import sound
 
 __all__ = ["Known", "argument_paths", "known_paths", "project_hash", "resolve", "slug", "workspace_directories"]
 
@@ -65,8 +66,12 @@ def resolve(
     is_proven = claim is not None
     claim = claim or (known.by_folder.get(folder) if folder else None) or _inference(digest, name, told, ancestors)
     if claim is None:
-        return Project(digest, name)
-    return Project(digest, name or claim.folder, claim.path, claim.how, is_proven)
+        return Project(_sound(digest), _sound(name))
+    return Project(_sound(digest), _sound(name or claim.folder), sound(claim.path), claim.how, is_proven)
+
+
+def _sound(text: str | None) -> str | None:
+    return text and sound(text)
 
 
 def workspace_directories(text: str) -> tuple[str, ...]:

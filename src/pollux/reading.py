@@ -17,6 +17,7 @@ from pollux.formats.parts import parts, title_words
 from pollux.formats.source import Source, Span
 from pollux.model import FunctionCall, FunctionResponse, Json, Message, Problem, Text
 from pollux.replay import Entry, Fingerprint, Replay, replay
+from pollux.sound import sound
 
 
 @dataclass(slots=True)
@@ -35,7 +36,7 @@ class Reading:
     def id(self) -> str | None:
         """The session id that the file gives itself."""
         found = self.replay.metadata.get("sessionId") or self.replay.seen.get("sessionId")
-        return found if isinstance(found, str) and found else None
+        return sound(found) if isinstance(found, str) and found else None
 
 
 def read(path: Path) -> Reading:

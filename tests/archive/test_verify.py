@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 from tests import builders
 
+from pollux import prices
 from pollux.archive import facts, raw, store
 from pollux.archive import verify as module
 from pollux.archive.compare import verify_deeply
 from pollux.archive.damage import Damage, Report
 from pollux.archive.lock import WriterLock
+from pollux.archive.pricing import price_calls
 from pollux.archive.refresh import refresh
 from pollux.archive.segments import Segment, segment
 from pollux.archive.verify import rebuild, verify
@@ -367,8 +369,6 @@ def test_a_gap_while_the_facts_are_old(tmp_path: Path) -> None:
         ("UPDATE segments SET length = 3 WHERE id = 1", "bytes", "unpacked"),
         ("UPDATE segments SET length = length + 3 WHERE id = 1", "bytes", "hash"),
         ("UPDATE segments SET data = 'x' WHERE id = 1", "bytes", "unpacked"),
-        ("DELETE FROM readings WHERE version_id IN (SELECT version_id FROM files)", "facts", "know 0 of"),
-        ("UPDATE readings SET kept = 1", "facts", "know 1 of"),
         ("DELETE FROM messages WHERE seq = 0", "facts", "of 4 rows of messages"),
         ("DELETE FROM tool_calls", "facts", "has 0 of 2 rows of tool_calls"),
         ("DELETE FROM session_files", "facts", "rows of session_files"),
@@ -469,11 +469,28 @@ def test_what_is_just_being_read_is_no_damage(tmp_path: Path) -> None:
     assert report.is_sound
     assert "just being read by pollux" in report.notes[0]
     lock.release()
-    assert not looked_at(archive).is_sound
+    assert "not read yet" in looked_at(archive).notes[0]
     lock.path.write_text("a process that was killed")
-    assert not looked_at(archive).is_sound
-    lock.path.unlink()
-    assert not looked_at(archive).is_sound
+    assert "not read yet" in looked_at(archive).notes[0]
+
+
+@pytest.mark.parametrize("what", ["DELETE FROM readings", "UPDATE readings SET kept = 1"])
+def test_what_was_kept_and_not_read_is_no_damage(tmp_path: Path, what: str) -> None:
+    root, archive = kept(tmp_path)
+    damage(archive, what)
+    report = looked_at(archive)
+    assert report.is_sound
+    assert "not read yet; the next `pollux sync` does it." in report.notes[0]
+    synced(archive, root)
+    assert not looked_at(archive).notes
+
+
+def test_prices_that_were_looked_up_are_no_damage(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    with store.opened(archive) as opened:
+        price_calls(opened.database, prices.load())
+        assert opened.database.execute("SELECT count(*) FROM model_calls WHERE price_id IS NOT NULL").fetchone()[0]
+    assert deeply(archive).is_sound
 
 
 def test_a_writer_does_not_disturb(tmp_path: Path) -> None:

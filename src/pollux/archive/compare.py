@@ -15,8 +15,12 @@ from pollux.archive.store import Archive
 from pollux.archive.verify import NAMED, decoded, rederive
 from pollux.sessions import Progress
 
-_NOT_COMPARED = {"readings": ("snapshot",), "projects": ("path", "slug", "how_known", "proven", "git_remote")}
-"""What has more than one right form, or is known from elsewhere and may change."""
+_NOT_COMPARED = {
+    "readings": ("snapshot",),
+    "projects": ("path", "slug", "how_known", "proven", "git_remote"),
+    "model_calls": ("cost_nanousd", "price_id"),
+}
+"""What has more than one right form, is known from elsewhere and may change, or is looked up later."""
 _Row = tuple[Any, ...]
 
 

@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from pollux.sound import sound
+
 READER = "3"
 """Raise this whenever the same bytes would give other facts."""
 
@@ -128,7 +130,7 @@ def sessions_of_homes(database: sqlite3.Connection, homes: Iterable[str]) -> set
         JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
         """
     ).fetchall()
-    wanted = set(homes)
+    wanted = {sound(one) for one in homes}
     return {session_id for session_id, home in rows if home in wanted}
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 from pollux.home import Home
 from pollux.locate import Located, SessionFile, name_facts
 from pollux.model import Problem
+from pollux.sound import sound
 
 _AT_ROOT = ("projects.json", "trustedFolders.json", "settings.json")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
@@ -23,7 +24,7 @@ class Item(NamedTuple):
 
     home: str
     path: str
-    """Below the home, with `/`."""
+    """Below the home, with `/`; both as the archive can write them (`sound`)."""
     place: str
     size: int
     mtime_ns: int
@@ -70,7 +71,7 @@ def _walk(items: list[Item], folder: str, home: str, path: str, known: _Known, p
         name = f"{path}/{entry.name}"
         try:
             if file := known.get(entry.path):
-                items.append(Item(home, name, entry.path, file.size, file.mtime_ns, file.inode))
+                items.append(Item(sound(home), sound(name), entry.path, file.size, file.mtime_ns, file.inode))
             elif entry.is_dir(follow_symlinks=False):
                 _walk(items, entry.path, home, name, known, problems)
             elif not entry.name.endswith(_NOT_KEPT):
@@ -85,7 +86,7 @@ def _item(place: str, home: str, path: str, status: os.stat_result | None = None
     except OSError:
         return
     if stat.S_ISREG(status.st_mode):
-        yield Item(home, path, place, status.st_size, status.st_mtime_ns, status.st_ino)
+        yield Item(sound(home), sound(path), place, status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 def belongs_to(path: str, ids: Iterable[str]) -> bool:

@@ -18,6 +18,7 @@ from pollux.archive.migrations import transaction
 from pollux.archive.store import Archive
 from pollux.locate import Home, Located, locate
 from pollux.model import Problem
+from pollux.sound import sound
 from pollux.times import microseconds
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def _note_gone(database: sqlite3.Connection, known: _Files, items: list[Item], r
     """Note which files are no longer there; a home that is not there at all is only not mounted."""
     there = {(one.home, one.path) for one in items}
     unseen = tuple(str(problem.file) for problem in result.problems if problem.code == "unreadable-folder")
-    homes = {str(home.root) for home in result.located.homes if home.tmp.is_dir()}
+    homes = {sound(str(home.root)) for home in result.located.homes if home.tmp.is_dir()}
     gone = [
         (now_us, file.id)
         for (home, path), file in known.items()

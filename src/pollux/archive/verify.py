@@ -171,11 +171,11 @@ def _check_facts(archive: Archive, report: Report) -> None:
     if not facts.are_current(database):
         report.notes.append("The facts were made by another version of Pollux; the next `pollux sync` makes them anew.")
         return
-    behind = [*_behind(database)]
-    if behind and is_written(archive):
-        report.notes.append(f"{len(behind)} files are just being read by {WriterLock(archive.path).owner()}.")
-        behind = []
-    report.damage += behind
+    if n_behind := _n_behind(database):
+        files = "1 file is" if n_behind == 1 else f"{n_behind} files are"
+        is_now = is_written(archive)
+        who = f"just being read by {WriterLock(archive.path).owner()}" if is_now else "kept and not read yet"
+        report.notes.append(f"{files} {who}{'.' if is_now else '; the next `pollux sync` does it.'}")
     for table in facts.TABLES:
         names = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
         for column in names & {"file_version_id", "version_id"}:
@@ -199,20 +199,10 @@ def is_written(archive: Archive) -> bool:
     return not is_free
 
 
-def _behind(database: sqlite3.Connection) -> Iterator[Damage]:
-    rows = database.execute(
-        """
-        SELECT machine, home, path, number, versions.kept, readings.kept
-        FROM files JOIN versions ON versions.id = files.version_id
-        LEFT JOIN readings ON readings.version_id = versions.id
-        WHERE path LIKE 'tmp/%/chats/%.json%' AND forgotten_us IS NULL AND readings.kept IS NOT versions.kept
-        ORDER BY home, path
-        """
-    )
-    for machine, home, path, number, kept, read in rows:
-        if _is_session(path):
-            words = f"the facts know {read or 0} of {kept} bytes of version {number}"
-            yield Damage("facts", words, machine, str(place_of(home, path)), number, read or 0, kept)
+def _n_behind(database: sqlite3.Connection) -> int:
+    """Count the files that were kept before somebody was stopped, and are not read yet."""
+    rows = database.execute(f"SELECT DISTINCT files.path {facts.UNREAD}")
+    return sum(_is_session(path) for (path,) in rows)
 
 
 def _is_session(path: str) -> bool:

@@ -14,6 +14,7 @@ import msgspec
 
 from pollux.archive.facts import OF_MESSAGES
 from pollux.archive.touches import call_rows
+from pollux.formats import lenient
 from pollux.model import Problem, Session
 from pollux.times import instant, microseconds
 
@@ -97,7 +98,11 @@ def _write_session(database: sqlite3.Connection, group: Group, session: Session,
 def _body(session: Session) -> bytes:
     """Pack what has no column of its own, and is not as it always is."""
     values = msgspec.structs.asdict(session)
-    return _pack({key: one for key, one in values.items() if key not in _COLUMNS and one != _USUAL.get(key)})
+    new = {key: one for key, one in values.items() if key not in _COLUMNS and one != _USUAL.get(key)}
+    try:
+        return _pack(new)
+    except UnicodeEncodeError:  # a file's name that is not UTF-8
+        return _pack(lenient.decode(lenient.encode(msgspec.to_builtins(new, enc_hook=str))))
 
 
 _COLUMNS = frozenset({"calls", "children", "title", "first_prompt", "last_prompt"})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 from zlib import crc32
 
 import msgspec
@@ -31,13 +31,18 @@ class _Part(msgspec.Struct):
     file_data: msgspec.Raw = msgspec.field(name="fileData", default=msgspec.Raw())
 
 
+_LARGEST = 1 << 31
+"""More tokens than any call can have; so that no sum and no price is beyond what a table holds."""
+_Count: TypeAlias = Annotated[int, msgspec.Meta(gt=-_LARGEST, lt=_LARGEST)]
+
+
 class _Tokens(msgspec.Struct):
-    input: int | None = 0
-    cached: int | None = 0
-    output: int | None = 0
-    thoughts: int | None = 0
-    tool: int | None = 0
-    total: int | None = 0
+    input: _Count | None = 0
+    cached: _Count | None = 0
+    output: _Count | None = 0
+    thoughts: _Count | None = 0
+    tool: _Count | None = 0
+    total: _Count | None = 0
 
 
 class Wire(msgspec.Struct):
@@ -225,7 +230,7 @@ def _drop_bad_values(value: dict[str, Any]) -> str | None:
 
 
 def _is_count(value: object) -> bool:
-    return value is None or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63)
+    return value is None or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST)
 
 
 def _good_call(call: dict[str, Any]) -> dict[str, Any]:
