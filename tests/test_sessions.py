@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests import builders
 from tests.builders import (
     HASH,
     NAME,
@@ -319,3 +320,18 @@ def test_no_file_stays_open(filled: Path, monkeypatch: pytest.MonkeyPatch) -> No
     found_in(filled)
     assert len(files) == 5
     assert all(file.closed for file in files)  # type: ignore[attr-defined]
+
+
+def test_sessions_that_say_they_started_each_other_have_no_children(tmp_path: Path) -> None:
+    for own, parent in ((builders.SESSION, builders.OTHER), (builders.OTHER, builders.SESSION)):
+        folder = builders.chats(tmp_path) / parent
+        builders.put(folder / f"{own}.jsonl", builders.log(builders.header(own, kind="subagent"), builders.user()))
+    found = history([builders.home(tmp_path)])
+    assert {one.parent for one in found.sessions} == {builders.SESSION, builders.OTHER}
+    assert not any(one.children for one in found.sessions)
+
+
+def test_an_id_may_be_typed_in_capitals(tmp_path: Path) -> None:
+    builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
+    found = history([builders.home(tmp_path)])
+    assert select(found, builders.SESSION[:8].upper()).id == builders.SESSION

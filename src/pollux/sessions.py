@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -71,7 +72,19 @@ def history(
     for found in in_chunks(located, partial(_read_bundles, Reader(memory or {})), progress):
         sessions += found.sessions
         problems += found.problems
+    sessions = _reunited(located, sessions, Reader(memory or {}))
     return History(located, in_order(_once(sessions)), tuple(dict.fromkeys(problems)))
+
+
+def _reunited(located: Located, sessions: list[Session], reader: Reader) -> list[Session]:
+    """Read those files together that say they are one session, though their names say otherwise."""
+    counts = Counter(one.id for one in sessions)
+    twice = {id_ for id_, count in counts.items() if count > 1}
+    if not twice:
+        return sessions
+    paths = {ref.path for one in sessions if one.id in twice for ref in one.files}
+    again = reader.sessions([file for file in located.files if file.path in paths])
+    return [*(one for one in sessions if one.id not in twice), *(one for one in again if one.id in twice)]
 
 
 def in_chunks(
@@ -145,7 +158,7 @@ def select(found: History, wanted: str) -> Session:
             return found.main[number - 1]
         raise NoSuchSessionError(wanted, len(found.main))
     exact = [one for one in found.sessions if wanted == one.id or _has_stem(one, wanted)]
-    fitting = exact or [one for one in found.sessions if one.id.startswith(wanted)]
+    fitting = exact or [one for one in found.sessions if one.id.lower().startswith(wanted.lower())]
     fitting = [one for one in fitting if one.kind == "main"] or fitting
     if len(fitting) == 1:
         return fitting[0]
@@ -252,10 +265,23 @@ def in_order(sessions: Iterable[Session]) -> tuple[Session, ...]:
     return tuple(sorted(_with_children(list(sessions)), key=_newest_first))
 
 
+def _is_its_own_ancestor(id_: str, parents: Mapping[str, str | None]) -> bool:
+    """Tell whether files that somebody has made up say that a session has started itself, through others or not."""
+    seen: set[str] = set()
+    above = parents.get(id_)
+    while above is not None and above not in seen:
+        if above == id_:
+            return True
+        seen.add(above)
+        above = parents.get(above)
+    return False
+
+
 def _with_children(sessions: Sequence[Session]) -> list[Session]:
     children: dict[str, list[str]] = {}
+    parents = {one.id: one.parent for one in sessions}
     for one in sorted(sessions, key=lambda one: (one.started is not None, one.started, one.id)):
-        if one.parent:
+        if one.parent and not _is_its_own_ancestor(one.id, parents):
             children.setdefault(one.parent, []).append(one.id)
     return [msgspec.structs.replace(one, children=tuple(children.get(one.id, ()))) for one in sessions]
 

@@ -48,6 +48,8 @@ def test_a_session_is_counted_once_whatever_a_copy_is_called(
     for by in ("day", "session", "project"):
         (row,) = run("usage", "--by", by, "--json", *how, home=tmp_path).json["rows"]
         assert (row["calls"], row["tokens"]["input"]) == (2, 5000)
+    assert len(run("ls", "--json", *how).json["sessions"]) == 1
+    assert run("show", builders.SESSION, *how).status == 0
 
 
 def test_what_an_import_repeats_is_counted_once_whoever_has_read_it(
