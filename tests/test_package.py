@@ -38,4 +38,4 @@ def test_wheel_says_who_it_is_and_how_to_start_it(wheel: Path) -> None:
     about = f"pollux-{pollux.__version__}.dist-info"
     with ZipFile(wheel) as archive:
         assert f"\nVersion: {pollux.__version__}\n" in archive.read(f"{about}/METADATA").decode()
-        assert "\npollux = pollux.__main__:main\n" in archive.read(f"{about}/entry_points.txt").decode()
+        assert "\npollux = pollux.__main__:program\n" in archive.read(f"{about}/entry_points.txt").decode()

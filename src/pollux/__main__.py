@@ -36,6 +36,14 @@ def main() -> None:
     sys.exit(status)
 
 
+def program() -> None:
+    """Run the command line as a process of its own, which ends at once: what it has in memory goes with it anyway."""
+    try:
+        main()
+    except SystemExit as end:
+        os._exit(end.code if isinstance(end.code, int) else 1)
+
+
 def _run() -> int:
     try:
         from pollux.cli import pollux  # noqa: PLC0415  after the cheap imports: --version and completion stay quick
@@ -70,7 +78,7 @@ def _usage(error: click.UsageError) -> str:
     if "`" in sentence or ctx is None:
         return sentence
     sentence = sentence.rstrip(".")
-    return f"{sentence}{' ' if sentence[-1] in '?)' else '; '}`{ctx.command_path} --help` tells more."
+    return f"{sentence}{' ' if sentence.endswith(('?', '?)')) else '; '}`{ctx.command_path} --help` tells more."
 
 
 def _open(stream: TextIO | None) -> TextIO:
@@ -88,10 +96,12 @@ def _close(stream: TextIO) -> None:
 
 
 def _sentence(error: OSError) -> str:
+    if error.filename is None and isinstance(error, FileNotFoundError):  # which only the folder itself can be
+        return "The folder you are in is gone; go to another one, and try again."
     if error.filename is None:
         return f"The output cannot be written: {error.strerror or error}."
     return f"{error.filename} cannot be used: {error.strerror}."
 
 
 if __name__ == "__main__":
-    main()
+    program()

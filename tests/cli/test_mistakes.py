@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
-import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -37,7 +37,7 @@ SENTENCES = [
     (("show", str(DEMO / ".gemini" / "settings.json")), 1, "settings.json holds no session"),
     (("show", str(SKYWATCH / ".project_root")), 1, "holds no session: not JSON"),
     (("show", "--since", "0d"), 1, "No session fits these options"),
-    (("show", "a", "b"), 2, "unexpected extra argument (b) `pollux show --help` tells more."),
+    (("show", "a", "b"), 2, "unexpected extra argument (b); `pollux show --help` tells more."),
     (("ls", "--since", "nonsense"), 2, "--since 'nonsense' is not understood; try 2026-11-01"),
     (("ls", "--until", "nonsense"), 2, "--until 'nonsense' is not understood"),
     (("ls", "--last", "nonsense"), 2, "--last 'nonsense' is not understood; try 7d"),
@@ -165,6 +165,16 @@ def test_error_of_the_system_names_its_file(run: Runner, monkeypatch: pytest.Mon
     assert (ended.status, ended.err) == (1, "/secret cannot be used: Permission denied.\n")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a folder in use cannot be removed there")
+def test_folder_that_is_gone_is_told(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.setattr("pollux.__main__._close", lambda _stream: None)
+    ended = run("ls")
+    assert (ended.status, ended.err) == (1, "The folder you are in is gone; go to another one, and try again.\n")
+
+
 def test_error_without_a_context_is_said_as_it_is(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(**_options: object) -> None:
         raise click.UsageError("That is wrong.")
@@ -173,13 +183,11 @@ def test_error_without_a_context_is_said_as_it_is(run: Runner, monkeypatch: pyte
     assert run().err == "That is wrong.\n"
 
 
-def test_package_is_a_program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.delitem(sys.modules, "pollux.__main__")
-    monkeypatch.setattr(sys, "argv", ["pollux", "--version"])
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module("pollux", run_name="__main__")
-    assert (ended.value.code, capsys.readouterr().out) == (0, f"pollux {__version__}\n")
+@pytest.mark.parametrize(("args", "status", "out"), [(["--version"], 0, f"pollux {__version__}\n"), (["none"], 2, "")])
+def test_package_is_a_program(args: list[str], status: int, out: str) -> None:
+    """It ends at once, and what it has said is out by then."""
+    done = subprocess.run([sys.executable, "-m", "pollux", *args], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, bool(done.stderr)) == (status, out, status != 0)
 
 
 def test_closing_leads_into_nothing(tmp_path: Path) -> None:
