@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from pathlib import Path
 
@@ -46,3 +47,16 @@ def test_history_is_the_same_from_many_processes(monkeypatch: pytest.MonkeyPatch
     together = history(homes(DEMO))
     assert together.sessions == alone.sessions
     assert together.problems == alone.problems
+
+
+@pytest.mark.skipif(not IS_LINUX, reason="processes are copies on Linux alone")
+def test_what_a_killed_process_leaves_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_can_copy", lambda: True)
+    here = os.getpid()
+
+    def work(number: int) -> int:
+        if number == 3 and os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number * number
+
+    assert list(side_by_side(work, range(9), is_worth_it=True)) == [n * n for n in range(9)]

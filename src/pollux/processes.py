@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from multiprocessing.pool import Pool
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -19,24 +20,46 @@ def side_by_side(work: Callable[[_Item], _Result], items: Sequence[_Item], *, is
     """Yield the results in the order of the items, made by as many processes as there are cores.
 
     One process does it all where that is not worth it, or where processes are not copies: on Windows and macOS each
-    would have to import everything again.
+    would have to import everything again. It also does what is left when another is killed, as where memory is short.
     """
-    if not is_worth_it or not _can_copy():
-        yield from map(work, items)
-        return
-    with copies(_begin, (work, items), is_worth_it=True) as pool:
-        assert pool is not None
-        yield from pool.imap(_do, range(len(items)))
+    n_done = 0
+    with copies(_begin, (work, items), is_worth_it=is_worth_it) as pool:
+        for result in done_by(pool, _do, range(len(items))):
+            yield result  # type: ignore[misc]  # what `work` gives
+            n_done += 1
+    yield from map(work, items[n_done:])
 
 
 @contextmanager
-def copies(begin: Callable[..., None], given: tuple[object, ...], *, is_worth_it: bool) -> Iterator[Pool | None]:
+def copies(
+    begin: Callable[..., None], given: tuple[object, ...], *, is_worth_it: bool
+) -> Iterator[ProcessPoolExecutor | None]:
     """Start as many copies of this process as there are cores; each begins with what it is given."""
     if not is_worth_it or not _can_copy():
         yield None
         return
-    with multiprocessing.get_context("fork").Pool(os.cpu_count(), _alone, (begin, given)) as pool:
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415  slow to load
+    from multiprocessing import get_context  # noqa: PLC0415
+
+    pool = ProcessPoolExecutor(os.cpu_count(), get_context("fork"), _alone, (begin, given))
+    try:
         yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def done_by(
+    pool: ProcessPoolExecutor | None, work: Callable[[_Item], _Result], items: Iterable[_Item]
+) -> Iterator[_Result]:
+    """Yield the results in the order of the items, until there are no more, or a process is killed."""
+    if pool is None:
+        return
+    from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415
+
+    try:
+        yield from pool.map(work, items)
+    except BrokenProcessPool:
+        return
 
 
 def _alone(begin: Callable[..., None], given: tuple[object, ...]) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from pollux.archive import facts
 from pollux.archive.deriving import File, Told, derive_bundle, reader_of
 from pollux.archive.store import Archive
-from pollux.processes import copies
+from pollux.processes import copies, done_by
 
 _PIECE = 8 << 20
 """Bytes of a piece of work."""
@@ -38,8 +38,7 @@ def derived(archive: Archive, bundles: _Bundles, memory: Mapping[str, str]) -> I
     n_bytes = sum(one.kept for files in new.values() for one in files)
     is_worth_it = n_bytes > _WORTH_IT[0] and len(new) > _WORTH_IT[1] and archive.lock is not None
     with copies(_begin, (archive.path, memory), is_worth_it=is_worth_it) as pool:
-        if pool:
-            yield from pool.imap(_derived, _pieces(new))
+        yield from done_by(pool, _derived, _pieces(new))
 
 
 _place: tuple[Path, Mapping[str, str]]
