@@ -24,6 +24,10 @@ from pollux.errors import (
             "No session fits 'abc', among 3 sessions; `pollux ls --all` lists what there is.",
         ),
         (
+            NoSuchSessionError("abc", 1),
+            "No session fits 'abc', among 1 session; `pollux ls --all` lists what there is.",
+        ),
+        (
             NoSuchSessionError("abc", 0),
             "No session fits 'abc', and there are no sessions here at all; `pollux ls --all` lists what there is.",
         ),

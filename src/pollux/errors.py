@@ -17,7 +17,8 @@ class NoSuchSessionError(PolluxError):
 
     def __init__(self, wanted: str, n_sessions: int) -> None:
         """Say what was looked for and where to look."""
-        where = f"among {n_sessions} sessions" if n_sessions else "and there are no sessions here at all"
+        sessions = f"{n_sessions} session{'s' * (n_sessions != 1)}"
+        where = f"among {sessions}" if n_sessions else "and there are no sessions here at all"
         super().__init__(f"No session fits '{wanted}', {where}; `pollux ls --all` lists what there is.")
 
 
@@ -81,3 +82,12 @@ class ArchiveError(PolluxError):
     """The archive cannot be used as it is."""
 
     status = 2
+
+
+class NoArchiveError(ArchiveError):
+    """A file that is no sound archive."""
+
+    def __init__(self, path: object, reason: object) -> None:
+        """Say what to do with one's own."""
+        self.what = f"{path} is no sound archive ({reason})"
+        super().__init__(f"{self.what}; move it away or put a backup in its place, then run `pollux sync`.")

@@ -68,8 +68,9 @@ def test_it_asks_about_a_subagent(run: Runner, place: Path, monkeypatch: pytest.
     assert len(sessions(place)) == 2
 
 
-def test_nobody_to_ask(run: Runner, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", StringIO())
+@pytest.mark.parametrize("stream", [StringIO(), None], ids=["no terminal", "closed"])
+def test_nobody_to_ask(run: Runner, place: Path, monkeypatch: pytest.MonkeyPatch, stream: StringIO | None) -> None:
+    monkeypatch.setattr(sys, "stdin", stream)
     result = run("forget", builders.SESSION)
     assert (result.status, "--yes" in result.err) == (2, True)
     assert len(sessions(place)) == 3

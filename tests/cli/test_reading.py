@@ -131,7 +131,11 @@ def test_words_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None
     assert stream.getvalue() == "one two three four\nfive six\n\n"
 
 
-@pytest.mark.parametrize("pager", ["cat", "sh -c 'exit 0'", "none-such-pager", "''"])
+def test_terminal_that_is_said_to_have_no_room(run: Runner) -> None:
+    assert "0363a0b0 Write a" in run("tree", "@1", columns=1).out
+
+
+@pytest.mark.parametrize("pager", ["cat", "sh -c 'exit 0'", "none-such-pager", "''", "less '"])
 def test_pager_is_used_or_done_without(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], pager: str
 ) -> None:

@@ -50,7 +50,8 @@ def test_archive_that_has_no_room_is_told(run: Runner, monkeypatch: pytest.Monke
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr("pollux.archive.intake.keep", no_room)
-    for args in (("ls",), ("show",), ("status",), ("export", "--all", "-f", "jsonl"), ()):
+    run("keys", "create")
+    for args in (("ls",), ("show",), ("status",), ("export", "--all", "-f", "jsonl"), ("archive", "seal"), ()):
         ended = run(*args)
         assert (ended.status, ended.out) == (2, "")
         assert "cannot be used (database or disk is full); see to its disk" in ended.err

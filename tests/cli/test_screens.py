@@ -8,6 +8,7 @@ import pytest
 from rich.cells import cell_len
 from tests.cli.running import Runner, same
 
+from pollux.cli import COMMANDS
 from pollux.cli.demo import HOME
 from pollux.terminal import overview
 
@@ -55,6 +56,13 @@ def test_narrow_list_still_names_every_session(run: Runner) -> None:
 def test_numbers_in_a_part_of_the_list_are_those_that_show_takes(run: Runner) -> None:
     (number,) = {word for word in run("ls", "--project", "moon", columns=80).out.split() if word.startswith("@")}
     assert run("show", number, "--json").json["session"]["project"]["path"].endswith("moon-phase-clock")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_and_shows_how(run: Runner, name: str) -> None:
+    shown = run(name, "--help", columns=80).out.splitlines()
+    assert max(map(len, shown)) <= 80
+    assert any(line.startswith(("    pollux ", "    PS1=")) for line in shown)
 
 
 def test_pipe_gets_whole_lines(run: Runner) -> None:

@@ -80,6 +80,8 @@ def test_tampering_is_named(run: Runner, place: Path) -> None:
 def test_a_copy_of_the_seal(run: Runner, place: Path) -> None:
     assert run("archive", "seal", "-o", "seal.cbor").status == 0
     assert run("archive", "seal", "-o", "full.cbor", "--entries").status == 0
+    again = run("archive", "seal", "-o", "again.cbor")  # nothing is new, and yet it is written
+    assert again.err.startswith(f"again.cbor: {Path('again.cbor').stat().st_size} bytes.\nNothing is new since seal 1")
     small, full = Path("seal.cbor").read_bytes(), Path("full.cbor").read_bytes()
     assert len(small) < 500
     assert b"webapp" not in small

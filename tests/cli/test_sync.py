@@ -130,4 +130,5 @@ def test_demo_keeps_nothing(run: Runner) -> None:
 
 def test_empty_home_has_nothing_new(run: Runner, tmp_path: Path, archive: Path) -> None:
     assert (run("sync", home=tmp_path).status, run("sync").out) == (0, "Nothing new in 0 projects.\n")
+    assert "`pollux doctor` says where was looked" in run("sync").err
     assert archive.exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import sys
 import time
@@ -330,3 +331,41 @@ def test_system_without_time_zones_says_where_to_get_them(run: Runner, monkeypat
     finally:
         zoneinfo.reset_tzpath()
     assert "no time zones on this system; `pip install tzdata` adds them." in ended.err
+
+
+def read_only(*_: object) -> str:
+    raise OSError(errno.EROFS, "Read-only file system")
+
+
+@pytest.mark.parametrize("command", [("usage",), ("usage", "--by", "session"), ("stats",), ("ls",)])
+@pytest.mark.parametrize("is_taken", [True, False])
+def test_archive_whose_facts_are_not_there_yet_is_read_past(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], *, is_taken: bool
+) -> None:
+    """While another Pollux fills it for the first time, or where nobody can write to it."""
+    tiny(tmp_path)
+    place = tmp_path / "early.db"
+    monkeypatch.setenv("POLLUX_ARCHIVE", str(place))
+    with store.opened(place) as writer:
+        if not is_taken:
+            assert writer.lock
+            writer.lock.release()
+            monkeypatch.setattr(store, "_locked", read_only)
+        ended = run(*command, "--json", home=tmp_path)
+    assert ended.status == 0
+    assert "These are the files alone." in ended.err
+    assert (ended.json.get("billed") or {"calls": 6})["calls"] == 6
+    assert ended.json.get("sessions", True)
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("--rate", "0.92"), "--rate 0.92 is of which money? Name it, as in --currency EUR --rate 0.92"),
+        (("--subagents", "apart"), "--subagents apart lists sessions: it goes with --by session"),
+    ],
+)
+def test_option_that_would_change_nothing_is_told(run: Runner, args: tuple[str, ...], sentence: str) -> None:
+    ended = run("usage", *args)
+    assert (ended.status, ended.out) == (2, "")
+    assert sentence in ended.err

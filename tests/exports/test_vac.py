@@ -566,9 +566,8 @@ def test_counts_of_entries_are_written_as_the_library_does(count: int) -> None:
     assert json.loads(b"".join(json_pieces(made))) == {"entries": [{"a": 1}] * count}
 
 
-@pytest.mark.parametrize("count", [-5, 2**60])
-def test_counts_that_are_none_are_left_out(tmp_path: Path, count: int) -> None:
-    (entry,) = entries_of(tmp_path, gemini("g", "hi", tokens=tokens() | {"input": count}))
+def test_counts_that_are_none_are_left_out(tmp_path: Path) -> None:
+    (entry,) = entries_of(tmp_path, gemini("g", "hi", tokens=tokens() | {"input": -5}))
     assert "input" not in entry["token-usage"]
     assert entry["token-usage"]["total"] == 15
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import msgspec
+
 from pollux.model import Fate, ModelCall, Project, Session, Tokens
 from pollux.views.projects import project_json, project_rows
 
@@ -43,6 +45,13 @@ def test_subagents_cost_but_are_no_sessions() -> None:
         "tokens": 15,
         "last": None,
     }
+
+
+def test_subagent_belongs_where_its_session_does() -> None:
+    agent = msgspec.structs.replace(session("b", Project("h", None, "/SRC/Web"), kind="subagent"), parent="a")
+    deeper = msgspec.structs.replace(session("c", UNKNOWN, kind="subagent"), parent="b")
+    (row,) = project_rows([session("a", INFERRED), agent, deeper])
+    assert (row.project, row.n_sessions, row.tokens.total) == (INFERRED, 1, 15)
 
 
 def test_project_without_a_name_is_one_too() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from dataclasses import dataclass
@@ -70,6 +71,10 @@ def _copy(database: sqlite3.Connection, part: Path, progress: Progress) -> None:
         database.execute("SELECT count(*) FROM files").fetchone()
         database.backup(copy, pages=_PAGES, progress=lambda _, left, whole: progress(whole - left, whole))
         copy.execute("PRAGMA journal_mode = DELETE")  # one file, to be read anywhere
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE):  # the copy's disk, not ours
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
+        raise
     finally:
         copy.close()
         database.execute("ROLLBACK")

@@ -12,7 +12,7 @@ from typing import Self
 
 from pollux.archive.lock import WriterLock
 from pollux.archive.migrations import STEPS, migrate
-from pollux.errors import ArchiveError
+from pollux.errors import ArchiveError, NoArchiveError
 
 _BUSY_MS = 10_000
 _MAGIC, _HEAD = b"SQLite format 3\0", 100
@@ -156,6 +156,4 @@ def _refusal(path: Path, error: sqlite3.DatabaseError) -> ArchiveError:
         return ArchiveError(
             f"The archive {path} cannot be used ({error}); see to its disk, or name another with --archive."
         )
-    return ArchiveError(
-        f"{path} is no sound archive ({error}); move it away or put a backup in its place, then run `pollux sync`."
-    )
+    return NoArchiveError(path, error)

@@ -70,14 +70,23 @@ def info(scope: Scope) -> None:
 @command.command(short_help="Print where it is.")
 @options(json=False, filters=False)
 def path(scope: Scope) -> None:
-    """Print where the archive is."""
+    """Print where the archive is.
+
+    \b
+      pollux archive path
+      ls -l "$(pollux archive path)"
+    """
     click.echo(str(place(scope)))
 
 
 @command.command(short_help="Make it smaller.")
 @options(json=False, filters=False)
 def compact(scope: Scope) -> None:
-    """Take less room: small pieces are put together, and what was deleted leaves no gaps. No byte is lost."""
+    """Take less room: small pieces are put together, and what was deleted leaves no gaps. No byte is lost.
+
+    \b
+      pollux archive compact
+    """
     from pollux.archive import upkeep
 
     with upkeep.writable(place(scope)) as archive, progress("compacting") as tell:
@@ -126,7 +135,7 @@ def import_(scope: Scope, other: Path) -> None:
       pollux archive import /mnt/backup/pollux.db
     """
     from pollux.archive import exchange, store, upkeep
-    from pollux.errors import PolluxError
+    from pollux.errors import ArchiveError, NoArchiveError, PolluxError
 
     own, other = place(scope), other.expanduser().absolute()
     if not other.exists():
@@ -134,6 +143,10 @@ def import_(scope: Scope, other: Path) -> None:
     if own.exists() and own.samefile(other):
         raise click.UsageError(f"{other} is the archive itself.")
     known = memory.recalled()
+    try:
+        upkeep.readable(other).close()
+    except NoArchiveError as error:  # what to do about one's own is no help here
+        raise ArchiveError(f"{error.what}; name an archive, or a backup of one.") from None
     with upkeep.readable(other) as theirs, store.opened(own) as archive, progress("taking in") as tell:
         if not archive.is_writable:
             raise PolluxError(f"The archive {own} cannot be changed now: {archive.why_not}.")

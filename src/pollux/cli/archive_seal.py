@@ -84,8 +84,7 @@ def _taken_in(scope: Scope) -> tuple[Archive, dict[str, Session]]:
     from pollux.errors import PolluxError
 
     path, known = place(scope), memory.recalled()
-    archive = store.opened(path)
-    click.get_current_context().call_on_close(archive.close)
+    archive = scope.using(store.opened(path))
     if not archive.is_writable:
         raise PolluxError(f"The archive {path} cannot be sealed now: {archive.why_not}.")
     with progress("reading") as tell:
@@ -110,6 +109,7 @@ def _write(archive: Archive, found: Sealed, target: str, *, with_entries: bool) 
         write(Path(target), [data])
     except OSError as error:
         raise click.ClickException(f"{target} cannot be written: {error.strerror}; the archive is sealed.") from None
+    output.words(f"{target}: {len(data)} bytes.")
 
 
 def _say(found: Sealed, name: str, *, is_kept_elsewhere: bool) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -70,7 +69,7 @@ def _ask(archive: Archive, sessions: list[Session]) -> None:
     from pollux.terminal.listing import counted
     from pollux.terminal.text import line
 
-    if not sys.stdin.isatty():
+    if not output.is_anybody_there():
         raise click.UsageError("Nobody is here to be asked; say --yes to remove them for good.")
     whole = forget.family(archive.database, [one.id for one in sessions])
     n_files = len(forget.files_of(archive.database, whole))

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from pollux.cli import memory
+from pollux.cli import memory, output
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -82,7 +81,7 @@ def asked_passphrase(name: str) -> bytes:
 
 
 def _need_somebody() -> None:
-    if not sys.stdin.isatty():
+    if not output.is_anybody_there():
         raise click.UsageError(f"Nobody is here to be asked for a passphrase; put it into {_PASSPHRASE}.")
 
 

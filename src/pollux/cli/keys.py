@@ -74,7 +74,12 @@ def show(name: str | None, *, form: str) -> None:
 @command.command("list", short_help="List the keys.")
 @_json
 def list_(*, as_json: bool = False) -> None:
-    """List the keys there are: yours, and those of others whose `.pub` you have put beside them."""
+    """List the keys there are: yours, and those of others whose `.pub` you have put beside them.
+
+    \b
+      pollux keys list
+      pollux keys list --json | jq -r '.keys[].id'
+    """
     from pollux.proofs import keys
     from pollux.proofs.public import shown
 

@@ -42,6 +42,11 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def is_anybody_there() -> bool:
+    """Tell whether a person can be asked something; after `<&-` there is not even a stream."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 def width() -> int:
     """Tell how many columns the terminal has."""
     import shutil
@@ -49,11 +54,14 @@ def width() -> int:
     return max(_NARROWEST, shutil.get_terminal_size().columns)
 
 
-def console(*, width: int | None = None) -> Console:
+def console(*, columns: int | None = None) -> Console:
     """Return a console for data; as wide as the terminal, or as long as the lines are."""
     from pollux.terminal.console import Console
 
-    return Console(highlight=False, soft_wrap=not is_terminal() and width is None, width=width)
+    made = Console(highlight=False, soft_wrap=not is_terminal() and columns is None, width=columns)
+    if is_terminal() and made.width < _NARROWEST:  # `COLUMNS=0`, which some shells leave behind
+        made.width = width()
+    return made
 
 
 def print_json(value: object) -> None:
@@ -110,7 +118,7 @@ def paged(*, wanted: bool) -> Iterator[Console]:
     """Give a console that writes into a pager where there is a terminal, and straight out where there is none."""
     command = _pager() if wanted and is_terminal() else []
     if not command:
-        yield console(width=None if is_terminal() else _PROSE)
+        yield console(columns=None if is_terminal() else _PROSE)
         return
     import subprocess
 
@@ -140,7 +148,10 @@ def _pager() -> list[str]:
     import shlex
     import shutil
 
-    command = shlex.split(os.environ.get("PAGER") or "less")
+    try:
+        command = shlex.split(os.environ.get("PAGER") or "less")
+    except ValueError:  # a quotation mark that nobody closed
+        return []
     return command if command and shutil.which(command[0]) else []
 
 

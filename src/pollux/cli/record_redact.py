@@ -54,7 +54,8 @@ def command(
     \b
       pollux record redact latest --secrets -o redacted.json
       pollux record redact latest --hide output --hide input -o redacted.json
-      pollux record redact latest --hide '/session/entries/3/*' --hide-text 'secret|token'
+      pollux record redact latest --hide '/session/entries/3/*'
+      pollux record redact latest --hide-text 'secret|token'
     """
     from pollux.proofs.canonical import json_bytes
     from pollux.proofs.disclosure import redacted

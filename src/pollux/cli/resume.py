@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -170,7 +169,7 @@ def _restored(scope: Scope, session: Session, *, is_sure: bool) -> Plan | None:
         renamed = " under a new id, since other files of it are in the way"
     if found.files:
         if not is_sure:
-            if not sys.stdin.isatty():
+            if not output.is_anybody_there():
                 raise click.UsageError("Nobody is here to be asked; say --yes to restore the session first.")
             question = f"The client would not find this session. Write it to {found.main}{renamed}?"
             click.confirm(question, default=True, abort=True, err=True)

@@ -55,6 +55,10 @@ class Scope:
         """Close the archive; what SQLite has against it becomes a sentence."""
         self._in_use.__exit__(kind, error, trace)
 
+    def using(self, archive: Archive) -> Archive:
+        """Leave an open archive to this scope, which closes it."""
+        return self._in_use.enter_context(archive)
+
     def places(self) -> tuple[Home, ...]:
         """Return the homes to look at."""
         from pollux import home
@@ -92,8 +96,8 @@ class Scope:
             return history(self.places(), memory=memory.recalled(), progress=tell)
 
     def _read_meanwhile(self, archive: Archive) -> History:
-        """Read the files while somebody else fills the archive for the first time, or anew."""
-        output.words(f"The archive does not hold everything yet: {archive.why_not}. These are the files alone.")
+        """Read the files while somebody else fills the archive for the first time or anew, or nobody can."""
+        say_files_alone(archive)
         self.archive = None
         return self._read()
 
@@ -103,15 +107,15 @@ class Scope:
 
         known = memory.recalled()
         places = self.places()
-        self.archive = self._in_use.enter_context(store.opened(path))
+        self.archive = self.using(store.opened(path))
         with progress("reading") as tell:
             result = refresh(self.archive, places, memory=known, progress=tell)
         if self.archive.lock:
             self.archive.lock.release()
-        elif not self.archive.lock_is_taken:
-            output.words(f"The archive cannot be written ({self.archive.why_not}): this is what it holds so far.")
         elif not facts.are_current(self.archive.database):
             return self._read_meanwhile(self.archive)
+        elif not self.archive.lock_is_taken:
+            output.words(f"The archive cannot be written ({self.archive.why_not}): this is what it holds so far.")
         only = {str(home.root) for home in result.located.homes} if self._names_homes() else None
         found = history.history(self.archive.database, result.located, tuple(result.problems), only=only, memory=known)
         if self.archive.lock_is_taken and _is_behind(found):
@@ -164,6 +168,12 @@ def _is_behind(found: History) -> bool:
     """Tell whether there are files of which the archive knows nothing."""
     known = {ref.path for one in found.sessions for ref in one.files}
     return any(file.path not in known for file in found.located.files)
+
+
+def say_files_alone(archive: Archive) -> None:
+    """Say why an archive is of no use now."""
+    what = "does not hold everything yet" if archive.lock_is_taken else "cannot be brought up to date"
+    output.words(f"The archive {what}: {archive.why_not}. These are the files alone.")
 
 
 def _size_and_time(path: Path) -> tuple[int, int] | None:

@@ -69,7 +69,7 @@ def _statistics(scope: Scope, wanted: Filter, by: str | None, zone: tzinfo | Non
 def _facts(scope: Scope) -> AbstractContextManager[Facts]:
     from pollux.cli.usage import facts, price_table
 
-    return facts(scope, price_table()) if scope.archive_path else _read(scope)
+    return facts(scope, price_table(), _read)
 
 
 @contextmanager

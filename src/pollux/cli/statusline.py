@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import click
 
 from pollux.cli import output
 from pollux.cli.scope import Scope, options
-from pollux.cli.usage import facts, price_table, zone_of
+from pollux.cli.usage import facts, price_table, read_files, zone_of
 
 if TYPE_CHECKING:
     from pollux.model import Project
@@ -48,7 +49,8 @@ def command(scope: Scope, pattern: str, *, everything: bool, timezone: str | Non
     from pollux.views.usage_facts import session_projects
 
     today = start_of_day(output.now(), zone_of(timezone)[0])
-    with facts(scope, price_table(), quiet=True) as found:
+    prices = price_table()
+    with facts(scope, prices, partial(read_files, prices=prices), quiet=True) as found:
         known = {} if everything else _here(session_projects(found.database, found.memory))
         parts = [one for one in usage_parts.parts(found.database, today) if everything or one.session_id in known]
     total, kept = usage.billed_and_kept(parts)

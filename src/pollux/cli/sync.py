@@ -50,6 +50,8 @@ def command(scope: Scope, *, keep_only: bool) -> None:
     else:
         click.echo(summary(found, archive))
         output.say_problems(found.problems)
+        if not found.located.folders:
+            output.words(output.NOTHING_HERE)
     click.get_current_context().exit(1 if found.problems else 0)
 
 

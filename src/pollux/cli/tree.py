@@ -57,7 +57,7 @@ def _print(found: History, session: Session, by_id: dict[str, Session]) -> None:
         tops = [home.tmp for home in found.located.homes]
         output.console().print(session_tree(session, by_id, now=output.now(), tops=tops))
     else:
-        output.console(width=_ENDLESS).print(session_tree(session, by_id, now=output.now()))
+        output.console(columns=_ENDLESS).print(session_tree(session, by_id, now=output.now()))
 
 
 _ENDLESS = 10_000

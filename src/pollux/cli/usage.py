@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ import click
 
 from pollux.cli import memory, output
 from pollux.cli.call_filters import Asked, call_filters, chosen_sessions
-from pollux.cli.scope import Scope, options, progress
+from pollux.cli.scope import Scope, options, progress, say_files_alone
 
 if TYPE_CHECKING:
     import sqlite3
@@ -53,6 +53,7 @@ class Facts:
     only: Collection[str] | None
     """The sessions of the homes that were named."""
     memory: dict[str, str] = field(default_factory=dict)
+    is_archived: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,8 @@ def command(scope: Scope, *, asked: Asked, **given: Any) -> None:  # noqa: ANN40
         raise click.UsageError("--csv and --json both say how to write it: give one of them.")
     money = _money(given["currency"], given["rate"])
     question = _question(scope, asked, given)
+    if question.apart and question.by != "session":
+        raise click.UsageError("--subagents apart lists sessions: it goes with --by session.")
     if given["live"]:
         _follow(question, money)
         return
@@ -157,12 +160,12 @@ def _no_zone(name: str) -> Exception:
 
 
 def facts(
-    scope: Scope, prices: Prices, *, with_tools: bool = False, quiet: bool = False
+    scope: Scope, prices: Prices, read: Callable[[Scope], AbstractContextManager[Facts]], *, quiet: bool = False
 ) -> AbstractContextManager[Facts]:
-    """Take in what changed, price it, and give the tables; without an archive, tables that are gone afterwards."""
-    if scope.archive_path is None:
-        return _read(scope, prices, with_tools=with_tools)
-    return _archived(scope, scope.archive_path, prices, quiet=quiet)
+    """Take in what changed, price it, and give the tables; without an archive, what reading the files gives."""
+    return (
+        read(scope) if scope.archive_path is None else _archived(scope, scope.archive_path, prices, read, quiet=quiet)
+    )
 
 
 def report(question: Question, *, quiet: bool = False) -> Report:
@@ -191,11 +194,12 @@ def _looked_up(question: Question, *, quiet: bool) -> tuple[Sequence[Part | Time
     from pollux.views.usage_facts import session_projects
 
     is_tool = question.by == "tool"
-    with facts(question.scope, question.prices, with_tools=is_tool, quiet=quiet) as found:
+    read = partial(read_files, prices=question.prices, with_tools=is_tool)
+    with facts(question.scope, question.prices, read, quiet=quiet) as found:
         asks_projects = question.by == "project" or question.wanted.project
         known = session_projects(found.database, found.memory) if asks_projects else {}
         only = chosen_sessions(question.scope, question.wanted.project, found, known)
-        calls, rows = _calls(question, found.database, known, only)
+        calls, rows = _calls(question, found, known, only)
         if is_tool:
             rows = _tools(question, found.database, only)
         return calls, rows, [problem for one, problem in found.problems if one is None or only is None or one in only]
@@ -220,6 +224,8 @@ def _money(code: str, rate: str | None) -> tuple[str, Decimal]:
         value = Decimal(0)
     if not value.is_finite() or value <= 0:
         raise click.UsageError(f"--rate '{rate}' is not understood; give what a dollar is worth, such as 0.92.")
+    if code.upper() == "USD":
+        raise click.UsageError(f"--rate {rate} is of which money? Name it, as in --currency EUR --rate {rate}.")
     return code.upper(), value
 
 
@@ -230,7 +236,7 @@ def _linked_zone() -> str:
 
 
 @contextmanager
-def _read(scope: Scope, prices: Prices, *, with_tools: bool) -> Iterator[Facts]:
+def read_files(scope: Scope, *, prices: Prices, with_tools: bool = False) -> Iterator[Facts]:
     """Read all files, and store nothing."""
     from pollux.archive.pricing import price_calls
     from pollux.views.usage_facts import in_memory
@@ -262,10 +268,17 @@ def _counted(question: Question) -> tuple[Sequence[Part | TimePart], tuple[Row, 
 
 
 @contextmanager
-def _archived(scope: Scope, path: Path, prices: Prices, *, quiet: bool) -> Iterator[Facts]:
+def _archived(
+    scope: Scope,
+    path: Path,
+    prices: Prices,
+    read: Callable[[Scope], AbstractContextManager[Facts]],
+    *,
+    quiet: bool,
+) -> Iterator[Facts]:
     """Bring the archive up to date; of all that it holds, only the sums are read."""
     from pollux.archive import store
-    from pollux.archive.facts import sessions_of_homes
+    from pollux.archive.facts import are_behind, are_current, sessions_of_homes
     from pollux.archive.pricing import price_calls
     from pollux.archive.refresh import refresh
     from pollux.views.usage_facts import file_problems
@@ -274,9 +287,16 @@ def _archived(scope: Scope, path: Path, prices: Prices, *, quiet: bool) -> Itera
     with store.opened(path) as archive:
         with _silence() if quiet else progress("reading") as tell:
             result = refresh(archive, places, memory=known, progress=tell)
+        if not archive.is_writable and not are_current(archive.database):
+            say_files_alone(archive)
+            with read(replace(scope, archive_path=None)) as found:
+                yield found
+            return
         price_calls(archive.database, prices)
         if archive.lock:
             archive.lock.release()
+        elif archive.lock_is_taken and not quiet and are_behind(archive.database):
+            output.words(f"The archive does not hold everything yet: {archive.why_not}.")
         elif not archive.lock_is_taken and not quiet:
             output.words(f"The archive cannot be written ({archive.why_not}): this is what it holds so far.")
         problems: list[tuple[str | None, Problem]] = [(None, one) for one in result.problems]
@@ -284,7 +304,7 @@ def _archived(scope: Scope, path: Path, prices: Prices, *, quiet: bool) -> Itera
         only = None
         if scope.homes or os.environ.get("POLLUX_HOME"):
             only = sessions_of_homes(archive.database, [str(home.root) for home in result.located.homes])
-        yield Facts(archive.database, result.located, problems, only, known)
+        yield Facts(archive.database, result.located, problems, only, known, is_archived=True)
 
 
 @contextmanager
@@ -293,14 +313,14 @@ def _silence() -> Iterator[Progress]:
 
 
 def _calls(
-    question: Question, database: sqlite3.Connection, known: dict[str, Project], only: Collection[str] | None
+    question: Question, tables: Facts, known: dict[str, Project], only: Collection[str] | None
 ) -> tuple[Sequence[Part | TimePart], tuple[Row, ...]]:
     """Return the model calls meant, and the rows that they make; sessions are only looked at where they matter."""
     from pollux.views import usage, usage_parts
 
-    wanted, by, zone = question.wanted, question.by, question.zone
+    wanted, by, zone, database = question.wanted, question.by, question.zone, tables.database
     if by in usage.BY_TIME and only is None:
-        if question.scope.archive_path and not (wanted.since or wanted.until):
+        if tables.is_archived and not (wanted.since or wanted.until):
             parts = usage_parts.kept_time_parts(database, question.prices.version)
         else:
             parts = usage_parts.time_parts(database, wanted.since, wanted.until)

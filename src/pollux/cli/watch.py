@@ -163,7 +163,7 @@ def _absolute(paths: str) -> str:
 def _install(service: Service, *, yes: bool) -> None:
     click.echo(service.text, nl=False)
     place = output.short(service.path)
-    if not yes and not sys.stdin.isatty():
+    if not yes and not output.is_anybody_there():
         output.words(f"Nothing is written yet: with --yes this goes to {place}.")
         return
     if not yes and not click.confirm(f"Write this to {place}?", err=True):

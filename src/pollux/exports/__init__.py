@@ -94,14 +94,12 @@ EXPORTERS = {
         "html.render",
         ".html",
         "text/html",
-        "a transcript as one page for any browser; in a folder a whole site",
+        "a transcript as one page for any browser; in a folder a site",
         heeds=_TRANSCRIPT,
         pages_place="html.index.pages",
         index_page="index.html",
     ),
-    "gemini": Exporter(
-        "gemini.render", ".json", _JSON, "what the client itself would load; `gemini --session-file` takes it"
-    ),
+    "gemini": Exporter("gemini.render", ".json", _JSON, "what the client would load; `gemini --session-file` takes it"),
     "json": Exporter("native.render_json", ".json", _JSON, "all that Pollux knows, in one object"),
     "jsonl": Exporter(
         "native.render_lines", ".jsonl", _LINES, "the same, one record a line, for huge sessions and streams"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from pollux.model import Json, Project, Session, Tokens
 from pollux.views.listing import total, when
+from pollux.views.tree import root
 
 PROJECTS = "pollux.projects/1"
 
@@ -24,11 +25,15 @@ class ProjectRow:
     last: datetime | None
 
 
-def project_rows(sessions: Iterable[Session]) -> tuple[ProjectRow, ...]:
-    """Put sessions together by project, the one last used first; a project known under two folders is one."""
+def project_rows(sessions: Sequence[Session]) -> tuple[ProjectRow, ...]:
+    """Put sessions together by project, the one last used first; a project known under two folders is one.
+
+    A subagent belongs where the session does that started it, whatever is known of its own path.
+    """
+    by_id = {one.id: one for one in sessions}
     found: dict[str, list[Session]] = defaultdict(list)
     for one in sessions:
-        found[project_key(one.project)].append(one)
+        found[project_key(root(one, by_id).project)].append(one)
     rows = [_row(members) for members in found.values()]
     return tuple(sorted(rows, key=lambda row: (-row.last.timestamp() if row.last else 0.0, row.project.name)))
 
@@ -56,7 +61,8 @@ def project_json(row: ProjectRow) -> dict[str, Json]:
 
 def _row(sessions: list[Session]) -> ProjectRow:
     mains = [one for one in sessions if one.kind == "main" and not one.is_stub]
-    best = max((one.project for one in sessions), key=lambda project: (project.proven, project.slug is not None))
+    known = [one.project for one in mains or sessions]
+    best = max(known, key=lambda project: (project.proven, project.slug is not None))
     return ProjectRow(
         best,
         len(mains),
