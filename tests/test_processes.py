@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -60,3 +64,34 @@ def test_what_a_killed_process_leaves_is_done_here(monkeypatch: pytest.MonkeyPat
         return number * number
 
     assert list(side_by_side(work, range(9), is_worth_it=True)) == [n * n for n in range(9)]
+
+
+@pytest.mark.skipif(not IS_LINUX, reason="processes are copies on Linux alone")
+def test_copies_end_with_the_one_who_started_them(tmp_path: Path) -> None:
+    program = f"""
+import os, pathlib, time
+from pollux import processes
+def work(n):
+    pathlib.Path({str(tmp_path)!r}, str(os.getpid())).touch()
+    time.sleep(60)
+list(processes.side_by_side(work, range(2), is_worth_it=True))
+"""
+    with subprocess.Popen([sys.executable, "-c", program]) as parent:
+        assert soon(lambda: any(tmp_path.iterdir()))
+        parent.kill()
+    copies = [int(path.name) for path in tmp_path.iterdir()]
+    assert soon(lambda: not any(is_there(one) for one in copies))
+
+
+def soon(holds: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 20
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.05)
+    return holds()
+
+
+def is_there(process: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False

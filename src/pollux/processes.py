@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
+_LOOK = 1.0
+"""Seconds between two looks at who has started this."""
 
 
 def side_by_side(work: Callable[[_Item], _Result], items: Sequence[_Item], *, is_worth_it: bool) -> Iterator[_Result]:
@@ -64,7 +67,15 @@ def done_by(
 
 def _alone(begin: Callable[..., None], given: tuple[object, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who started it
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     begin(*given)
+
+
+def _end_with(parent: int) -> None:
+    """End when the one who started this is gone, who may have been killed: nobody else would ever tell."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK)
+    os._exit(1)
 
 
 def _can_copy() -> bool:
