@@ -123,6 +123,9 @@ build/browser/node_modules: Makefile
 	npm install --prefix build/browser --omit=optional --ignore-scripts --no-audit --no-fund $(BROWSER)
 	@touch $@
 
+test-faults: install ## Kill, cut off and starve whoever writes to an archive, 500 times each
+	POLLUX_FAULTS=1000 $(BIN)/python -m pytest -n auto tests/archive/test_faults.py
+
 test-speed: install ## Redact the worst of texts, and see that it takes no longer than their length allows
 	POLLUX_SPEED=1 $(BIN)/python -m pytest tests/redaction/test_speed.py
 
