@@ -27,7 +27,7 @@ LAYERS = (
     | {"projects", "project_claims", "project_paths", "project_search"},
     {"jsontext", "csvtext", "services", "processes"},
     {"entries", "copies", "timeline", "replay", "reading"},
-    {"grouping", "agents", "summary", "sessions", "counting", "retention", "retention_policy"},
+    {"grouping", "agents", "summary", "sessions", "call_scan", "counting", "retention", "retention_policy"},
     {"archive", "views", "proofs", "redaction"},
     LEAVES,
     FRONT_ENDS,

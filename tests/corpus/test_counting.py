@@ -31,7 +31,7 @@ def both(bundle: list[SessionFile]) -> tuple[list[counting.Counted] | None, list
 
 
 def ordered(found: list[counting.Counted]) -> list[counting.Counted]:
-    return sorted(one._replace(folder=None, calls=sorted(one.calls, key=str)) for one in found)
+    return sorted(one._replace(calls=sorted(one.calls, key=str)) for one in found)
 
 
 @each_release
