@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -156,8 +157,10 @@ def test_bar_appears_late_and_goes(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         assert capsys.readouterr().err == ""
         monkeypatch.setattr(scope, "_QUIET_SECONDS", -1)
         monkeypatch.setenv("FORCE_COLOR", "1")
+        n_threads = threading.active_count()
         tell(2, 3)
         tell(3, 3)
+        assert threading.active_count() == n_threads, "with threads there could be no copies of this process"
     assert "reading" in capsys.readouterr().err
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _QUIET_SECONDS = 0.5
+_DRAWN_EVERY = 0.1
+"""Seconds."""
 
 
 @dataclass(slots=True)
@@ -302,6 +304,7 @@ class _Bar:
     def __init__(self, words: str) -> None:
         self._words = words
         self._since = time.monotonic()
+        self._drawn = 0.0
         self._bar: Any = None
         self._task: Any = None
 
@@ -311,6 +314,9 @@ class _Bar:
                 return
             self._start(whole)
         self._bar.update(self._task, completed=done, total=whole)
+        if time.monotonic() - self._drawn > _DRAWN_EVERY:
+            self._bar.refresh()
+            self._drawn = time.monotonic()
 
     def stop(self) -> None:
         if self._bar is not None:
@@ -321,6 +327,7 @@ class _Bar:
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        # No thread of its own: a process that has one cannot be copied, and copies do the work.
+        self._bar = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
         self._task = self._bar.add_task(self._words, total=whole)
         self._bar.start()
