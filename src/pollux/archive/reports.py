@@ -24,7 +24,7 @@ def kept(database: sqlite3.Connection, name: str, run: Callable[[], list[_Row]],
     before = _changes(database)
     rows = run()
     if len(rows) >= _WORTH_KEEPING:
-        body = zlib.compress(msgspec.msgpack.encode(rows), 1)
+        body = zlib.compress(msgspec.msgpack.encode(rows))
         try:
             with transaction(database):
                 if _changes(database) == before:
