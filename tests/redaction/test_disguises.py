@@ -63,6 +63,13 @@ def test_only_what_is_near_an_escape_is_read_again() -> None:
     assert again.origin(at - 1, at + 2) == (4999, 5004)
 
 
+def test_only_what_is_near_a_seam_is_read_again() -> None:
+    whole, again = readings(f"{'x' * 5000}{'y' * 5000}", [5000])
+    assert whole.text == f"{'x' * 5000}{'y' * 5000}"
+    assert again.text == f"\x1f{'x' * 400}\x1f{'y' * 400}\x1f"
+    assert again.origin(402, 404) == (5000, 5002)
+
+
 @given(TEXTS, st.lists(st.integers(min_value=0, max_value=60), max_size=4))
 def test_every_character_comes_from_somewhere(text: str, cuts: list[int]) -> None:
     seams = sorted({min(cut, len(text)) for cut in cuts})

@@ -19,6 +19,8 @@ from pollux.model import Attachment, Fate, FileRef, ModelCall, Problem, Project,
 from pollux.redaction import RULES, Kind, Redactor, redactor
 
 GITHUB = [sample("github-token", seed).text for seed in range(3)]
+DEEP = "\\" * 16
+"""A backslash in JSON in JSON in JSON in JSON."""
 
 
 def session(**fields: Any) -> Session:  # noqa: ANN401  fields of a session
@@ -228,6 +230,9 @@ def test_text_and_pictures_on_the_wire() -> None:
         ("[mara@thinkpad src]$ make", "[[redacted:user#1]@[redacted:host#1] src]$ make"),
         ("mara@MacBook-Pro ~ % make", "[redacted:user#1]@[redacted:host#1] ~ % make"),
         ("root@0123456789ab:/app# make", "root@0123456789ab:/app# make"),
+        ("/home/山田/x", "/home/[redacted:user#1]/x"),
+        ("\\u001b/home/mara/x", "\\u001b/home/[redacted:user#1]/x"),
+        (f"C:{DEEP}Users{DEEP}mara", f"C:{DEEP}Users{DEEP}[redacted:user#1]"),
     ],
 )
 def test_homes_and_prompts(text: str, expected: str) -> None:
@@ -243,6 +248,7 @@ def test_homes_and_prompts(text: str, expected: str) -> None:
         ("...mara@acme.io...", "...[redacted:email#1]..."),
         ("mara%40acme.io", "[redacted:email#1]"),
         ("mära@bücher.de", "[redacted:email#1]"),
+        ("山田@例え.jp", "[redacted:email#1]"),
         ("12345+mara@users.noreply.github.com", "[redacted:email#1]"),
         ("jo@acme.io, jo@acme.io, mo@acme.io", "[redacted:email#1], [redacted:email#1], [redacted:email#2]"),
     ],

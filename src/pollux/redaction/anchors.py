@@ -1,30 +1,20 @@
-"""Where rules are to be tried: the anchors of all of them, looked for together.
+"""Where rules are to be tried: the anchors of most of them, looked for together.
 
-There are two kinds of rules. Most secrets hold a long *run* of letters, digits and `_ - + /`, which is rare in other
-text; their anchors are looked for only around such runs, by one regular expression. The anchors of all others contain
-one of a few *needles*, each of which is looked for in the whole text, in small letters, as fast as memory is read.
+Most secrets hold a long *run* of letters, digits and `_ - + /`, which is rare in other text: their anchors are looked
+for only around such runs, by one regular expression. For those of all others there are `needles`.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from pollux.redaction.rule import Rule
 
-Hits: TypeAlias = Callable[[bytes, int], Iterator[re.Match[bytes]]]
-
-NEEDLES = ("pass", "pwd", "secret", "authorization", "cookie:", ":5432:", "home", "users", "-----", "://")
-RARE = ("@", "$", "!", "~")
-"""Single characters are found faster still."""
-GATED = {"-user": "curl", " -u ": "curl", " -p": "mysql"}
-"""Needles that mean something only in a text with another word."""
-
-_NOTHING = -1
-_COMMON = "etoianrsldhufcpmgybkwvx0123456789_-./:"
+_COMMON = " etoianrsldhufcpmgybkwvx0123456789_-./:"
 _CLASS = re.compile(r"(\[(?:[^\]\\]|\\.)+\])\{(\d+)")
 _LOOKED_BACK = 3
 _PROBED = 16
@@ -38,68 +28,6 @@ class Place(NamedTuple):
     end: int
     """Where the anchor ends."""
     rule: Rule
-
-
-class Needles:
-    """Finds the anchors of rules in a whole text."""
-
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        """Take the rules, and sort their anchors by needle."""
-        self._rows: list[tuple[bytes, bytes, Hits, Mapping[int, list[_Cut]]]] = []
-        anchors = [(anchor.lower(), rule) for rule in rules for anchor in rule.anchors]
-        for needle in (*NEEDLES, *RARE, *GATED):
-            found = [_cut(needle, anchor, rule) for anchor, rule in anchors if needle in anchor]
-            anchors = [(anchor, rule) for anchor, rule in anchors if needle not in anchor]
-            gate = GATED.get(needle, "")
-            if found:
-                self._rows.append((gate.encode(), needle.encode(), _any_of(needle.encode(), found), _by_last(found)))
-        if anchors:
-            raise ValueError(f"no needle for {anchors}")
-
-    def places(self, low: bytes) -> Iterator[Place]:
-        """Yield the places in a text, given in small letters and one byte a character."""
-        for gate, needle, hits, found in self._rows:
-            first = low.find(needle) if gate in low else -1
-            for hit in hits(low, first) if first >= 0 else ():
-                at = hit.start()
-                for one in found[low[at - 1] if at else _NOTHING]:
-                    if low.startswith(one.behind, at) and low.endswith(one.before, 0, at):
-                        yield Place(at - len(one.before), at + len(one.behind), one.rule)
-
-
-class _Cut(NamedTuple):
-    """An anchor, cut where its needle begins."""
-
-    before: bytes
-    behind: bytes
-    rule: Rule
-
-
-def _by_last(found: Sequence[_Cut]) -> Mapping[int, list[_Cut]]:
-    """Sort anchors by the character that stands before the needle; some do not care."""
-    any_ = [one for one in found if not one.before]
-    lasts = {one.before[-1] for one in found if one.before}
-    careful = {last: [one for one in found if not one.before or one.before[-1] == last] for last in lasts}
-    return defaultdict(lambda: any_, careful)
-
-
-def _cut(needle: str, anchor: str, rule: Rule) -> _Cut:
-    before = anchor[: anchor.index(needle)]
-    return _Cut(before.encode(), anchor[len(before) :].encode(), rule)
-
-
-def _any_of(needle: bytes, found: Iterable[_Cut]) -> Hits:
-    """Write a pattern for a needle with what may stand around it; it begins with letters, which makes it fast."""
-    around = {
-        b"(?<=%b%b)(?=%b)"
-        % (
-            one.rule.guard.encode(),
-            re.escape(one.before + needle),
-            re.escape(one.behind[len(needle) :]) + one.rule.probe.encode(),
-        )
-        for one in found
-    }
-    return re.compile(b"%b(?:%b)" % (re.escape(needle), b"|".join(sorted(around)))).finditer
 
 
 class _Anchor(NamedTuple):

@@ -8,11 +8,10 @@ import math
 import re
 from collections import Counter
 
-_FAKE = (
-    *"example placeholder changeme change_me change-me redacted dummy insert_ insert- ... … ${ {{ $( %(".split(),
-    *"your_ your- yourkey yourtoken yourpass yoursecret yourapi _here -here goeshere to_be_".split(),
-    *(char * 6 for char in "x*0.#_•-"),
-)
+_is_fake = re.compile(
+    r"example|placeholder|change[_-]?me|redacted|dummy|insert[_-]|\.\.\.|…|[$%]\(|[${]\{"
+    r"|your(?:[_-]|key|token|pass|secret|api)|[_-]here|goeshere|to_be_|([x*0.#_•-])\1{5}"
+).search
 """What no secret contains."""
 _LONG, _FEW = 200, 12
 """In a value so long, the words above may stand by chance; a placeholder has few different characters."""
@@ -58,7 +57,7 @@ def is_placeholder(value: str) -> bool:
     if len(value) > _LONG:
         return len(set(value)) < _FEW
     low = value.lower()
-    return low.rstrip("=:") in _WORDS or any(fake in low for fake in _FAKE) or _REFERENCE.fullmatch(low) is not None
+    return bool(low.rstrip("=:") in _WORDS or _is_fake(low) or _REFERENCE.fullmatch(low))
 
 
 def is_code(value: str, *, is_quoted: bool = False) -> bool:

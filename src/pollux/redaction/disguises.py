@@ -29,7 +29,7 @@ _UNQUOTED = {
 _DEPTH = 4
 """Escapes within escapes are undone so many times."""
 _AROUND = 400
-"""Of a text with few escapes only so much before and behind each is read again."""
+"""Of a text with few escapes or seams only so much before and behind each is read again."""
 _GAP = "\x1f"
 """A blank to all patterns, but none that stands in texts."""
 
@@ -62,6 +62,11 @@ class Reading:
         return self.made_from.origin(begin, max(stop, begin))
 
 
+def is_disguised(text: str) -> bool:
+    """Tell whether a text may have more than one reading."""
+    return "\\" in text or "%" in text or "\x1b" in text
+
+
 def readings(text: str, seams: Sequence[int] = ()) -> Iterator[Reading]:
     """Yield a text as it can be read: as it is, or else without what cuts it and cut there; then without escapes."""
     whole = Reading(text)
@@ -83,15 +88,24 @@ def _cut(reading: Reading, seams: Sequence[int], control: re.Pattern[str] | None
     """Put something instead of all that cuts a text; a seam has no width."""
     if control and not seams:
         return Reading(control.sub(instead, reading.text), reading, partial(_spans, control, reading.text, instead))
-    spans = list(_spans(control, reading.text, instead))
+    if not control:
+        return _gapped(reading, seams) if instead else reading
+    spans = [*_spans(control, reading.text, instead)]
     ends = [end for _, end, _ in spans]
     outside = (at for at in seams if not any(start < at < end for start, end, _ in spans[bisect_right(ends, at) :][:1]))
     puts = list(merge(((at, at, instead) for at in outside), spans))
     return Reading(_written(reading.text, puts), reading, lambda: puts)
 
 
-def _spans(pattern: re.Pattern[str] | None, text: str, instead: str) -> Iterator[Put]:
-    return ((*match.span(), instead) for match in pattern.finditer(text)) if pattern else iter(())
+def _gapped(reading: Reading, seams: Sequence[int]) -> Reading:
+    """Put a gap where each seam is; if they are few, only what is near them is read again."""
+    puts = [(at, at, _GAP) for at in seams]
+    puts = puts if len(seams) * _AROUND > len(reading.text) else [*_near(puts, len(reading.text))]
+    return Reading(_written(reading.text, puts), reading, lambda: puts)
+
+
+def _spans(pattern: re.Pattern[str], text: str, instead: str) -> Iterator[Put]:
+    return ((*match.span(), instead) for match in pattern.finditer(text))
 
 
 def _unescaped(reading: Reading) -> Iterator[Reading]:

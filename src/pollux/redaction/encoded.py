@@ -10,7 +10,7 @@ from typing import NamedTuple
 _QUAD = r"[A-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
 """Three ASCII characters in base64: the first bit of each is zero."""
 _ALIGNED = re.compile(rf"(?:[A-Za-z0-9+/_-]{{4}})*?(?:{_QUAD}){{4}}[A-Za-z0-9+/_-]*+={{0,2}}")
-_BEGINNING = re.compile(rf"(?<![A-Za-z0-9])(?:{_QUAD}){{5}}[A-Za-z0-9+/_-]*+={{0,2}}")
+_BEHIND_SIGN = re.compile(rf"[+/_-]((?:{_QUAD}){{5}}[A-Za-z0-9+/_-]*+={{0,2}})")
 _LINE = re.compile(r"(?:\r?\n|\\r\\n|\\n)([A-Za-z0-9+/]{2,76}={0,2})(?![A-Za-z0-9+/=])")
 _WIDTHS = (60, 64, 72, 76)
 """Lines of base64 that is broken into lines."""
@@ -34,24 +34,24 @@ def blob(text: str, start: int, end: int) -> Blob | None:
     end = end + 2 if text.startswith("=", end) else end
     skip = start > 0 and text[start - 1] == "\\" and text[start] in "nrt"
     found = _ALIGNED.match(text, start + skip, end)
-    first = _read(text, found) if found else None
+    first = _read(text, *found.span()) if found else None
     if first is None or first.text is None:
-        found = _BEGINNING.search(text, start + 1, end)
-        second = _read(text, found) if found else None
+        found = _BEHIND_SIGN.search(text, start, end)
+        second = _read(text, *found.span(1)) if found else None
         return second if first is None or (second and second.text is not None) else first
     return first
 
 
-def _read(text: str, found: re.Match[str]) -> Blob:
+def _read(text: str, start: int, end: int) -> Blob:
     """Decode a blob with the lines that go on with it; the last of them may be a word that only looks like one."""
-    lines, ends = [found[0]], [found.end()]
+    lines, ends = [text[start:end]], [end]
     while len(lines[-1]) in _WIDTHS and (line := _LINE.match(text, ends[-1])) and len(line[1]) % 4 == 0:
         lines.append(line[1])
         ends.append(line.end())
     plain = decoded("".join(lines))
     if plain is None and len(lines) > 1:
-        return Blob(found.start(), ends[-2], decoded("".join(lines[:-1])))
-    return Blob(found.start(), ends[-1], plain)
+        return Blob(start, ends[-2], decoded("".join(lines[:-1])))
+    return Blob(start, ends[-1], plain)
 
 
 def decoded(data: str) -> str | None:

@@ -6,10 +6,10 @@ lines that a search found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar, assert_never
+from typing import Any, TypeVar, assert_never
 
 import msgspec
 
@@ -22,13 +22,13 @@ from pollux.model import (
     DiffDisplay,
     Display,
     FileDisplay,
+    FileRef,
     FunctionCall,
     FunctionResponse,
     Json,
     MatchDisplay,
     Message,
     Part,
-    Problem,
     ScreenDisplay,
     Session,
     Text,
@@ -45,16 +45,18 @@ from pollux.redaction.values import Cleaner
 
 T = TypeVar("T", bound=msgspec.Struct)
 
+_encode = msgspec.json.Encoder(enc_hook=str).encode
+
 
 def redacted(message: Message, cleaner: Cleaner) -> Message:
     """Redact a message; its id, times and counts stay."""
     return msgspec.structs.replace(
         message,
         parts=_parts(message.parts, cleaner),
-        display=None if message.display is None else _parts(message.display, cleaner),
-        thoughts=_thoughts(message.thoughts, cleaner),
-        tool_calls=tuple(_call(call, cleaner) for call in message.tool_calls),
-        file=_maybe(message.file, cleaner, "file"),
+        display=message.display and _parts(message.display, cleaner),
+        thoughts=message.thoughts and _thoughts(message.thoughts, cleaner),
+        tool_calls=tuple([_call(call, cleaner) for call in message.tool_calls]),
+        file=message.file and cleaner.one(message.file, "file"),
         extra=_mapping(message.extra, cleaner, "other fields"),
     )
 
@@ -62,49 +64,56 @@ def redacted(message: Message, cleaner: Cleaner) -> Message:
 def redacted_session(session: Session, cleaner: Cleaner) -> Session:
     """Redact what a list says of a session; its ids stay."""
     where = "session"
-    project = msgspec.structs.replace(
-        session.project,
-        path=_maybe(session.project.path, cleaner, where),
-        slug=_maybe(session.project.slug, cleaner, where),
-    )
-    files = tuple(
-        msgspec.structs.replace(file, path=Path(cleaner.one(str(file.path), where))) for file in session.files
-    )
-    calls = tuple(msgspec.structs.replace(call, file=_maybe(call.file, cleaner, where)) for call in session.calls)
     return msgspec.structs.replace(
         session,
-        project=project,
+        project=_fields(session.project, ("path", "slug"), cleaner, where),
+        files=tuple([_file(file, cleaner, where) for file in session.files]),
+        calls=tuple([_fields(call, ("file",), cleaner, where) for call in session.calls]),
         title=cleaner.one(session.title, "title"),
         first_prompt=cleaner.one(session.first_prompt, "prompt"),
         last_prompt=cleaner.one(session.last_prompt, "prompt"),
-        files=files,
-        calls=calls,
-        problems=tuple(_problem(problem, cleaner) for problem in session.problems),
+        problems=tuple([_fields(problem, ("message", "file"), cleaner, "problem") for problem in session.problems]),
         extra=_mapping(session.extra, cleaner, where),
     )
 
 
-def texts(value: object) -> Iterator[str]:
-    """Yield all texts of a message or a session, wherever they stand and however deep."""
-    waiting = [value]
-    while waiting:
-        match waiting.pop():
-            case str(text):
-                yield text
-            case Path() as path:
-                yield str(path)
-            case msgspec.Struct() as struct:
-                waiting += [getattr(struct, name) for name in struct.__struct_fields__]
-            case dict(pairs):
-                waiting += pairs.values()
-            case list() | tuple() as several:
-                waiting += several
-            case _:
-                pass
+def _file(file: FileRef, cleaner: Cleaner, where: str) -> FileRef:
+    path = str(file.path)
+    done = cleaner.one(path, where)
+    return file if done == path else msgspec.structs.replace(file, path=Path(done))
+
+
+def texts(value: object) -> list[str]:
+    """List all texts of a message or a session, wherever they stand and however deep."""
+    found: list[str] = []
+    waiting: list[Any] = [value]
+    for one in waiting:  # which grows
+        kind = type(one)
+        if kind is str:
+            found.append(one)
+        elif kind is dict:
+            waiting += one.values()
+        elif kind is list or kind is tuple:
+            waiting += one
+        elif isinstance(one, msgspec.Struct):
+            waiting += msgspec.structs.astuple(one)
+        elif isinstance(one, str | Path):
+            found.append(str(one))
+    return found
+
+
+def written(value: Message | Session) -> bytes | None:
+    """Write a message or a session as JSON, which is much faster than to list its texts; nothing if it cannot be."""
+    try:
+        return _encode(value)
+    except (UnicodeEncodeError, RecursionError):
+        return None
 
 
 def _parts(parts: Sequence[Part], cleaner: Cleaner) -> tuple[Part, ...]:
     """Redact parts; texts go on in one another, and so do thoughts."""
+    if len(parts) == 1:
+        return (_part(parts[0], cleaner),)
     words = iter(_several([part.text for part in parts if isinstance(part, Text)], cleaner, "text"))
     thoughts = iter(_thoughts([part for part in parts if isinstance(part, Thought)], cleaner))
     return tuple(
@@ -119,6 +128,10 @@ def _parts(parts: Sequence[Part], cleaner: Cleaner) -> tuple[Part, ...]:
 
 def _part(part: Part, cleaner: Cleaner) -> Part:
     match part:
+        case Text():
+            return Text(cleaner.one(part.text, "text"))
+        case Thought():
+            return _thoughts((part,), cleaner)[0]
         case FunctionCall():
             return FunctionCall(part.id, part.name, values.redacted(part.args, cleaner, f"{part.name}: arguments"))
         case FunctionResponse():
@@ -132,8 +145,6 @@ def _part(part: Part, cleaner: Cleaner) -> Part:
             return CodeResult(part.outcome, cleaner.one(part.output, "code"))
         case Unknown():
             return Unknown(values.redacted(part.value, cleaner, "unknown part"))
-        case Text() | Thought():
-            return part
         case _:
             assert_never(part)
 
@@ -149,18 +160,19 @@ def _thoughts(thoughts: Sequence[Thought], cleaner: Cleaner) -> tuple[Thought, .
 
 def _call(call: ToolCall, cleaner: Cleaner) -> ToolCall:
     """Redact a tool call; its id, status and the words of our own table stay."""
+    name, one = call.name, cleaner.one
     return msgspec.structs.replace(
         call,
-        args=values.redacted(call.args, cleaner, f"{call.name}: arguments"),
-        output=_maybe(call.output, cleaner, f"{call.name}: output"),
-        error=_maybe(call.error, cleaner, f"{call.name}: error"),
-        response=values.redacted(call.response, cleaner, f"{call.name}: response"),
-        attachments=tuple(attachments.redacted(one, cleaner, f"{call.name}: attachment") for one in call.attachments),
-        display=_display(call.display, cleaner, f"{call.name}: display") if call.display else None,
-        display_name=_maybe(call.display_name, cleaner, f"{call.name}: name"),
-        description=_maybe(call.description, cleaner, f"{call.name}: description"),
-        mcp_server=_maybe(call.mcp_server, cleaner, f"{call.name}: server"),
-        extra=_mapping(call.extra, cleaner, f"{call.name}: other fields"),
+        args=values.redacted(call.args, cleaner, f"{name}: arguments"),
+        output=call.output and one(call.output, f"{name}: output"),
+        error=call.error and one(call.error, f"{name}: error"),
+        response=values.redacted(call.response, cleaner, f"{name}: response"),
+        attachments=tuple([attachments.redacted(each, cleaner, f"{name}: attachment") for each in call.attachments]),
+        display=call.display and _display(call.display, cleaner, f"{name}: display"),
+        display_name=call.display_name and one(call.display_name, f"{name}: name"),
+        description=call.description and one(call.description, f"{name}: description"),
+        mcp_server=call.mcp_server and one(call.mcp_server, f"{name}: server"),
+        extra=_mapping(call.extra, cleaner, f"{name}: other fields"),
     )
 
 
@@ -209,18 +221,18 @@ def _activity(activity: Activity, cleaner: Cleaner, where: str) -> Activity:
     return _fields(activity, ("content", "description"), cleaner, where)
 
 
-def _problem(problem: Problem, cleaner: Cleaner) -> Problem:
-    return _fields(problem, ("message", "file"), cleaner, "problem")
-
-
 def _fields(value: T, names: Sequence[str], cleaner: Cleaner, where: str) -> T:
     """Redact some fields of a value."""
-    return msgspec.structs.replace(value, **{name: _maybe(getattr(value, name), cleaner, where) for name in names})
+    texts = {name: text for name in names if (text := getattr(value, name))}
+    done = {name: cleaner.one(text, where) for name, text in texts.items()}
+    return value if done == texts else msgspec.structs.replace(value, **done)
 
 
 def _mapping(value: Mapping[str, Json], cleaner: Cleaner, where: str) -> Mapping[str, Json]:
+    if not value:
+        return value
     done = values.redacted(value, cleaner, where)
-    assert isinstance(done, Mapping)
+    assert isinstance(done, dict)
     return done
 
 
@@ -228,7 +240,3 @@ def _several(texts: Sequence[str], cleaner: Cleaner, where: str, gap: str = "") 
     if len(texts) == 1:
         return (cleaner.one(texts[0], where),)
     return cleaner.pieces(Pieces(texts, gap), where) if texts else texts
-
-
-def _maybe(text: str | None, cleaner: Cleaner, where: str) -> str | None:
-    return text if text is None else cleaner.one(text, where)

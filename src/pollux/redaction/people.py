@@ -38,6 +38,8 @@ _NOBODY = frozenset(
 _FILES = frozenset(
     "png jpg jpeg gif svg webp ico js mjs cjs ts tsx jsx py go rs css scss html json md txt so dll".split()
 )
+_COMMON = ACCOUNTS | WORDS | HOSTS
+_LETTERS = 4
 _CONTAINER = re.compile(r"[0-9a-f]{12}")
 
 
@@ -65,5 +67,4 @@ def is_address(value: str, _match: re.Match[str]) -> bool:
 def is_distinct(name: str) -> bool:
     """Tell whether a name can be looked for as a word of its own."""
     plain = name.lower()
-    n_letters = sum(char.isalpha() for char in name)
-    return n_letters >= 4 and plain not in ACCOUNTS and plain not in WORDS and plain not in HOSTS
+    return plain not in _COMMON and sum(map(str.isalpha, name)) >= _LETTERS

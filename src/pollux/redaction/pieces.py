@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
+from typing import NamedTuple
 
 _NARROW = 60
 """A line of fewer columns is not taken for one that fills the screen."""
 
 
-@dataclass(frozen=True)
-class Pieces:
+class Pieces(NamedTuple):
     """Texts, and what stands between each and the next: nothing where one goes on with the other."""
 
     texts: Sequence[str]
@@ -23,12 +21,14 @@ class Pieces:
         """What stands behind each text but the last."""
         return (self.gap,) * (len(self.texts) - 1) if isinstance(self.gap, str) else self.gap
 
-    @cached_property
+    @property
     def whole(self) -> str:
         """All texts as one."""
+        if isinstance(self.gap, str):
+            return self.gap.join(self.texts)
         return "".join(part for pair in zip(self.texts, (*self.gaps, ""), strict=True) for part in pair)
 
-    @cached_property
+    @property
     def starts(self) -> Sequence[int]:
         """Where each text begins in the whole."""
         widths = (len(text) + len(gap) for text, gap in zip(self.texts, self.gaps, strict=False))
@@ -41,6 +41,8 @@ class Pieces:
 
     def replaced(self, spans: Sequence[tuple[int, int]], words: Sequence[str]) -> Pieces:
         """Put a word where each span begins, and cut the rest of the span from the texts that it reaches into."""
+        if len(self.texts) == 1:
+            return Pieces([_replaced(self.texts[0], spans, words)])
         texts: list[str] = []
         number, is_begun = 0, False
         for text, start in zip(self.texts, self.starts, strict=True):
@@ -57,6 +59,15 @@ class Pieces:
                 number += 1
             texts.append("".join((*parts, text[at:])))
         return Pieces(texts, self.gap)
+
+
+def _replaced(text: str, spans: Sequence[tuple[int, int]], words: Sequence[str]) -> str:
+    parts: list[str] = []
+    at = 0
+    for (start, end), word in zip(spans, words, strict=True):
+        parts += text[at:start], word
+        at = end
+    return "".join((*parts, text[at:]))
 
 
 def screen(rows: Sequence[Sequence[str]]) -> Pieces:

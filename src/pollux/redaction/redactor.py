@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import count
-from pathlib import Path, PurePath
+from pathlib import PurePath
+from typing import TypeAlias
 
 from pollux.model import Json, Message, Session
 from pollux.redaction import messages, values
+from pollux.redaction.found import Found
+from pollux.redaction.glue import is_glued, with_rest
+from pollux.redaction.kept import PLAIN, clean
 from pollux.redaction.names import KnownNames
 from pollux.redaction.pieces import Pieces
+from pollux.redaction.pseudonyms import Pseudonyms
 from pollux.redaction.report import Finding, Ledger, Report, masked
-from pollux.redaction.rule import Kind
+from pollux.redaction.rule import Rule
 from pollux.redaction.rules import HOST, NAME, USER
-from pollux.redaction.scan import Found, is_plain, people, scan
+from pollux.redaction.scan import Scan, scan
+from pollux.redaction.telling import may_tell, people
 
-_CACHED = 4 << 20
-"""So many characters that nothing was found in are remembered, for they come again and again."""
-_SHORT = 1000
 _BINARY = 400
 """Base64 from this length on is worth a word when it cannot be read."""
-_NOISE = re.compile(r"\\[nrt]|[^A-Za-z0-9]")
-_REST = re.compile(r"[\w+/=@.~\\-]*")
-_CHAIN = 3
+_CHAIN = 4
 """So many secrets without anything between them are told apart."""
 _SPACE = re.compile(r"\s+")
+_SHORT, _MANY = 1000, 10_000
+"""So long are texts with something in them that are remembered, and so many of them."""
+
+_Note: TypeAlias = tuple[Callable[[], str], int]
+"""How to show where something stood first, and how often it was replaced."""
+_Cleaned: TypeAlias = tuple[Sequence[str], dict[tuple[Rule, str], _Note]]
+"""What is left of texts, and what was replaced in them, by rule and pseudonym."""
+_LEARNED = {"user": USER, "host": HOST}
 
 
 class Redactor:
@@ -35,10 +43,10 @@ class Redactor:
     def __init__(self, *, drop_binary: bool = False) -> None:
         """Begin with no names; pictures and files can be dropped, since nothing reads them."""
         self._names = KnownNames()
-        self._numbers: dict[str, dict[str, int]] = {}
+        self._pseudonyms = Pseudonyms()
         self._ledger = Ledger()
-        self._clean: set[str] = set()
-        self._n_cached = 0
+        self._clean = clean(frozenset())
+        self._dirty: dict[str, _Cleaned] = {}
         self.drop_binary = drop_binary
 
     def text(self, text: str) -> str:
@@ -57,60 +65,77 @@ class Redactor:
     def session(self, session: Session) -> Session:
         """Redact what a list says of a session; messages are taken for its own until the next session comes."""
         self._ledger.session, self._ledger.message = session.id, None
-        for path in (session.project.path, *(str(file.path) for file in session.files)):
-            self._learn_home(path or "")
+        paths = (session.project.path or "", *(str(file.path) for file in session.files))
+        for found in people("\n".join(paths)):  # where a session was, its user was
+            self.know(found.value, is_user=True)
         self.learn(session)
         return messages.redacted_session(session, self)
 
     def learn(self, message: Message | Session) -> None:
         """Look for names only, so that what stands before the place where a name is told is redacted too."""
-        for text in messages.texts(message):
-            for found in people(text):
+        json = messages.written(message)
+        if json is None or may_tell(json, self._names):
+            for found in people("\n".join(messages.texts(message))):
                 self._learn(found)
 
     def report(self) -> Report:
         """Tell what was replaced so far, and what could not be looked into."""
-        if self._names.n_ignored:
-            self._ledger.unscanned["names beyond the first 200, as words", "", False] = self._names.n_ignored
-        return self._ledger.report()
+        return self._ledger.report(self._names.n_ignored)
 
     def findings(self) -> tuple[Finding, ...]:
         """List what was found, place by place."""
-        return tuple(self._ledger.findings.values())
+        return self._ledger.findings()
 
     def one(self, text: str, where: str) -> str:
         """Redact a text that stands alone."""
         if text in self._clean:
             return text
-        if len(text) < _SHORT and is_plain(text, self._names):
-            self._remember(text)
-            return text
-        return self.pieces(Pieces((text,)), where)[0]
+        cleaned = self._dirty.get(text)
+        if cleaned is None:
+            if text in PLAIN and not self._names.are_in(text):
+                self._clean.keep(text)
+                return text
+            result = scan(text, self._names)
+            if not result.found and not result.binary:
+                self._clean.keep(text)
+                return text
+            dirty = self._dirty  # another one, if a name is learned
+            cleaned = self._cleaned(Pieces((text,)), result)
+            if not result.binary and len(text) < _SHORT and len(dirty) < _MANY:
+                dirty[text] = cleaned
+        return self._noted(cleaned, where)[0]
 
     def pieces(self, pieces: Pieces, where: str) -> Sequence[str]:
         """Redact texts that belong together: what begins in one and goes on in the next is found, too."""
-        result = scan(pieces.whole, self._names, pieces.seams)
+        return self._noted(self._cleaned(pieces, scan(pieces.whole, self._names, pieces.seams)), where)
+
+    def _cleaned(self, pieces: Pieces, result: Scan) -> _Cleaned:
+        """Replace what was found, and what is seen only then, until there is no more."""
         for size in result.binary:
             if size >= _BINARY:
                 self._ledger.note_unscanned("base64 in a text", "", size * 3 // 4)
-        if len(pieces.texts) == 1 and not result.found and not result.binary:
-            self._remember(pieces.texts[0])
-        for number in count():
-            found = _with_rest(pieces.whole, result.found) if number > _CHAIN else result.found
-            learned = [self._learn(one) for one in found]  # all of them
-            is_glued = any(_is_glued(pieces.whole, one) for one in found)
-            pieces = self._replaced(pieces, found, where) if found else pieces
-            if not (any(learned) or is_glued):
+        notes: dict[tuple[Rule, str], _Note] = {}
+        n_rounds = 0
+        while result.found:
+            whole, n_rounds = pieces.whole, n_rounds + 1
+            found = with_rest(whole, result.found) if n_rounds > _CHAIN else result.found
+            learned = [self._learn(one) for one in found if one.is_sure]  # all of them
+            pseudonyms = [self._pseudonyms.of(one) for one in found]
+            pieces = pieces.replaced([(one.start, one.end) for one in found], pseudonyms)
+            for one, pseudonym in zip(found, pseudonyms, strict=True):
+                key = (one.rule, pseudonym)
+                excerpt, n_times = notes.get(key) or (partial(_excerpt, pieces, pseudonym, one), 0)
+                notes[key] = excerpt, n_times + 1
+            if not any(learned) and not any(is_glued(whole, one) for one in found):
                 break
             result = scan(pieces.whole, self._names, pieces.seams)
-        return pieces.texts
+        return pieces.texts, notes
 
-    def _replaced(self, pieces: Pieces, found: Sequence[Found], where: str) -> Pieces:
-        pseudonyms = [self._pseudonym(one) for one in found]
-        done = pieces.replaced([(one.start, one.end) for one in found], pseudonyms)
-        for one, pseudonym in zip(found, pseudonyms, strict=True):
-            self._ledger.note(one.rule, pseudonym, where, partial(_excerpt, done, pseudonym, one))
-        return done
+    def _noted(self, cleaned: _Cleaned, where: str) -> Sequence[str]:
+        """Note what was replaced, and return what is left."""
+        for (rule, pseudonym), (excerpt, n_times) in cleaned[1].items():
+            self._ledger.note(rule, pseudonym, where, excerpt, n_times)
+        return cleaned[0]
 
     def note_unscanned(self, media_type: str, size: int) -> None:
         """Note an attachment that is no text."""
@@ -119,39 +144,19 @@ class Redactor:
     def know(self, name: str, *, is_user: bool = False) -> None:
         """Learn a name that was given."""
         if self._names.add(name, USER if is_user else NAME):
-            self._forget_clean()
-
-    def _learn_home(self, path: str) -> None:
-        """Learn whose home a folder is in: where a session was, its user was."""
-        for found in people(path):
-            self.know(found.value, is_user=True)
+            self._forget()
 
     def _learn(self, found: Found) -> bool:
         """Learn the name that was found, if it is one; tell whether it is new."""
-        rule = {"user": USER, "host": HOST}.get(found.rule.word)
+        rule = _LEARNED.get(found.rule.word)
         if rule is None or not found.is_sure or not self._names.add(found.value, rule):
             return False
-        self._forget_clean()
+        self._forget()
         return True
 
-    def _pseudonym(self, found: Found) -> str:
-        """Name a value; the same value has the same name."""
-        rule, value = found.rule, found.value
-        key = value if rule.kind is Kind.SECRET else value.casefold()
-        if rule.id.startswith("private-key"):
-            key = _NOISE.sub("", value)  # the same key in a diff, in JSON and in a file
-        numbers = self._numbers.setdefault(rule.word, {})
-        return f"[redacted:{rule.word}#{numbers.setdefault(key, len(numbers) + 1)}]"
-
-    def _remember(self, text: str) -> None:
-        self._n_cached += len(text) + 50
-        if self._n_cached > _CACHED:
-            self._forget_clean()
-        self._clean.add(text)
-
-    def _forget_clean(self) -> None:
-        self._clean.clear()
-        self._n_cached = 0
+    def _forget(self) -> None:
+        """Forget which texts were looked at, for there is a new name."""
+        self._clean, self._dirty = clean(self._names.all()), {}
 
 
 def redactor(
@@ -163,30 +168,14 @@ def redactor(
 ) -> Redactor:
     """Make a redactor that knows whose sessions these are."""
     made = Redactor(drop_binary=drop_binary)
-    for name in filter(None, (user_name, Path(user_home).name if user_home else None)):
-        made.know(name, is_user=True)
+    if user_name:
+        made.know(user_name, is_user=True)
+    if user_home:
+        home = user_home if isinstance(user_home, PurePath) else PurePath(user_home)
+        made.know(home.name, is_user=True)
     for name in extra_names:
         made.know(name)
     return made
-
-
-def _is_glued(text: str, found: Found) -> bool:
-    """Tell whether what stands beside may only now be seen for what it is: a word or a path with an end there."""
-    before, behind = text[max(found.start - 1, 0) : found.start], text[found.end : found.end + 1]
-    signs = "_-" if found.rule.kind is not Kind.SECRET else "_-+/@.~\\"
-    return any(char.isalnum() or char in signs for char in before + behind)
-
-
-def _with_rest(text: str, found: Sequence[Found]) -> list[Found]:
-    """Take in all that is glued to what was found, so that a chain of secrets comes to its end."""
-    done: list[Found] = []
-    at = 0
-    for one in found:
-        before, behind = _REST.match(text[at : one.start][::-1]), _REST.match(text, one.end)
-        if before and behind and one.start >= at:
-            start, at = one.start - before.end(), behind.end()
-            done.append(one._replace(start=start, end=at, value=text[start:at]))
-    return done
 
 
 def _excerpt(pieces: Pieces, pseudonym: str, found: Found) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from pollux.redaction.rule import Kind, Rule
 from pollux.redaction.rules import RULES
 
-_RANK = {rule.id: rank for rank, rule in enumerate(RULES)}
+_Place: TypeAlias = tuple[str, str | None, str | None, str]
+"""A rule, a session, a message, and where in it."""
+_Kind: TypeAlias = tuple[str, str, bool]
+"""What could not be looked into, its media type, and whether it was dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,47 +61,55 @@ class Report:
     unscanned: tuple[Unscanned, ...] = ()
 
 
-@dataclass(slots=True)
 class Ledger:
     """Keeps account while a redactor works."""
 
-    session: str | None = None
-    message: str | None = None
-    findings: dict[tuple[str, str | None, str | None, str], Finding] = field(default_factory=dict)
-    counts: Counter[str] = field(default_factory=Counter)
-    values: dict[str, set[str]] = field(default_factory=dict)
-    first: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
-    unscanned: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
-    sizes: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
+    __slots__ = ("_counts", "_excerpts", "_pseudonyms", "_unscanned", "message", "session")
 
-    def note(self, rule: Rule, pseudonym: str, where: str, excerpt: Callable[[], str]) -> None:
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.session: str | None = None
+        self.message: str | None = None
+        self._excerpts: dict[_Place, str] = {}
+        self._counts: dict[_Place, int] = {}
+        self._pseudonyms: dict[str, set[str]] = {}
+        self._unscanned: dict[_Kind, tuple[int, int]] = {}
+
+    def note(self, rule: Rule, pseudonym: str, where: str, excerpt: Callable[[], str], n_times: int = 1) -> None:
         """Note that something was replaced."""
-        self.counts[rule.id] += 1
-        self.values.setdefault(rule.id, set()).add(pseudonym)
-        self.first.setdefault(rule.id, (self.session, self.message))
-        key = (rule.id, self.session, self.message, where)
-        known = self.findings.get(key)
-        self.findings[key] = Finding(*key, known.excerpt, known.count + 1) if known else Finding(*key, excerpt())
+        place = (rule.id, self.session, self.message, where)
+        if place in self._counts:
+            self._counts[place] += n_times
+        else:
+            self._counts[place], self._excerpts[place] = n_times, excerpt()
+        self._pseudonyms.setdefault(rule.id, set()).add(pseudonym)
 
     def note_unscanned(self, what: str, media_type: str, size: int, *, is_dropped: bool = False) -> None:
         """Note that something could not be looked into."""
         key = (what, media_type, is_dropped)
-        self.unscanned[key] += 1
-        self.sizes[key] += size
+        count, total = self._unscanned.get(key, (0, 0))
+        self._unscanned[key] = count + 1, total + size
 
-    def report(self) -> Report:
-        """Sum up."""
-        rules = {rule.id: rule for rule in RULES}
+    def findings(self) -> tuple[Finding, ...]:
+        """List what was found, place by place."""
+        return tuple(Finding(*place, self._excerpts[place], count) for place, count in self._counts.items())
+
+    def report(self, n_ignored: int) -> Report:
+        """Sum up, with the names that were too many."""
+        names = {("names beyond the first 200, as words", "", False): (n_ignored, 0)} if n_ignored else {}
         return Report(
+            tuple(self._replaced(rule) for rule in RULES if rule.id in self._pseudonyms),
             tuple(
-                Replaced(id_, rules[id_].kind, rules[id_].finds, count, len(self.values[id_]), *self.first[id_])
-                for id_, count in sorted(self.counts.items(), key=lambda item: _RANK[item[0]])
-            ),
-            tuple(
-                Unscanned(what, media_type, count, self.sizes[what, media_type, is_dropped], is_dropped)
-                for (what, media_type, is_dropped), count in sorted(self.unscanned.items())
+                Unscanned(what, media_type, count, size, is_dropped)
+                for (what, media_type, is_dropped), (count, size) in sorted((self._unscanned | names).items())
             ),
         )
+
+    def _replaced(self, rule: Rule) -> Replaced:
+        counts = {place: count for place, count in self._counts.items() if place[0] == rule.id}
+        _, session, message, _ = next(iter(counts))
+        distinct = len(self._pseudonyms[rule.id])
+        return Replaced(rule.id, rule.kind, rule.finds, sum(counts.values()), distinct, session, message)
 
 
 def masked(value: str, kind: Kind) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Protocol
@@ -50,12 +50,12 @@ def _walked(value: Json, cleaner: Cleaner, where: str) -> Json:
     match value:
         case str():
             return cleaner.one(value, where)
-        case Mapping():
-            return _object(value, cleaner, where)
-        case Sequence():
-            return _array(value, cleaner, where)
-        case _:
+        case None | int() | float():
             return value
+        case dict() | Mapping():
+            return _object(value, cleaner, where) if value else value
+        case _:
+            return _array(value, cleaner, where) if value else value
 
 
 def _flat(value: Json, cleaner: Cleaner, where: str) -> Json:
@@ -75,26 +75,22 @@ def is_telling(key: str) -> bool:
 
 
 def _object(value: Mapping[str, Json], cleaner: Cleaner, where: str) -> dict[str, Json]:
-    match value:
+    match value if "data" in value or "value" in value else None:
         case {"mimeType": str(media_type), "data": str(data)}:  # as the API has pictures and files
-            return _with(value, "data", attachments.redacted_data(media_type, data, cleaner, where), cleaner, where)
+            instead = {"data": attachments.redacted_data(media_type, data, cleaner, where)}
         case {"name": str(name), "value": str(inner)} | {"key": str(name), "value": str(inner)} if is_telling(name):
-            inner = cleaner.pieces(Pieces((name, inner), _QUOTED), where)[1]
-            return _with(value, "value", inner, cleaner, where)
+            instead = {"value": cleaner.pieces(Pieces((name, inner), _QUOTED), where)[1]}
         case _:
-            return _joined(_pair(key, inner, cleaner, where) for key, inner in value.items())
+            instead = {}
+    return _with(value, instead, cleaner, where)
 
 
-def _with(value: Mapping[str, Json], done: str, instead: Json, cleaner: Cleaner, where: str) -> dict[str, Json]:
-    """Redact an object of which one value is redacted already."""
-    return _joined((key, instead) if key == done else _pair(key, inner, cleaner, where) for key, inner in value.items())
-
-
-def _joined(pairs: Iterable[tuple[str, Json]]) -> dict[str, Json]:
-    """Make an object; keys that have become the same are told apart."""
+def _with(value: Mapping[str, Json], instead: Mapping[str, str], cleaner: Cleaner, where: str) -> dict[str, Json]:
+    """Redact an object of which some values are redacted already; keys that have become the same are told apart."""
     done: dict[str, Json] = {}
-    for key, value in pairs:
-        done[key if key not in done else f"{key} ({len(done) + 1})"] = value
+    for name, inner in value.items():
+        key, new = (name, instead[name]) if name in instead else _pair(name, inner, cleaner, where)
+        done[key if key not in done else f"{key} ({len(done) + 1})"] = new
     return done
 
 
@@ -154,4 +150,4 @@ def _text(value: Json, word: str) -> str:
 
 
 def _put(value: Json, word: str, text: str, cleaner: Cleaner, where: str) -> Json:
-    return _with(value, word, text, cleaner, where) if isinstance(value, Mapping) else text
+    return _with(value, {word: text}, cleaner, where) if isinstance(value, Mapping) else text

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pollux.redaction.people import is_account, is_address, is_host
 from pollux.redaction.rule import Kind, Rule
 
-_PATH = (
-    r"(?<!#\d\])(?<!#\d\d\])(?:(?<![\w.~/\\-])|(?<=://)|(?<=\\[nrt])|(?<=-[ILFilf])|(?<=/var)|(?<=/usr)|(?<=/export))"
-)
+_ESCAPE = r"(?<=\\[nrtbf])|(?<=\\u00[01][0-9A-Fa-f])"
+"""What stands for a character that is none of a word, as JSON writes it."""
+_PATH = rf"(?<!#\d\])(?<!#\d\d\])(?:(?<![\w.~/\\-])|(?<=://)|{_ESCAPE}|(?<=-[ILFilf])|(?<=/var)|(?<=/usr)|(?<=/export))"
 """Where an absolute path begins, or a folder that may hold homes ends; behind a pseudonym, a path only goes on."""
 _DRIVE = rf"(?:{_PATH}|(?<=/mnt/[a-z])|(?<=^/[a-z])|(?<=[^\w/]/[a-z]))"
 _NAME = r"[^\W_](?:[\w.-]{0,62}\w)?"
@@ -19,9 +19,13 @@ _SURE = (
 """What hardly stands below anything but a home."""
 _HOST = r"[A-Za-z0-9][A-Za-z0-9-]{0,62}"
 _PROMPT = (
-    r"(?:\.[A-Za-z0-9.-]{1,200})?(?::[~/][^\s$#%>]{0,200}[$#%]|[ ][^\s\]]{1,60}\][$#]|[ ][~/]\S{0,100}[ ][%$#])(?=\s|$)"
+    r"(?:\.[A-Za-z0-9.-]{1,200})?"
+    r"(?::[~/][^\s$#%>]{0,200}+[$#%]|[ ][^\s\]]{1,60}+\][$#]|[ ][~/]\S{0,100}+[ ][%$#])(?=\s|$)"
 )
-_PROBE = r"[a-z0-9][a-z0-9.-]{0,262}(?::[~/]|[ ][^\s\]]{1,60}\]|[ ][~/])"
+_PROBE = (
+    r"[a-z0-9][a-z0-9.-]{0,262}"
+    r"(?::[~/][^ \t-\r$#%>]{0,200}+[$#%]|[ ][^\s\]]{1,60}+\][$#]|[ ][~/]\S{0,100}+[ ][%$#])"
+)
 
 
 def _home(
@@ -33,11 +37,11 @@ def _home(
         finds,
         Kind.PATH,
         (anchors,) if isinstance(anchors, str) else anchors,
-        rf"[\\/]{{0,8}}(?P<secret>{name}){_SURE}",
+        rf"[\\/]{{0,16}}(?P<secret>{name}){_SURE}",
         is_account,
         any_case=any_case,
         guard=guard,
-        probe=r"[\\/]{0,8}[^\x00-/:-@[-`{-~]",
+        probe=r"[\\/]{0,16}[^\x00-/:->@[-`{-~]",
         label="user",
     )
 
@@ -51,7 +55,7 @@ ROWS = (
         r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[A-Za-z]{2,24}(?![\w@-])",
         is_address,
         left=r"(?>[\w.%+-]{0,63}\w)(?!:[^\s/:@]{0,100}//:)",
-        probe=r"(?:[^\x00-,/:-@]{1,63}\.){1,8}[a-z]{2,24}(?![\w@-])",
+        probe=r"(?:[^\x00-,/:->@]{1,63}\.){1,8}[a-z]{2,24}(?![\w@-])",
     ),
     _home("home-path", "name of a home folder on Linux", "/home/", _NAME, guard=_PATH),
     _home(
@@ -69,7 +73,7 @@ ROWS = (
         "name of a home folder in a path with dashes",
         ("-home-", "-Users-"),
         r"[^\W_][\w.]{0,62}(?=-)",
-        guard=r"(?:(?<![\w-])|(?<=\\[nrt]))",
+        guard=rf"(?:(?<![\w-])|{_ESCAPE})",
     ),
     Rule(
         "prompt-user",
