@@ -40,6 +40,14 @@ def test_what_is_not_looked_for_around_runs_has_a_needle() -> None:
             assert any(needle in anchor.lower() for needle in needles), rule.id
 
 
+@pytest.mark.parametrize("id_", PATTERNS)
+def test_all_forms_of_a_secret_are_found_in_one_text(id_: str) -> None:
+    several = [one for seed in range(2) for one in samples(id_, seed)]
+    for ordered in (several, several[::-1]):
+        done = redactor().text("\n\n".join(one.text for one in ordered))
+        assert not [one.secret for one in ordered if one.secret in done]
+
+
 AROUND = [("", ""), ("(", ")"), ('"', '"'), ("`", "`"), ("\n", "\n"), ("\t", "\r\n"), ("\\n", "\\n")]
 
 
