@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,9 @@ from tests import builders
 from tests.archive.growing import Life, Step, content, merge_all, rebuild, steps, told, versions
 
 from pollux.archive import facts, history, raw, workers
-from pollux.archive.refresh import refresh
-from pollux.archive.store import opened
+from pollux.archive.inventory import inventory
+from pollux.archive.refresh import _changed, _known, refresh
+from pollux.archive.store import Archive, opened
 from pollux.cli.demo import HOME as DEMO
 from pollux.locate import locate
 from pollux.sessions import history as live_history
@@ -165,3 +168,40 @@ def test_other_processes_derive_the_same_facts(tmp_path: Path, monkeypatch: pyte
             )
     assert found[0] == found[1]
     assert found[0][1]
+
+
+def changed(archive: Archive, root: Path) -> set[str]:
+    items = inventory(locate([builders.home(root)]), [])
+    return {Path(one.path).name for one in _changed(archive.database, _known(archive.database), items)}
+
+
+def test_file_that_is_written_twice_within_a_tick_is_looked_at_again(tmp_path: Path) -> None:
+    """Same size, same inode, same time: only its content tells."""
+    file = builders.chats(tmp_path) / f"{builders.NAME}.jsonl"
+    old, new = (builders.log(builders.header(), builders.user("u1", word)) for word in ("before", "after!"))
+    assert len(old) == len(new)
+    builders.put(file, old)
+    stamp = file.stat().st_mtime_ns
+    with opened(tmp_path / "archive.db") as archive:
+        refresh(archive, [builders.home(tmp_path)])
+        with file.open("r+b") as stream:
+            stream.write(new)
+        os.utime(file, ns=(stamp, stamp))
+        assert refresh(archive, [builders.home(tmp_path)]).n_files == 1
+        assert versions(archive)[str(tmp_path / ".gemini"), f"tmp/webapp/chats/{file.name}"] == [old, new]
+        calm = datetime.now(UTC) + timedelta(seconds=5)
+        refresh(archive, [builders.home(tmp_path)], now=lambda: calm)
+        assert not _changed(
+            archive.database, _known(archive.database), inventory(locate([builders.home(tmp_path)]), [])
+        )
+
+
+def test_file_that_is_dated_far_ahead_is_not_read_every_time(tmp_path: Path) -> None:
+    file = builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header()))
+    os.utime(file, (time.time() + 86400, time.time() + 86400))
+    with opened(tmp_path / "archive.db") as archive:
+        refresh(archive, [builders.home(tmp_path)])
+        looked_at = _changed(
+            archive.database, _known(archive.database), inventory(locate([builders.home(tmp_path)]), [])
+        )
+    assert file.name not in {Path(one.path).name for one in looked_at}

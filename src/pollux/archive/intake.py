@@ -37,12 +37,13 @@ _LAST = "~"
 def keep(archive: Archive, changed: list[Item], result: Refreshed, *, now_us: int, progress: Progress) -> None:
     """Keep what is new in some files."""
     database = archive.database
-    n_bytes, done = sum(one.size for one in changed), 0
+    n_bytes, done, are_claims_new = sum(one.size for one in changed), 0, False
     for batch in _batches(_prepared(database, sorted(changed, key=_order), result)):
         _keep(database, batch, result, now_us)
+        are_claims_new |= any(_is_claim(one.item.path) and not (one.goes_on and one.n_new == 0) for one in batch)
         done += sum(found.size for found in batch)
         progress(done, n_bytes)
-    if any(_is_claim(one.path) for one in changed):
+    if are_claims_new:
         _doubt_projects(database)
     _merge_small(database)
 

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 _SHARES = 4
 """Of the work on a new file: one to keep it, the others to read it."""
+_TICK_US = 20_000
+"""Longer than a tick of any clock that file systems go by, but for those of old memory cards."""
+_LONGEST_US = 600_000_000
+"""A refresh that takes longer than that may miss it; a file that is dated later has its time from elsewhere."""
 _NO_MEMORY: Mapping[str, str] = {}
 
 
@@ -104,6 +108,8 @@ class _Known(NamedTuple):
     inode: int
     gone_us: int | None
     forgotten_us: int | None
+    last_us: int
+    """When it was last looked into."""
 
 
 _Files: TypeAlias = dict[tuple[str, str], _Known]
@@ -112,7 +118,7 @@ _Files: TypeAlias = dict[tuple[str, str], _Known]
 
 def _known(database: sqlite3.Connection) -> _Files:
     rows = database.execute(
-        "SELECT home, path, id, size, mtime_ns, inode, gone_us, forgotten_us FROM files WHERE machine = ?",
+        "SELECT home, path, id, size, mtime_ns, inode, gone_us, forgotten_us, last_us FROM files WHERE machine = ?",
         (platform.node(),),
     )
     return {(home, path): _Known._make(rest) for home, path, *rest in rows}
@@ -131,7 +137,16 @@ def _changed(database: sqlite3.Connection, known: _Files, items: list[Item]) -> 
 def _has_changed(item: Item, known: _Known | None) -> bool:
     if known is None:
         return True
-    return known.forgotten_us is None and (known[1:4] != item[3:6] or known.gone_us is not None)
+    is_as_it_was = known[1:4] == item[3:6] and known.gone_us is None and not _may_be_older_than_it_looks(known)
+    return known.forgotten_us is None and not is_as_it_was
+
+
+def _may_be_older_than_it_looks(known: _Known) -> bool:
+    """Tell whether a file may have been written again right after we looked, without its time telling.
+
+    File systems count in ticks: who writes twice within one leaves the same time.
+    """
+    return known.last_us - _TICK_US < known.mtime_ns // 1000 < known.last_us + _LONGEST_US
 
 
 def _note_gone(database: sqlite3.Connection, known: _Files, items: list[Item], result: Refreshed, now_us: int) -> None:
