@@ -27,7 +27,7 @@ SEGMENT = 4 << 20
 """Bytes of a file in one segment, at most."""
 _PROBE = 4096
 _PACKING = zstandard.ZstdCompressionParameters.from_level(
-    3, hash_log=18, chain_log=17, enable_ldm=True, ldm_min_match=32, ldm_hash_rate_log=4
+    3, hash_log=18, chain_log=17, enable_ldm=True, ldm_min_match=32, ldm_hash_rate_log=5
 )
 """A session repeats itself over long distances: each message is written again whenever something is added to it."""
 _DEEPEST = 16
