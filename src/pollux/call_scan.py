@@ -16,11 +16,11 @@ import msgspec
 from pollux import formats
 from pollux.formats import document, log
 from pollux.formats.records import Wire, fields, metadata
+from pollux.formats.source import HEAD
 from pollux.locate import SessionFile
 from pollux.model import Json, Kind
 from pollux.times import instant
 
-_HEAD = 64 << 10
 _LARGE = document.AT_ONCE
 _NAMING = frozenset({"sessionId", "projectHash", "startTime", "kind"})
 _NOTICES = frozenset({Kind.INFO, Kind.WARNING, Kind.ERROR})
@@ -93,7 +93,7 @@ def _read(file: SessionFile) -> _Read:
         raise _NeedsReplayError
     with open(file.place, "rb", buffering=0) as stream:  # noqa: PTH123  a hot loop
         data = stream.read()
-    head = data[:_HEAD]
+    head = data[:HEAD]
     name = next((one.name for one in formats.GENERATIONS if one.sniff(head)), "")
     if name == "log":
         return _log(data)

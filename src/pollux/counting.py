@@ -19,7 +19,7 @@ from pollux import locate
 from pollux.call_scan import Scanned, scanned
 from pollux.formats.records import Wire
 from pollux.home import Home
-from pollux.locate import Located, SessionFile
+from pollux.locate import SessionFile
 from pollux.model import ModelCall, Problem, Role, Session, Tokens
 from pollux.project_claims import known_paths
 from pollux.sessions import Progress, Reader, in_chunks
@@ -46,7 +46,6 @@ class Counted(NamedTuple):
 class Counts(NamedTuple, Generic[_Sum]):
     """All calls of some homes, added up."""
 
-    located: Located
     sums: list[_Sum]
     problems: list[Problem]
 
@@ -83,7 +82,7 @@ def counts(
         problems += part.problems
     if len(set(marks)) != len(marks):
         sums = add_up(_once([one for each in packed for one in pickle.loads(each)]))  # noqa: S301  of our own copies
-    return Counts(located, sums, list(dict.fromkeys(problems)))
+    return Counts(sums, list(dict.fromkeys(problems)))
 
 
 def _once(sessions: list[Counted]) -> list[Counted]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from pollux.formats import lenient
+from pollux.formats.source import HEAD
 from pollux.locate import SessionFile, name_facts
 from pollux.model import Fate, Json, Message, ModelCall, Origin, Problem, Role
 from pollux.reading import Reading, read, state, whole
@@ -26,8 +27,6 @@ from pollux.times import instant
 FullId: TypeAlias = Callable[[SessionFile, str], str | None]
 """Knows the whole id of a session whose file has lost its header, from the eight characters in its name."""
 
-HEAD = 64 << 10
-"""Bytes in which a session says who it is."""
 _ID_INSIDE = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{8})')
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 

@@ -19,7 +19,8 @@ from pollux.archive import facts, raw, writing
 from pollux.archive.inventory import place_of
 from pollux.archive.readings import read_on, source_of, taken_up
 from pollux.errors import DamagedArchiveError
-from pollux.grouping import HEAD, Placed, id8_inside, put_together
+from pollux.formats.source import HEAD
+from pollux.grouping import Placed, id8_inside, put_together
 from pollux.locate import Home, SessionFile, name_facts
 from pollux.model import Fate, Problem
 from pollux.project_claims import Known, known_from_files

@@ -83,8 +83,7 @@ def refresh(
     if changed or (derives and facts.are_behind(archive.database)):
         from pollux.archive import intake  # noqa: PLC0415  packs and reads: a third of a start where nothing is new
 
-        shares = _SHARES if derives else 1
-        keeping, deriving = _shares(progress, shares)
+        keeping, deriving = _shares(progress, _SHARES if derives else 1)
         intake.keep(archive, changed, result, now_us=now_us, progress=keeping)
         if derives:
             intake.derive(archive, result, memory=memory, progress=deriving)

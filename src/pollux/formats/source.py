@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 _BLOCK = 4 << 20
-_HEAD = 64 << 10
+HEAD = 64 << 10
+"""Bytes in which a file says what it is, and whose."""
 
 
 class Span(NamedTuple):
@@ -76,7 +77,7 @@ class Source:
 
     def head(self) -> bytes:
         """Return the first bytes, enough to tell the generation."""
-        return self.slice(Span(0, _HEAD))
+        return self.slice(Span(0, HEAD))
 
     def slice(self, span: Span) -> bytes:
         """Return the bytes of a span; fewer if the file has shrunk meanwhile."""
