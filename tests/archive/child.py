@@ -9,6 +9,7 @@ import resource
 import signal
 import sqlite3
 import sys
+import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -34,7 +35,7 @@ def any_step(rng: random.Random) -> Step:
 
 def keep_on(archive: Path, root: Path, pipe: Connection, seed: int, fatal: int | None) -> None:
     """Let the home live and refresh, over and over; say what was taken in; die at some statement, if told."""
-    rng, life = random.Random(seed), Life(root)  # noqa: S311  no secret
+    rng, life = random.Random(seed), Life(root, time.monotonic_ns())  # noqa: S311  no secret
     if fatal:
         _die_at(fatal)
     pipe.send([])

@@ -57,13 +57,14 @@ steps: st.SearchStrategy[Step] = st.one_of(
 class Life:
     """Two homes, and what is to be written to each file next."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, born_ns: int = 0) -> None:
+        """Take the folder, and when this life begins: one that follows another in the same folder begins later."""
         self.roots = [root / "one", root / "two"]
         self.lossy: set[str] = set()
         """Sessions of which the disk has less than there once was; and what they are called without their header."""
         self._coming: dict[tuple[int, str], bytes] = {}
         self._written: dict[tuple[int, str], int] = {}
-        self._tick = 1_800_000_000_000_000_000
+        self._tick = 1_800_000_000_000_000_000 + born_ns
         for home in range(len(self.roots)):
             self._mark(home)
 
@@ -226,7 +227,7 @@ class Life:
 
     def _stamp(self, path: Path) -> None:
         """Give each change a time of its own: two within one tick of the clock cannot be told apart by anybody."""
-        self._tick += 1_000_000
+        self._tick += 1_000
         os.utime(path, ns=(self._tick, self._tick))
 
 
