@@ -12,7 +12,7 @@ from tests import builders
 from pollux.archive.growing import Growing, Member
 from pollux.exports import events
 from pollux.exports.subject import Subject, Wanted, subject
-from pollux.locate import locate, name_facts
+from pollux.locate import id8_in, locate
 from pollux.model import Project, Session
 from pollux.sessions import history, opened
 from pollux.views.following import Memory
@@ -24,7 +24,7 @@ Told = list[dict[str, Any]]
 def session_of(data: bytes, name: str) -> Session:
     """Give what is known of a session before its file is there: its id."""
     ids = (json.loads(line).get("sessionId") for line in data.splitlines()[:1])
-    return Session(next(ids, None) or name_facts(name)[1] or name, "main", Project())
+    return Session(next(ids, None) or id8_in(name) or name, "main", Project())
 
 
 def lines_of(pieces: Iterable[bytes]) -> Told:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from pollux.formats import lenient
 from pollux.formats.source import HEAD
-from pollux.locate import SessionFile, name_facts
+from pollux.locate import SessionFile, id8_in, name_facts
 from pollux.model import Fate, Json, Message, ModelCall, Origin, Problem, Role
 from pollux.reading import Reading, read, state, whole
 from pollux.replay import Call, Entry
@@ -110,7 +110,7 @@ def bundle_of(file: SessionFile) -> str:
     """Name what a file belongs to, as far as can be told without reading it: the beginning of the session's id."""
     if file.parent:
         return file.parent[:8]
-    return name_facts(os.path.basename(file.place))[1] or _id8_on_disk(file) or file.place  # noqa: PTH119  a hot loop
+    return id8_in(os.path.basename(file.place)) or _id8_on_disk(file) or file.place  # noqa: PTH119  a hot loop
 
 
 def id8_inside(head: bytes) -> str | None:
@@ -159,7 +159,7 @@ def group_from(path: Path) -> Group:
     """Read one file that somebody named, wherever it stands. Raises `OSError` if it cannot be opened."""
     one = Placed(read(path))
     kind = "subagent" if one.seen.get("kind") == "subagent" else "main"
-    return _group(kind, one.reading.id or name_facts(path.name)[1] or path.stem, [one])
+    return _group(kind, one.reading.id or id8_in(path.name) or path.stem, [one])
 
 
 def regroup(kind: str, id_: str, readings: Iterable[Reading]) -> Group:
@@ -174,7 +174,7 @@ def _key(one: Placed, others: list[Placed], full_id: FullId) -> tuple[str, str]:
     if one.file.parent:
         return "subagent", id_ or stem
     if id_ is None:
-        id8 = name_facts(one.reading.path.name)[1] or stem
+        id8 = id8_in(one.reading.path.name) or stem
         same = (other.reading.id for other in others if other.reading.id and other.reading.id.startswith(id8))
         id_ = next(same, None) or full_id(one.file, id8) or id8
     if one.seen.get("kind") == "subagent":

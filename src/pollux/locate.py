@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from pollux.home import Home
 from pollux.model import Problem
 
-__all__ = ["Folder", "Home", "Located", "SessionFile", "locate", "name_facts"]
+__all__ = ["Folder", "Home", "Located", "SessionFile", "id8_in", "locate", "name_facts"]
 
 
 class SessionFile(NamedTuple):
@@ -84,22 +84,27 @@ class _Place(NamedTuple):
     is_linked: bool
 
     def below(self, entry: _Entry) -> _Place:
+        return _Place(entry.path, *self.real_of(entry))
+
+    def real_of(self, entry: _Entry) -> tuple[str, bool]:
         if entry.is_symlink():
-            return _Place(entry.path, os.path.realpath(entry.path), is_linked=True)
-        return _Place(entry.path, f"{self.real}{os.sep}{entry.name}", self.is_linked)
+            return os.path.realpath(entry.path), True
+        return f"{self.real}{os.sep}{entry.name}", self.is_linked
 
 
 class _Find(NamedTuple):
     """A session file, before it is known whether it was found elsewhere too."""
 
-    place: _Place
+    real: str
+    is_linked: bool
     file: SessionFile
 
 
 class _Draft(NamedTuple):
     """A project folder, before doubles are taken out."""
 
-    place: _Place
+    real: str
+    is_linked: bool
     folder: Folder
     finds: list[_Find]
 
@@ -150,6 +155,12 @@ def name_facts(filename: str) -> tuple[datetime | None, str | None]:
         return None, id8
 
 
+def id8_in(filename: str) -> str | None:
+    """Tell the first 8 characters of the session id from a file's name."""
+    match = _NAME.fullmatch(filename)
+    return match[3] if match else None
+
+
 def _drafts(home: Home, problems: _Problems) -> Iterator[_Draft]:
     tmp = str(home.tmp)
     if not os.path.lexists(tmp):  # a home where nothing was ever done is no fault
@@ -184,7 +195,7 @@ def _draft(home: Home, name: str, place: _Place, problems: _Problems) -> _Draft 
         others=_paths(found.get("others")),
     )
     finds = [find for chats in found.get("chats", ()) for find in _finds(home, name, place.below(chats), problems)]
-    return _Draft(place, folder, finds)
+    return _Draft(place.real, place.is_linked, folder, finds)
 
 
 def _role(entry: _Entry, *, is_folder: bool) -> str:
@@ -201,16 +212,16 @@ def _role(entry: _Entry, *, is_folder: bool) -> str:
 def _finds(home: Home, folder: str, chats: _Place, problems: _Problems) -> Iterator[_Find]:
     for entry, place, parent, what in _candidates(chats, problems):
         try:
-            status = entry.stat()
+            mode, inode, _, _, _, _, size, *_ = status = entry.stat()
         except OSError as error:
             problems.append(Problem("vanished-file", f"listed, but cannot be reached: {error.strerror}", entry.path))
             continue
-        if not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(mode):
             problems.append(Problem("not-a-file", "named like a session, but is no file", entry.path))
             continue
-        size, mtime_ns, inode = status.st_size, status.st_mtime_ns, status.st_ino
-        file = SessionFile(entry.path, home, folder, parent, size, mtime_ns, inode, what)
-        yield _Find(place.below(entry), file)
+        real, is_linked = place.real_of(entry)
+        file = SessionFile(entry.path, home, folder, parent, size, status.st_mtime_ns, inode, what)
+        yield _Find(real, is_linked, file)
 
 
 def _candidates(chats: _Place, problems: _Problems) -> Iterator[tuple[_Entry, _Place, str | None, str]]:
@@ -263,15 +274,15 @@ def _contents(folders: Iterable[_Entry] | None, problems: _Problems, suffix: str
 def _without_doubles(drafts: Sequence[_Draft]) -> Iterator[Folder]:
     """Leave every real folder and file to one owner: the first that reaches it without a link, else the first."""
     folders = _owners(drafts)
-    kept = [draft for draft in drafts if folders[draft.place.real] is draft]
+    kept = [draft for draft in drafts if folders[draft.real] is draft]
     files = _owners([find for draft in kept for find in draft.finds])
     for draft in kept:
-        own = tuple([find.file for find in draft.finds if files[find.place.real] is find])
+        own = tuple([find.file for find in draft.finds if files[find.real] is find])
         yield replace(draft.folder, files=own) if own else draft.folder
 
 
 def _owners(found: Sequence[_Found]) -> dict[str, _Found]:
     owners: dict[str, _Found] = {}
-    for each in sorted(found, key=lambda each: each.place.is_linked):
-        owners.setdefault(each.place.real, each)
+    for each in sorted(found, key=attrgetter("is_linked")):
+        owners.setdefault(each.real, each)
     return owners

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -49,36 +51,75 @@ def n_kept(archive: store.Archive) -> int:
     return int(archive.database.execute("SELECT count(*) FROM reports").fetchone()[0])
 
 
+def added_up(archive: store.Archive) -> list[usage_parts.TimePart]:
+    return sorted(usage_parts.time_parts(archive.database), key=repr)
+
+
 def test_it_is_read_and_not_run_again(archive: store.Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     first = kept(archive)
     assert [one.calls for one in first] == [2]
-    monkeypatch.setattr(usage_parts, "time_parts", lambda _database: pytest.fail("run again"))
-    assert kept(archive) == first
-    assert type(kept(archive)[0]) is usage_parts.TimePart
+    monkeypatch.setattr(usage_parts, "TIMES", "no SQL at all")
+    assert reports.kept(archive.database, name_of(archive), usage_parts.TimePart, fails, fails) == first
+    assert type(first[0]) is usage_parts.TimePart
 
 
-def test_a_new_call_makes_it_anew(archive: store.Archive, tmp_path: Path) -> None:
+def fails() -> list[usage_parts.TimePart]:
+    pytest.fail("run again")
+
+
+def name_of(archive: store.Archive) -> str:
+    return str(archive.database.execute("SELECT name FROM reports").fetchone()[0])
+
+
+def test_a_new_call_is_added(archive: store.Archive, tmp_path: Path) -> None:
     kept(archive)
     write(tmp_path, 5)
     take_in(archive, tmp_path)
     assert [one.calls for one in kept(archive)] == [5]
 
 
-@pytest.mark.parametrize(
-    "change",
-    ["UPDATE model_calls SET cost_nanousd = 1", "DELETE FROM model_calls", "UPDATE model_calls SET fate = 'rewound'"],
-)
-def test_any_change_throws_it_away(archive: store.Archive, change: str) -> None:
+def test_only_quarters_that_changed_are_added_up_again(archive: store.Archive) -> None:
     kept(archive)
-    archive.database.execute(change)
-    assert n_kept(archive) == 0
-    assert kept(archive) == usage_parts.time_parts(archive.database)
+    archive.database.execute("UPDATE model_calls SET at_us = 0 WHERE message_id = 'g1'")
+    (was, new) = sorted(row[0] for row in archive.database.execute("SELECT quarter_us FROM changed_quarters"))[::-1]
+    assert (was % 900_000_000, new) == (0, 0)
+    asked = []
+
+    def run_changed() -> list[usage_parts.TimePart]:
+        asked.append(1)
+        return []
+
+    assert reports.kept(archive.database, name_of(archive), usage_parts.TimePart, fails, run_changed) == []
+    assert asked
 
 
-def test_other_prices_have_their_own(archive: store.Archive) -> None:
+NEW = "1, 1, 1, 1, 1, 1, 1, NULL, NULL, file_version_id, line, NULL FROM model_calls"
+CHANGES = (
+    "UPDATE model_calls SET cost_nanousd = 1",
+    "DELETE FROM model_calls",
+    "DELETE FROM model_calls WHERE message_id = 'g0'",
+    "UPDATE model_calls SET fate = 'rewound' WHERE message_id = 'g1'",
+    "UPDATE model_calls SET at_us = at_us + 900000000 * (message_id = 'g1')",
+    "UPDATE model_calls SET at_us = NULL WHERE message_id = 'g0'",
+    "UPDATE model_calls SET at_us = -5 WHERE message_id = 'g0'",
+    f"INSERT OR REPLACE INTO model_calls SELECT session_id, message_id, 99999999999, model, fate, {NEW} LIMIT 1",
+    f"INSERT OR REPLACE INTO model_calls SELECT session_id, message_id || 'x', NULL, 'new', fate, {NEW}",
+    "UPDATE model_calls SET copy_of = 'another' WHERE message_id = 'g1'",
+)
+
+
+@pytest.mark.parametrize("changes", [*((one,) for one in CHANGES), *permutations(CHANGES, 2)])
+def test_whatever_changes_it_is_what_the_calls_come_to(archive: store.Archive, changes: tuple[str, ...]) -> None:
+    kept(archive)
+    for change in changes:
+        archive.database.execute(change)
+        assert sorted(kept(archive), key=repr) == added_up(archive)
+
+
+def test_other_prices_take_its_place(archive: store.Archive) -> None:
     kept(archive)
     assert kept(archive, "others") == kept(archive)
-    assert n_kept(archive) == 2
+    assert n_kept(archive) == 1
 
 
 def test_few_rows_are_not_worth_it(archive: store.Archive, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,17 +128,29 @@ def test_few_rows_are_not_worth_it(archive: store.Archive, monkeypatch: pytest.M
     assert n_kept(archive) == 0
 
 
-def test_what_changes_while_it_is_added_up_is_not_kept(archive: store.Archive) -> None:
-    def run() -> list[int]:
-        with sqlite3.connect(archive.path, isolation_level=None) as other:
+def test_what_another_changes_meanwhile_is_seen_next_time(archive: store.Archive) -> None:
+    def run() -> list[usage_parts.TimePart]:
+        rows = usage_parts.time_parts(archive.database)
+        with closing(sqlite3.connect(archive.path, isolation_level=None)) as other:
             other.execute("UPDATE model_calls SET cost_nanousd = 7")
-        return [1, 2, 3]
+        return rows
 
-    assert reports.kept(archive.database, "sums", run, int) == [1, 2, 3]
+    before = added_up(archive)
+    assert reports.kept(archive.database, "sums", usage_parts.TimePart, run, fails) == before
     assert n_kept(archive) == 0
+    assert not archive.database.in_transaction
+    assert kept(archive) == added_up(archive) != before
 
 
 def test_an_archive_that_takes_no_writes_is_added_up(archive: store.Archive) -> None:
     archive.database.execute("PRAGMA query_only = 1")
     assert [one.calls for one in kept(archive)] == [2]
     assert n_kept(archive) == 0
+
+
+def test_an_archive_that_takes_no_writes_any_more_is_added_up(archive: store.Archive) -> None:
+    kept(archive)
+    archive.database.execute("UPDATE model_calls SET fate = 'rewound' WHERE message_id = 'g1'")
+    archive.database.execute("PRAGMA query_only = 1")
+    assert sorted(kept(archive), key=repr) == added_up(archive)
+    assert sorted(kept(archive), key=repr) == added_up(archive)

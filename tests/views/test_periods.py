@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pollux.model import Project, Session
-from pollux.views.periods import QUARTER_US, fold, local, monday, period, start_of_day
+from pollux.views.periods import PERIODS, QUARTER_US, fold, local, monday, period, start_of_day
 from pollux.views.session_words import period as words
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -100,3 +100,31 @@ def test_day_begins_at_midnight_of_the_place() -> None:
     assert start_of_day(now, BERLIN) == datetime(2026, 10, 24, 22, tzinfo=UTC)
     assert start_of_day(now + timedelta(hours=1), BERLIN) == datetime(2026, 10, 25, 23, tzinfo=UTC)
     assert start_of_day(now) == datetime(2026, 10, 25, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("by", PERIODS)
+@pytest.mark.parametrize(
+    "zone",
+    ["UTC", "Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Casablanca"],
+)
+def test_many_quarters_are_named_as_each_alone(by: str, zone: str) -> None:
+    place = ZoneInfo(zone)
+    begin = int(datetime(2025, 12, 28, tzinfo=UTC).timestamp()) * 1_000_000 // QUARTER_US
+    quarters = [one * QUARTER_US for one in range(begin, begin + 96 * 400, 1 if by == "hour" else 3)]
+    found = fold(by, ((one, one) for one in quarters), place)
+    alone: dict[str | None, list[int]] = {}
+    for one in quarters:
+        alone.setdefault(period(by, one, place), []).append(one)
+    assert found == alone
+    assert list(found) == list(alone)
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])
+def test_quarters_at_the_ends_of_the_calendar_are_named_as_each_alone(zone: str) -> None:
+    place, last = ZoneInfo(zone), 253_402_300_799_000_000 // QUARTER_US
+    first = -62_135_596_800_000_000 // QUARTER_US
+    quarters = [one * QUARTER_US for at in (first, last - 200) for one in range(at, at + 201)]
+    found = fold("day", ((one, one) for one in quarters), place)
+    assert {name: len(members) for name, members in found.items()} == Counter(
+        period("day", one, place) for one in quarters
+    )

@@ -335,7 +335,10 @@ def test_project_is_known_by_path_by_memory_or_by_hash(tmp_path: Path) -> None:
             "no-header"
         }
         assert sessions_of_homes(archive.database, ["/nowhere"]) == set()
-        assert len(sessions_of_homes(archive.database, [str(tmp_path / ".gemini")])) == 2
+        assert sessions_of_homes(archive.database, [str(tmp_path / ".gemini")]) is None
+        archive.database.execute("UPDATE files SET home = '/other' WHERE path LIKE '%b3e2640d.jsonl'")
+        assert sessions_of_homes(archive.database, [str(tmp_path / ".gemini")]) == {builders.SESSION}
+        assert sessions_of_homes(archive.database, ["/other"]) == {"b3e2640d"}
 
 
 def test_import_is_counted_where_it_came_from(tmp_path: Path) -> None:

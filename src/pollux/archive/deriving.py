@@ -21,7 +21,7 @@ from pollux.archive.readings import read_on, source_of, taken_up
 from pollux.errors import DamagedArchiveError
 from pollux.formats.source import HEAD
 from pollux.grouping import Placed, id8_inside, put_together
-from pollux.locate import Home, SessionFile, name_facts
+from pollux.locate import Home, SessionFile, id8_in
 from pollux.model import Fate, Problem
 from pollux.project_claims import Known, known_from_files
 from pollux.reading import Reading
@@ -94,7 +94,7 @@ def pending(database: sqlite3.Connection) -> dict[str, list[File]]:
 def bundle_name(path: str) -> str | None:
     """Name the bundle of a file by its path alone, as `bundle_of` does, where that tells."""
     *_, above, name = path.split("/")
-    return name_facts(name)[1] if above == "chats" else above[:8]
+    return id8_in(name) if above == "chats" else above[:8]
 
 
 def _bundle(database: sqlite3.Connection, path: str, version_id: int) -> str:

@@ -6,9 +6,10 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from pollux.archive.reports import NO_TIME
 from pollux.sound import sound
 
-READER = "3"
+READER = "4"
 """Raise this whenever the same bytes would give other facts."""
 
 TABLES: Mapping[str, str] = {
@@ -65,16 +66,31 @@ TABLES: Mapping[str, str] = {
         PRIMARY KEY (file_version_id, n)
     """,
 }
+_OLD, _NEW, _REPLACED = (
+    f"coalesce({row}.at_us - {row}.at_us % 900000000, {NO_TIME})" for row in ("OLD", "NEW", "replaced")
+)
+_CHANGES = {
+    "BEFORE INSERT": f"""
+        VALUES ({_NEW}) UNION ALL SELECT {_REPLACED} FROM model_calls AS replaced
+        WHERE replaced.session_id = NEW.session_id AND replaced.message_id = NEW.message_id
+    """,  # noqa: S608  ours
+    "AFTER UPDATE": f"VALUES ({_OLD}), ({_NEW})",
+    "AFTER DELETE": f"VALUES ({_OLD})",
+}
+"""When a call is written, and which quarters of an hour have other sums then."""
+_NOTE = """
+    CREATE TRIGGER note_{name} {when} ON model_calls WHEN EXISTS (SELECT 1 FROM reports)
+    BEGIN INSERT OR IGNORE INTO changed_quarters {quarters}; END
+"""
 _BESIDE = (
     "CREATE INDEX sessions_by_bundle ON sessions (bundle)",
     "DROP TABLE IF EXISTS main.reports",
+    "DROP TABLE IF EXISTS main.changed_quarters",
     "CREATE TABLE main.reports (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID",
-    *(
-        f"CREATE TRIGGER reports_{what} AFTER {what} ON model_calls BEGIN DELETE FROM reports; END"  # noqa: S608  only these three
-        for what in ("INSERT", "UPDATE", "DELETE")
-    ),
+    "CREATE TABLE main.changed_quarters (quarter_us INTEGER PRIMARY KEY)",
+    *(_NOTE.format(name=when[-6:], when=when, quarters=quarters) for when, quarters in _CHANGES.items()),
 )
-"""No facts themselves: what finds them, and what was added up (`reports.py`) until one of them changes."""
+"""No facts themselves: what finds them, what was added up (`reports.py`), and what of that has changed."""
 OF_MESSAGES = ("messages", "tool_calls", "shell_commands", "file_touches")
 _OF_SESSIONS = ("sessions", "session_files", *OF_MESSAGES, "model_calls")
 
@@ -122,15 +138,17 @@ def reset(database: sqlite3.Connection) -> None:
     database.execute("INSERT OR REPLACE INTO facts_meta VALUES ('reader', ?)", (READER,))
 
 
-def sessions_of_homes(database: sqlite3.Connection, homes: Iterable[str]) -> set[str]:
-    """Return the sessions of which some home has a file, or had one."""
+def sessions_of_homes(database: sqlite3.Connection, homes: Iterable[str]) -> set[str] | None:
+    """Return the sessions of which some home has a file, or had one; nothing where that is all there are."""
+    wanted = {sound(one) for one in homes}
+    if wanted.issuperset(row[0] for row in database.execute("SELECT DISTINCT home FROM files")):
+        return None
     rows: list[Any] = database.execute(
         """
         SELECT DISTINCT session_files.session_id, files.home FROM session_files
         JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
         """
     ).fetchall()
-    wanted = {sound(one) for one in homes}
     return {session_id for session_id, home in rows if home in wanted}
 
 

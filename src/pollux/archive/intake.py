@@ -11,12 +11,13 @@ import os
 import platform
 import sqlite3
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from pollux.archive import facts, raw, workers, writing
-from pollux.archive.deriving import bundle_name, derive_bundle, pending, reader_of
+from pollux.archive.deriving import File, bundle_name, derive_bundle, pending, reader_of
 from pollux.archive.inventory import Item
 from pollux.archive.migrations import transaction
 from pollux.archive.owners import mark_copies
@@ -26,11 +27,16 @@ from pollux.model import Problem
 from pollux.project_claims import MARKER, REGISTRY, TRUSTED
 from pollux.sessions import Progress
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 BATCH_FILES, BATCH_BYTES = 200, 64 << 20
 _MANY = 64
 """Segments of one file, before they are put together."""
 _AHEAD = 400
 """Files that are packed before they are needed."""
+_FEW = 4
+"""Files that are packed sooner than threads are loaded."""
 _LAST = "~"
 
 
@@ -58,7 +64,8 @@ def derive(archive: Archive, result: Refreshed, *, memory: Mapping[str, str], pr
         _take_over(database, piece, result)
         done += piece.n_bytes
         progress(done, n_bytes)
-    _derive(database, memory, result, lambda more, _rest: progress(done + more, n_bytes))
+    left = pending(database) if done else waiting
+    _derive(database, left, memory, result, lambda more: progress(done + more, n_bytes))
     with transaction(database):
         mark_copies(database, None if was_stopped else result.sessions)
         facts.note_unowned(database, are_unowned=False)
@@ -106,11 +113,15 @@ def _merge_small(database: sqlite3.Connection) -> None:
             raw.merge(database, version_id)
 
 
-def _derive(database: sqlite3.Connection, memory: Mapping[str, str], result: Refreshed, progress: Progress) -> None:
+def _derive(
+    database: sqlite3.Connection,
+    waiting: Mapping[str, list[File]],
+    memory: Mapping[str, str],
+    result: Refreshed,
+    progress: Callable[[int], None],
+) -> None:
     """Derive all that still waits, in this process."""
-    reader = reader_of(database, memory)
-    waiting = pending(database)
-    n_bytes, done = sum(one.kept for files in waiting.values() for one in files), 0
+    reader, done = reader_of(database, memory), 0
     bundles = iter(sorted(waiting.items()))  # in the order of the keys, so that pages fill up
     while batch := list(islice(bundles, BATCH_FILES)):
         with transaction(database):
@@ -120,27 +131,36 @@ def _derive(database: sqlite3.Connection, memory: Mapping[str, str], result: Ref
                 result.sessions |= told.sessions
                 result.problems += told.problems
                 done += sum(one.kept for one in files)
-                progress(done, n_bytes)
+                progress(done)
     result.problems += reader.problems
 
 
 def _prepared(database: sqlite3.Connection, items: list[Item], result: Refreshed) -> Iterator[raw.Prepared]:
-    """Read and pack files on the other cores, some ahead of where they are needed."""
+    """Read and pack files; many on all cores, some ahead of where they are needed."""
+    if len(items) <= _FEW:
+        for item in items:
+            yield from _ready(item, partial(raw.prepare, item, _known(database, item)), result)
+        return
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  slow to load
+
     waiting: deque[tuple[Item, Future[raw.Prepared]]] = deque()
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for number, item in enumerate([*items, *[None] * _AHEAD]):
-            if item:
-                known = raw.before(database, item, platform.node())
-                waiting.append((item, pool.submit(raw.prepare, item, known)))
-            if number >= _AHEAD and waiting:
-                yield from _ready(*waiting.popleft(), result)
-        while waiting:
-            yield from _ready(*waiting.popleft(), result)
+        for item in items:
+            waiting.append((item, pool.submit(raw.prepare, item, _known(database, item))))
+            if len(waiting) > _AHEAD:
+                first, found = waiting.popleft()
+                yield from _ready(first, found.result, result)
+        for first, found in waiting:
+            yield from _ready(first, found.result, result)
 
 
-def _ready(item: Item, found: Future[raw.Prepared], result: Refreshed) -> Iterator[raw.Prepared]:
+def _known(database: sqlite3.Connection, item: Item) -> raw.Before | None:
+    return raw.before(database, item, platform.node())
+
+
+def _ready(item: Item, found: Callable[[], raw.Prepared], result: Refreshed) -> Iterator[raw.Prepared]:
     try:
-        yield found.result()
+        yield found()
     except OSError as error:
         result.problems.append(Problem("unreadable-file", f"cannot be read: {error.strerror}", item.place))
 

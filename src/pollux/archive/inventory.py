@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from pollux.home import Home
-from pollux.locate import Located, SessionFile, name_facts
+from pollux.locate import Located, SessionFile, id8_in
 from pollux.model import Problem
 from pollux.sound import sound
 
@@ -44,7 +44,7 @@ def inventory(located: Located, problems: list[Problem]) -> list[Item]:
         found += _markers(home)
     for folder in located.folders:
         known = {file.place: file for file in folder.files}
-        _walk(found, str(folder.path), str(folder.home.root), f"tmp/{folder.name}", known, problems)
+        _walk(found, str(folder.path), sound(str(folder.home.root)), f"tmp/{folder.name}", known, problems)
     return found
 
 
@@ -71,7 +71,7 @@ def _walk(items: list[Item], folder: str, home: str, path: str, known: _Known, p
         name = f"{path}/{entry.name}"
         try:
             if file := known.get(entry.path):
-                items.append(Item(sound(home), sound(name), entry.path, file.size, file.mtime_ns, file.inode))
+                items.append(Item(home, sound(name), entry.path, file.size, file.mtime_ns, file.inode))
             elif entry.is_dir(follow_symlinks=False):
                 _walk(items, entry.path, home, name, known, problems)
             elif not entry.name.endswith(_NOT_KEPT):
@@ -94,7 +94,7 @@ def belongs_to(path: str, ids: Iterable[str]) -> bool:
     _, _, *parts = path.split("/") if path.startswith("tmp/") else ("", "")
     if not parts:
         return False
-    id8 = name_facts(parts[-1])[1] if parts[0] == "chats" else None
+    id8 = id8_in(parts[-1]) if parts[0] == "chats" else None
     names = {name for part in parts for name in (part, part.partition(".")[0])}
     return any(
         one in names or f"session-{one}" in names or (id8 is not None and one.startswith(id8))

@@ -30,6 +30,11 @@ _TICK_US = 20_000
 """Longer than a tick of any clock that file systems go by, but for those of old memory cards."""
 _LONGEST_US = 600_000_000
 """A refresh that takes longer than that may miss it; a file that is dated later has its time from elsewhere."""
+_MAY_BE_OLDER = f"mtime_ns / 1000 > last_us - {_TICK_US} AND mtime_ns / 1000 < last_us + {_LONGEST_US}"
+"""Whether a file may have been written again right after we looked, without its time telling.
+
+File systems count in ticks: who writes twice within one leaves the same time.
+"""
 _NO_MEMORY: Mapping[str, str] = {}
 
 
@@ -77,9 +82,11 @@ def refresh(
             facts.reset(archive.database)
     items = inventory(located, result.problems)
     now_us = microseconds(now()) or 0
-    known = _known(archive.database)
-    _note_gone(archive.database, known, items, result, now_us)
-    changed = _changed(archive.database, known, items)
+    changed: list[Item] = []
+    if not _are_as_they_were(archive.database, items):
+        known = _known(archive.database)
+        _note_gone(archive.database, known, items, result, now_us)
+        changed = _changed(archive.database, known, items)
     if changed or (derives and facts.are_behind(archive.database)):
         from pollux.archive import intake  # noqa: PLC0415  packs and reads: a third of a start where nothing is new
 
@@ -98,6 +105,15 @@ def _shares(progress: Progress, number: int) -> tuple[Progress, Progress]:
     )
 
 
+def _are_as_they_were(database: sqlite3.Connection, items: list[Item]) -> bool:
+    """Tell at once whether all files are as they were last time, and no other was there then."""
+    rows = database.execute(
+        f"SELECT home, path, size, mtime_ns, inode, {_MAY_BE_OLDER} FROM files WHERE machine = ? AND gone_us IS NULL",  # noqa: S608  ours
+        (platform.node(),),
+    )
+    return set(rows) == {(one.home, one.path, one.size, one.mtime_ns, one.inode, 0) for one in items}
+
+
 class _Known(NamedTuple):
     """What the archive knows of a file."""
 
@@ -107,8 +123,8 @@ class _Known(NamedTuple):
     inode: int
     gone_us: int | None
     forgotten_us: int | None
-    last_us: int
-    """When it was last looked into."""
+    may_be_older: int
+    """Whether it has to be looked into again, however it looks."""
 
 
 _Files: TypeAlias = dict[tuple[str, str], _Known]
@@ -116,10 +132,8 @@ _Files: TypeAlias = dict[tuple[str, str], _Known]
 
 
 def _known(database: sqlite3.Connection) -> _Files:
-    rows = database.execute(
-        "SELECT home, path, id, size, mtime_ns, inode, gone_us, forgotten_us, last_us FROM files WHERE machine = ?",
-        (platform.node(),),
-    )
+    columns = f"home, path, id, size, mtime_ns, inode, gone_us, forgotten_us, {_MAY_BE_OLDER}"
+    rows = database.execute(f"SELECT {columns} FROM files WHERE machine = ?", (platform.node(),))  # noqa: S608  ours
     return {(home, path): _Known._make(rest) for home, path, *rest in rows}
 
 
@@ -136,16 +150,8 @@ def _changed(database: sqlite3.Connection, known: _Files, items: list[Item]) -> 
 def _has_changed(item: Item, known: _Known | None) -> bool:
     if known is None:
         return True
-    is_as_it_was = known[1:4] == item[3:6] and known.gone_us is None and not _may_be_older_than_it_looks(known)
+    is_as_it_was = known[1:4] == item[3:6] and known.gone_us is None and not known.may_be_older
     return known.forgotten_us is None and not is_as_it_was
-
-
-def _may_be_older_than_it_looks(known: _Known) -> bool:
-    """Tell whether a file may have been written again right after we looked, without its time telling.
-
-    File systems count in ticks: who writes twice within one leaves the same time.
-    """
-    return known.last_us - _TICK_US < known.mtime_ns // 1000 < known.last_us + _LONGEST_US
 
 
 def _note_gone(database: sqlite3.Connection, known: _Files, items: list[Item], result: Refreshed, now_us: int) -> None:

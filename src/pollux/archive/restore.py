@@ -22,7 +22,7 @@ from pollux.archive.readings import read_on, source_of
 from pollux.archive.restored_files import EARLIEST, Kept, companions, new_ids, pieces_of
 from pollux.formats import lenient
 from pollux.formats.parts import is_resumable
-from pollux.locate import Home, name_facts
+from pollux.locate import Home, id8_in
 from pollux.model import Role, Session
 from pollux.projects import Known, known_paths, project_hash, slug
 from pollux.reading import Reading, read, state
@@ -204,7 +204,7 @@ def _name(best: Kept, session: Session, new_id: str | None) -> str:
     """
     name = _LEFTOVER.sub("", best.name)
     stem, suffix = _OURS.sub("", Path(name).stem), Path(name).suffix
-    id8 = name_facts(name)[1]
+    id8 = id8_in(name)
     if new_id:
         began = stamp(session.started or EARLIEST)[:16].replace(":", "-")
         stem = (stem.removesuffix(id8) if id8 else f"session-{began}-") + new_id[:8]
@@ -219,8 +219,8 @@ def _of_same_name(main: Path) -> list[Path]:
         names = sorted(os.listdir(main.parent))  # noqa: PTH208  names only
     except FileNotFoundError:
         return []
-    id8 = name_facts(main.name)[1]
-    fitting = (name for name in names if name == main.name or (id8 and name_facts(name)[1] == id8))
+    id8 = id8_in(main.name)
+    fitting = (name for name in names if name == main.name or (id8 and id8_in(name) == id8))
     return [main.parent / name for name in fitting if not _LEFTOVER.search(name)]
 
 

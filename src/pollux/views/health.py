@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pollux.formats import lenient
 from pollux.formats.messages import KNOWN_FIELDS, KNOWN_FIELDS_OF_CALLS
 from pollux.formats.prompts import LoggedPrompt
-from pollux.locate import SessionFile, name_facts
+from pollux.locate import SessionFile, id8_in
 from pollux.model import Json, Problem, Session
 from pollux.reading import read
 from pollux.sessions import History
@@ -98,7 +98,7 @@ def lost(
 ) -> dict[str, list[LoggedPrompt]]:
     """Return the sessions that only the log of prompts still knows: the client has deleted the rest."""
     known = {one.id for one in sessions}
-    there = {name_facts(file.path.name)[1] for file in files}  # be they readable or not
+    there = {id8_in(file.path.name) for file in files}  # be they readable or not
     found: dict[str, list[LoggedPrompt]] = {}
     for prompt in prompts:
         if prompt.session_id not in known and prompt.session_id[:8] not in there:

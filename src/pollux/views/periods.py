@@ -6,14 +6,18 @@ be folded into the periods of any of them without looking at the calls again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from itertools import groupby
 from typing import TypeVar
 
 QUARTER_US = 900_000_000
 """Microseconds."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY_US = 86_400_000_000
+_TO_LAST_QUARTER = timedelta(hours=23, minutes=45)
+_MICROSECOND = timedelta(microseconds=1)
 _T = TypeVar("_T")
 
 
@@ -40,11 +44,33 @@ def fold(by: str, rows: Iterable[tuple[int | None, _T]], zone: tzinfo | None = N
         quarters.setdefault(quarter_us, []).append(row)
     timeless = quarters.pop(None, None)
     found: dict[str | None, list[_T]] = {}
-    for quarter_us in sorted(one for one in quarters if one is not None):
-        found.setdefault(period(by, quarter_us, zone), []).extend(quarters[quarter_us])
+    for quarter_us, name in _named(by, sorted(one for one in quarters if one is not None), zone):
+        found.setdefault(name, []).extend(quarters[quarter_us])
     if timeless:
         found[None] = timeless
     return found
+
+
+def _named(by: str, quarters: Iterable[int], zone: tzinfo | None) -> Iterator[tuple[int, str]]:
+    """Name the periods of many quarters, in their order.
+
+    A clock that is as far from UTC when a day ends as when it began was so all day: then all quarters of a day of the
+    place have the name of the first.
+    """
+    names: dict[int, str] = {}
+    for day, members in groupby(quarters, lambda one: one // _DAY_US):
+        begins = _EPOCH + timedelta(days=day)
+        offset, later = (local(at, zone).utcoffset() for at in (begins, begins + _TO_LAST_QUARTER))
+        is_steady = offset == later and by != "hour"
+        shift = offset // _MICROSECOND if offset else 0
+        for one in members:
+            there = (one + shift) // _DAY_US
+            if not is_steady:
+                yield one, period(by, one, zone)
+            elif there in names:
+                yield one, names[there]
+            else:
+                yield one, names.setdefault(there, period(by, one, zone))
 
 
 def start_of_day(at: datetime, zone: tzinfo | None = None) -> datetime:

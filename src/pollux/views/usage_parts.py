@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from pollux.archive import reports
@@ -33,6 +34,12 @@ _GROUPS = """
 
 TIMES = f"SELECT at_us - at_us % 900000000 AS quarter_us, {_KEYS} {_SUMS} GROUP BY {_GROUPS}"
 """Model calls by time and model alone, whatever session they belong to."""
+_CHANGED_TIMES = f"""
+SELECT at_us - at_us % 900000000 AS quarter_us, {_KEYS} {_SUMS}
+AND coalesce(at_us - at_us % 900000000, {reports.NO_TIME}) IN (SELECT quarter_us FROM changed_quarters)
+GROUP BY {_GROUPS}
+"""  # noqa: S608
+"""The same, of what has changed since it was last kept."""
 
 CALLS = f"""
 SELECT
@@ -169,8 +176,12 @@ def time_parts(
 
 
 def kept_time_parts(database: sqlite3.Connection, prices: str) -> list[TimePart]:
-    """Return what the same report came to on all calls of an archive, unless one has changed; so priced."""
-    return reports.kept(database, f"{prices} {TIMES}", lambda: time_parts(database), TimePart)
+    """Return what the same report comes to on all calls of an archive, so priced; only changes are added up."""
+
+    def run(query: str) -> list[TimePart]:
+        return [TimePart._make(row) for row in database.execute(query, _window(None, None))]
+
+    return reports.kept(database, f"{prices} {TIMES}", TimePart, partial(run, TIMES), partial(run, _CHANGED_TIMES))
 
 
 def tool_parts(
