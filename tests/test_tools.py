@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -219,7 +218,7 @@ def test_row(row: Tool) -> None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_row_under_another_name(row: Tool) -> None:
     label = "renamed" if row.label == row.name else row.label
-    assert tool("renamed", row.display) == replace(row, name="renamed", label=label)
+    assert tool("renamed", row.display) == msgspec.structs.replace(row, name="renamed", label=label)
 
 
 def test_rows_and_aliases_do_not_overlap() -> None:
@@ -229,7 +228,7 @@ def test_rows_and_aliases_do_not_overlap() -> None:
 
 
 def test_legacy_alias_means_the_same() -> None:
-    assert tool("search_file_content") == replace(tool("grep_search"), name="search_file_content")
+    assert tool("search_file_content") == msgspec.structs.replace(tool("grep_search"), name="search_file_content")
 
 
 def test_display_name_helps_where_the_name_is_unknown() -> None:

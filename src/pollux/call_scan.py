@@ -6,7 +6,6 @@ which calls they hold, follows from the ids of their lines alone. Of anything el
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
@@ -53,14 +52,13 @@ _decode_wire = msgspec.json.Decoder(Wire).decode
 _decode_messages = msgspec.json.Decoder(list[Wire]).decode
 
 
-@dataclass(slots=True)
-class _Read:
+class _Read(msgspec.Struct):
     """What counting needs of one file."""
 
-    seen: dict[str, Json] = field(default_factory=dict)
-    messages: dict[str, Wire] = field(default_factory=dict)
+    seen: dict[str, Json] = msgspec.field(default_factory=dict)
+    messages: dict[str, Wire] = msgspec.field(default_factory=dict)
     """The last recording of each, with what it leaves out of earlier ones."""
-    alive: dict[str, None] = field(default_factory=dict)
+    alive: dict[str, None] = msgspec.field(default_factory=dict)
 
 
 class _NeedsReplayError(Exception):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from pathlib import Path
+
+import msgspec
 
 from pollux.errors import BadFilterError, NoSuchProjectError
 from pollux.model import Session
@@ -24,8 +25,7 @@ _DAYS = {"today": 0, "yesterday": 1}
 _EXAMPLES = "2026-11-01, '2026-11-01 14:30', yesterday or 7d"
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(msgspec.Struct, frozen=True):
     """What is asked for; nothing given means all."""
 
     project: str | None = None

@@ -10,10 +10,11 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
+
+import msgspec
 
 from pollux.formats import lenient
 from pollux.formats.source import HEAD
@@ -31,8 +32,7 @@ _ID_INSIDE = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{8})')
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
-@dataclass(slots=True, eq=False)
-class Placed:
+class Placed(msgspec.Struct, eq=False):
     """A reading, and where its file was found."""
 
     reading: Reading
@@ -69,8 +69,7 @@ class Placed:
         return all(entry.origin == Origin.SESSION_CONTEXT for entry in self.timeline)
 
 
-@dataclass(slots=True)
-class Group:
+class Group(msgspec.Struct):
     """One session put together from its files: each message once, each model call once."""
 
     id: str
@@ -78,8 +77,8 @@ class Group:
     files: list[Placed]
     parent: str | None = None
     parent_call: str | None = None
-    timeline: list[tuple[Placed, Entry]] = field(default_factory=list)
-    calls: dict[str, ModelCall] = field(default_factory=dict)
+    timeline: list[tuple[Placed, Entry]] = msgspec.field(default_factory=list)
+    calls: dict[str, ModelCall] = msgspec.field(default_factory=dict)
 
     @property
     def main(self) -> Placed:

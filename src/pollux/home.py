@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Home:
+
+class Home(msgspec.Struct, frozen=True):
     """One `.gemini` folder, under whatever name."""
 
     root: Path

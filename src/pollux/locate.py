@@ -6,11 +6,12 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple, TypeAlias, TypeVar
+
+import msgspec
 
 from pollux.home import Home
 from pollux.model import Problem
@@ -40,8 +41,7 @@ class SessionFile(NamedTuple):
         return Path(self.place)
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(msgspec.Struct, frozen=True):
     """What the client keeps about one project."""
 
     path: Path
@@ -62,8 +62,7 @@ class Folder:
     """Whatever else is there: plans, memory, bug reports, backups of `logs.json`, names nobody knows yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(msgspec.Struct, frozen=True):
     """All that was found, sorted, each real file once."""
 
     homes: tuple[Home, ...]
@@ -278,7 +277,7 @@ def _without_doubles(drafts: Sequence[_Draft]) -> Iterator[Folder]:
     files = _owners([find for draft in kept for find in draft.finds])
     for draft in kept:
         own = tuple([find.file for find in draft.finds if files[find.real] is find])
-        yield replace(draft.folder, files=own) if own else draft.folder
+        yield msgspec.structs.replace(draft.folder, files=own) if own else draft.folder
 
 
 def _owners(found: Sequence[_Found]) -> dict[str, _Found]:

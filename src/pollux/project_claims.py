@@ -6,9 +6,10 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from pollux.home import Home
 from pollux.model import Problem
@@ -24,13 +25,12 @@ class Claim(NamedTuple):
     """Name of the project folder that the word is about; without it, only a matching hash makes it one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(msgspec.Struct, frozen=True):
     """What one home says about paths, best word first."""
 
     claims: tuple[Claim, ...] = ()
-    by_folder: Mapping[str, Claim] = field(default_factory=dict)
-    by_hash: Mapping[str, Claim] = field(default_factory=dict)
+    by_folder: Mapping[str, Claim] = msgspec.field(default_factory=dict)
+    by_hash: Mapping[str, Claim] = msgspec.field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
 
 
@@ -44,7 +44,7 @@ def known_paths(home: Home) -> Known:
     problems: list[Problem] = []
     files = dict(_files(home, problems))
     found = known_from_files(str(home.root), files)
-    return replace(found, problems=(*problems, *found.problems))
+    return msgspec.structs.replace(found, problems=(*problems, *found.problems))
 
 
 def known_from_files(root: str, files: Mapping[str, bytes]) -> Known:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,7 @@ from pollux.replay import Entry, Fingerprint, Replay, replay
 from pollux.sound import sound
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(msgspec.Struct):
     """One file, read."""
 
     path: Path

@@ -8,7 +8,8 @@ original, and each message gets the fate that befell it in the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from pollux.copies import Fingerprint
 from pollux.entries import Call, Entry
@@ -21,19 +22,18 @@ from pollux.times import instant
 __all__ = ["Call", "Entry", "Fingerprint", "Replay", "replay"]
 
 
-@dataclass(slots=True)
-class Replay:
+class Replay(msgspec.Struct):
     """What the operations of one file come to."""
 
-    metadata: dict[str, Json] = field(default_factory=dict)
+    metadata: dict[str, Json] = msgspec.field(default_factory=dict)
     """Of the state: what the client would load."""
-    seen: dict[str, Json] = field(default_factory=dict)
+    seen: dict[str, Json] = msgspec.field(default_factory=dict)
     """All metadata that could be read, also from lines that the client cannot read."""
-    state: dict[str, Record] = field(default_factory=dict)
+    state: dict[str, Record] = msgspec.field(default_factory=dict)
     document: Document | None = None
-    timeline: list[Entry] = field(default_factory=list)
-    calls: dict[str, Call] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    timeline: list[Entry] = msgspec.field(default_factory=list)
+    calls: dict[str, Call] = msgspec.field(default_factory=dict)
+    problems: list[Problem] = msgspec.field(default_factory=list)
     first_words: str | None = None
     """What the client would show as the title: the first words of a user that are any."""
     scratchpad_is_stale: bool | None = None

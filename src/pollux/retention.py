@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cmp_to_key
@@ -49,8 +48,7 @@ class Why(StrEnum):
     """A subagent's file where old releases put them, beside that of its session."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chat:
+class Chat(msgspec.Struct, frozen=True):
     """What the clean-up sees of one file below `chats`."""
 
     path: Path
@@ -95,8 +93,7 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
     is_resumable: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Fate:
+class Fate(msgspec.Struct, frozen=True):
     """When a file goes, and why."""
 
     why: Why

@@ -8,26 +8,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import PurePath
+
+import msgspec
 
 from pollux.formats import lenient
 from pollux.model import Json
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """One file of settings."""
 
     path: str
-    value: Mapping[str, Json] = field(default_factory=dict)
+    value: Mapping[str, Json] = msgspec.field(default_factory=dict)
     problem: str | None = None
     """Why the client does not start with this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(msgspec.Struct, frozen=True):
     """What the settings come to."""
 
     max_age: timedelta | None = None
@@ -36,7 +35,7 @@ class Policy:
     """Why nothing at all is deleted."""
     is_fault: bool = False
     """Whether that is for a mistake in the settings, not on purpose."""
-    given: Mapping[str, Json] = field(default_factory=dict)
+    given: Mapping[str, Json] = msgspec.field(default_factory=dict)
     """The four values, defaults included."""
     sources: tuple[str, ...] = ()
     """The files of settings that say something about it."""

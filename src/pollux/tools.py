@@ -7,12 +7,12 @@ client gives to editors over ACP (its own `agent` is `think` there, its `plan` a
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+
+class Tool(msgspec.Struct, frozen=True):
     """What is known about a tool by its name."""
 
     name: str
@@ -118,7 +118,7 @@ ALIASES: dict[str, str] = {
 
 
 def _renamed(row: Tool, name: str) -> Tool:
-    return replace(row, name=name, label=name if row.label == row.name else row.label)
+    return msgspec.structs.replace(row, name=name, label=name if row.label == row.name else row.label)
 
 
 _BY_NAME = {row.name: row for row in ROWS}
@@ -142,7 +142,7 @@ def tool(name: str, display_name: str | None = None) -> Tool:
     if row is None:
         row = Tool(name, name.lower(), "Other", "other", name, display_name or name)
     server, mcp_tool = _mcp_names(name, display_name)
-    return replace(row, mcp_server=server, mcp_tool=mcp_tool) if server else row
+    return msgspec.structs.replace(row, mcp_server=server, mcp_tool=mcp_tool) if server else row
 
 
 def is_known(name: str, display_name: str | None = None) -> bool:

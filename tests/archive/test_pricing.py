@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests import builders
 
@@ -53,7 +53,7 @@ def test_another_table_prices_all_anew(path: Path) -> None:
     with store.opened(path) as archive:
         price_calls(archive.database, prices.load())
         archive.database.execute("UPDATE model_calls SET cost_nanousd = 7")
-        price_calls(archive.database, replace(prices.load(), version="other"))
+        price_calls(archive.database, msgspec.structs.replace(prices.load(), version="other"))
         assert [row[1] for row in rows(archive.database)] == [1_298_875, None, None]
 
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator
-from dataclasses import astuple
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
@@ -141,7 +140,7 @@ def test_the_table_holds_whole_numbers_only() -> None:
     seen = msgspec.json.decode(TABLE.read_bytes())
     assert not [value for value in leaves(seen) if isinstance(value, float)]
     for price in PRICES.rows:
-        assert {type(number) for row in price.tiers for number in astuple(row)} <= {int, type(None)}
+        assert {type(number) for row in price.tiers for number in msgspec.structs.astuple(row)} <= {int, type(None)}
 
 
 def leaves(value: Any) -> Iterator[object]:  # noqa: ANN401

@@ -10,9 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
+
+import msgspec
 
 from pollux import agents, formats
 from pollux.archive.readings import end_of_lines
@@ -42,8 +43,7 @@ class Member(NamedTuple):
     group: Group
 
 
-@dataclass(slots=True)
-class _Log:
+class _Log(msgspec.Struct):
     """A log as far as it was read."""
 
     source: Source
@@ -149,7 +149,8 @@ class Growing:
             return None
         found = one.running.result
         entries = [copy(entry) for entry in found.timeline]  # whoever puts a session together writes into them
-        return finished(source, "log", replace(found, timeline=entries, problems=[*found.problems]), source)
+        copied = msgspec.structs.replace(found, timeline=entries, problems=[*found.problems])
+        return finished(source, "log", copied, source)
 
 
 def _stamp(file: SessionFile) -> Stamp:

@@ -14,10 +14,10 @@ import sqlite3
 import time
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
 import zstandard
 
 from pollux.archive.inventory import Item
@@ -56,8 +56,7 @@ class Segment(NamedTuple):
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
+class Before(msgspec.Struct, frozen=True):
     """What the archive knows of a file before it looks at it again."""
 
     file_id: int
@@ -69,8 +68,7 @@ class Before:
     """A segment that a rewritten file may lean on: its id, the depth that makes, its bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(msgspec.Struct, frozen=True):
     """What is new of a file: read and packed, but not stored yet."""
 
     item: Item

@@ -8,9 +8,10 @@ from __future__ import annotations
 import platform
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import msgspec
 
 from pollux.archive import facts
 from pollux.archive.inventory import Item, belongs_to, inventory, place_of
@@ -38,8 +39,7 @@ File systems count in ticks: who writes twice within one leaves the same time.
 _NO_MEMORY: Mapping[str, str] = {}
 
 
-@dataclass(slots=True)
-class Refreshed:
+class Refreshed(msgspec.Struct):
     """What a refresh came to."""
 
     located: Located
@@ -48,9 +48,9 @@ class Refreshed:
     n_bytes: int = 0
     """New bytes."""
     n_gone: int = 0
-    sessions: set[str] = field(default_factory=set)
+    sessions: set[str] = msgspec.field(default_factory=set)
     """Ids whose facts were written."""
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Problem] = msgspec.field(default_factory=list)
 
 
 def refresh(

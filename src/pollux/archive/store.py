@@ -6,9 +6,10 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+import msgspec
 
 from pollux.archive.lock import WriterLock
 from pollux.archive.migrations import STEPS, migrate
@@ -19,8 +20,7 @@ _MAGIC, _HEAD = b"SQLite format 3\0", 100
 """How every SQLite file begins, and how long its header is."""
 
 
-@dataclass(slots=True)
-class Archive:
+class Archive(msgspec.Struct):
     """An open archive; what SQLite has against it becomes an `ArchiveError`."""
 
     database: sqlite3.Connection

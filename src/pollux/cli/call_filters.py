@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
+import msgspec
 
 from pollux.cli.complete import project_names
 from pollux.cli.scope import filter_of
@@ -92,7 +92,9 @@ def chosen_sessions(
     from pollux.sessions import History
 
     sessions = tuple(Session(id=one, kind="main", project=of) for one, of in known.items())
-    chosen = replace(scope, wanted=Filter(project)).sessions(History(found.located, sessions), everything=True)
+    chosen = msgspec.structs.replace(scope, wanted=Filter(project)).sessions(
+        History(found.located, sessions), everything=True
+    )
     known.update((one.id, one.project) for one in chosen)
     ids = {one.id for one in chosen}
     return ids if found.only is None else ids & set(found.only)

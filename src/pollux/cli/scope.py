@@ -9,11 +9,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import click
+import msgspec
 
 from pollux.cli import memory, output
 from pollux.cli.complete import project_names
@@ -35,8 +35,7 @@ _DRAWN_EVERY = 0.1
 """Seconds."""
 
 
-@dataclass(slots=True)
-class Scope:
+class Scope(msgspec.Struct):
     """What somebody asked to look at."""
 
     homes: tuple[Path, ...]
@@ -46,7 +45,7 @@ class Scope:
     """Where the archive is; without one, all is read anew and nothing is stored."""
     archive: Archive | None = None
     """Once it is open: sessions are read from it as long as the command runs."""
-    _in_use: ExitStack = field(default_factory=ExitStack)
+    _in_use: ExitStack = msgspec.field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
         return self

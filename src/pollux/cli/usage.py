@@ -7,13 +7,13 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from pollux.cli import memory, output
 from pollux.cli.call_filters import Asked, call_filters, chosen_sessions
@@ -42,8 +42,7 @@ _PAUSE = 1.0
 """Seconds between two looks at a running session."""
 
 
-@dataclass(slots=True)
-class Facts:
+class Facts(msgspec.Struct):
     """What reports are made of, and what came up while it was read."""
 
     database: sqlite3.Connection
@@ -52,12 +51,11 @@ class Facts:
     """Each with its session, if it has one."""
     only: Collection[str] | None
     """The sessions of the homes that were named."""
-    memory: dict[str, str] = field(default_factory=dict)
+    memory: dict[str, str] = msgspec.field(default_factory=dict)
     is_archived: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """What somebody wants to know."""
 
     scope: Scope
@@ -289,7 +287,7 @@ def _archived(
             result = refresh(archive, places, memory=known, progress=tell)
         if not archive.is_writable and not are_current(archive.database):
             say_files_alone(archive)
-            with read(replace(scope, archive_path=None)) as found:
+            with read(msgspec.structs.replace(scope, archive_path=None)) as found:
                 yield found
             return
         price_calls(archive.database, prices)

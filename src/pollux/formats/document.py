@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -108,18 +107,17 @@ def _message(data: bytes, span: Span, line: int, *, salvaged: bool = False) -> t
     return [record(decoded, data, span, line)], problems
 
 
-@dataclass(slots=True)
-class _Layout:
+class _Layout(msgspec.Struct):
     """What has been found so far in a file that is read line by line."""
 
-    outside: list[Line] = field(default_factory=list)
+    outside: list[Line] = msgspec.field(default_factory=list)
     """The lines around the list of messages."""
-    inside: list[Line] = field(default_factory=list)
+    inside: list[Line] = msgspec.field(default_factory=list)
     """The lines of the message at hand."""
     in_list: bool = False
-    records: list[Record] = field(default_factory=list)
-    spans: list[Span] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    records: list[Record] = msgspec.field(default_factory=list)
+    spans: list[Span] = msgspec.field(default_factory=list)
+    problems: list[Problem] = msgspec.field(default_factory=list)
 
 
 def _by_layout(source: Source) -> Iterator[Operation]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
+
+import msgspec
 
 from pollux.formats.converted import Converted, Wire, decode, extras, head_text, keys, salvage, stem, time_from, utf8
 from pollux.model import Json, Problem
@@ -34,8 +35,7 @@ _TRIES = 1000  # objects to look at in a file that has so many and not the one
 _SHOWN = 80  # characters of a line that is quoted in a problem
 
 
-@dataclass(slots=True)
-class _Capture:
+class _Capture(msgspec.Struct):
     """A session as far as its events have been taken in."""
 
     name: str
@@ -43,13 +43,13 @@ class _Capture:
     """The time of the newest event."""
     started: str | None = None
     session_id: str | None = None
-    rest: Wire = field(default_factory=dict)
+    rest: Wire = msgspec.field(default_factory=dict)
     """What the first and the last event say about the session."""
-    messages: list[Wire] = field(default_factory=list)
-    calls: dict[str, Wire] = field(default_factory=dict)
-    results: list[Json] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    made_up: set[str] = field(default_factory=lambda: {"id", "session_id"})
+    messages: list[Wire] = msgspec.field(default_factory=list)
+    calls: dict[str, Wire] = msgspec.field(default_factory=dict)
+    results: list[Json] = msgspec.field(default_factory=list)
+    problems: list[Problem] = msgspec.field(default_factory=list)
+    made_up: set[str] = msgspec.field(default_factory=lambda: {"id", "session_id"})
     text: str | None = None
     """What the open answer says so far; none where the next text begins a message."""
     asked: list[Json] | None = None

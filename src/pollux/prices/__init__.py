@@ -20,7 +20,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -35,8 +34,7 @@ from pollux.model import Tokens
 TABLE = Path(__file__).with_name("table.json")
 
 
-@dataclass(frozen=True, slots=True)
-class Tier:
+class Tier(msgspec.Struct, frozen=True):
     """What a token costs, in pico-US-dollars, when the prompt is longer than `above`."""
 
     above: int
@@ -47,8 +45,7 @@ class Tier:
     output: int
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(msgspec.Struct, frozen=True):
     """One row: a model's price for a stretch of time."""
 
     id: str
@@ -92,8 +89,7 @@ class _Table(msgspec.Struct, frozen=True):
     models: tuple[_Model, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Prices:
+class Prices(msgspec.Struct, frozen=True, eq=False):
     """All that is known about prices: the table and what a user put before it."""
 
     table: str
@@ -104,7 +100,7 @@ class Prices:
     """Changes whenever an amount could: a hash of the rules below, the table and the user's file."""
     rows: tuple[Price, ...]
     overrides: tuple[Price, ...]
-    models: tuple[_Model, ...] = field(repr=False)
+    models: tuple[_Model, ...]
 
 
 class BadPricesError(PolluxError):

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import msgspec
+
 from pollux import jsontext
 from pollux.exports.events.teller import INCLUDABLE, Event, Teller
 from pollux.exports.subject import Subject
@@ -47,7 +49,7 @@ class Follower:
             self._has_begun = True
             yield _line(self._teller.start(subject))
         changes = self._memory.changes(subject.group.timeline)
-        group = replace(subject.group, timeline=[(one.placed, one.entry) for one in changes])
+        group = msgspec.structs.replace(subject.group, timeline=[(one.placed, one.entry) for one in changes])
         for change, message in zip(changes, replace(subject, group=group).messages(), strict=True):
             yield from map(_line, self._teller.told(subject, change.number, change.placed, message))
             yield from map(_line, self._teller.fate(subject, change))
