@@ -17,7 +17,7 @@ from tests.archive.growing import Life, Step, content, merge_all, rebuild, steps
 
 from pollux.archive import facts, history, raw, workers
 from pollux.archive.inventory import inventory
-from pollux.archive.refresh import _changed, _known, refresh
+from pollux.archive.refresh import compared, refresh
 from pollux.archive.store import Archive, opened
 from pollux.cli.demo import HOME as DEMO
 from pollux.locate import locate
@@ -172,7 +172,7 @@ def test_other_processes_derive_the_same_facts(tmp_path: Path, monkeypatch: pyte
 
 def changed(archive: Archive, root: Path) -> set[str]:
     items = inventory(locate([builders.home(root)]), [])
-    return {Path(one.path).name for one in _changed(archive.database, _known(archive.database), items)}
+    return {Path(one.path).name for one in compared(archive.database, items)[1]}
 
 
 def test_file_that_is_written_twice_within_a_tick_is_looked_at_again(tmp_path: Path) -> None:
@@ -191,9 +191,7 @@ def test_file_that_is_written_twice_within_a_tick_is_looked_at_again(tmp_path: P
         assert versions(archive)[str(tmp_path / ".gemini"), f"tmp/webapp/chats/{file.name}"] == [old, new]
         calm = datetime.now(UTC) + timedelta(seconds=5)
         refresh(archive, [builders.home(tmp_path)], now=lambda: calm)
-        assert not _changed(
-            archive.database, _known(archive.database), inventory(locate([builders.home(tmp_path)]), [])
-        )
+        assert not changed(archive, tmp_path)
 
 
 def test_file_that_is_dated_far_ahead_is_not_read_every_time(tmp_path: Path) -> None:
@@ -201,7 +199,4 @@ def test_file_that_is_dated_far_ahead_is_not_read_every_time(tmp_path: Path) -> 
     os.utime(file, (time.time() + 86400, time.time() + 86400))
     with opened(tmp_path / "archive.db") as archive:
         refresh(archive, [builders.home(tmp_path)])
-        looked_at = _changed(
-            archive.database, _known(archive.database), inventory(locate([builders.home(tmp_path)]), [])
-        )
-    assert file.name not in {Path(one.path).name for one in looked_at}
+        assert file.name not in changed(archive, tmp_path)

@@ -43,6 +43,13 @@ class File(msgspec.Struct, frozen=True):
         return self.read != self.kept
 
 
+_FEW = 16
+"""Bundles that are looked for by their names."""
+_DIGIT, _LETTER = "[0-9]", r"[^./\]"
+_DATE = f"{_DIGIT * 4}-{_DIGIT * 2}-{_DIGIT * 2}T{_DIGIT * 2}-{_DIGIT * 2}"
+_STEM = f"*/chats/session-{_DATE}-{_LETTER * 8}"
+_NAMED = (f"{_STEM}.json", f"{_STEM}.jsonl")
+"""Files whose bundle is surely in their name (`locate.id8_in`); there are others whose is."""
 _encode_look = msgspec.msgpack.encode
 
 
@@ -109,8 +116,12 @@ def _bundle(database: sqlite3.Connection, path: str, version_id: int) -> str:
 def _session_files(database: sqlite3.Connection, names: set[str]) -> Iterator[tuple[str, File]]:
     """Yield the files of some bundles."""
     columns = "files.home, files.path, files.mtime_ns, files.id, versions.id, versions.kept, readings.kept"
+    few = sorted(names) if len(names) <= _FEW else []
+    is_named = "(files.path GLOB ? OR files.path GLOB ?)"
+    which = f"AND (NOT {is_named} {'OR instr(files.path, ?) ' * len(few)})" if few else ""
     rows = database.execute(
-        f"SELECT {columns} {facts.VERSIONS} ORDER BY files.machine, files.home, files.path, versions.number"
+        f"SELECT {columns} {facts.VERSIONS} {which} ORDER BY files.machine, files.home, files.path, versions.number",
+        (*_NAMED, *few) if few else (),
     ).fetchall()
     for home, path, mtime_ns, *ids in rows:
         name = _bundle(database, path, ids[1])

@@ -44,14 +44,15 @@ def keep(archive: Archive, changed: list[Item], result: Refreshed, *, now_us: in
     """Keep what is new in some files."""
     database = archive.database
     n_bytes, done, are_claims_new = sum(one.size for one in changed), 0, False
+    grown: set[int] = set()
     for batch in _batches(_prepared(database, sorted(changed, key=_order), result)):
-        _keep(database, batch, result, now_us)
+        grown |= _keep(database, batch, result, now_us)
         are_claims_new |= any(_is_claim(one.item.path) and not (one.goes_on and one.n_new == 0) for one in batch)
         done += sum(found.size for found in batch)
         progress(done, n_bytes)
     if are_claims_new:
         _doubt_projects(database)
-    _merge_small(database)
+    _merge_small(database, grown)
 
 
 def derive(archive: Archive, result: Refreshed, *, memory: Mapping[str, str], progress: Progress) -> None:
@@ -77,12 +78,17 @@ def _order(item: Item) -> tuple[bool, str, str]:
     return not _is_claim(item.path), bundle or _LAST, item.path
 
 
-def _keep(database: sqlite3.Connection, batch: list[raw.Prepared], result: Refreshed, now_us: int) -> None:
+def _keep(database: sqlite3.Connection, batch: list[raw.Prepared], result: Refreshed, now_us: int) -> set[int]:
+    """Write some files down; return the versions that went on."""
+    grown = set()
     with transaction(database):
         for found in batch:
-            raw.store(database, found, machine=platform.node(), now_us=now_us)
+            version_id = raw.store(database, found, machine=platform.node(), now_us=now_us)
+            if found.goes_on and found.n_new:
+                grown.add(version_id)
     result.n_files += sum(bool(found.n_new) for found in batch)
     result.n_bytes += sum(found.n_new for found in batch)
+    return grown
 
 
 def _is_claim(path: str) -> bool:
@@ -102,15 +108,15 @@ def _doubt_projects(database: sqlite3.Connection) -> None:
         )
 
 
-def _merge_small(database: sqlite3.Connection) -> None:
+def _merge_small(database: sqlite3.Connection, grown: set[int]) -> None:
     """Put the segments together of files that grew by many small pieces."""
-    rows = database.execute(
-        "SELECT version_id FROM segments GROUP BY version_id HAVING count(*) > ? AND sum(length) < count(*) * ?",
-        (_MANY, raw.SEGMENT // 4),
-    ).fetchall()
-    for (version_id,) in rows:
-        with transaction(database):
-            raw.merge(database, version_id)
+    for version_id in grown:
+        number, length = database.execute(
+            "SELECT count(*), sum(length) FROM segments WHERE version_id = ?", (version_id,)
+        ).fetchone()
+        if number > _MANY and length < number * raw.SEGMENT // 4:
+            with transaction(database):
+                raw.merge(database, version_id)
 
 
 def _derive(

@@ -7,7 +7,7 @@ no price. With another price table all calls are looked up again.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,26 +33,22 @@ def price_calls(database: sqlite3.Connection, prices: Prices) -> None:
     gets a table of its own in place of the stored one.
     """
     is_stale = _version(database) != prices.version
-    if not is_stale and not _has_unpriced(database):
+    rows = [] if is_stale else _calls(database, "price_id IS NULL")
+    if not rows and not is_stale:
         return
     try:
         with transaction(database):
             if is_stale:
-                database.execute("UPDATE model_calls SET cost_nanousd = NULL, price_id = NULL")
                 database.execute("INSERT OR REPLACE INTO facts_meta VALUES (?, ?)", (_META, prices.version))
-            _price(database, prices, "price_id IS NULL")
+            _write(database, _priced(rows or _calls(database), prices))
     except sqlite3.OperationalError:
         _shadow(database)
-        _price(database, prices, "price_id IS NULL" if not is_stale else "1")
+        _write(database, _priced(rows or _calls(database), prices))
 
 
 def _version(database: sqlite3.Connection) -> str | None:
     row = database.execute("SELECT value FROM facts_meta WHERE key = ?", (_META,)).fetchone()
     return row[0] if row else None
-
-
-def _has_unpriced(database: sqlite3.Connection) -> bool:
-    return database.execute("SELECT 1 FROM model_calls WHERE price_id IS NULL LIMIT 1").fetchone() is not None
 
 
 def _shadow(database: sqlite3.Connection) -> None:
@@ -61,14 +57,16 @@ def _shadow(database: sqlite3.Connection) -> None:
     database.execute("INSERT INTO temp.model_calls SELECT * FROM main.model_calls")
 
 
-def _price(database: sqlite3.Connection, prices: Prices, which: str) -> None:
-    rows = database.execute(
+def _calls(database: sqlite3.Connection, which: str = "1") -> list[Any]:
+    return database.execute(
         "SELECT session_id, message_id, at_us, model, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool, "  # noqa: S608  ours
         f"tok_total FROM model_calls WHERE {which}"
     ).fetchall()
+
+
+def _write(database: sqlite3.Connection, found: Iterable[tuple[int | None, str, str, str]]) -> None:
     database.executemany(
-        "UPDATE model_calls SET cost_nanousd = ?, price_id = ? WHERE session_id = ? AND message_id = ?",
-        _priced(rows, prices),
+        "UPDATE model_calls SET cost_nanousd = ?, price_id = ? WHERE session_id = ? AND message_id = ?", found
     )
 
 

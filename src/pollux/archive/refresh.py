@@ -9,7 +9,7 @@ import platform
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -82,11 +82,8 @@ def refresh(
             facts.reset(archive.database)
     items = inventory(located, result.problems)
     now_us = microseconds(now()) or 0
-    changed: list[Item] = []
-    if not _are_as_they_were(archive.database, items):
-        known = _known(archive.database)
-        _note_gone(archive.database, known, items, result, now_us)
-        changed = _changed(archive.database, known, items)
+    missing, changed = compared(archive.database, items)
+    _note_gone(archive.database, missing, items, result, now_us)
     if changed or (derives and facts.are_behind(archive.database)):
         from pollux.archive import intake  # noqa: PLC0415  packs and reads: a third of a start where nothing is new
 
@@ -105,69 +102,61 @@ def _shares(progress: Progress, number: int) -> tuple[Progress, Progress]:
     )
 
 
-def _are_as_they_were(database: sqlite3.Connection, items: list[Item]) -> bool:
-    """Tell at once whether all files are as they were last time, and no other was there then."""
-    rows = database.execute(
-        f"SELECT home, path, size, mtime_ns, inode, {_MAY_BE_OLDER} FROM files WHERE machine = ? AND gone_us IS NULL",  # noqa: S608  ours
-        (platform.node(),),
-    )
-    return set(rows) == {(one.home, one.path, one.size, one.mtime_ns, one.inode, 0) for one in items}
-
-
 class _Known(NamedTuple):
-    """What the archive knows of a file."""
+    """How a file looked when it was last looked into."""
 
-    id: int
+    home: str
+    path: str
     size: int
     mtime_ns: int
     inode: int
-    gone_us: int | None
-    forgotten_us: int | None
     may_be_older: int
     """Whether it has to be looked into again, however it looks."""
 
 
-_Files: TypeAlias = dict[tuple[str, str], _Known]
-"""By home and path."""
+def compared(database: sqlite3.Connection, items: list[Item]) -> tuple[set[_Known], list[Item]]:
+    """Return how files looked last time that do not look so any more, and what there is to look into now."""
+    known = _known(database)
+    found = {_Known(one.home, one.path, one.size, one.mtime_ns, one.inode, 0): one for one in items}
+    return known - found.keys(), _wanted(database, [one for look, one in found.items() if look not in known])
 
 
-def _known(database: sqlite3.Connection) -> _Files:
-    columns = f"home, path, id, size, mtime_ns, inode, gone_us, forgotten_us, {_MAY_BE_OLDER}"
-    rows = database.execute(f"SELECT {columns} FROM files WHERE machine = ?", (platform.node(),))  # noqa: S608  ours
-    return {(home, path): _Known._make(rest) for home, path, *rest in rows}
+def _known(database: sqlite3.Connection) -> set[_Known]:
+    """Return the files that were there last time, as plain rows, which are equal to what they say."""
+    rows: list[Any] = database.execute(
+        f"SELECT home, path, size, mtime_ns, inode, {_MAY_BE_OLDER} FROM files WHERE machine = ? AND gone_us IS NULL",  # noqa: S608  ours
+        (platform.node(),),
+    ).fetchall()
+    return set(rows)
 
 
-def _changed(database: sqlite3.Connection, known: _Files, items: list[Item]) -> list[Item]:
-    """Return the files that are not as they were last time."""
-    forgotten = [row[0] for row in database.execute("SELECT session_id FROM tombstones")]
-    return [
-        one
-        for one in items
-        if _has_changed(one, known.get((one.home, one.path))) and not belongs_to(one.path, forgotten)
-    ]
+def _wanted(database: sqlite3.Connection, changed: list[Item]) -> list[Item]:
+    """Leave out what is to be forgotten."""
+    if not changed:
+        return []
+    rows = database.execute(
+        "SELECT home, path FROM files WHERE machine = ? AND forgotten_us IS NOT NULL", (platform.node(),)
+    )
+    files = set(rows.fetchall())
+    sessions = [row[0] for row in database.execute("SELECT session_id FROM tombstones")]
+    return [one for one in changed if (one.home, one.path) not in files and not belongs_to(one.path, sessions)]
 
 
-def _has_changed(item: Item, known: _Known | None) -> bool:
-    if known is None:
-        return True
-    is_as_it_was = known[1:4] == item[3:6] and known.gone_us is None and not known.may_be_older
-    return known.forgotten_us is None and not is_as_it_was
-
-
-def _note_gone(database: sqlite3.Connection, known: _Files, items: list[Item], result: Refreshed, now_us: int) -> None:
+def _note_gone(
+    database: sqlite3.Connection, missing: set[_Known], items: list[Item], result: Refreshed, now_us: int
+) -> None:
     """Note which files are no longer there; a home that is not there at all is only not mounted."""
+    if not missing:
+        return
     there = {(one.home, one.path) for one in items}
     unseen = tuple(str(problem.file) for problem in result.problems if problem.code == "unreadable-folder")
     homes = {sound(str(home.root)) for home in result.located.homes if home.tmp.is_dir()}
     gone = [
-        (now_us, file.id)
-        for (home, path), file in known.items()
-        if (home, path) not in there
-        and file.gone_us is None
-        and home in homes
-        and not str(place_of(home, path)).startswith(unseen)
+        (now_us, platform.node(), home, path)
+        for home, path, *_ in missing
+        if (home, path) not in there and home in homes and not str(place_of(home, path)).startswith(unseen)
     ]
     if gone:
         with transaction(database):
-            database.executemany("UPDATE files SET gone_us = ? WHERE id = ?", gone)
+            database.executemany("UPDATE files SET gone_us = ? WHERE machine = ? AND home = ? AND path = ?", gone)
     result.n_gone += len(gone)

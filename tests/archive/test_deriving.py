@@ -1,0 +1,56 @@
+"""Of a bundle that has something new, all files are found, however they are named."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from tests import builders
+
+from pollux.archive import deriving, refresh, store
+
+
+@pytest.mark.parametrize(
+    ("name", "is_named"),
+    [
+        ("session-2026-11-15T19-30-6ece72aa.jsonl", True),
+        ("session-2026-11-15T19-30-6ece72aa.json", True),
+        ("session-2026-11-15T19-30-12-34567.json", True),
+        ("session-2026-11-15T19-30-é漢ce72aa.json", True),
+        ("session-2026-11-15T19-30-6ece72aa-p1234567.jsonl", False),
+        ("session-2026-11-15T19-30-12-6ece72aa.json", False),
+        ("session-1234567890123-6ece72aa.json", False),
+        ("session-2026-11-15T19-30-ab\\cdefg.json", False),
+        ("session-2026-11-15T19-30-6ece72aa.jsonx", False),
+        ("session-some-6ece72aa.json", False),
+    ],
+)
+def test_file_that_sql_takes_for_named_has_its_bundle_in_its_name(name: str, is_named: bool) -> None:  # noqa: FBT001
+    path = f"tmp/webapp/chats/{name}"
+    with sqlite3.connect(":memory:") as database:
+        (taken,) = database.execute("SELECT ? GLOB ? OR ? GLOB ?", (path, deriving._NAMED[0], path, deriving._NAMED[1]))
+    assert taken == (is_named,)
+    if is_named:
+        assert (deriving.bundle_name(path) or "nothing") in name
+
+
+@pytest.mark.parametrize("few", [0, 16])
+def test_all_files_of_a_bundle_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    monkeypatch.setattr(deriving, "_FEW", few)
+    log, chats = builders.log(builders.header(), builders.user()), builders.chats(tmp_path)
+    names = (
+        f"{builders.NAME}.jsonl",
+        f"{builders.NAME}-p1234567.jsonl",
+        "session-of-old.jsonl",
+        f"{builders.SESSION}/{builders.OTHER}.jsonl",
+    )
+    for name in (*names, "session-2026-11-14T08-00-b3e2640d.jsonl"):
+        builders.put(chats / name, log if "b3e2640d" not in name else builders.log(builders.header(builders.OTHER)))
+    with store.opened(tmp_path / "archive.db") as archive:
+        refresh.refresh(archive, [builders.home(tmp_path)])
+        with (chats / names[0]).open("ab") as stream:
+            stream.write(builders.log(builders.user("u2")))
+        refresh.refresh(archive, [builders.home(tmp_path)], derives=False)
+        (found,) = deriving.pending(archive.database).values()
+    assert {one.session_file.path for one in found} == {chats / name for name in names}
