@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pollux.cli import folders
+
 if TYPE_CHECKING:
     from pollux.model import Problem, Session
 
 
 def memory_path() -> Path:
     """Return where proven project paths are remembered."""
-    import platformdirs
-
-    return platformdirs.user_data_path("pollux", appauthor=False) / "projects.json"
+    return folders.data() / "projects.json"
 
 
 def recalled() -> dict[str, str]:

@@ -115,13 +115,12 @@ def command(scope: Scope, *, asked: Asked, **given: Any) -> None:  # noqa: ANN40
 
 def price_table(given: Path | None = None) -> Prices:
     """Load the prices, and a user's own: from the file given, from `POLLUX_PRICES`, or from the settings folder."""
-    import platformdirs
-
     from pollux import prices
+    from pollux.cli import folders
 
     said = os.environ.get("POLLUX_PRICES")
     own = given or (Path(said) if said else None)
-    usual = platformdirs.user_config_path("pollux", appauthor=False) / "prices.toml"
+    usual = folders.config() / "prices.toml"
     return prices.load(own or (usual if usual.is_file() else None))
 
 
