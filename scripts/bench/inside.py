@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from scripts.bench.peers import POLLUX
 from scripts.bench.trees import Growing, Tree
 
+from pollux.__main__ import SELDOM
 from pollux.archive.refresh import refresh
 from pollux.archive.store import opened
 from pollux.sessions import homes
@@ -25,6 +27,7 @@ class Refreshed:
 
 def refreshed(tree: Tree, growing: Growing, rounds: int) -> Refreshed:
     """Measure it with nothing changed, and after the largest log grew by a turn."""
+    gc.set_threshold(*SELDOM)  # as a command does
     home = tree.home_of("pollux")
     path = home / POLLUX.cache / "archive.db"
     _seconds(path, home)  # what the rounds before left behind

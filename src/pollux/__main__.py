@@ -14,13 +14,13 @@ import click
 from pollux.errors import PolluxError
 
 _INTERRUPTED = 130
-_SELDOM = (200_000, 20, 50)
+SELDOM = (200_000, 20, 50)
 """How often to look for garbage: what a command reads is used to the end, and looking through it costs as much."""
 
 
 def main() -> None:
     """Run the command line."""
-    gc.set_threshold(*_SELDOM)
+    gc.set_threshold(*SELDOM)
     sys.stdout, sys.stderr = (_open(stream) for stream in (sys.stdout, sys.stderr))
     try:
         status = _run()

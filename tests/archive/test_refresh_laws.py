@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests import builders
 from tests.archive.growing import Life, Step, content, merge_all, rebuild, steps, told, versions
 
-from pollux.archive import facts, history, raw, workers
+from pollux.archive import facts, history, raw, readings, workers
 from pollux.archive.inventory import inventory
 from pollux.archive.refresh import compared, refresh
 from pollux.archive.store import Archive, opened
@@ -48,9 +48,10 @@ def test_no_byte_is_lost(life: list[Step]) -> None:
 
 
 @examples
-@given(lives)
-def test_facts_are_those_of_a_rebuild(life: list[Step]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
+@given(lives, st.sampled_from([0, 400, readings.WORTH_A_SNAPSHOT]))
+def test_facts_are_those_of_a_rebuild(life: list[Step], worth: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(readings, "WORTH_A_SNAPSHOT", worth)
         world = Life(Path(folder))
         with opened(Path(folder) / "archive.db") as archive:
             for step in life:

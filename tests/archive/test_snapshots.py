@@ -36,14 +36,16 @@ def test_there_are_samples() -> None:
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
-@settings(max_examples=25)
-@given(data=st.data())
-def test_log_read_in_steps_is_the_log_read_at_once(path: Path, data: st.DataObject) -> None:
+@settings(max_examples=40)
+@given(data=st.data(), worth=st.sampled_from([0, 200, 2000]))
+def test_log_read_in_steps_is_the_log_read_at_once(path: Path, data: st.DataObject, worth: int) -> None:
     whole = path.read_bytes()
-    cuts = data.draw(st.lists(st.integers(0, len(whole)), max_size=4))
+    cuts = data.draw(st.lists(st.integers(0, len(whole)), max_size=6))
     kept = None
     for cut in [*sorted(cuts), len(whole)]:
-        reading, kept = read_on(Source(path, data=whole[:cut]), kept)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(readings, "WORTH_A_SNAPSHOT", worth)
+            reading, kept = read_on(Source(path, data=whole[:cut]), kept)
         at_once, _ = read_on(Source(path, data=whole[:cut]), None)
         assert known(reading) == known(at_once)
     assert kept is not None
@@ -83,3 +85,12 @@ def test_what_was_not_set_aside_is_read_anew() -> None:
 def test_small_file_is_not_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readings, "WORTH_A_SNAPSHOT", 1 << 20)
     assert read_on(Source(LOGS[0]), None)[1] == b""
+
+
+def test_little_more_is_not_set_aside_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = LOGS[0].read_bytes()
+    _, kept = read_on(Source(LOGS[0], data=whole[:-100]), None)
+    monkeypatch.setattr(readings, "WORTH_A_SNAPSHOT", len(whole))
+    reading, again = read_on(Source(LOGS[0], data=whole), kept)
+    assert again == kept
+    assert known(reading) == known(read_on(Source(LOGS[0], data=whole), None)[0])

@@ -27,10 +27,15 @@ def source_of(database: sqlite3.Connection, version_id: int) -> Source:
 
 
 def read_on(source: Source, kept: bytes | None) -> tuple[Reading, bytes]:
-    """Read a file, from where it was left if it was read before; return also what to set aside for the next time."""
+    """Read a file, from where it was left if it was read before; return also what to set aside for the next time.
+
+    That is what was set aside before where little has come since: to read it again is less work than to write all anew.
+    """
     if kept:
         before, running = restored(kept, *looks(source))
         if before.format == "log":
+            if source.size - before.offset < WORTH_A_SNAPSHOT:
+                return _with_the_rest(source, running, before.offset, before.line), kept
             return _read_log(source, running, before.offset, before.line)
     original = source
     source, format_, operations = formats.opened(original)
@@ -44,12 +49,12 @@ def read_on(source: Source, kept: bytes | None) -> tuple[Reading, bytes]:
 
 
 def taken_up(source: Source, kept: bytes) -> Reading:
-    """Take a reading up as it was set aside; only an open last line has to be looked at."""
+    """Take a reading up as it was set aside; only what came since has to be read."""
     if not kept:
         return read_on(source, None)[0]
     before, running = restored(kept, *looks(source))
     if before.format == "log":
-        return _with_open_line(source, running, before.offset, before.line)
+        return _with_the_rest(source, running, before.offset, before.line)
     if before.format == "document":
         return finished(source, "document", running.result, source)
     return read_on(source, None)[0]
@@ -65,7 +70,7 @@ def _read_log(source: Source, running: Running, offset: int, line: int) -> tuple
         for operation in log.operations(found, source.path):
             running.take(operation)
     aside = _aside(running, source, end, line, "log")
-    return _with_open_line(source, running, end, line), aside
+    return _with_the_rest(source, running, end, line), aside
 
 
 def _aside(running: Running, source: Source, offset: int, line: int, format_: str) -> bytes:
@@ -75,7 +80,7 @@ def _aside(running: Running, source: Source, offset: int, line: int, format_: st
     return snapshot(running, offset=offset, line=line, format_=format_)
 
 
-def _with_open_line(source: Source, running: Running, offset: int, line: int) -> Reading:
+def _with_the_rest(source: Source, running: Running, offset: int, line: int) -> Reading:
     for found in source.lines(offset, line):
         for operation in log.operations(found, source.path):
             running.take(operation)
