@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -54,17 +55,15 @@ def kept(
             _keep(database, name, rows)
     finally:
         if database.in_transaction:
-            database.execute("COMMIT")
+            database.execute("ROLLBACK")
     return rows
 
 
 def _keep(database: sqlite3.Connection, name: str, rows: list[_Row]) -> None:
     """Write a report down, in the place of any other."""
     body = zlib.compress(msgspec.msgpack.encode(rows), _LEVEL)
-    try:
+    with suppress(sqlite3.OperationalError):  # a read-only disk, or another writer: it is only run again
         database.execute("DELETE FROM reports")
         database.execute("DELETE FROM changed_quarters")
         database.execute("INSERT INTO reports VALUES (?, ?)", (name, body))
-    except sqlite3.OperationalError:  # a read-only disk, or another writer: it is only run again
-        if database.in_transaction:
-            database.execute("ROLLBACK")
+        database.execute("COMMIT")
