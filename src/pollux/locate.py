@@ -16,7 +16,7 @@ import msgspec
 from pollux.home import Home
 from pollux.model import Problem
 
-__all__ = ["Folder", "Home", "Located", "SessionFile", "id8_in", "locate", "name_facts"]
+__all__ = ["Folder", "Home", "Located", "Look", "SessionFile", "entries", "id8_in", "locate", "name_facts", "vanished"]
 
 
 class SessionFile(NamedTuple):
@@ -75,6 +75,14 @@ class Located(msgspec.Struct, frozen=True):
         return (file for folder in self.folders for file in folder.files)
 
 
+class Look(msgspec.Struct):
+    """What is noted on the way, for who looks on from there."""
+
+    problems: list[Problem] = []
+    listings: dict[str, list[_Entry]] = {}
+    """Folders, and what is in each, by name."""
+
+
 class _Place(NamedTuple):
     """Where something was found and where it really is."""
 
@@ -109,7 +117,6 @@ class _Draft(NamedTuple):
 
 
 _Entry: TypeAlias = "os.DirEntry[str]"
-_Problems: TypeAlias = list[Problem]
 _Found = TypeVar("_Found", _Find, _Draft)
 _HASH = re.compile(r"[0-9a-f]{64}")
 _CHECKPOINT = re.compile(r"checkpoint(?:-.*)?\.json", re.DOTALL)
@@ -129,12 +136,11 @@ _FILES = {".project_root": "marker", "logs.json": "logs", "shell_history": "shel
 _NOT_PROJECTS = frozenset({"bin", "background-processes"})
 
 
-def locate(homes: Iterable[Home]) -> Located:
+def locate(homes: Iterable[Home], look: Look | None = None) -> Located:
     """List the project folders of the homes and their session files."""
-    homes = tuple(homes)
-    problems: _Problems = []
-    drafts = [draft for home in homes for draft in _drafts(home, problems)]
-    return Located(homes, tuple(_without_doubles(drafts)), tuple(problems))
+    homes, look = tuple(homes), look or Look()
+    drafts = [draft for home in homes for draft in _drafts(home, look)]
+    return Located(homes, tuple(_without_doubles(drafts)), tuple(look.problems))
 
 
 def name_facts(filename: str) -> tuple[datetime | None, str | None]:
@@ -160,23 +166,40 @@ def id8_in(filename: str) -> str | None:
     return match[3] if match else None
 
 
-def _drafts(home: Home, problems: _Problems) -> Iterator[_Draft]:
+def entries(folder: str, look: Look) -> list[_Entry]:
+    """List a folder, once."""
+    if folder not in look.listings:
+        look.listings[folder] = []
+        try:
+            with os.scandir(folder) as found:
+                look.listings[folder] = sorted(found, key=attrgetter("name"))
+        except OSError as error:
+            look.problems.append(Problem("unreadable-folder", f"cannot be listed: {error.strerror}", folder))
+    return look.listings[folder]
+
+
+def vanished(entry: _Entry, error: OSError) -> Problem:
+    """Tell of a file that is no longer there, or is out of reach."""
+    return Problem("vanished-file", f"listed, but cannot be reached: {error.strerror}", entry.path)
+
+
+def _drafts(home: Home, look: Look) -> Iterator[_Draft]:
     tmp = str(home.tmp)
     if not os.path.lexists(tmp):  # a home where nothing was ever done is no fault
         return
     place = _Place(tmp, os.path.realpath(tmp), is_linked=False)
-    for entry in _entries(tmp, problems):
-        if _leads_to_folder(entry, problems):
-            draft = _draft(home, entry.name, place.below(entry), problems)
+    for entry in entries(tmp, look):
+        if _leads_to_folder(entry, look):
+            draft = _draft(home, entry.name, place.below(entry), look)
             if draft is not None:
                 yield draft
 
 
-def _draft(home: Home, name: str, place: _Place, problems: _Problems) -> _Draft | None:
+def _draft(home: Home, name: str, place: _Place, look: Look) -> _Draft | None:
     """Sort the entries of a folder below `tmp`; nothing when it is not a project's."""
     found: dict[str, list[_Entry]] = {}
-    for entry in _entries(place.path, problems):
-        found.setdefault(_role(entry, is_folder=_leads_to_folder(entry, problems)), []).append(entry)
+    for entry in entries(place.path, look):
+        found.setdefault(_role(entry, is_folder=_leads_to_folder(entry, look)), []).append(entry)
     is_used = not found.keys().isdisjoint(("chats", "logs", "checkpoints"))
     if not ("marker" in found or _HASH.fullmatch(name) or (is_used and name not in _NOT_PROJECTS)):
         return None
@@ -187,13 +210,13 @@ def _draft(home: Home, name: str, place: _Place, problems: _Problems) -> _Draft 
         has_marker="marker" in found,
         logs=_path(found.get("logs")),
         checkpoints=_paths(found.get("checkpoints")),
-        restore_points=_contents(found.get("restore_points"), problems, ".json"),
-        tool_outputs=_contents(found.get("tool_outputs"), problems) + _paths(found.get("loose_outputs")),
+        restore_points=_contents(found.get("restore_points"), look, ".json"),
+        tool_outputs=_contents(found.get("tool_outputs"), look) + _paths(found.get("loose_outputs")),
         shell_history=_path(found.get("shell_history")),
-        activity_logs=_contents(found.get("activity_logs"), problems, ".jsonl"),
+        activity_logs=_contents(found.get("activity_logs"), look, ".jsonl"),
         others=_paths(found.get("others")),
     )
-    finds = [find for chats in found.get("chats", ()) for find in _finds(home, name, place.below(chats), problems)]
+    finds = [find for chats in found.get("chats", ()) for find in _finds(home, name, place.below(chats), look)]
     return _Draft(place.real, place.is_linked, folder, finds)
 
 
@@ -208,27 +231,27 @@ def _role(entry: _Entry, *, is_folder: bool) -> str:
     return _FILES.get(name, "others")
 
 
-def _finds(home: Home, folder: str, chats: _Place, problems: _Problems) -> Iterator[_Find]:
-    for entry, place, parent, what in _candidates(chats, problems):
+def _finds(home: Home, folder: str, chats: _Place, look: Look) -> Iterator[_Find]:
+    for entry, place, parent, what in _candidates(chats, look):
         try:
             mode, inode, _, _, _, _, size, *_ = status = entry.stat()
         except OSError as error:
-            problems.append(Problem("vanished-file", f"listed, but cannot be reached: {error.strerror}", entry.path))
+            look.problems.append(vanished(entry, error))
             continue
         if not stat.S_ISREG(mode):
-            problems.append(Problem("not-a-file", "named like a session, but is no file", entry.path))
+            look.problems.append(Problem("not-a-file", "named like a session, but is no file", entry.path))
             continue
         real, is_linked = place.real_of(entry)
         file = SessionFile(entry.path, home, folder, parent, size, status.st_mtime_ns, inode, what)
         yield _Find(real, is_linked, file)
 
 
-def _candidates(chats: _Place, problems: _Problems) -> Iterator[tuple[_Entry, _Place, str | None, str]]:
+def _candidates(chats: _Place, look: Look) -> Iterator[tuple[_Entry, _Place, str | None, str]]:
     """Give what is named like a session; subagents are one level deeper, and nothing is below them."""
-    for entry in _entries(chats.path, problems):
-        if _leads_to_folder(entry, problems):
+    for entry in entries(chats.path, look):
+        if _leads_to_folder(entry, look):
             parent = chats.below(entry)
-            for inner in _entries(parent.path, problems):
+            for inner in entries(parent.path, look):
                 if inner.name.endswith(_SUFFIXES):
                     yield inner, parent, entry.name, "subagent"
                 elif _LEFTOVER.fullmatch(inner.name):
@@ -239,20 +262,11 @@ def _candidates(chats: _Place, problems: _Problems) -> Iterator[tuple[_Entry, _P
             yield entry, chats, None, "leftover"
 
 
-def _entries(folder: str, problems: _Problems) -> list[_Entry]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=attrgetter("name"))
-    except OSError as error:
-        problems.append(Problem("unreadable-folder", f"cannot be listed: {error.strerror}", folder))
-        return []
-
-
-def _leads_to_folder(entry: _Entry, problems: _Problems) -> bool:
+def _leads_to_folder(entry: _Entry, look: Look) -> bool:
     try:
         return entry.is_dir()
     except OSError as error:  # a loop of links
-        problems.append(Problem("unreadable-folder", f"leads nowhere: {error.strerror}", entry.path))
+        look.problems.append(Problem("unreadable-folder", f"leads nowhere: {error.strerror}", entry.path))
         return False
 
 
@@ -264,10 +278,10 @@ def _paths(entries: Iterable[_Entry] | None, suffix: str = "") -> tuple[Path, ..
     return tuple([Path(entry.path) for entry in entries if entry.name.endswith(suffix)]) if entries else ()
 
 
-def _contents(folders: Iterable[_Entry] | None, problems: _Problems, suffix: str = "") -> tuple[Path, ...]:
+def _contents(folders: Iterable[_Entry] | None, look: Look, suffix: str = "") -> tuple[Path, ...]:
     if not folders:
         return ()
-    return tuple(path for folder in folders for path in _paths(_entries(folder.path, problems), suffix))
+    return tuple(path for folder in folders for path in _paths(entries(folder.path, look), suffix))
 
 
 def _without_doubles(drafts: Sequence[_Draft]) -> Iterator[Folder]:

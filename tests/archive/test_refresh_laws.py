@@ -20,7 +20,7 @@ from pollux.archive.inventory import inventory
 from pollux.archive.refresh import compared, refresh
 from pollux.archive.store import Archive, opened
 from pollux.cli.demo import HOME as DEMO
-from pollux.locate import locate
+from pollux.locate import Look, locate
 from pollux.sessions import history as live_history
 from pollux.sessions import homes
 
@@ -172,7 +172,7 @@ def test_other_processes_derive_the_same_facts(tmp_path: Path, monkeypatch: pyte
 
 
 def changed(archive: Archive, root: Path) -> set[str]:
-    items = inventory(locate([builders.home(root)]), [])
+    items = inventory(locate([builders.home(root)]), Look())
     return {Path(one.path).name for one in compared(archive.database, items)[1]}
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from pollux.home import Home
-from pollux.locate import Located, SessionFile, id8_in
-from pollux.model import Problem
+from pollux.locate import Located, Look, SessionFile, entries, id8_in, vanished
 from pollux.sound import sound
 
 _AT_ROOT = ("projects.json", "trustedFolders.json", "settings.json")
@@ -34,7 +33,7 @@ class Item(NamedTuple):
 _Known: TypeAlias = Mapping[str, SessionFile]
 
 
-def inventory(located: Located, problems: list[Problem]) -> list[Item]:
+def inventory(located: Located, look: Look) -> list[Item]:
     """List every file of every project folder, and what in the home tells where the projects are."""
     found: list[Item] = []
     for home in located.homes:
@@ -44,7 +43,7 @@ def inventory(located: Located, problems: list[Problem]) -> list[Item]:
         found += _markers(home)
     for folder in located.folders:
         known = {file.place: file for file in folder.files}
-        _walk(found, str(folder.path), sound(str(folder.home.root)), f"tmp/{folder.name}", known, problems)
+        _walk(found, str(folder.path), sound(str(folder.home.root)), f"tmp/{folder.name}", known, look)
     return found
 
 
@@ -59,25 +58,19 @@ def _markers(home: Home) -> Iterator[Item]:
         yield from _item(str(history / name / ".project_root"), str(home.root), f"history/{name}/.project_root")
 
 
-def _walk(items: list[Item], folder: str, home: str, path: str, known: _Known, problems: list[Problem]) -> None:
+def _walk(items: list[Item], folder: str, home: str, path: str, known: _Known, look: Look) -> None:
     """Add what is in a folder; what was found to be a session file was looked at just now."""
-    try:
-        with os.scandir(folder) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
-    except OSError as error:
-        problems.append(Problem("unreadable-folder", f"cannot be listed: {error.strerror}", folder))
-        return
-    for entry in entries:
+    for entry in entries(folder, look):
         name = f"{path}/{entry.name}"
         try:
             if file := known.get(entry.path):
                 items.append(Item(home, sound(name), entry.path, file.size, file.mtime_ns, file.inode))
             elif entry.is_dir(follow_symlinks=False):
-                _walk(items, entry.path, home, name, known, problems)
+                _walk(items, entry.path, home, name, known, look)
             elif not entry.name.endswith(_NOT_KEPT):
                 items += _item(entry.path, home, name, entry.stat())
         except OSError as error:
-            problems.append(Problem("vanished-file", f"listed, but cannot be reached: {error.strerror}", entry.path))
+            look.problems.append(vanished(entry, error))
 
 
 def _item(place: str, home: str, path: str, status: os.stat_result | None = None) -> Iterator[Item]:

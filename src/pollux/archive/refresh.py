@@ -9,7 +9,7 @@ import platform
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
@@ -17,7 +17,7 @@ from pollux.archive import facts
 from pollux.archive.inventory import Item, belongs_to, inventory, place_of
 from pollux.archive.migrations import transaction
 from pollux.archive.store import Archive
-from pollux.locate import Home, Located, locate
+from pollux.locate import Home, Located, Look, locate
 from pollux.model import Problem
 from pollux.sound import sound
 from pollux.times import microseconds
@@ -73,14 +73,15 @@ def refresh(
         derives: whether the facts are brought up to date too, and not only the bytes kept.
 
     """
-    located = locate(homes)
-    result = Refreshed(located, problems=list(located.problems))
+    look = Look()
+    located = locate(homes, look)
+    result = Refreshed(located, problems=look.problems)
     if not archive.is_writable:
         return result
     if not facts.are_current(archive.database):
         with transaction(archive.database):
             facts.reset(archive.database)
-    items = inventory(located, result.problems)
+    items = inventory(located, look)
     now_us = microseconds(now()) or 0
     missing, changed = compared(archive.database, items)
     _note_gone(archive.database, missing, items, result, now_us)
@@ -102,31 +103,26 @@ def _shares(progress: Progress, number: int) -> tuple[Progress, Progress]:
     )
 
 
-class _Known(NamedTuple):
-    """How a file looked when it was last looked into."""
-
-    home: str
-    path: str
-    size: int
-    mtime_ns: int
-    inode: int
-    may_be_older: int
-    """Whether it has to be looked into again, however it looks."""
+_Known: TypeAlias = tuple[str, str, int, int, int]
+"""Home and path of a file, and how it looked when it was last looked into: its size, time and inode."""
 
 
 def compared(database: sqlite3.Connection, items: list[Item]) -> tuple[set[_Known], list[Item]]:
     """Return how files looked last time that do not look so any more, and what there is to look into now."""
     known = _known(database)
-    found = {_Known(one.home, one.path, one.size, one.mtime_ns, one.inode, 0): one for one in items}
+    found: dict[_Known, Item] = {one[:2] + one[3:]: one for one in items}
     return known - found.keys(), _wanted(database, [one for look, one in found.items() if look not in known])
 
 
 def _known(database: sqlite3.Connection) -> set[_Known]:
-    """Return the files that were there last time, as plain rows, which are equal to what they say."""
-    rows: list[Any] = database.execute(
-        f"SELECT home, path, size, mtime_ns, inode, {_MAY_BE_OLDER} FROM files WHERE machine = ? AND gone_us IS NULL",  # noqa: S608  ours
+    """Return the files that were there last time; one that has to be looked into again has a size that none has."""
+    rows = database.execute(
+        f"""
+        SELECT home, path, CASE WHEN {_MAY_BE_OLDER} THEN -1 ELSE size END, mtime_ns, inode FROM files
+        WHERE machine = ? AND gone_us IS NULL
+        """,  # noqa: S608  ours
         (platform.node(),),
-    ).fetchall()
+    )
     return set(rows)
 
 
