@@ -5,7 +5,6 @@ Nothing here looks at a disk, so a session of Windows can be told on Linux.
 
 from __future__ import annotations
 
-import hashlib
 import ntpath
 import posixpath
 import re
@@ -18,6 +17,8 @@ _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")
 
 def project_hash(path: str) -> str:
     """Hash a path as the client does."""
+    import hashlib  # noqa: PLC0415  most starts hash nothing
+
     # a name that is not Unicode reaches the client as U+FFFD
     return hashlib.sha256(_SURROGATE.sub("\ufffd", path).encode()).hexdigest()
 

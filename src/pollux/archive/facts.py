@@ -91,6 +91,7 @@ _BESIDE = (
     *(_NOTE.format(name=when[-6:], when=when, quarters=quarters) for when, quarters in _CHANGES.items()),
 )
 """No facts themselves: what finds them, what was added up (`reports.py`), and what of that has changed."""
+_UNOWNED, _UNPRICED = "unowned", "unpriced"
 OF_MESSAGES = ("messages", "tool_calls", "shell_commands", "file_touches")
 _OF_SESSIONS = ("sessions", "session_files", *OF_MESSAGES, "model_calls")
 
@@ -116,15 +117,31 @@ def are_behind(database: sqlite3.Connection) -> bool:
 
 def are_unowned(database: sqlite3.Connection) -> bool:
     """Tell whether calls were written of which nobody has looked yet whether other sessions hold them too."""
-    return database.execute("SELECT 1 FROM facts_meta WHERE key = 'unowned'").fetchone() is not None
+    return _is_noted(database, _UNOWNED)
 
 
-def note_unowned(database: sqlite3.Connection, *, are_unowned: bool) -> None:
-    """Note that; it outlives whatever happens before somebody looks."""
-    if are_unowned:
-        database.execute("INSERT OR IGNORE INTO facts_meta VALUES ('unowned', '')")
-    else:
-        database.execute("DELETE FROM facts_meta WHERE key = 'unowned'")
+def are_unpriced(database: sqlite3.Connection) -> bool:
+    """Tell whether calls were written whose price nobody has looked up yet."""
+    return _is_noted(database, _UNPRICED)
+
+
+def note_new_calls(database: sqlite3.Connection) -> None:
+    """Note that calls are written; it outlives whatever happens before somebody looks at them."""
+    database.executemany("INSERT OR IGNORE INTO facts_meta VALUES (?, '')", [(_UNOWNED,), (_UNPRICED,)])
+
+
+def note_owned(database: sqlite3.Connection) -> None:
+    """Note that all calls have their owners."""
+    database.execute("DELETE FROM facts_meta WHERE key = ?", (_UNOWNED,))
+
+
+def note_priced(database: sqlite3.Connection) -> None:
+    """Note that all calls have their prices."""
+    database.execute("DELETE FROM facts_meta WHERE key = ?", (_UNPRICED,))
+
+
+def _is_noted(database: sqlite3.Connection, key: str) -> bool:
+    return database.execute("SELECT 1 FROM facts_meta WHERE key = ?", (key,)).fetchone() is not None
 
 
 def reset(database: sqlite3.Connection) -> None:

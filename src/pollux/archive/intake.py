@@ -69,7 +69,7 @@ def derive(archive: Archive, result: Refreshed, *, memory: Mapping[str, str], pr
     _derive(database, left, memory, result, lambda more: progress(done + more, n_bytes))
     with transaction(database):
         mark_copies(database, None if was_stopped else result.sessions)
-        facts.note_unowned(database, are_unowned=False)
+        facts.note_owned(database)
 
 
 def _order(item: Item) -> tuple[bool, str, str]:
@@ -131,7 +131,7 @@ def _derive(
     bundles = iter(sorted(waiting.items()))  # in the order of the keys, so that pages fill up
     while batch := list(islice(bundles, BATCH_FILES)):
         with transaction(database):
-            facts.note_unowned(database, are_unowned=True)
+            facts.note_new_calls(database)
             for name, files in batch:
                 told = derive_bundle(database, reader, name, files)
                 result.sessions |= told.sessions
@@ -186,6 +186,6 @@ def _take_over(database: sqlite3.Connection, piece: workers.Derived, result: Ref
     """Write down what others derived."""
     with transaction(database):
         writing.copy(database, piece.rows)
-        facts.note_unowned(database, are_unowned=True)
+        facts.note_new_calls(database)
     result.sessions |= piece.told.sessions
     result.problems += piece.told.problems

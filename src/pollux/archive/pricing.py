@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from pollux.archive import facts
 from pollux.archive.migrations import transaction
 from pollux.model import Tokens
 from pollux.prices import Prices, cost, find
@@ -33,17 +34,17 @@ def price_calls(database: sqlite3.Connection, prices: Prices) -> None:
     gets a table of its own in place of the stored one.
     """
     is_stale = _version(database) != prices.version
-    rows = [] if is_stale else _calls(database, "price_id IS NULL")
-    if not rows and not is_stale:
+    if not is_stale and not facts.are_unpriced(database):
         return
+    which = "1" if is_stale else "price_id IS NULL"
     try:
         with transaction(database):
-            if is_stale:
-                database.execute("INSERT OR REPLACE INTO facts_meta VALUES (?, ?)", (_META, prices.version))
-            _write(database, _priced(rows or _calls(database), prices))
+            _write(database, _priced(_calls(database, which), prices))
+            database.execute("INSERT OR REPLACE INTO facts_meta VALUES (?, ?)", (_META, prices.version))
+            facts.note_priced(database)
     except sqlite3.OperationalError:
         _shadow(database)
-        _write(database, _priced(rows or _calls(database), prices))
+        _write(database, _priced(_calls(database, which), prices))
 
 
 def _version(database: sqlite3.Connection) -> str | None:
@@ -57,7 +58,7 @@ def _shadow(database: sqlite3.Connection) -> None:
     database.execute("INSERT INTO temp.model_calls SELECT * FROM main.model_calls")
 
 
-def _calls(database: sqlite3.Connection, which: str = "1") -> list[Any]:
+def _calls(database: sqlite3.Connection, which: str) -> list[Any]:
     return database.execute(
         "SELECT session_id, message_id, at_us, model, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool, "  # noqa: S608  ours
         f"tok_total FROM model_calls WHERE {which}"

@@ -17,7 +17,6 @@ decimals are exact. Only the finished amount of a call is rounded: half up, to w
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
@@ -25,6 +24,7 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
+from zlib import adler32, crc32
 
 import msgspec
 
@@ -146,7 +146,7 @@ def load(overrides: Path | None = None) -> Prices:
     return Prices(
         table=name,
         date=table.date.isoformat(),
-        version=hashlib.sha256(_RULES + data).hexdigest()[:16],
+        version=f"{crc32(_RULES + data):08x}{adler32(_RULES + data):08x}",
         rows=tuple(price for model in table.models for price in _prices(model)),
         overrides=own,
         models=table.models,

@@ -6,9 +6,10 @@ be folded into the periods of any of them without looking at the calls again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from itertools import groupby
+from operator import itemgetter
 from typing import TypeVar
 
 QUARTER_US = 900_000_000
@@ -39,38 +40,41 @@ def local(at: datetime, zone: tzinfo | None = None) -> datetime:
 
 def fold(by: str, rows: Iterable[tuple[int | None, _T]], zone: tzinfo | None = None) -> dict[str | None, list[_T]]:
     """Put rows together by the period of their quarter, earliest first; what has no time comes last, under no name."""
-    quarters: dict[int | None, list[_T]] = {}
+    timed: list[tuple[int, _T]] = []
+    timeless: list[_T] = []
     for quarter_us, row in rows:
-        quarters.setdefault(quarter_us, []).append(row)
-    timeless = quarters.pop(None, None)
+        if quarter_us is None:
+            timeless.append(row)
+        else:
+            timed.append((quarter_us, row))
+    timed.sort(key=itemgetter(0))
     found: dict[str | None, list[_T]] = {}
-    for quarter_us, name in _named(by, sorted(one for one in quarters if one is not None), zone):
-        found.setdefault(name, []).extend(quarters[quarter_us])
+    for name, start, end in _runs(by, [quarter_us for quarter_us, _ in timed], zone):
+        found.setdefault(name, []).extend([row for _, row in timed[start:end]])
     if timeless:
         found[None] = timeless
     return found
 
 
-def _named(by: str, quarters: Iterable[int], zone: tzinfo | None) -> Iterator[tuple[int, str]]:
-    """Name the periods of many quarters, in their order.
+def _runs(by: str, quarters: Sequence[int], zone: tzinfo | None) -> Iterator[tuple[str, int, int]]:
+    """Name the periods of many quarters, in their order: each name with where it begins and where it ends.
 
-    A clock that is as far from UTC when a day ends as when it began was so all day: then all quarters of a day of the
-    place have the name of the first.
+    A clock that is as far from UTC when a day ends as when it began was so all day; then all quarters of that day up to
+    the midnight of the place have the same name, and all after it.
     """
-    names: dict[int, str] = {}
-    for day, members in groupby(quarters, lambda one: one // _DAY_US):
+    start = 0
+    while start < len(quarters):
+        first = quarters[start]
+        day = first // _DAY_US
         begins = _EPOCH + timedelta(days=day)
         offset, later = (local(at, zone).utcoffset() for at in (begins, begins + _TO_LAST_QUARTER))
-        is_steady = offset == later and by != "hour"
-        shift = offset // _MICROSECOND if offset else 0
-        for one in members:
-            there = (one + shift) // _DAY_US
-            if not is_steady:
-                yield one, period(by, one, zone)
-            elif there in names:
-                yield one, names[there]
-            else:
-                yield one, names.setdefault(there, period(by, one, zone))
+        end = start + 1
+        if offset == later and by != "hour":
+            shift = offset // _MICROSECOND if offset else 0
+            midnight = ((first + shift) // _DAY_US + 1) * _DAY_US - shift
+            end = bisect_left(quarters, min(midnight, (day + 1) * _DAY_US), start)
+        yield period(by, first, zone), start, end
+        start = end
 
 
 def start_of_day(at: datetime, zone: tzinfo | None = None) -> datetime:
