@@ -29,8 +29,10 @@ def refreshed(tree: Tree, growing: Growing, rounds: int) -> Refreshed:
     """Measure it with nothing changed, and after the largest log grew by a turn."""
     gc.set_threshold(*SELDOM)  # as a command does
     home = tree.home_of("pollux")
-    path = home / POLLUX.cache / "archive.db"
-    _seconds(path, home)  # what the rounds before left behind
+    path = home / POLLUX.cache / "inside.db"  # one that has seen the log only grow
+    for file in path.parent.glob(f"{path.name}*"):
+        file.unlink()
+    _seconds(path, home)
     idle = min(_seconds(path, home) for _ in range(rounds))
     grown = []
     for _ in range(rounds):
