@@ -21,6 +21,7 @@ from tests.cli.usage_cases import CASES, NEW_TOKENS, OTHER, SMALL, answer, new, 
 from pollux import sessions
 from pollux.archive import store
 from pollux.cli import usage
+from pollux.views.usage import REPORTS
 
 TOKENS = {"input", "cached", "output", "thoughts", "tool", "total"}
 SUMS = {"calls", "tokens", "cost_nanousd", "unpriced"}
@@ -36,6 +37,12 @@ def test_cost_is_the_truth(run: Runner, tmp_path: Path, name: str, how: tuple[st
         assert (found["billed"]["cost_nanousd"], found["billed"]["calls"]) == (nanousd, calls)
         assert found["billed"]["tokens"] == tokens
         assert sum(row["cost_nanousd"] for row in found["rows"]) == nanousd
+
+
+@pytest.mark.parametrize("by", REPORTS)
+def test_it_is_the_same_to_the_last_byte_with_and_without_an_archive(run: Runner, by: str) -> None:
+    first, again = (run("usage", "--by", by, "--json").out for _ in range(2))
+    assert first == again == run("usage", "--by", by, "--json", "--no-archive").out
 
 
 @pytest.mark.parametrize("how", [(), ("--no-archive",)], ids=["archive", "memory"])

@@ -182,7 +182,7 @@ def report(question: Question, *, quiet: bool = False) -> Report:
         rows,
         *usage.billed_and_kept(calls),
         usage.unpriced_models(calls),
-        tuple(problems),
+        tuple(sorted(problems, key=lambda one: (one.file or "", one.line or 0, one.code))),
     )
 
 
