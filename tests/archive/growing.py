@@ -14,7 +14,7 @@ from tests import builders
 from pollux.archive import facts, intake, raw, refresh
 from pollux.archive.migrations import transaction
 from pollux.archive.store import Archive
-from pollux.locate import Home, locate
+from pollux.locate import Home, id8_in, locate
 from pollux.model import Session
 
 CHILD = "0c1d2e3f-4a5b-4c6d-8e7f-901234567890"
@@ -22,6 +22,7 @@ THIRD = "c0ffee00-1111-4222-8333-444455556666"
 PLACES = {
     "log": f"tmp/webapp/chats/{builders.NAME}.jsonl",
     "stub": "tmp/webapp/chats/session-2026-11-15T19-45-6ece72aa.jsonl",
+    "copy": "tmp/webapp/chats/session-2026-11-15T19-50-abcdef12.jsonl",
     "subagent": f"tmp/webapp/chats/{builders.SESSION}/{CHILD}.jsonl",
     "document": f"tmp/{builders.HASH}/chats/session-2026-11-14T08-00-b3e2640d.json",
     "twin": f"tmp/{builders.HASH}/chats/session-2026-11-14T08-00-b3e2640d.jsonl",
@@ -31,12 +32,13 @@ PLACES = {
 IDS = {
     "log": builders.SESSION,
     "stub": builders.SESSION,
+    "copy": builders.SESSION,
     "subagent": CHILD,
     "document": builders.OTHER,
     "twin": builders.OTHER,
     "third": THIRD,
 }
-APPENDED = ("log", "stub", "subagent", "twin", "third", "output")
+APPENDED = ("log", "stub", "copy", "subagent", "twin", "third", "output")
 
 Step = tuple[str, str, int, int]
 """What happens, to which file of which home, and how much of it."""
@@ -223,7 +225,7 @@ class Life:
     def _lose(self, name: str) -> None:
         for lost in ("subagent", "log") if name == "subagent" else (name,):
             if lost in IDS:
-                self.lossy |= {IDS[lost], IDS[lost][:8]}
+                self.lossy |= {IDS[lost], IDS[lost][:8], id8_in(PLACES[lost].rpartition("/")[2]) or ""}
 
     def _stamp(self, path: Path) -> None:
         """Give each change a time of its own: two within one tick of the clock cannot be told apart by anybody."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests import builders
+from tests.archive.growing import CHILD
 
 from pollux.archive import deriving, refresh, store
 
@@ -43,10 +44,11 @@ def test_all_files_of_a_bundle_are_found(tmp_path: Path, monkeypatch: pytest.Mon
         f"{builders.NAME}.jsonl",
         f"{builders.NAME}-p1234567.jsonl",
         "session-of-old.jsonl",
-        f"{builders.SESSION}/{builders.OTHER}.jsonl",
+        f"{builders.SESSION}/{CHILD}.jsonl",
     )
-    for name in (*names, "session-2026-11-14T08-00-b3e2640d.jsonl"):
-        builders.put(chats / name, log if "b3e2640d" not in name else builders.log(builders.header(builders.OTHER)))
+    for name in names:
+        builders.put(chats / name, log if CHILD not in name else builders.log(builders.header(CHILD, kind="subagent")))
+    builders.put(chats / "session-2026-11-14T08-00-b3e2640d.jsonl", builders.log(builders.header(builders.OTHER)))
     with store.opened(tmp_path / "archive.db") as archive:
         refresh.refresh(archive, [builders.home(tmp_path)])
         with (chats / names[0]).open("ab") as stream:

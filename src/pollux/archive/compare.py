@@ -17,6 +17,7 @@ from pollux.sessions import Progress
 
 _NOT_COMPARED = {
     "readings": ("snapshot",),
+    "sessions": ("bundle",),
     "projects": ("path", "slug", "how_known", "proven", "git_remote"),
     "model_calls": ("cost_nanousd", "price_id"),
 }

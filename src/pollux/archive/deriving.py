@@ -16,6 +16,7 @@ import msgspec
 from pollux import retention
 from pollux.archive import facts, raw, writing
 from pollux.archive.inventory import place_of
+from pollux.archive.joins import joined, shared_with
 from pollux.archive.readings import read_on, source_of, taken_up
 from pollux.errors import DamagedArchiveError
 from pollux.formats.source import HEAD
@@ -59,6 +60,8 @@ class Told(NamedTuple):
     sessions: set[str]
     """Ids whose facts were written."""
     problems: list[Problem]
+    shared: frozenset[tuple[str, str]] = frozenset()
+    """Bundles that hold files of one session, and so have to be read together."""
 
 
 def reader_of(database: sqlite3.Connection, memory: Mapping[str, str]) -> Reader:
@@ -89,9 +92,10 @@ def _current(database: sqlite3.Connection, home: str, which: str, *values: str) 
 def pending(database: sqlite3.Connection) -> dict[str, list[File]]:
     """Return the bundles in which a file has bytes that the facts have not seen, with all their files."""
     rows = database.execute(f"SELECT files.path, versions.id {facts.UNREAD}").fetchall()
-    names = {_bundle(database, path, version_id) for path, version_id in rows}
+    known = joined(database)
+    names = {known.get(name, name) for name in (_bundle(database, path, version_id) for path, version_id in rows)}
     found: dict[str, list[File]] = defaultdict(list)
-    for name, one in _session_files(database, names) if names else ():
+    for name, one in _session_files(database, names, known) if names else ():
         found[name].append(one)
     return found
 
@@ -113,10 +117,12 @@ def _bundle(database: sqlite3.Connection, path: str, version_id: int) -> str:
         return path  # told when it is read
 
 
-def _session_files(database: sqlite3.Connection, names: set[str]) -> Iterator[tuple[str, File]]:
+def _session_files(
+    database: sqlite3.Connection, names: set[str], known: Mapping[str, str]
+) -> Iterator[tuple[str, File]]:
     """Yield the files of some bundles."""
     columns = "files.home, files.path, files.mtime_ns, files.id, versions.id, versions.kept, readings.kept"
-    few = sorted(names) if len(names) <= _FEW else []
+    few = [*names, *(name for name, bundle in known.items() if bundle in names)] if len(names) <= _FEW else []
     is_named = "(files.path GLOB ? OR files.path GLOB ?)"
     which = f"AND (NOT {is_named} {'OR instr(files.path, ?) ' * len(few)})" if few else ""
     rows = database.execute(
@@ -125,6 +131,7 @@ def _session_files(database: sqlite3.Connection, names: set[str]) -> Iterator[tu
     ).fetchall()
     for home, path, mtime_ns, *ids in rows:
         name = _bundle(database, path, ids[1])
+        name = known.get(name, name)
         if name in names and (session_file := _session_file(home, path, ids[2], mtime_ns)):
             yield name, File(session_file, *ids)
 
@@ -157,14 +164,15 @@ def derive_bundle(database: sqlite3.Connection, reader: Reader, name: str, files
         versions[one.file_id].append(Placed(reading, one.session_file, version_id=one.version_id))
     placed = [one for found in versions.values() for one in _laid_over_each_other(database, found)]
     forgotten = {row[0] for row in database.execute("SELECT session_id FROM tombstones")}
-    written = set()
+    written, shared = set(), set()
     for group, session in reader.summed_up(put_together(placed, reader.full_id)):
         if session.id not in forgotten:
+            shared |= shared_with(database, session.id, name)
             writing.write(database, group, session, name)
             written.add(session.id)
     before = {row[0] for row in database.execute("SELECT session_id FROM sessions WHERE bundle = ?", (name,))}
     facts.forget_sessions(database, before - written)
-    return Told(written, problems)
+    return Told(written, problems, frozenset(shared))
 
 
 def _read(database: sqlite3.Connection, file: File) -> Reading:

@@ -9,7 +9,7 @@ from typing import Any
 from pollux.archive.reports import NO_TIME
 from pollux.sound import sound
 
-READER = "4"
+READER = "5"
 """Raise this whenever the same bytes would give other facts."""
 
 TABLES: Mapping[str, str] = {
@@ -88,9 +88,13 @@ _BESIDE = (
     "DROP TABLE IF EXISTS main.changed_quarters",
     "CREATE TABLE main.reports (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE main.changed_quarters (quarter_us INTEGER PRIMARY KEY)",
+    "DROP TABLE IF EXISTS main.joined",
+    "CREATE TABLE main.joined (name TEXT PRIMARY KEY, bundle TEXT NOT NULL) WITHOUT ROWID",
     *(_NOTE.format(name=when[-6:], when=when, quarters=quarters) for when, quarters in _CHANGES.items()),
 )
-"""No facts themselves: what finds them, what was added up (`reports.py`), and what of that has changed."""
+"""No facts themselves: what finds them, what was added up (`reports.py`), what of that has changed, and what is read
+together (`joins.py`).
+"""
 _UNOWNED, _UNPRICED = "unowned", "unpriced"
 OF_MESSAGES = ("messages", "tool_calls", "shell_commands", "file_touches")
 _OF_SESSIONS = ("sessions", "session_files", *OF_MESSAGES, "model_calls")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from pollux.archive import facts, raw, workers, writing
 from pollux.archive.deriving import File, bundle_name, derive_bundle, pending, reader_of
 from pollux.archive.inventory import Item
+from pollux.archive.joins import join, joined, shared_with
 from pollux.archive.migrations import transaction
 from pollux.archive.owners import mark_copies
 from pollux.archive.refresh import Refreshed
@@ -38,6 +39,8 @@ _AHEAD = 400
 _FEW = 4
 """Files that are packed sooner than threads are loaded."""
 _LAST = "~"
+_BUNDLE = -2
+"""Where a row of `sessions` says which bundle it is from."""
 
 
 def keep(archive: Archive, changed: list[Item], result: Refreshed, *, now_us: int, progress: Progress) -> None:
@@ -66,7 +69,10 @@ def derive(archive: Archive, result: Refreshed, *, memory: Mapping[str, str], pr
         done += piece.n_bytes
         progress(done, n_bytes)
     left = pending(database) if done else waiting
-    _derive(database, left, memory, result, lambda more: progress(done + more, n_bytes))
+    while left:
+        n_joined = len(joined(database))
+        _derive(database, left, memory, result, lambda more: progress(min(done + more, n_bytes), n_bytes))
+        left = pending(database) if len(joined(database)) > n_joined else {}
     with transaction(database):
         mark_copies(database, None if was_stopped else result.sessions)
         facts.note_owned(database)
@@ -136,6 +142,7 @@ def _derive(
                 told = derive_bundle(database, reader, name, files)
                 result.sessions |= told.sessions
                 result.problems += told.problems
+                _join(database, told.shared)
                 done += sum(one.kept for one in files)
                 progress(done)
     result.problems += reader.problems
@@ -185,7 +192,14 @@ def _batches(found: Iterable[raw.Prepared]) -> Iterator[list[raw.Prepared]]:
 def _take_over(database: sqlite3.Connection, piece: workers.Derived, result: Refreshed) -> None:
     """Write down what others derived."""
     with transaction(database):
+        shared = {pair for row in piece.rows["sessions"] for pair in shared_with(database, row[0], row[_BUNDLE])}
         writing.copy(database, piece.rows)
+        _join(database, piece.told.shared | shared)
         facts.note_new_calls(database)
     result.sessions |= piece.told.sessions
     result.problems += piece.told.problems
+
+
+def _join(database: sqlite3.Connection, shared: Iterable[tuple[str, str]]) -> None:
+    for one, other in sorted(shared):
+        join(database, one, other)

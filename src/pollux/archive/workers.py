@@ -71,12 +71,12 @@ def _derived(bundles: _Bundles) -> Derived:
     try:
         for name, files in bundles.items():
             found = derive_bundle(database, reader, name, files)
-            told = Told(told.sessions | found.sessions, [*told.problems, *found.problems])
+            told = Told(told.sessions | found.sessions, [*told.problems, *found.problems], told.shared | found.shared)
         rows = {table: list(facts.rows(database, table)) for table in facts.TABLES}
     finally:
         database.execute("ROLLBACK")
     n_bytes = sum(one.kept for files in bundles.values() for one in files)
-    return Derived(rows, Told(told.sessions, [*told.problems, *reader.problems]), n_bytes)
+    return Derived(rows, told._replace(problems=[*told.problems, *reader.problems]), n_bytes)
 
 
 def _opened(path: Path) -> sqlite3.Connection:

@@ -1,0 +1,86 @@
+"""Files that say they are one session are one, whatever they are called and whoever reads them first."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from tests import builders
+from tests.archive.growing import content, rebuild, told
+
+from pollux.archive import history, workers
+from pollux.archive.compare import verify_deeply
+from pollux.archive.damage import Report
+from pollux.archive.joins import join, joined
+from pollux.archive.refresh import refresh
+from pollux.archive.store import Archive, opened
+from pollux.locate import locate
+from pollux.sessions import history as live_history
+
+NAMES = (f"{builders.NAME}.jsonl", "session-2026-11-15T19-50-abcdef12.jsonl", "session-2026-11-15T19-55-12abcdef.jsonl")
+
+
+def put(root: Path, name: str, n: int) -> None:
+    """Write a file of the session that has a turn of its own."""
+    turn = builders.user("u1"), builders.gemini("g1", tokens=builders.tokens(10))
+    own = builders.gemini(f"g{name}", second=n, tokens=builders.tokens(100 + n))
+    builders.put(builders.chats(root) / name, builders.log(builders.header(), *turn, own))
+
+
+def has_it_all(archive: Archive, root: Path, n_calls: int) -> None:
+    homes = [builders.home(root)]
+    (kept,) = history.history(archive.database, locate(homes)).sessions
+    (live,) = live_history(homes).sessions
+    assert told(kept) == told(live)
+    assert len(kept.calls) == n_calls
+    grown = content(archive)
+    rebuild(archive, homes)
+    assert content(archive) == grown
+    report = Report()
+    verify_deeply(archive, report, memory={})
+    assert report.damage == []
+
+
+@pytest.mark.parametrize("names", [*permutations(NAMES, 2), *permutations(NAMES)])
+def test_files_come_one_after_the_other(tmp_path: Path, names: tuple[str, ...]) -> None:
+    with opened(tmp_path / "archive.db") as archive:
+        for number, name in enumerate(names):
+            put(tmp_path, name, number)
+            refresh(archive, [builders.home(tmp_path)])
+        has_it_all(archive, tmp_path, 1 + len(names))
+
+
+@pytest.mark.parametrize("worth", [(0, 0), (1 << 62, 0)], ids=["others", "alone"])
+@pytest.mark.parametrize("piece", [0, 1 << 20])
+def test_files_come_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worth: tuple[int, int], piece: int
+) -> None:
+    monkeypatch.setattr(workers, "_WORTH_IT", worth)
+    monkeypatch.setattr(workers, "_PIECE", piece)
+    for number, name in enumerate(NAMES):
+        put(tmp_path, name, number)
+    with opened(tmp_path / "archive.db") as archive:
+        refresh(archive, [builders.home(tmp_path)])
+        assert set(joined(archive.database).values()) == {"12abcdef"}
+        has_it_all(archive, tmp_path, 4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_of_them_grows(tmp_path: Path, name: str) -> None:
+    for number, one in enumerate(NAMES):
+        put(tmp_path, one, number)
+    with opened(tmp_path / "archive.db") as archive:
+        refresh(archive, [builders.home(tmp_path)])
+        with (builders.chats(tmp_path) / name).open("ab") as stream:
+            stream.write(builders.log(builders.gemini("g9", second=9, tokens=builders.tokens(9))))
+        refresh(archive, [builders.home(tmp_path)])
+        has_it_all(archive, tmp_path, 5)
+
+
+def test_joining_goes_on(tmp_path: Path) -> None:
+    with opened(tmp_path / "archive.db") as archive:
+        refresh(archive, [builders.home(tmp_path)])
+        for one, other in (("c", "d"), ("d", "c"), ("b", "e"), ("e", "c"), ("a", "d")):
+            join(archive.database, one, other)
+        assert joined(archive.database) == dict.fromkeys("bcde", "a")
