@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import permutations
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from tests import builders
 from tests.archive.growing import content, rebuild, told
 
-from pollux.archive import history, workers
+from pollux.archive import deriving, history, workers
 from pollux.archive.compare import verify_deeply
 from pollux.archive.damage import Report
 from pollux.archive.joins import join, joined
@@ -76,6 +77,80 @@ def test_any_of_them_grows(tmp_path: Path, name: str) -> None:
             stream.write(builders.log(builders.gemini("g9", second=9, tokens=builders.tokens(9))))
         refresh(archive, [builders.home(tmp_path)])
         has_it_all(archive, tmp_path, 5)
+
+
+def test_files_may_have_many_names(tmp_path: Path) -> None:
+    names = [f"session-2026-11-15T19-50-{number:08}.jsonl" for number in range(deriving._FEW + 4)]
+    for number, name in enumerate(names):
+        put(tmp_path, name, number)
+    with opened(tmp_path / "archive.db") as archive:
+        refresh(archive, [builders.home(tmp_path)])
+        with (builders.chats(tmp_path) / names[-1]).open("ab") as stream:
+            stream.write(builders.log(builders.gemini("g9", second=59, tokens=builders.tokens(9))))
+        refresh(archive, [builders.home(tmp_path)])
+        has_it_all(archive, tmp_path, len(names) + 2)
+
+
+def test_damage_is_told_once_however_often_it_is_met(tmp_path: Path) -> None:
+    builders.put(builders.chats(tmp_path) / "session-2026-11-14T08-00-b3e2640d.jsonl", builders.log(builders.user()))
+    with opened(tmp_path / "archive.db") as archive:
+        refresh(archive, [builders.home(tmp_path)], derives=False)
+        archive.database.execute(
+            """
+            UPDATE segments SET data = x'00' WHERE version_id IN
+                (SELECT version_id FROM files WHERE path LIKE '%b3e2640d.jsonl')
+            """
+        )
+        for number, name in enumerate(NAMES):
+            put(tmp_path, name, number)
+        found = refresh(archive, [builders.home(tmp_path)])
+        assert [one.code for one in found.problems] == ["damaged-archive"]
+        assert len(joined(archive.database)) == 2
+
+
+IDS = ("aaaaaaaa-1", "bbbbbbbb-2", "cccccccc-3", "dddddddd-4")
+ANY_NAMES = (
+    *(f"session-2026-11-15T19-3{number}-{id_[:8]}.jsonl" for number in range(2) for id_ in IDS),
+    "session-2026-11-15T19-30-[*?]zzé.jsonl",
+    "session-odd.jsonl",
+    "session-1763235000000-bbbbbbbb.jsonl",
+    "aaaaaaaa-1/x1.jsonl",
+    "bbbbbbbb-2/x1.jsonl",
+    "cccccccc-3/x2.jsonl",
+)
+
+
+@pytest.mark.parametrize("seed", range(170, 210))
+def test_whatever_they_are_called_and_say_it_is_what_a_rebuild_makes(tmp_path: Path, seed: int) -> None:
+    rng, chats, number = random.Random(seed), builders.chats(tmp_path / "home"), 0  # noqa: S311
+    with opened(tmp_path / "archive.db") as archive:
+        for _ in range(rng.randint(2, 5)):
+            for _ in range(rng.randint(1, 3)):
+                number += 1
+                live_on(rng, chats / rng.choice(ANY_NAMES), number)
+            refresh(archive, [builders.home(tmp_path / "home")])
+        report = Report()
+        verify_deeply(archive, report, memory={})
+    assert report.damage == []
+
+
+def live_on(rng: random.Random, path: Path, number: int) -> None:
+    """Let a file grow, go, or begin anew as whatever session; some calls are those of others."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    call = f"g{rng.choice([number, number, 1])}"
+    turn = (
+        builders.user(f"u{number}", second=number),
+        builders.gemini(call, second=number, tokens=builders.tokens(rng.choice([number, 1]))),
+    )
+    what, id_ = rng.choice(["new", "grow", "grow", "grow", "new", "go"]), rng.choice([*IDS, None])
+    if what == "grow" and path.exists():
+        with path.open("ab") as stream:
+            stream.write(builders.log(*turn))
+    elif what == "go" and path.exists():
+        path.unlink()
+    else:
+        kind = "subagent" if path.parent.name != "chats" else "main"
+        builders.put(path, builders.log(*([builders.header(id_, kind=kind)] if id_ else []), *turn))
 
 
 def test_joining_goes_on(tmp_path: Path) -> None:

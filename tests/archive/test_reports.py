@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import permutations
@@ -12,7 +13,7 @@ import pytest
 from tests import builders
 
 from pollux import prices
-from pollux.archive import reports, store
+from pollux.archive import forget, reports, store
 from pollux.archive.pricing import price_calls
 from pollux.archive.refresh import refresh
 from pollux.views import usage_parts
@@ -154,3 +155,27 @@ def test_an_archive_that_takes_no_writes_any_more_is_added_up(archive: store.Arc
     archive.database.execute("PRAGMA query_only = 1")
     assert sorted(kept(archive), key=repr) == added_up(archive)
     assert sorted(kept(archive), key=repr) == added_up(archive)
+
+
+def test_report_that_cannot_be_read_is_made_anew(archive: store.Archive) -> None:
+    first = kept(archive)
+    for body in (b"", b"\0\x11", zlib.compress(b"\xc1"), zlib.compress(b"\x91\x01")):
+        archive.database.execute("UPDATE reports SET body = ?", (body,))
+        assert kept(archive) == first
+        assert reports.kept(archive.database, name_of(archive), usage_parts.TimePart, fails, fails) == first
+
+
+def test_report_that_became_short_is_thrown_away(archive: store.Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(archive)
+    archive.database.execute("DELETE FROM model_calls WHERE message_id = 'g0'")
+    monkeypatch.setattr(reports, "_WORTH_KEEPING", 2)
+    assert kept(archive) == added_up(archive)
+    assert n_kept(archive) == 0
+    assert archive.database.execute("SELECT count(*) FROM changed_quarters").fetchone() == (0,)
+
+
+def test_what_is_forgotten_is_in_no_report(archive: store.Archive) -> None:
+    assert kept(archive)
+    forget.forget(archive, [builders.SESSION], now_us=1, memory={})
+    assert n_kept(archive) == 0
+    assert archive.database.execute("SELECT count(*) FROM changed_quarters").fetchone() == (0,)

@@ -122,7 +122,8 @@ def _session_files(
 ) -> Iterator[tuple[str, File]]:
     """Yield the files of some bundles."""
     columns = "files.home, files.path, files.mtime_ns, files.id, versions.id, versions.kept, readings.kept"
-    few = [*names, *(name for name, bundle in known.items() if bundle in names)] if len(names) <= _FEW else []
+    few = [*names, *(name for name, bundle in known.items() if bundle in names)]
+    few = few if len(few) <= _FEW else []
     is_named = "(files.path GLOB ? OR files.path GLOB ?)"
     which = f"AND (NOT {is_named} {'OR instr(files.path, ?) ' * len(few)})" if few else ""
     rows = database.execute(
@@ -170,8 +171,11 @@ def derive_bundle(database: sqlite3.Connection, reader: Reader, name: str, files
             shared |= shared_with(database, session.id, name)
             writing.write(database, group, session, name)
             written.add(session.id)
-    before = {row[0] for row in database.execute("SELECT session_id FROM sessions WHERE bundle = ?", (name,))}
-    facts.forget_sessions(database, before - written)
+    before = database.execute(
+        "SELECT session_id FROM sessions WHERE bundle = ?1 OR bundle IN (SELECT name FROM joined WHERE bundle = ?1)",
+        (name,),
+    )
+    facts.forget_sessions(database, {row[0] for row in before} - written)
     return Told(written, problems, frozenset(shared))
 
 

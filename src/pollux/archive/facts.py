@@ -84,6 +84,7 @@ _NOTE = """
 """
 _BESIDE = (
     "CREATE INDEX sessions_by_bundle ON sessions (bundle)",
+    "CREATE INDEX calls_by_owner ON model_calls (copy_of) WHERE copy_of IS NOT NULL",
     "DROP TABLE IF EXISTS main.reports",
     "DROP TABLE IF EXISTS main.changed_quarters",
     "CREATE TABLE main.reports (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID",

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pollux.archive import facts, raw
+from pollux.archive import facts, raw, reports
 from pollux.archive.inventory import belongs_to, place_of
 from pollux.archive.migrations import transaction
 from pollux.archive.segments import UNPACKING, packed
@@ -233,6 +233,7 @@ def _remove_facts(database: sqlite3.Connection, ids: Sequence[str]) -> None:
         if any(row[1] == "session_id" for row in database.execute(f"PRAGMA table_info({table})")):
             database.executemany(f"DELETE FROM {table} WHERE session_id = ?", [(one,) for one in ids])  # noqa: S608
     database.executemany("UPDATE model_calls SET copy_of = NULL WHERE copy_of = ?", [(one,) for one in ids])
+    reports.throw_away(database)
     database.execute(
         "DELETE FROM projects WHERE project_hash NOT IN (SELECT project_hash FROM sessions WHERE project_hash NOTNULL)"
     )

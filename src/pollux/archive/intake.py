@@ -73,6 +73,7 @@ def derive(archive: Archive, result: Refreshed, *, memory: Mapping[str, str], pr
         n_joined = len(joined(database))
         _derive(database, left, memory, result, lambda more: progress(min(done + more, n_bytes), n_bytes))
         left = pending(database) if len(joined(database)) > n_joined else {}
+    result.problems[:] = dict.fromkeys(result.problems)  # what is read together is read once more
     with transaction(database):
         mark_copies(database, None if was_stopped else result.sessions)
         facts.note_owned(database)

@@ -16,6 +16,12 @@ _SHARED = "SELECT message_id FROM model_calls {which} GROUP BY message_id HAVING
 _OF_SESSIONS = """
     WHERE message_id IN (SELECT message_id FROM model_calls WHERE session_id IN (SELECT value FROM json_each(?)))
 """
+_DANGLING = """
+    SELECT message_id FROM model_calls AS c WHERE copy_of IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM model_calls AS owner WHERE owner.session_id = c.copy_of AND owner.message_id = c.message_id
+    )
+"""
+"""Calls whose owner does not hold them any more."""
 _HOLDERS = """
     SELECT message_id, session_id, tok_total, copy_of FROM model_calls JOIN sessions USING (session_id)
     WHERE message_id IN (SELECT value FROM json_each(?))
@@ -32,6 +38,7 @@ def mark_copies(database: sqlite3.Connection, sessions: Iterable[str] | None = N
         shared = database.execute(_SHARED.format(which="")).fetchall()
     else:
         shared = database.execute(_SHARED.format(which=_OF_SESSIONS), (_json(list(sessions)),)).fetchall()
+    shared += database.execute(_DANGLING).fetchall()
     if not shared:
         return
     holders = database.execute(_HOLDERS, (_json([row[0] for row in shared]),)).fetchall()

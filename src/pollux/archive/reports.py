@@ -42,16 +42,16 @@ def kept(
     """
     database.execute("BEGIN")  # one moment for all of it, whoever writes meanwhile
     try:
-        found = database.execute("SELECT body FROM reports WHERE name = ?", (name,)).fetchone()
+        found = _found(database, name, kind)
         changed = {row[0] for row in database.execute("SELECT quarter_us FROM changed_quarters")}
         if found is None:
             rows = run()
+        elif changed:
+            rows = [row for row in found if (NO_TIME if row[0] is None else row[0]) not in changed]
+            rows += run_changed()
         else:
-            rows = msgspec.msgpack.decode(zlib.decompress(found[0]), type=list[kind])  # type: ignore[valid-type]
-            if changed:
-                rows = [row for row in rows if (NO_TIME if row[0] is None else row[0]) not in changed]
-                rows += run_changed()
-        if (found is None or changed) and len(rows) >= _WORTH_KEEPING:
+            rows = found
+        if changed or (found is None and len(rows) >= _WORTH_KEEPING):
             _keep(database, name, rows)
     finally:
         if database.in_transaction:
@@ -59,11 +59,26 @@ def kept(
     return rows
 
 
+def throw_away(database: sqlite3.Connection) -> None:
+    """Keep no report any more."""
+    database.execute("DELETE FROM reports")
+    database.execute("DELETE FROM changed_quarters")
+
+
+def _found(database: sqlite3.Connection, name: str, kind: type[_Row]) -> list[_Row] | None:
+    """Return the rows of last time; nothing if there are none, or none that can be read."""
+    row = database.execute("SELECT body FROM reports WHERE name = ?", (name,)).fetchone()
+    try:
+        return msgspec.msgpack.decode(zlib.decompress(row[0]), type=list[kind]) if row else None  # type: ignore[valid-type]
+    except (zlib.error, msgspec.DecodeError):
+        return None
+
+
 def _keep(database: sqlite3.Connection, name: str, rows: list[_Row]) -> None:
-    """Write a report down, in the place of any other."""
-    body = zlib.compress(msgspec.msgpack.encode(rows), _LEVEL)
+    """Write a report down, in the place of any other; a short one is only thrown away."""
     with suppress(sqlite3.OperationalError):  # a read-only disk, or another writer: it is only run again
-        database.execute("DELETE FROM reports")
-        database.execute("DELETE FROM changed_quarters")
-        database.execute("INSERT INTO reports VALUES (?, ?)", (name, body))
+        throw_away(database)
+        if len(rows) >= _WORTH_KEEPING:
+            body = zlib.compress(msgspec.msgpack.encode(rows), _LEVEL)
+            database.execute("INSERT INTO reports VALUES (?, ?)", (name, body))
         database.execute("COMMIT")

@@ -33,7 +33,7 @@ def write(database: sqlite3.Connection, group: Group, session: Session, bundle: 
 
 
 def copy(database: sqlite3.Connection, found: Mapping[str, list[tuple[Any, ...]]]) -> None:
-    """Write rows that were made elsewhere, of sessions that have none here."""
+    """Write rows that were made elsewhere; those of a session that is here already are read again with it (`joins`)."""
     for table, new in found.items():
         if table == "projects":
             for row in new:

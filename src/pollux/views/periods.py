@@ -60,21 +60,27 @@ def _runs(by: str, quarters: Sequence[int], zone: tzinfo | None) -> Iterator[tup
     """Name the periods of many quarters, in their order: each name with where it begins and where it ends.
 
     A clock that is as far from UTC when a day ends as when it began was so all day; then all quarters of that day up to
-    the midnight of the place have the same name, and all after it.
+    the midnight of the place have the same name, and all after it, too.
     """
     start = 0
     while start < len(quarters):
         first = quarters[start]
-        day = first // _DAY_US
-        begins = _EPOCH + timedelta(days=day)
-        offset, later = (local(at, zone).utcoffset() for at in (begins, begins + _TO_LAST_QUARTER))
-        end = start + 1
-        if offset == later and by != "hour":
-            shift = offset // _MICROSECOND if offset else 0
-            midnight = ((first + shift) // _DAY_US + 1) * _DAY_US - shift
-            end = bisect_left(quarters, min(midnight, (day + 1) * _DAY_US), start)
+        until = first + QUARTER_US if by == "hour" else _end_of_day(first, zone)
+        end = bisect_left(quarters, until, start)
         yield period(by, first, zone), start, end
         start = end
+
+
+def _end_of_day(quarter_us: int, zone: tzinfo | None) -> int:
+    """Return until when the clock of a place surely shows the same day: the end of the quarter at the least."""
+    day = quarter_us // _DAY_US
+    begins = _EPOCH + timedelta(days=day)
+    offset, later = (local(at, zone).utcoffset() for at in (begins, begins + _TO_LAST_QUARTER))
+    if offset != later:
+        return quarter_us + QUARTER_US
+    shift = offset // _MICROSECOND if offset else 0
+    midnight = ((quarter_us + shift) // _DAY_US + 1) * _DAY_US - shift
+    return min(midnight, (day + 1) * _DAY_US)
 
 
 def start_of_day(at: datetime, zone: tzinfo | None = None) -> datetime:
