@@ -9,7 +9,7 @@ import pytest
 from tests import builders
 from tests.archive.growing import CHILD
 
-from pollux.archive import deriving, refresh, store
+from pollux.archive import deriving, intake, raw, refresh, store
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,41 @@ def test_all_files_of_a_bundle_are_found(tmp_path: Path, monkeypatch: pytest.Mon
         refresh.refresh(archive, [builders.home(tmp_path)], derives=False)
         (found,) = deriving.pending(archive.database).values()
     assert {one.session_file.path for one in found} == {chats / name for name in names}
+
+
+def test_damage_in_what_tells_of_projects_stops_nothing(tmp_path: Path) -> None:
+    builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
+    marker = builders.put(tmp_path / ".gemini" / "tmp" / "webapp" / ".project_root", b"/srv/webapp")
+    builders.put(marker.with_name("logs.json"), b"[]")
+    with store.opened(tmp_path / "archive.db") as archive:
+        refresh.refresh(archive, [builders.home(tmp_path)], derives=False)
+        archive.database.execute(
+            """
+            UPDATE segments SET data = x'00' WHERE version_id IN
+                (SELECT version_id FROM files WHERE path LIKE '%/.project_root' OR path LIKE '%/logs.json')
+            """
+        )
+        found = refresh.refresh(archive, [builders.home(tmp_path)])
+        assert [(one.code, one.file) for one in found.problems] == [("damaged-archive", str(marker))]
+        assert found.sessions == {builders.SESSION}
+
+
+def test_damage_in_what_was_kept_stops_no_keeping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "_MANY", 2)
+    old = builders.chats(tmp_path) / "session-2026-11-14T08-00-b3e2640d.json"
+    grown = builders.chats(tmp_path) / f"{builders.NAME}.jsonl"
+    builders.put(old, builders.document(builders.user(), sessionId=builders.OTHER))
+    builders.put(grown, builders.log(builders.header()))
+    homes = [builders.home(tmp_path)]
+    with store.opened(tmp_path / "archive.db") as archive:
+        refresh.refresh(archive, homes)
+        archive.database.execute("UPDATE segments SET data = x'00'")
+        new = builders.put(old, builders.document(builders.user("u2", "new words"), sessionId=builders.OTHER))
+        for number in range(4):
+            with grown.open("ab") as stream:
+                stream.write(builders.log(builders.user(f"u{number}")))
+            refresh.refresh(archive, homes)
+        (version,) = archive.database.execute("SELECT version_id FROM files WHERE path LIKE '%.json'")
+        assert raw.reader(archive.database, version[0])(0, 1 << 20) == new.read_bytes()
+        n_segments = "SELECT count(*) FROM segments JOIN files USING (version_id) WHERE path LIKE '%.jsonl'"
+        assert archive.database.execute(n_segments).fetchone() == (5,)

@@ -68,25 +68,35 @@ def reader_of(database: sqlite3.Connection, memory: Mapping[str, str]) -> Reader
     """Return a reader that looks for claims and logged prompts among the bytes that were kept, not on the disk."""
 
     def known(home: Home) -> Known:
-        rows = _current(database, str(home.root), "(path LIKE '%/.project_root' OR path NOT LIKE '%/%')")
-        return known_from_files(str(home.root), dict(rows))
+        which = "(path LIKE '%/.project_root' OR path NOT LIKE '%/%')"
+        files, problems = _current(database, str(home.root), which)
+        found = known_from_files(str(home.root), files)
+        return msgspec.structs.replace(found, problems=(*found.problems, *problems))
 
     def logs(file: SessionFile) -> bytes | None:
         path = f"tmp/{file.folder}/{LOGS}"
-        return next((data for _, data in _current(database, str(file.home.root), "path = ?", path)), None)
+        files, _ = _current(database, str(file.home.root), "path = ?", path)
+        return files.get(path)
 
     return Reader(memory, known, logs)
 
 
-def _current(database: sqlite3.Connection, home: str, which: str, *values: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the newest version of some files of a home, by their paths."""
+def _current(
+    database: sqlite3.Connection, home: str, which: str, *values: str
+) -> tuple[dict[str, bytes], list[Problem]]:
+    """Return the newest version of some files of a home by their paths, and which of them are damaged."""
     rows = database.execute(
         f"SELECT path, version_id FROM files WHERE home = ? AND version_id IS NOT NULL AND {which} ORDER BY machine",  # noqa: S608
         (home, *values),
     ).fetchall()
+    found, problems = {}, []
     for path, version_id in rows:
         read = raw.reader(database, version_id)
-        yield path, read(0, read.size)
+        try:
+            found[path] = read(0, read.size)
+        except DamagedArchiveError as error:
+            problems.append(Problem("damaged-archive", str(error), str(place_of(home, path))))
+    return found, problems
 
 
 def pending(database: sqlite3.Connection) -> dict[str, list[File]]:

@@ -12,6 +12,7 @@ import platform
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ from pollux.archive.migrations import transaction
 from pollux.archive.owners import mark_copies
 from pollux.archive.refresh import Refreshed
 from pollux.archive.store import Archive
+from pollux.errors import DamagedArchiveError
 from pollux.model import Problem
 from pollux.project_claims import MARKER, REGISTRY, TRUSTED
 from pollux.sessions import Progress
@@ -122,7 +124,7 @@ def _merge_small(database: sqlite3.Connection, grown: set[int]) -> None:
             "SELECT count(*), sum(length) FROM segments WHERE version_id = ?", (version_id,)
         ).fetchone()
         if number > _MANY and length < number * raw.SEGMENT // 4:
-            with transaction(database):
+            with suppress(DamagedArchiveError), transaction(database):  # of which `verify` tells
                 raw.merge(database, version_id)
 
 

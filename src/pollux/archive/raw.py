@@ -296,7 +296,10 @@ def _base(database: sqlite3.Connection, version: Version) -> tuple[int, int, byt
     row = database.execute(
         "SELECT id, depth + 1 FROM segments WHERE version_id = ? AND start = 0 AND depth < ?", (version.id, _DEEPEST)
     ).fetchone()
-    return (row[0], row[1], content(database, row[0])) if row else None
+    try:
+        return (row[0], row[1], content(database, row[0])) if row else None
+    except DamagedArchiveError:
+        return None  # what is new stands alone; `verify` tells of the damage
 
 
 def _packed(start: int, data: bytes, base: tuple[int, int, bytes] | None = None) -> Segment:
