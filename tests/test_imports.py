@@ -22,7 +22,7 @@ APART = (FRONT_ENDS, LEAVES)
 
 # From bottom to top, each module or folder of src/pollux in one layer.
 LAYERS = (
-    {"model", "sound", "times"},
+    {"integers", "model", "sound", "times"},
     {"errors", "home", "locate", "formats", "origins", "tools", "shell", "prices", "filters"}
     | {"projects", "project_claims", "project_paths", "project_search"},
     {"jsontext", "csvtext", "services", "processes"},

@@ -30,7 +30,7 @@ from tests.builders import (
     user,
 )
 
-from pollux import sessions
+from pollux import grouping, sessions
 from pollux.errors import AmbiguousSessionError, NoSuchSessionError, UnreadableFileError
 from pollux.formats.source import Source
 from pollux.model import Origin, Role, Session, Tokens
@@ -335,3 +335,34 @@ def test_an_id_may_be_typed_in_capitals(tmp_path: Path) -> None:
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
     found = history([builders.home(tmp_path)])
     assert select(found, builders.SESSION[:8].upper()).id == builders.SESSION
+
+
+@pytest.mark.parametrize("name", ["read", "_group"])
+def test_error_in_one_file_does_not_stop_the_others(filled: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    function = getattr(grouping, name)
+
+    def fail(*args: object) -> object:
+        if "b3e2640d" in repr(args[:2]):
+            raise ZeroDivisionError("odd")
+        return function(*args)
+
+    monkeypatch.setattr(grouping, name, fail)
+    found = found_in(filled)
+    assert SESSION in {one.id for one in found.main}
+    assert OTHER not in {one.id for one in found.sessions}
+    (problem,) = (one for one in found.problems if one.file == str(chats(filled) / f"{OTHER_NAME}.jsonl"))
+    assert problem.code == "cannot-derive"
+    assert "ZeroDivisionError: odd" in problem.message
+
+
+def test_integers_of_the_header_that_no_table_holds_are_left_out_and_reported(tmp_path: Path) -> None:
+    header_with = header(directories=[2**64, "/srv"], memoryScratchpad={"version": -(2**80), "n": 5})
+    file = put(chats(tmp_path) / f"{NAME}.jsonl", log(header_with, ONE))
+    (session,) = found_in(tmp_path).sessions
+    assert session.extra == {"directories": [None, "/srv"], "memoryScratchpad": {"version": None, "n": 5}}
+    assert [(one.code, one.file) for one in session.problems] == [("value-out-of-range", str(file))] * 2
+
+
+def test_number_of_thousands_of_digits_names_no_session(filled: Path) -> None:
+    with pytest.raises(NoSuchSessionError):
+        select(found_in(filled), "@" + "9" * 5000)

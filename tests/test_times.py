@@ -3,10 +3,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pollux.times import instant, stamp
+from pollux.times import from_microseconds, instant, microseconds, stamp
 
 AT = datetime(2026, 11, 15, 19, 30, 1, 250_000, tzinfo=UTC)
 
@@ -44,3 +44,10 @@ def test_written_and_read_again(at: datetime) -> None:
 @given(st.text())
 def test_no_text_raises(text: str) -> None:
     instant(text)
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+@example(datetime.max.replace(tzinfo=UTC))
+@example(datetime.min.replace(tzinfo=UTC))
+def test_microseconds_are_exact(at: datetime) -> None:
+    assert from_microseconds(microseconds(at)) == at

@@ -21,8 +21,8 @@ from pollux.formats.records import Wire
 from pollux.home import Home
 from pollux.locate import SessionFile
 from pollux.model import ModelCall, Problem, Role, Session, Tokens
-from pollux.project_claims import known_paths
-from pollux.sessions import Progress, Reader, in_chunks
+from pollux.reading import cannot_derive, reason_of
+from pollux.sessions import Progress, Reader, claims_on_disk, in_chunks
 from pollux.times import instant, microseconds
 
 _NEVER = 1 << 62
@@ -71,7 +71,7 @@ def counts(
 ) -> Counts[_Sum]:
     """Count the calls of some homes, each once; sums may come in several pieces."""
     located = locate.locate(homes)
-    problems = [*located.problems, *(one for home in located.homes for one in known_paths(home).problems)]
+    problems = [*located.problems, *(one for home in located.homes for one in claims_on_disk(home).problems)]
     sums: list[_Sum] = []
     packed: list[bytes] = []
     marks = array("q")
@@ -123,11 +123,21 @@ def _count_chunk(
     reader: Reader, price: Price, chunk: Sequence[Sequence[SessionFile]]
 ) -> tuple[list[Counted], list[Problem]]:
     found: list[Counted] = []
+    failed: list[Problem] = []
     for bundle in chunk:
-        quick = quick_sessions(bundle, price)
-        found += [_summed_up(one, price) for one in reader.sessions(bundle)] if quick is None else quick
+        try:
+            found += _count_bundle(reader, price, bundle)
+        except Exception as error:  # noqa: BLE001  reported; the other bundles must be counted
+            failed += [cannot_derive(file.path, reason_of(error)) for file in bundle]
     problems, reader.problems = reader.problems, []
-    return found, problems
+    return found, problems + failed
+
+
+def _count_bundle(reader: Reader, price: Price, bundle: Sequence[SessionFile]) -> list[Counted]:
+    quick = quick_sessions(bundle, price)
+    if quick is not None:
+        return quick
+    return [_summed_up(one, price) for one in reader.sessions(bundle)]
 
 
 def _summed_up(session: Session, price: Price) -> Counted:

@@ -20,7 +20,7 @@ from pollux.formats import lenient
 from pollux.formats.source import HEAD
 from pollux.locate import SessionFile, id8_in, name_facts
 from pollux.model import Fate, Json, Message, ModelCall, Origin, Problem, Role
-from pollux.reading import Reading, read, state, whole
+from pollux.reading import Reading, cannot_derive, read, reason_of, state, whole
 from pollux.replay import Call, Entry
 from pollux.sound import sound
 from pollux.times import instant
@@ -135,7 +135,7 @@ def bundles(files: Iterable[SessionFile]) -> list[list[SessionFile]]:
 
 
 def groups(bundle: Iterable[SessionFile], full_id: FullId) -> tuple[list[Group], list[Problem]]:
-    """Read one bundle of files and put its sessions together."""
+    """Read one bundle of files and put its sessions together; a file whose reading raises an error is a problem."""
     placed: list[Placed] = []
     problems: list[Problem] = []
     for file in bundle:
@@ -143,6 +143,8 @@ def groups(bundle: Iterable[SessionFile], full_id: FullId) -> tuple[list[Group],
             placed.append(Placed(read(file.path), file))
         except OSError as error:
             problems.append(Problem("unreadable-file", f"cannot be read: {error.strerror}", str(file.path)))
+        except Exception as error:  # noqa: BLE001  reported; the other files must be read
+            problems.append(cannot_derive(file.path, reason_of(error)))
     return put_together(placed, full_id), problems
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from pollux.home import Home
+from pollux.integers import LARGEST, clamped, fits
 from pollux.model import Problem
 
 __all__ = ["Folder", "Home", "Located", "Look", "SessionFile", "entries", "id8_in", "locate", "name_facts", "vanished"]
@@ -242,8 +243,23 @@ def _finds(home: Home, folder: str, chats: _Place, look: Look) -> Iterator[_Find
             look.problems.append(Problem("not-a-file", "named like a session, but is no file", entry.path))
             continue
         real, is_linked = place.real_of(entry)
-        file = SessionFile(entry.path, home, folder, parent, size, status.st_mtime_ns, inode, what)
+        mtime_ns = held_time(status.st_mtime_ns, entry.path, look)
+        file = SessionFile(entry.path, home, folder, parent, size, mtime_ns, held_inode(inode), what)
         yield _Find(real, is_linked, file)
+
+
+def held_time(mtime_ns: int, place: str, look: Look) -> int:
+    """Return a file's time of change as a table holds it, in nanoseconds; report one that had to be changed."""
+    if fits(mtime_ns):
+        return mtime_ns
+    text = "its time of change is outside the years 1677 to 2262 and is taken for the nearest time within them"
+    look.problems.append(Problem("value-out-of-range", text, place))
+    return clamped(mtime_ns)
+
+
+def held_inode(inode: int) -> int:
+    """Return a file's number as a table holds it; some systems use all 64 bits for it, or more."""
+    return inode if fits(inode) else inode % LARGEST
 
 
 def _candidates(chats: _Place, look: Look) -> Iterator[tuple[_Entry, _Place, str | None, str]]:

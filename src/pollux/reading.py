@@ -14,6 +14,7 @@ from pollux.formats.messages import message
 from pollux.formats.operations import Record
 from pollux.formats.parts import parts, title_words
 from pollux.formats.source import Source, Span
+from pollux.integers import has_large_integer, without_large_integers
 from pollux.model import FunctionCall, FunctionResponse, Json, Message, Problem, Text
 from pollux.replay import Entry, Fingerprint, Replay, replay
 from pollux.sound import sound
@@ -53,10 +54,38 @@ def looks(source: Source) -> tuple[Callable[[Record], Fingerprint], Callable[[Re
 
 
 def finished(source: Source, format_: str, result: Replay, original: Source) -> Reading:
-    """Put a reading together; a file that the client cannot read has a problem, if only that."""
+    """Return a reading; a file that the client cannot read has at least one problem."""
+    _leave_large_integers_out(result, source.path)
     if not result.is_readable and not result.problems and format_ in ("document", "log"):
         result.problems.append(_refused(result, source.path))
     return Reading(source.path, format_, source, result, original)
+
+
+def cannot_derive(path: object, reason: str) -> Problem:
+    """Return the problem of a file whose reading raises an error, which is a fault in Pollux."""
+    text = f"Pollux failed to read this file ({reason}); `pollux raw FILE` still prints it. Please report this"
+    return Problem("cannot-derive", text, str(path))
+
+
+def reason_of(error: Exception) -> str:
+    """Return the type and the message of an error on one line, short enough for a list."""
+    words = " ".join(str(error).split())
+    return sound(f"{type(error).__name__}: {words}"[:_REASON] if words else type(error).__name__)
+
+
+_REASON = 200
+
+
+def _leave_large_integers_out(result: Replay, path: Path) -> None:
+    """Replace integers in the metadata that no table can hold by no value, and report them."""
+    both = [*result.seen.items(), *result.metadata.items()]
+    large = dict.fromkeys(key for key, value in both if has_large_integer(value))
+    for key in large:
+        text = f"left out: an integer in '{sound(key)[:80]}', which needs more than 64 bits"
+        result.problems.append(Problem("value-out-of-range", text, str(path)))
+    if large:
+        result.seen = {key: without_large_integers(value) for key, value in result.seen.items()}
+        result.metadata = {key: without_large_integers(value) for key, value in result.metadata.items()}
 
 
 def state(reading: Reading) -> Iterator[bytes]:

@@ -17,11 +17,12 @@ from pollux.errors import AmbiguousSessionError, NoSuchSessionError, UnreadableF
 from pollux.formats import prompts
 from pollux.grouping import Group, bundles, group_from, groups, regroup
 from pollux.home import Home
+from pollux.integers import parse_integer
 from pollux.locate import Located, SessionFile
 from pollux.model import Origin, Problem, Project, Role, Session, Tokens
 from pollux.processes import side_by_side
 from pollux.project_claims import NOTHING_KNOWN, Known, known_paths
-from pollux.reading import Reading, arguments, read, whole
+from pollux.reading import Reading, arguments, cannot_derive, read, reason_of, whole
 from pollux.summary import summary
 
 _Result = TypeVar("_Result")
@@ -70,7 +71,9 @@ def history(
     for found in in_chunks(located, partial(_read_bundles, Reader(memory or {})), progress):
         sessions += found.sessions
         problems += found.problems
-    sessions = _reunited(located, sessions, Reader(memory or {}))
+    reader = Reader(memory or {})
+    sessions = _reunited(located, sessions, reader)
+    problems += reader.problems
     return History(located, in_order(_once(sessions)), tuple(dict.fromkeys(problems)))
 
 
@@ -82,6 +85,7 @@ def _reunited(located: Located, sessions: list[Session], reader: Reader) -> list
         return sessions
     paths = {ref.path for one in sessions if one.id in twice for ref in one.files}
     again = reader.sessions([file for file in located.files if file.path in paths])
+    twice &= {one.id for one in again}  # what cannot be read together stays as it was
     return [*(one for one in sessions if one.id not in twice), *(one for one in again if one.id in twice)]
 
 
@@ -151,8 +155,8 @@ def from_file(path: Path) -> tuple[Session, Group]:
 def select(found: History, wanted: str) -> Session:
     """Find the one session that somebody means: an id, its beginning, a file's stem, `latest` or `@2`."""
     if wanted == _LATEST or wanted.startswith("@"):
-        number = 1 if wanted == _LATEST else int(wanted[1:]) if wanted[1:].isdecimal() else 0
-        if 1 <= number <= len(found.main):
+        number = 1 if wanted == _LATEST else parse_integer(wanted[1:]) if wanted[1:].isdecimal() else None
+        if number is not None and 1 <= number <= len(found.main):
             return found.main[number - 1]
         raise NoSuchSessionError(wanted, len(found.main))
     exact = [one for one in found.sessions if wanted == one.id or _has_stem(one, wanted)]
@@ -175,13 +179,26 @@ def _logs_beside(file: SessionFile) -> bytes | None:
         return None  # reported where the prompts themselves are wanted
 
 
+def claims_on_disk(home: Home) -> Known:
+    """Return what a home says about the paths of its projects."""
+    return claims(home.root, lambda: known_paths(home))
+
+
+def claims(root: Path, look_up: Callable[[], Known]) -> Known:
+    """Look up what a home says about paths; an error that this raises is a problem of the home, not of its sessions."""
+    try:
+        return look_up()
+    except Exception as error:  # noqa: BLE001  reported; sessions are read without these paths
+        return Known(problems=(cannot_derive(root, reason_of(error)),))
+
+
 class Reader:
     """Makes sessions of files, with what each home knows about projects and prompts, looked up once."""
 
     def __init__(
         self,
         memory: Mapping[str, str],
-        known: Callable[[Home], Known] = known_paths,
+        known: Callable[[Home], Known] = claims_on_disk,
         logs: Callable[[SessionFile], bytes | None] = _logs_beside,
     ) -> None:
         """Take the paths that were proven before, and where to look for claims and logged prompts: on the disk."""
@@ -193,10 +210,15 @@ class Reader:
         self.problems: list[Problem] = []
 
     def sessions(self, bundle: Sequence[SessionFile]) -> list[Session]:
-        """Read a bundle of files, and sum up its sessions."""
-        found, problems = groups(bundle, self.full_id)
+        """Read a bundle of files, and sum up its sessions; an error that this raises is a problem of its files."""
+        try:
+            found, problems = groups(bundle, self.full_id)
+            summed_up = self.summed_up(found)
+        except Exception as error:  # noqa: BLE001  reported; the other bundles must be read
+            self.problems += [cannot_derive(file.path, reason_of(error)) for file in bundle]
+            return []
         self.problems += problems
-        return [session for _, session in self.summed_up(found)]
+        return [session for _, session in summed_up]
 
     def summed_up(self, found: list[Group]) -> list[tuple[Group, Session]]:
         """Link the groups of a bundle to each other, and sum each up."""
@@ -219,9 +241,17 @@ class Reader:
         """Look a whole id up in the prompts that the client logs beside the sessions."""
         key = (file.home.root, file.folder)
         if key not in self._logged:
-            logged = prompts.read(self._logs(file) or b"[]").prompts
-            self._logged[key] = list(dict.fromkeys(prompt.session_id for prompt in logged))
+            self._logged[key] = self._logged_ids(file)
         return next((id_ for id_ in self._logged[key] if id_.startswith(id8)), None)
+
+    def _logged_ids(self, file: SessionFile) -> list[str]:
+        data = self._logs(file) or b"[]"
+        try:
+            logged = prompts.read(data).prompts
+        except Exception as error:  # noqa: BLE001  reported; sessions are read without these ids
+            self.problems.append(cannot_derive(file.home.tmp / file.folder / LOGS, reason_of(error)))
+            return []
+        return list(dict.fromkeys(prompt.session_id for prompt in logged))
 
 
 def _project(group: Group, known: Known, folder: str | None, memory: Mapping[str, str]) -> Project:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def instant(value: object) -> datetime | None:
@@ -24,5 +27,10 @@ def stamp(at: datetime) -> str:
 
 
 def microseconds(at: datetime | None) -> int | None:
-    """Write a time as whole microseconds since 1970, UTC."""
-    return round(at.timestamp() * 1_000_000) if at else None
+    """Return a time as whole microseconds since 1970, UTC; exact for every year, which a float is not."""
+    return (at - _EPOCH) // _MICROSECOND if at else None
+
+
+def from_microseconds(at_us: int | None) -> datetime | None:
+    """Return the time that `microseconds` wrote."""
+    return None if at_us is None else _EPOCH + timedelta(microseconds=at_us)

@@ -104,3 +104,35 @@ json_values = st.recursive(
 @given(st.dictionaries(st.sampled_from(["id", "name", "args", "result", "resultDisplay", "status"]), json_values))
 def test_any_values_are_taken(call: dict[str, Any]) -> None:
     assert len(rows(call)) == 1
+
+
+@pytest.mark.parametrize("digits", ["99999999999999999999", "-" + "9" * 30, "9" * 5000])
+def test_exit_code_that_no_column_holds_is_left_out_and_reported(digits: str) -> None:
+    text = f"notes\nExit Code: {digits}\n"
+    (found,) = rows({"id": "c", "name": "run_shell_command", "args": {"command": "x"}, "result": result(text)})
+    assert found.call[EXIT_CODE] is None
+    assert found.left_out == ["the exit code of a command, which needs more than 64 bits"]
+
+
+@pytest.mark.parametrize("count", ["2147483648", "9223372036854775808", "-" + "9" * 25, "9" * 5000])
+def test_counts_of_lines_that_no_sum_holds_are_left_out_and_reported(count: str) -> None:
+    stat = f'"diffStat":{{"model_added_lines":{count},"model_removed_lines":1}}'
+    display = f'{{"fileDiff":"@@ -1 +1 @@\\n-a\\n+b","fileName":"x",{stat}}}'
+    call = f'{{"id":"c","name":"replace","args":{{"file_path":"/x"}},"resultDisplay":{display}}}'
+    (found,) = call_rows(f'{{"toolCalls":[{call}]}}'.encode())
+    assert found.touches == [("/x", "edit", None, None, "display")]
+    assert len(found.left_out) == 1
+
+
+def test_counts_of_lines_are_added_up() -> None:
+    stat = {"model_added_lines": 5, "model_removed_lines": 1, "user_added_lines": 2, "user_removed_lines": "odd"}
+    display = {"fileDiff": "@@ -1 +1 @@\n-a\n+b", "fileName": "x", "diffStat": stat}
+    (found,) = rows({"id": "c", "name": "replace", "args": {"file_path": "/x"}, "resultDisplay": display})
+    assert found.touches == [("/x", "edit", 7, 1, "display")]
+    assert not found.left_out
+
+
+def test_halves_of_surrogate_pairs_in_arguments_written_as_text_are_replaced() -> None:
+    args = '{"command": "echo \\ud800"}'
+    (found,) = rows({"id": "c", "name": "run_shell_command", "args": args})
+    assert found.commands == [("echo \ufffd", "echo")]

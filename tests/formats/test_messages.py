@@ -163,6 +163,8 @@ def test_media_beside_and_inside_a_response() -> None:
         ("Output: a\nExit Code: 3", 3),
         ("Exit Code: -1\nSignal: 9", -1),
         ("Exit Code: (none)", None),
+        ("Exit Code: 99999999999999999999", None),
+        (f"Exit Code: -{'9' * 5000}", None),
         ("Output: a", None),
     ],
 )

@@ -129,7 +129,7 @@ def read(request: pytest.FixtureRequest, tmp_path: Path) -> Reader:
             return usage_parts.parts(archive.database)
 
     def read_only(*homes: Home) -> list[Part]:
-        with closing(usage_facts.in_memory(sessions.history(homes).sessions)) as database:
+        with closing(usage_facts.in_memory(sessions.history(homes).sessions, [])) as database:
             price_calls(database, prices.load())
             return usage_parts.parts(database)
 
@@ -153,7 +153,7 @@ def test_sums_are_the_truth(tree: Path, read: Reader) -> None:
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Asia/Kathmandu"])
 def test_rows_add_up_to_the_whole(by: str, zone: str, tmp_path: Path) -> None:
     del tmp_path
-    with closing(usage_facts.in_memory(sessions.history([builders.home(TINY)]).sessions)) as database:
+    with closing(usage_facts.in_memory(sessions.history([builders.home(TINY)]).sessions, [])) as database:
         price_calls(database, prices.load())
         found = usage_parts.parts(database)
     rows = usage.call_rows(by, found, zone=ZoneInfo(zone))
@@ -277,7 +277,7 @@ def test_tools_are_counted_with_what_came_of_them(database: sqlite3.Connection) 
 
 def test_tools_are_the_same_without_an_archive(database: sqlite3.Connection, tmp_path: Path) -> None:
     found = sessions.history([builders.home(tmp_path)])
-    with closing(usage_facts.in_memory(found.sessions, sessions.opened)) as other:
+    with closing(usage_facts.in_memory(found.sessions, [], sessions.opened)) as other:
         price_calls(other, prices.load())
         assert usage.tool_rows(usage_parts.tool_parts(other)) == usage.tool_rows(usage_parts.tool_parts(database))
         projects = usage_facts.session_projects(other, {})
@@ -288,7 +288,7 @@ def test_tools_are_the_same_without_an_archive(database: sqlite3.Connection, tmp
 def test_real_trees_are_the_same_without_an_archive(real: Tree, tmp_path: Path) -> None:
     found = history(real)
     with (
-        closing(usage_facts.in_memory(found.sessions, sessions.opened)) as other,
+        closing(usage_facts.in_memory(found.sessions, [], sessions.opened)) as other,
         store.opened(tmp_path / "a.db") as archive,
     ):
         refresh.refresh(archive, found.located.homes)
@@ -306,7 +306,7 @@ def test_call_without_a_time_is_in_no_window(tmp_path: Path) -> None:
     answer = builders.gemini("g1", tokens=builders.tokens(10)) | {"timestamp": "never"}
     data = builders.log(builders.header(), builders.user(), answer)
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", data)
-    with closing(usage_facts.in_memory(sessions.history([builders.home(tmp_path)]).sessions)) as database:
+    with closing(usage_facts.in_memory(sessions.history([builders.home(tmp_path)]).sessions, [])) as database:
         price_calls(database, prices.load())
         (row,) = usage.call_rows("day", usage_parts.parts(database))
         assert (row.key, row.name, row.billed.calls) == (None, "no time", 1)

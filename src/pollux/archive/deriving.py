@@ -14,18 +14,19 @@ from typing import NamedTuple
 import msgspec
 
 from pollux import retention
-from pollux.archive import facts, raw, writing
+from pollux.archive import facts, failures, raw, writing
 from pollux.archive.inventory import place_of
 from pollux.archive.joins import joined, shared_with
+from pollux.archive.migrations import savepoint
 from pollux.archive.readings import read_on, source_of, taken_up
 from pollux.errors import DamagedArchiveError
 from pollux.formats.source import HEAD
-from pollux.grouping import Placed, id8_inside, put_together
+from pollux.grouping import Group, Placed, id8_inside, put_together
 from pollux.locate import Home, SessionFile, id8_in
-from pollux.model import Fate, Problem
+from pollux.model import Fate, Problem, Session
 from pollux.project_claims import Known, known_from_files
-from pollux.reading import Reading
-from pollux.sessions import LOGS, Reader
+from pollux.reading import Reading, cannot_derive, reason_of
+from pollux.sessions import LOGS, Reader, claims
 
 
 class File(msgspec.Struct, frozen=True):
@@ -70,7 +71,7 @@ def reader_of(database: sqlite3.Connection, memory: Mapping[str, str]) -> Reader
     def known(home: Home) -> Known:
         which = "(path LIKE '%/.project_root' OR path NOT LIKE '%/%')"
         files, problems = _current(database, str(home.root), which)
-        found = known_from_files(str(home.root), files)
+        found = claims(home.root, lambda: known_from_files(str(home.root), files))
         return msgspec.structs.replace(found, problems=(*found.problems, *problems))
 
     def logs(file: SessionFile) -> bytes | None:
@@ -163,7 +164,23 @@ def _session_file(home: str, path: str, size: int, mtime_ns: int) -> SessionFile
 
 
 def derive_bundle(database: sqlite3.Connection, reader: Reader, name: str, files: list[File]) -> Told:
-    """Read what is new in a bundle and write the facts of its sessions."""
+    """Read what is new in a bundle and write the facts of its sessions.
+
+    Whatever error this raises becomes a problem of the bundle, and nothing of it is written: other bundles must not
+    suffer. Errors of the database as a whole are passed on.
+    """
+    try:
+        with savepoint(database):
+            return _derived(database, reader, name, files)
+    except Exception as error:  # noqa: BLE001  re-raised where it concerns more than this bundle
+        problems = _failed(database, files, error)
+        if failures.is_lasting(error):
+            facts.forget_sessions(database, _sessions_of(database, name))
+        return Told(set(), problems)
+
+
+def _derived(database: sqlite3.Connection, reader: Reader, name: str, files: list[File]) -> Told:
+    failures.clear(database, [one.version_id for one in files])
     problems: list[Problem] = []
     versions: dict[int, list[Placed]] = defaultdict(list)
     for one in files:
@@ -171,22 +188,54 @@ def derive_bundle(database: sqlite3.Connection, reader: Reader, name: str, files
             reading = _read(database, one)
         except DamagedArchiveError as error:
             problems.append(Problem("damaged-archive", str(error), str(one.session_file.path)))
-            continue
-        versions[one.file_id].append(Placed(reading, one.session_file, version_id=one.version_id))
+        except Exception as error:  # noqa: BLE001  re-raised where it concerns more than this file
+            problems += _failed(database, [one], error)
+        else:
+            versions[one.file_id].append(Placed(reading, one.session_file, version_id=one.version_id))
     placed = [one for found in versions.values() for one in _laid_over_each_other(database, found)]
     forgotten = {row[0] for row in database.execute("SELECT session_id FROM tombstones")}
     written, shared = set(), set()
     for group, session in reader.summed_up(put_together(placed, reader.full_id)):
-        if session.id not in forgotten:
-            shared |= shared_with(database, session.id, name)
-            writing.write(database, group, session, name)
+        if session.id in forgotten:
+            continue
+        shared |= shared_with(database, session.id, name)
+        if failed := _write(database, group, session, name, files):
+            problems += failed
+        else:
             written.add(session.id)
-    before = database.execute(
-        "SELECT session_id FROM sessions WHERE bundle = ?1 OR bundle IN (SELECT name FROM joined WHERE bundle = ?1)",
-        (name,),
-    )
-    facts.forget_sessions(database, {row[0] for row in before} - written)
+    facts.forget_sessions(database, _sessions_of(database, name) - written)
     return Told(written, problems, frozenset(shared))
+
+
+def _write(
+    database: sqlite3.Connection, group: Group, session: Session, bundle: str, files: list[File]
+) -> list[Problem]:
+    """Write the facts of one session; return the problems of its files if that raises an error."""
+    try:
+        with savepoint(database):
+            writing.write(database, group, session, bundle)
+    except Exception as error:  # noqa: BLE001  re-raised where it concerns more than this session
+        own = {one.version_id for one in group.files}
+        return _failed(database, [one for one in files if one.version_id in own], error)
+    return []
+
+
+def _failed(database: sqlite3.Connection, files: list[File], error: Exception) -> list[Problem]:
+    """Record that files cannot be derived, and return their problems; raise what concerns the whole database."""
+    if failures.concerns_everybody(error):
+        raise error
+    if failures.is_lasting(error):
+        failures.record(database, [(one.version_id, one.kept) for one in files], error)
+    return [cannot_derive(one.session_file.path, reason_of(error)) for one in files]
+
+
+def _sessions_of(database: sqlite3.Connection, bundle: str) -> set[str]:
+    """Return the sessions whose facts were written for a bundle, or for one that has become part of it."""
+    rows = database.execute(
+        "SELECT session_id FROM sessions WHERE bundle = ?1 OR bundle IN (SELECT name FROM joined WHERE bundle = ?1)",
+        (bundle,),
+    )
+    return {row[0] for row in rows}
 
 
 def _read(database: sqlite3.Connection, file: File) -> Reading:

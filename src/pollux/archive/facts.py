@@ -9,7 +9,7 @@ from typing import Any
 from pollux.archive.reports import NO_TIME
 from pollux.sound import sound
 
-READER = "5"
+READER = "6"
 """Raise this whenever the same bytes would give other facts."""
 
 TABLES: Mapping[str, str] = {
@@ -61,6 +61,12 @@ TABLES: Mapping[str, str] = {
         lines_added INTEGER, lines_removed INTEGER, evidence TEXT NOT NULL,
         PRIMARY KEY (session_id, message_id, idx, path)
     """,
+    "value_problems": """
+        session_id TEXT NOT NULL, message_id TEXT NOT NULL, idx INTEGER NOT NULL, n INTEGER NOT NULL,
+        file_version_id INTEGER NOT NULL, line INTEGER NOT NULL, message TEXT NOT NULL,
+        PRIMARY KEY (session_id, message_id, idx, n)
+    """,
+    "failures": "version_id INTEGER PRIMARY KEY, kept INTEGER NOT NULL, message TEXT NOT NULL",
     "problems": """
         file_version_id INTEGER NOT NULL, n INTEGER NOT NULL, code TEXT NOT NULL, line INTEGER, message TEXT NOT NULL,
         PRIMARY KEY (file_version_id, n)
@@ -97,7 +103,7 @@ _BESIDE = (
 together (`joins.py`).
 """
 _UNOWNED, _UNPRICED = "unowned", "unpriced"
-OF_MESSAGES = ("messages", "tool_calls", "shell_commands", "file_touches")
+OF_MESSAGES = ("messages", "tool_calls", "shell_commands", "file_touches", "value_problems")
 _OF_SESSIONS = ("sessions", "session_files", *OF_MESSAGES, "model_calls")
 
 VERSIONS = """
@@ -105,7 +111,11 @@ VERSIONS = """
     WHERE files.path LIKE 'tmp/%/chats/%' AND files.forgotten_us IS NULL AND coalesce(readings.is_superseded, 0) = 0
 """
 """All versions of session files that still matter."""
-UNREAD = f"{VERSIONS} AND versions.kept IS NOT readings.kept"
+UNREAD = f"""
+    {VERSIONS} AND versions.kept IS NOT readings.kept
+    AND NOT EXISTS (SELECT 1 FROM failures WHERE version_id = versions.id AND failures.kept = versions.kept)
+"""  # noqa: S608  ours
+"""Those with bytes that the facts have not seen, but for files that are known to fail at just these bytes."""
 
 
 def are_current(database: sqlite3.Connection) -> bool:

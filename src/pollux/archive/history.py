@@ -5,18 +5,18 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from pollux.archive import facts
+from pollux.archive import facts, failures
 from pollux.archive.inventory import place_of
 from pollux.archive.readings import source_of, taken_up
 from pollux.grouping import Group
 from pollux.locate import Located
 from pollux.model import Fate, ModelCall, Problem, Project, Session, Tokens
 from pollux.sessions import History, from_readings, in_order
+from pollux.times import from_microseconds
 
 _NO_MEMORY: Mapping[str, str] = {}
 _decode = msgspec.msgpack.Decoder(Session, dec_hook=lambda kind, value: kind(value)).decode
@@ -35,7 +35,7 @@ def history(
     Args:
         database: the archive's.
         located: what is on the disk now.
-        problems: those that belong to no session.
+        problems: those that belong to no session; files that cannot be derived are added.
         only: the homes.
         memory: paths that were proven since the facts were written.
 
@@ -43,6 +43,9 @@ def history(
     wanted = None if only is None else facts.sessions_of_homes(database, only)
     calls = _calls(database)
     there = _there(database)
+    left_out: dict[str, list[Problem]] = defaultdict(list)
+    for session_id, problem in failures.value_problems(database):
+        left_out[session_id].append(problem)
     sessions = []
     rows = database.execute("SELECT session_id, title, first_prompt, last_prompt, body FROM sessions")
     for session_id, title, first_prompt, last_prompt, body in rows:
@@ -58,9 +61,10 @@ def history(
                 last_prompt=last_prompt,
                 calls=tuple(calls.get(session_id, ())),
                 gone=session_id not in there,
+                problems=(*session.problems, *left_out.get(session_id, ())),
             )
         )
-    return History(located, in_order(sessions), problems)
+    return History(located, in_order(sessions), tuple(dict.fromkeys([*problems, *failures.problems(database, only)])))
 
 
 def opened(database: sqlite3.Connection, session: Session) -> Group:
@@ -102,7 +106,7 @@ def _calls(database: sqlite3.Connection) -> dict[str, list[ModelCall]]:
         "tok_total, file_version_id, line FROM model_calls WHERE copy_of IS NULL ORDER BY session_id, at_us, message_id"
     )
     for session_id, message_id, at_us, model, fate, *counts, version_id, line in rows:
-        call = (session_id, message_id, _instant(at_us), model, _FATES[fate], Tokens(*counts))
+        call = (session_id, message_id, from_microseconds(at_us), model, _FATES[fate], Tokens(*counts))
         found[session_id].append(ModelCall(*call, file=files[version_id], line=line))
     return found
 
@@ -117,10 +121,6 @@ def _there(database: sqlite3.Connection) -> set[str]:
         """
     ).fetchall()
     return {row[0] for row in rows}
-
-
-def _instant(at_us: int | None) -> datetime | None:
-    return None if at_us is None else datetime.fromtimestamp(at_us / 1_000_000, UTC)
 
 
 _FATES = {str(fate): fate for fate in Fate}

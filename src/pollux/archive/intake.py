@@ -17,17 +17,18 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from pollux.archive import facts, raw, workers, writing
+from pollux.archive import facts, failures, raw, workers, writing
 from pollux.archive.deriving import File, bundle_name, derive_bundle, pending, reader_of
 from pollux.archive.inventory import Item
 from pollux.archive.joins import join, joined, shared_with
-from pollux.archive.migrations import transaction
+from pollux.archive.migrations import savepoint, transaction
 from pollux.archive.owners import mark_copies
 from pollux.archive.refresh import Refreshed
 from pollux.archive.store import Archive
 from pollux.errors import DamagedArchiveError
 from pollux.model import Problem
 from pollux.project_claims import MARKER, REGISTRY, TRUSTED
+from pollux.reading import reason_of
 from pollux.sessions import Progress
 
 if TYPE_CHECKING:
@@ -88,16 +89,29 @@ def _order(item: Item) -> tuple[bool, str, str]:
 
 
 def _keep(database: sqlite3.Connection, batch: list[raw.Prepared], result: Refreshed, now_us: int) -> set[int]:
-    """Write some files down; return the versions that went on."""
-    grown = set()
+    """Store some files in one transaction; return the versions that have grown."""
+    grown, stored = set[int](), list[raw.Prepared]()
     with transaction(database):
         for found in batch:
-            version_id = raw.store(database, found, machine=platform.node(), now_us=now_us)
+            try:
+                with savepoint(database):
+                    version_id = raw.store(database, found, machine=platform.node(), now_us=now_us)
+            except Exception as error:
+                if failures.concerns_everybody(error):
+                    raise
+                result.problems.append(_cannot_archive(found.item, error))
+                continue
+            stored.append(found)
             if found.goes_on and found.n_new:
                 grown.add(version_id)
-    result.n_files += sum(bool(found.n_new) for found in batch)
-    result.n_bytes += sum(found.n_new for found in batch)
+    result.n_files += sum(bool(found.n_new) for found in stored)
+    result.n_bytes += sum(found.n_new for found in stored)
     return grown
+
+
+def _cannot_archive(item: Item, error: Exception) -> Problem:
+    text = f"Pollux failed to archive this file ({reason_of(error)}). Please report this"
+    return Problem("cannot-archive", text, item.place)
 
 
 def _is_claim(path: str) -> bool:
@@ -179,6 +193,8 @@ def _ready(item: Item, found: Callable[[], raw.Prepared], result: Refreshed) -> 
         yield found()
     except OSError as error:
         result.problems.append(Problem("unreadable-file", f"cannot be read: {error.strerror}", item.place))
+    except Exception as error:  # noqa: BLE001  reported; the other files must be archived
+        result.problems.append(_cannot_archive(item, error))
 
 
 def _batches(found: Iterable[raw.Prepared]) -> Iterator[list[raw.Prepared]]:
@@ -196,6 +212,7 @@ def _take_over(database: sqlite3.Connection, piece: workers.Derived, result: Ref
     """Write down what others derived."""
     with transaction(database):
         shared = {pair for row in piece.rows["sessions"] for pair in shared_with(database, row[0], row[_BUNDLE])}
+        failures.clear(database, [row[0] for row in piece.rows["readings"]])
         writing.copy(database, piece.rows)
         _join(database, piece.told.shared | shared)
         facts.note_new_calls(database)

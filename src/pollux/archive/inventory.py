@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from pollux.home import Home
-from pollux.locate import Located, Look, SessionFile, entries, id8_in, vanished
+from pollux.locate import Located, Look, SessionFile, entries, held_inode, held_time, id8_in, vanished
 from pollux.sound import sound
 
 _AT_ROOT = ("projects.json", "trustedFolders.json", "settings.json")
@@ -39,15 +39,15 @@ def inventory(located: Located, look: Look) -> list[Item]:
     for home in located.homes:
         root = str(home.root)
         for name in _AT_ROOT:
-            found += _item(os.path.join(root, name), root, name)  # noqa: PTH118  a hot loop
-        found += _markers(home)
+            found += _item(os.path.join(root, name), root, name, look)  # noqa: PTH118  a hot loop
+        found += _markers(home, look)
     for folder in located.folders:
         known = {file.place: file for file in folder.files}
         _walk(found, str(folder.path), sound(str(folder.home.root)), f"tmp/{folder.name}", known, look)
     return found
 
 
-def _markers(home: Home) -> Iterator[Item]:
+def _markers(home: Home, look: Look) -> Iterator[Item]:
     """List what the client's snapshots of projects say of their paths; the snapshots themselves are no history."""
     history = home.root / "history"
     try:
@@ -55,7 +55,7 @@ def _markers(home: Home) -> Iterator[Item]:
     except OSError:
         return
     for name in names:
-        yield from _item(str(history / name / ".project_root"), str(home.root), f"history/{name}/.project_root")
+        yield from _item(str(history / name / ".project_root"), str(home.root), f"history/{name}/.project_root", look)
 
 
 def _walk(items: list[Item], folder: str, home: str, path: str, known: _Known, look: Look) -> None:
@@ -68,18 +68,19 @@ def _walk(items: list[Item], folder: str, home: str, path: str, known: _Known, l
             elif entry.is_dir(follow_symlinks=False):
                 _walk(items, entry.path, home, name, known, look)
             elif not entry.name.endswith(_NOT_KEPT):
-                items += _item(entry.path, home, name, entry.stat())
+                items += _item(entry.path, home, name, look, entry.stat())
         except OSError as error:
             look.problems.append(vanished(entry, error))
 
 
-def _item(place: str, home: str, path: str, status: os.stat_result | None = None) -> Iterator[Item]:
+def _item(place: str, home: str, path: str, look: Look, status: os.stat_result | None = None) -> Iterator[Item]:
     try:
         status = status or os.stat(place)  # noqa: PTH116  a hot loop
     except OSError:
         return
     if stat.S_ISREG(status.st_mode):
-        yield Item(sound(home), sound(path), place, status.st_size, status.st_mtime_ns, status.st_ino)
+        mtime_ns = held_time(status.st_mtime_ns, place, look)
+        yield Item(sound(home), sound(path), place, status.st_size, mtime_ns, held_inode(status.st_ino))
 
 
 def belongs_to(path: str, ids: Iterable[str]) -> bool:

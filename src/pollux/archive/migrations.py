@@ -6,7 +6,8 @@ Derived tables have no steps: a newer reader throws them away and builds them ag
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from pollux.errors import ArchiveError
 
@@ -92,6 +93,20 @@ def migrate(database: sqlite3.Connection, path: object) -> None:
         with transaction(database):
             STEPS[number](database)
             database.execute(f"PRAGMA user_version = {number + 1}")
+
+
+@contextmanager
+def savepoint(database: sqlite3.Connection) -> Iterator[None]:
+    """Undo what was written inside a transaction since here when something goes wrong, and only that."""
+    database.execute("SAVEPOINT part")
+    try:
+        yield
+    except BaseException:
+        if database.in_transaction:  # SQLite ends the whole transaction when the disk is full
+            database.execute("ROLLBACK TO part")
+            database.execute("RELEASE part")
+        raise
+    database.execute("RELEASE part")
 
 
 class transaction:  # noqa: N801  reads as a verb where it is used

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from pollux.archive import facts
 from pollux.archive.migrations import transaction
 from pollux.model import Tokens
 from pollux.prices import Prices, cost, find
+from pollux.times import from_microseconds
 
 NO_PRICE = ""
 _META = "prices"
@@ -73,7 +74,7 @@ def _write(database: sqlite3.Connection, found: Iterable[tuple[int | None, str, 
 
 def _priced(rows: list[Any], prices: Prices) -> Iterator[tuple[int | None, str, str, str]]:
     for session_id, message_id, at_us, model, *counts in rows:
-        found, price_id = priced(prices, model, instant(at_us), Tokens(*counts))
+        found, price_id = priced(prices, model, from_microseconds(at_us), Tokens(*counts))
         yield found, price_id, session_id, message_id
 
 
@@ -81,8 +82,3 @@ def priced(prices: Prices, model: str | None, at: datetime | None, tokens: Token
     """Return the cost of one call in nano-dollars and the id of its price; what has no price costs nothing known."""
     price = find(prices, model, at)
     return (None, NO_PRICE) if price is None else (cost(price, tokens), price.id)
-
-
-def instant(at_us: int | None) -> datetime | None:
-    """Read a time as the facts have it."""
-    return None if at_us is None else datetime.fromtimestamp(at_us / 1_000_000, UTC)

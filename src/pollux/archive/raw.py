@@ -22,6 +22,8 @@ import zstandard
 
 from pollux.archive.inventory import Item
 from pollux.errors import DamagedArchiveError
+from pollux.integers import clamped
+from pollux.locate import held_inode
 
 SEGMENT = 4 << 20
 """Bytes of a file in one segment, at most."""
@@ -133,6 +135,7 @@ def prepare(item: Item, known: Before | None) -> Prepared:
 def store(database: sqlite3.Connection, found: Prepared, *, machine: str, now_us: int) -> int:
     """Store what was prepared; return the version it belongs to."""
     known = found.before
+    mtime_ns, inode = clamped(found.mtime_ns), held_inode(found.inode)  # as the inventory has them
     file_id = known.file_id if known else _new_file(database, found.item, machine, now_us)
     version = known.version if known else None
     if version is None or not found.goes_on:
@@ -141,11 +144,11 @@ def store(database: sqlite3.Connection, found: Prepared, *, machine: str, now_us
         _insert(database, version.id, segment)
     database.execute(
         "UPDATE versions SET kept = ?, head = ?, tail = ?, mtime_ns = ? WHERE id = ?",
-        (found.kept, found.head, found.tail, found.mtime_ns, version.id),
+        (found.kept, found.head, found.tail, mtime_ns, version.id),
     )
     database.execute(
         "UPDATE files SET size = ?, mtime_ns = ?, inode = ?, last_us = ?, gone_us = NULL, version_id = ? WHERE id = ?",
-        (found.size, found.mtime_ns, found.inode, now_us, version.id, file_id),
+        (found.size, mtime_ns, inode, now_us, version.id, file_id),
     )
     return version.id
 

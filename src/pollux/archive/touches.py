@@ -9,12 +9,16 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pollux.formats import lenient
+from pollux.integers import COUNTED, parse_integer
 from pollux.shell import commands, program
-from pollux.times import instant
+from pollux.times import instant, microseconds
 from pollux.tools import Tool, tool
 
 _OPS = {"file_read": "read", "file_write": "edit", "file_edit": "edit", "file_delete": "delete"}
 _EXIT_CODE = re.compile(rb"(?:^|\\n)Exit Code: (-?\d+)")
+_LONG_NUMBER = re.compile(rb"\d{20}")
+_ADDED = ("model_added_lines", "user_added_lines")
+_REMOVED = ("model_removed_lines", "user_removed_lines")
 
 
 class _Call(msgspec.Struct, rename="camel"):
@@ -33,27 +37,22 @@ class _Calls(msgspec.Struct, rename="camel"):
     tool_calls: list[_Call] = []
 
 
-class _Stat(msgspec.Struct):
-    model_added_lines: int = 0
-    model_removed_lines: int = 0
-    user_added_lines: int = 0
-    user_removed_lines: int = 0
-
-
 class _Diff(msgspec.Struct, rename="camel"):
     file_diff: str
     file_path: str | None = None
     original_content: msgspec.Raw = msgspec.Raw()
-    diff_stat: _Stat | None = None
+    diff_stat: msgspec.Raw = msgspec.Raw(b"null")
     is_new_file: bool | None = None
 
 
 class Found(NamedTuple):
-    """What one tool call comes to."""
+    """The rows that one tool call makes."""
 
     call: tuple[Any, ...]
     commands: list[tuple[str, str]]
     touches: list[tuple[Any, ...]]
+    left_out: list[str]
+    """Values that no column holds, each in a few words."""
 
 
 _decode_calls = msgspec.json.Decoder(_Calls).decode
@@ -65,7 +64,7 @@ def call_rows(data: bytes) -> Iterator[Found]:
     for call in _calls(data):
         known = tool(call.name, call.display_name)
         args = _decoded(call.args)
-        at = instant(call.timestamp)
+        left_out: list[str] = []
         yield Found(
             (
                 call.id,
@@ -76,14 +75,15 @@ def call_rows(data: bytes) -> Iterator[Found]:
                 known.label,
                 known.mcp_server,
                 call.status or "pending",
-                _exit_code(known, call),
-                round(at.timestamp() * 1_000_000) if at else None,
+                _exit_code(known, call, left_out),
+                microseconds(instant(call.timestamp)),
                 bytes(call.args).decode("utf-8", "replace"),
                 len(bytes(call.result)),
                 call.agent_id,
             ),
             [(one, program(one)) for line in _texts(args, known.commands) for one in commands(line)],
-            list(_touches(known, call, args)),
+            list(_touches(known, call, args, left_out)),
+            left_out,
         )
 
 
@@ -115,22 +115,27 @@ def _decoded(raw: msgspec.Raw) -> dict[str, Any]:
     value = lenient.decode(bytes(raw))
     if isinstance(value, str):  # arguments as JSON text
         try:
-            value = lenient.decode(value.encode("utf-8", "replace"))
+            value = lenient.decode(lenient.mask(value.encode("utf-8", "replace")))
         except ValueError:
             return {}
     return value if isinstance(value, dict) else {}
 
 
-def _exit_code(known: Tool, call: _Call) -> int | None:
+def _exit_code(known: Tool, call: _Call, left_out: list[str]) -> int | None:
     if known.canonical != "shell_exec":
         return None
     data = bytes(call.result)
     place = data.find(b"Exit Code: ")
-    found = _EXIT_CODE.search(data, max(place - 2, 0)) if place >= 0 else None
-    return int(found[1]) if found else None
+    match = _EXIT_CODE.search(data, max(place - 2, 0)) if place >= 0 else None
+    if match is None:
+        return None
+    code = parse_integer(match[1])
+    if code is None:
+        left_out.append("the exit code of a command, which needs more than 64 bits")
+    return code
 
 
-def _touches(known: Tool, call: _Call, args: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+def _touches(known: Tool, call: _Call, args: dict[str, Any], left_out: list[str]) -> Iterator[tuple[Any, ...]]:
     op = _OPS.get(known.canonical)
     if op is None or known.name == "list_directory":
         return
@@ -138,7 +143,7 @@ def _touches(known: Tool, call: _Call, args: dict[str, Any]) -> Iterator[tuple[A
     if diff:
         op = "create" if diff.is_new_file or bytes(diff.original_content) in (b"null", b'""') else op
         path = diff.file_path or next(_texts(args, known.paths), "")
-        yield (path, op, *_lines(diff), "display")
+        yield (path, op, *_lines(diff, left_out), "display")
         return
     for path in dict.fromkeys(_texts(args, known.paths)):
         yield path, op, None, None, "args"
@@ -150,15 +155,26 @@ def _diff(call: _Call) -> _Diff | None:
         return None
     try:
         return _decode_diff(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
-def _lines(diff: _Diff) -> tuple[int, int]:
-    if stat := diff.diff_stat:
-        return stat.model_added_lines + stat.user_added_lines, stat.model_removed_lines + stat.user_removed_lines
-    lines = [line for line in diff.file_diff.split("\n") if not line.startswith(("+++", "---"))]
-    return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
+def _lines(diff: _Diff, left_out: list[str]) -> tuple[int | None, int | None]:
+    """Return how many lines were added and removed: as the client counted them, else as the diff shows them."""
+    stat = lenient.decode(bytes(diff.diff_stat))
+    if not isinstance(stat, dict):
+        lines = [line for line in diff.file_diff.split("\n") if not line.startswith(("+++", "---"))]
+        return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
+    added, removed = (sum(_counts(stat, keys)) for keys in (_ADDED, _REMOVED))
+    # The decoder leaves out numbers of thousands of digits.
+    if _LONG_NUMBER.search(bytes(diff.diff_stat)) or max(abs(added), abs(removed)) >= COUNTED:
+        left_out.append("the number of lines that an edit changed, which no file has")
+        return None, None
+    return added, removed
+
+
+def _counts(stat: dict[str, Any], keys: tuple[str, ...]) -> Iterator[int]:
+    return (stat[key] for key in keys if isinstance(stat.get(key), int))
 
 
 def _texts(args: dict[str, Any], names: tuple[str, ...]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from pollux.archive.facts import OF_MESSAGES
 from pollux.archive.touches import call_rows
 from pollux.formats import lenient
 from pollux.model import Problem, Session
+from pollux.sound import sound
 from pollux.times import instant, microseconds
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def write_problems(database: sqlite3.Connection, version_id: int, problems: Iter
     database.execute("DELETE FROM problems WHERE file_version_id = ?", (version_id,))
     database.executemany(
         "INSERT INTO problems VALUES (?, ?, ?, ?, ?)",
-        [(version_id, n, one.code, one.line, one.message) for n, one in enumerate(problems)],
+        [(version_id, n, one.code, one.line, sound(one.message)) for n, one in enumerate(problems)],
     )
 
 
@@ -186,6 +187,8 @@ def _add_message(
         rows["tool_calls"].append((*key, idx, *found.call, entry.fate))
         rows["shell_commands"] += [(*key, idx, n, *command) for n, command in enumerate(found.commands)]
         rows["file_touches"] += [(*key, idx, *touch) for touch in found.touches]
+        place = (version_id, entry.calls_from.line)
+        rows["value_problems"] += [(*key, idx, n, *place, what) for n, what in enumerate(found.left_out)]
 
 
 def _write_model_calls(database: sqlite3.Connection, group: Group, session: Session) -> None:

@@ -76,6 +76,8 @@ def _chat(file: SessionFile, kept: KeptFile | None, now: datetime) -> Chat:
         return chat_from(read(file.path), file, now=now)
     except OSError:
         return Chat(file.path, is_readable=False, size=file.size)  # reported by the history already
+    except Exception:  # noqa: BLE001  a fault in Pollux, reported by the history; the client may read the file
+        return Chat(file.path, size=file.size)
 
 
 class _SettingsReader:

@@ -30,9 +30,10 @@ def command(scope: Scope) -> None:
     from pollux.views.health import Health, health_json, lost
 
     found = scope.history()
-    unknowns = _unknowns(found)
+    unknowns, failures = _unknowns(found)
     logged, log_problems = _logged(found)
-    problems = [*found.problems, *log_problems, *(problem for one in found.sessions for problem in one.problems)]
+    of_sessions = (problem for one in found.sessions for problem in one.problems)
+    problems = [*dict.fromkeys([*found.problems, *failures, *log_problems, *of_sessions])]
     health = Health(found, unknowns, lost(logged, found.sessions, found.located.files), problems)
     if scope.as_json:
         output.print_json(health_json(health))
@@ -49,10 +50,13 @@ def _print(health: Health) -> None:
         click.echo(fitted(label, text, output.width()) if is_terminal else plain(label, text))
 
 
-def _unknowns(found: History) -> Unknowns:
+def _unknowns(found: History) -> tuple[Unknowns, list[Problem]]:
+    """Count what no table knows, file by file; a file whose reading raises an error is a problem."""
+    from pollux.reading import cannot_derive, reason_of
     from pollux.views.health import Unknowns, look_into
 
     unknowns = Unknowns()
+    problems: list[Problem] = []
     files = list(found.located.files)
     n_bytes, done = sum(file.size for file in files), 0
     with progress("examining") as tell:
@@ -61,15 +65,18 @@ def _unknowns(found: History) -> Unknowns:
                 look_into(file, unknowns)
             except OSError:
                 continue  # reported by the history already
+            except Exception as error:  # noqa: BLE001  reported; the other files must be examined
+                problems.append(cannot_derive(file.path, reason_of(error)))
             finally:
                 done += file.size
                 tell(done, n_bytes)
-    return unknowns
+    return unknowns, problems
 
 
 def _logged(found: History) -> tuple[list[LoggedPrompt], list[Problem]]:
     from pollux.formats import prompts
     from pollux.model import Problem
+    from pollux.reading import cannot_derive, reason_of
 
     logged: list[LoggedPrompt] = []
     problems: list[Problem] = []
@@ -78,6 +85,9 @@ def _logged(found: History) -> tuple[list[LoggedPrompt], list[Problem]]:
             read = prompts.read(path.read_bytes())
         except OSError as error:
             problems.append(Problem("unreadable-file", f"cannot be read: {error.strerror}", str(path)))
+            continue
+        except Exception as error:  # noqa: BLE001  reported; the other logs must be read
+            problems.append(cannot_derive(path, reason_of(error)))
             continue
         logged += read.prompts
         problems += [Problem(one.code, one.message, str(path), one.line) for one in read.problems]

@@ -239,8 +239,9 @@ def read_files(scope: Scope, *, prices: Prices, with_tools: bool = False) -> Ite
     from pollux.views.usage_facts import in_memory
 
     found = scope.history()
-    database = in_memory(found.sessions, scope.opened if with_tools else None)
-    problems: list[tuple[str | None, Problem]] = [(None, one) for one in found.problems]
+    failed: list[Problem] = []
+    database = in_memory(found.sessions, failed, scope.opened if with_tools else None)
+    problems: list[tuple[str | None, Problem]] = [(None, one) for one in (*found.problems, *failed)]
     problems += [(session.id, one) for session in found.sessions for one in session.problems]
     with closing(database):
         price_calls(database, prices)
@@ -274,7 +275,7 @@ def _archived(
     quiet: bool,
 ) -> Iterator[Facts]:
     """Bring the archive up to date; of all that it holds, only the sums are read."""
-    from pollux.archive import store
+    from pollux.archive import failures, store
     from pollux.archive.facts import are_behind, are_current, sessions_of_homes
     from pollux.archive.pricing import price_calls
     from pollux.archive.refresh import refresh
@@ -298,9 +299,12 @@ def _archived(
             output.words(f"The archive cannot be written ({archive.why_not}): this is what it holds so far.")
         problems: list[tuple[str | None, Problem]] = [(None, one) for one in result.problems]
         problems += file_problems(archive.database)
-        only = None
+        homes = only = None
         if scope.homes or os.environ.get("POLLUX_HOME"):
-            only = sessions_of_homes(archive.database, [str(home.root) for home in result.located.homes])
+            homes = [str(home.root) for home in result.located.homes]
+            only = sessions_of_homes(archive.database, homes)
+        problems += [(None, one) for one in failures.problems(archive.database, homes)]
+        problems = [*dict.fromkeys(problems)]
         yield Facts(archive.database, result.located, problems, only, known, is_archived=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pollux.integers import COUNTED, fits
 from pollux.model import (
     Activity,
     AgentDisplay,
@@ -104,7 +105,7 @@ def _match(match: dict[str, Any]) -> Match:
     number = match.get("lineNumber")
     return Match(
         _text(match.get("filePath") or match.get("absolutePath")),
-        number if isinstance(number, int) else None,
+        number if isinstance(number, int) and fits(number) else None,
         _text(match.get("line")),
         bool(match.get("isContext")),
     )
@@ -128,7 +129,7 @@ _FORMS = (
 
 def _sum(stat: dict[str, Any], *keys: str) -> int | None:
     counts = [stat[key] for key in keys if isinstance(stat.get(key), int)]
-    return sum(counts) if counts else None
+    return sum(counts) if counts and abs(sum(counts)) < COUNTED else None
 
 
 def _text(value: Any) -> str:  # noqa: ANN401

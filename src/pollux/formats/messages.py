@@ -8,6 +8,7 @@ from typing import Any
 
 from pollux.formats.displays import display
 from pollux.formats.parts import attachments, parts, thoughts
+from pollux.integers import parse_integer
 from pollux.model import (
     Fate,
     FunctionCall,
@@ -127,7 +128,7 @@ def _call(value: dict[str, Any]) -> ToolCall:
         status=status,
         args=value.get("args", {}),
         mcp_server=known.mcp_server,
-        exit_code=int(exit_code[1]) if exit_code else None,
+        exit_code=parse_integer(exit_code[1]) if exit_code else None,
         output=output,
         error=error,
         response=None if is_plain else response,

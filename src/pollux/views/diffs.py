@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import msgspec
 
+from pollux.integers import parse_integer
 from pollux.model import DiffDisplay
 from pollux.views.excerpts import LINE, Limits
 
@@ -89,26 +90,31 @@ def _compared(old: str, new: str) -> Iterator[DiffLine]:
 
 
 def _parsed(diff: str) -> Iterator[DiffLine]:
-    """Read a unified diff; what stands before its first hunk is only its file's name."""
-    old = new = 0
+    """Yield the lines of a unified diff; the lines before its first hunk only name the file."""
+    old: int | None = None
+    new: int | None = None
     is_inside = False
     for text in diff.removesuffix("\n").split("\n"):
-        if found := _HUNK.match(text):
-            old, new, is_inside = int(found[1]), int(found[2]), True
+        if match := _HUNK.match(text):
+            old, new, is_inside = parse_integer(match[1]), parse_integer(match[2]), True
             yield DiffLine(Change.HUNK, text)
         elif not is_inside:
             continue
         elif text.startswith("+"):
             yield DiffLine(Change.ADD, text[1:], None, new)
-            new += 1
+            new = _next(new)
         elif text.startswith("-"):
             yield DiffLine(Change.DELETE, text[1:], old)
-            old += 1
+            old = _next(old)
         elif text.startswith("\\"):
             yield DiffLine(Change.CONTEXT, text)
         else:
             yield DiffLine(Change.CONTEXT, text[1:], old, new)
-            old, new = old + 1, new + 1
+            old, new = _next(old), _next(new)
+
+
+def _next(number: int | None) -> int | None:
+    return None if number is None else number + 1
 
 
 def _cut(each: DiffLine) -> DiffLine:

@@ -169,7 +169,7 @@ def _answered(call: ToolCall, output: str) -> Iterator[Body]:
     try:
         answers = json.loads(output).get("answers", {})
         given = {int(index): compact(answer) for index, answer in answers.items()}
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         given = {}
         if output:
             yield Output(Excerpt(output))

@@ -8,10 +8,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from pollux.archive import facts, writing
+from pollux.archive.failures import concerns_everybody, left_out
+from pollux.archive.migrations import savepoint
 from pollux.archive.owners import mark_copies
 from pollux.errors import UnreadableFileError
 from pollux.grouping import Group
 from pollux.model import Problem, Session
+from pollux.reading import cannot_derive, reason_of
 from pollux.sessions import Progress
 
 
@@ -25,15 +28,29 @@ def in_memory(
     database.execute("BEGIN")
     for number, one in enumerate(sessions, 1):
         try:
-            group = opened(one)
+            with savepoint(database):
+                problems += _write(database, one, opened(one))
         except UnreadableFileError as error:  # gone since it was listed
             problems.append(Problem("unreadable-file", str(error)))
-            continue
-        for version_id, placed in enumerate(group.files, 1):
-            placed.version_id = version_id
-        writing.write(database, group, msgspec.structs.replace(one, calls=group.usage()), "")
-        database.execute("UPDATE tool_calls SET args_json = '' WHERE session_id = ?", (one.id,))  # may be whole files
+        except Exception as error:
+            if concerns_everybody(error):
+                raise
+            problems += [cannot_derive(ref.path, reason_of(error)) for ref in one.files]
         progress(number, len(sessions))
     mark_copies(database)
     database.execute("COMMIT")
     return database
+
+
+def _write(database: sqlite3.Connection, session: Session, group: Group) -> list[Problem]:
+    """Write the facts of one session; return the values that no column holds."""
+    for version_id, placed in enumerate(group.files, 1):
+        placed.version_id = version_id
+    writing.write(database, group, msgspec.structs.replace(session, calls=group.usage()), "")
+    database.execute("UPDATE tool_calls SET args_json = '' WHERE session_id = ?", (session.id,))  # may be whole files
+    rows = database.execute(
+        "SELECT file_version_id, line, message FROM value_problems WHERE session_id = ? ORDER BY line, message_id, idx",
+        (session.id,),
+    )
+    files = {placed.version_id: str(placed.reading.path) for placed in group.files}
+    return [left_out(what, files[version_id], line) for version_id, line, what in rows]

@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pollux.archive.failures import concerns_everybody, value_problems
 from pollux.archive.inventory import place_of
+from pollux.archive.migrations import savepoint
+from pollux.errors import UnreadableFileError
 from pollux.model import ModelCall, Problem, Project, Session
+from pollux.reading import cannot_derive, reason_of
 from pollux.times import instant, microseconds
 from pollux.views.usage_parts import TimePart, time_parts
 
@@ -48,23 +52,44 @@ class _Body(msgspec.Struct):
 _decode_project: Callable[[bytes], _Body] = msgspec.msgpack.Decoder(_Body).decode
 
 
-def in_memory(sessions: Iterable[Session], opened: Callable[[Session], Group] | None = None) -> sqlite3.Connection:
-    """Make the tables that the reports need of sessions that are in no archive; with tool calls if they are opened."""
+def in_memory(
+    sessions: Iterable[Session], problems: list[Problem], opened: Callable[[Session], Group] | None = None
+) -> sqlite3.Connection:
+    """Return the tables that the reports need, made of sessions that are in no archive.
+
+    Args:
+        sessions: to write.
+        problems: gets those of sessions that cannot be opened or written.
+        opened: opens a session, so that its tool calls are written too.
+
+    """
     database = sqlite3.connect(":memory:", isolation_level=None)
     database.executescript(_TABLES.format(calls=_CALL_COLUMNS))
     database.execute("BEGIN")
     for one in sessions:
-        project = one.project
-        body = msgspec.msgpack.encode(_Body(project))
-        row = (one.id, one.kind, one.parent, project.hash, one.title, body)
-        database.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?)", row)
-        known = (project.hash, project.path, project.slug, project.how, project.proven)
-        database.execute(_INSERT_PROJECT, known)
-        database.executemany(_INSERT_CALL, [(*_call_row(call), None) for call in one.calls])
-        if opened:
-            _insert_tools(database, one, opened(one))
+        try:
+            with savepoint(database):
+                _insert_session(database, one)
+                if opened:
+                    _insert_tools(database, one, opened(one))
+        except UnreadableFileError as error:  # gone since it was listed
+            problems.append(Problem("unreadable-file", str(error)))
+        except Exception as error:
+            if concerns_everybody(error):
+                raise
+            problems += [cannot_derive(ref.path, reason_of(error)) for ref in one.files]
     database.execute("COMMIT")
     return database
+
+
+def _insert_session(database: sqlite3.Connection, session: Session) -> None:
+    project = session.project
+    body = msgspec.msgpack.encode(_Body(project))
+    row = (session.id, session.kind, session.parent, project.hash, session.title, body)
+    database.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?)", row)
+    known = (project.hash, project.path, project.slug, project.how, project.proven)
+    database.execute(_INSERT_PROJECT, known)
+    database.executemany(_INSERT_CALL, [(*_call_row(call), None) for call in session.calls])
 
 
 def times_of(
@@ -94,14 +119,18 @@ def session_projects(database: sqlite3.Connection, memory: Mapping[str, str]) ->
 
 
 def file_problems(database: sqlite3.Connection) -> list[tuple[str, Problem]]:
-    """Return what is wrong with the files of each session."""
+    """Return the problems of each session: those of its files, and values that no column holds."""
     rows = database.execute(
         "SELECT session_files.session_id, problems.code, problems.message, files.home, files.path, problems.line "
         "FROM problems JOIN session_files ON session_files.file_version_id = problems.file_version_id "
         "JOIN versions ON versions.id = problems.file_version_id JOIN files ON files.id = versions.file_id "
         "ORDER BY files.home, files.path, problems.file_version_id, problems.n"
     )
-    return [(one, Problem(code, words, str(place_of(home, path)), line)) for one, code, words, home, path, line in rows]
+    found = [
+        (session_id, Problem(code, message, str(place_of(home, path)), line))
+        for session_id, code, message, home, path, line in rows
+    ]
+    return found + value_problems(database)
 
 
 def _call_row(call: ModelCall) -> tuple[object, ...]:

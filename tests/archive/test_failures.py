@@ -1,0 +1,305 @@
+"""Whatever one bundle raises, the others are derived, and the bundle is reported and not tried at every refresh."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests import builders
+from tests.archive.growing import content, rebuild, versions
+from tests.archive.test_verify import CHILD
+
+from pollux.archive import compare, deriving, facts, history, intake, raw, store, workers, writing
+from pollux.archive.damage import Report
+from pollux.archive.inventory import Item, inventory
+from pollux.archive.readings import read_on
+from pollux.archive.refresh import Refreshed, compared, refresh
+from pollux.archive.store import Archive
+from pollux.archive.verify import verify
+from pollux.formats.source import Source
+from pollux.grouping import Group, put_together
+from pollux.locate import Look, held_time, locate
+from pollux.model import Session
+
+BAD = builders.OTHER
+BAD_NAME = "session-2026-11-14T08-00-b3e2640d.jsonl"
+_write = writing.write
+
+
+def homes_with_two(root: Path) -> Path:
+    """Make a home with a good session and another one, whose file is returned."""
+    good = builders.log(builders.header(), builders.user(), builders.gemini(tokens=builders.tokens()))
+    builders.put(builders.chats(root) / f"{builders.NAME}.jsonl", good)
+    return builders.put(builders.chats(root) / BAD_NAME, builders.log(builders.header(BAD), builders.user("u9")))
+
+
+def taken_in(archive: Archive, root: Path) -> Refreshed:
+    return refresh(archive, [builders.home(root)])
+
+
+def ids(archive: Archive) -> set[str]:
+    return {row[0] for row in archive.database.execute("SELECT session_id FROM sessions")}
+
+
+def codes(found: Refreshed) -> list[tuple[str, str | None]]:
+    return [(one.code, one.file) for one in found.problems]
+
+
+def failing_to_read(monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[Path]:
+    """Make the reading of one file raise an error; return the attempts."""
+    attempts: list[Path] = []
+
+    def fail(source: Source, kept: bytes | None) -> Any:  # noqa: ANN401
+        if source.path.name == BAD_NAME:
+            attempts.append(source.path)
+            raise error
+        return read_on(source, kept)
+
+    monkeypatch.setattr(deriving, "read_on", fail)
+    return attempts
+
+
+def failing_to_write(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def write(database: sqlite3.Connection, group: Group, session: Session, bundle: str) -> None:
+        _write(database, group, session, bundle)
+        if session.id == BAD:
+            raise error
+
+    monkeypatch.setattr(writing, "write", write)
+
+
+def failing_to_sum_up(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(placed: list[Any], full_id: Any) -> list[Group]:  # noqa: ANN401
+        if any(one.reading.id == BAD for one in placed):
+            raise error
+        return put_together(placed, full_id)
+
+    monkeypatch.setattr(deriving, "put_together", fail)
+
+
+@pytest.mark.parametrize("fail", [failing_to_read, failing_to_write, failing_to_sum_up])
+@pytest.mark.parametrize("error", [OverflowError("too large"), KeyError(), RecursionError("deep"), sqlite3.DataError()])
+def test_error_of_one_session_does_not_stop_the_others(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fail: Callable[[pytest.MonkeyPatch, Exception], None],
+    error: Exception,
+) -> None:
+    file = homes_with_two(tmp_path)
+    fail(monkeypatch, error)
+    with store.opened(tmp_path / "archive.db") as archive:
+        found = taken_in(archive, tmp_path)
+        assert codes(found) == [("cannot-derive", str(file))]
+        assert type(error).__name__ in found.problems[0].message
+        assert found.sessions == ids(archive) == {builders.SESSION}
+        assert versions(archive)[str(tmp_path / ".gemini"), f"tmp/webapp/chats/{BAD_NAME}"] == [file.read_bytes()]
+        listed = history.history(archive.database, found.located)
+        assert listed.problems == tuple(found.problems)
+        assert [one.id for one in listed.sessions] == [builders.SESSION]
+
+
+def test_failed_file_is_read_again_only_when_it_has_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = homes_with_two(tmp_path)
+    attempts = failing_to_read(monkeypatch, ValueError("odd"))
+    with store.opened(tmp_path / "archive.db") as archive:
+        taken_in(archive, tmp_path)
+        assert not facts.are_behind(archive.database)
+        assert not codes(taken_in(archive, tmp_path))
+        assert len(attempts) == 1
+        with file.open("ab") as stream:
+            stream.write(builders.log(builders.user("u10")))
+        assert codes(taken_in(archive, tmp_path)) == [("cannot-derive", str(file))]
+        assert len(attempts) == 2
+        monkeypatch.setattr(deriving, "read_on", read_on)
+        with file.open("ab") as stream:
+            stream.write(builders.log(builders.user("u11")))
+        assert taken_in(archive, tmp_path).sessions == {BAD}
+        assert not history.history(archive.database, taken_in(archive, tmp_path).located).problems
+
+
+def test_new_reader_tries_a_failed_file_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    homes_with_two(tmp_path)
+    failing_to_read(monkeypatch, ValueError("odd"))
+    with store.opened(tmp_path / "archive.db") as archive:
+        taken_in(archive, tmp_path)
+        monkeypatch.setattr(deriving, "read_on", read_on)
+        monkeypatch.setattr(facts, "READER", "next")
+        assert taken_in(archive, tmp_path).sessions == {builders.SESSION, BAD}
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError(errno.EIO, "no")])
+def test_error_that_may_pass_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    file = homes_with_two(tmp_path)
+    attempts = failing_to_read(monkeypatch, error)
+    with store.opened(tmp_path / "archive.db") as archive:
+        for number in (1, 2):
+            assert codes(taken_in(archive, tmp_path)) == [("cannot-derive", str(file))]
+            assert len(attempts) == number
+        assert ids(archive) == {builders.SESSION}
+
+
+@pytest.mark.parametrize("error", [sqlite3.OperationalError("disk is full"), sqlite3.DatabaseError("malformed")])
+def test_error_of_the_whole_database_is_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    homes_with_two(tmp_path)
+    failing_to_write(monkeypatch, error)
+    with store.opened(tmp_path / "archive.db") as archive:
+        with pytest.raises(type(error)):
+            taken_in(archive, tmp_path)
+        assert not archive.database.in_transaction
+        assert facts.are_behind(archive.database)
+
+
+def test_session_that_grows_into_a_failure_loses_its_old_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = homes_with_two(tmp_path)
+    with store.opened(tmp_path / "archive.db") as archive:
+        taken_in(archive, tmp_path)
+        failing_to_sum_up(monkeypatch, ValueError("odd"))
+        with file.open("ab") as stream:
+            stream.write(builders.log(builders.user("u10")))
+        taken_in(archive, tmp_path)
+        grown = content(archive)
+        rebuild(archive, [builders.home(tmp_path)])
+        assert content(archive) == grown
+        assert ids(archive) == {builders.SESSION}
+
+
+def test_subagent_that_cannot_be_written_leaves_its_parent_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    homes_with_two(tmp_path)
+    told = builders.log(builders.header(CHILD, kind="subagent"), builders.user("s1"))
+    child = builders.put(builders.chats(tmp_path) / builders.SESSION / f"{CHILD}.jsonl", told)
+
+    def write(database: sqlite3.Connection, group: Group, session: Session, bundle: str) -> None:
+        if session.id == CHILD:
+            raise ValueError("odd")
+        _write(database, group, session, bundle)
+
+    monkeypatch.setattr(writing, "write", write)
+    with store.opened(tmp_path / "archive.db") as archive:
+        assert codes(taken_in(archive, tmp_path)) == [("cannot-derive", str(child))]
+        assert ids(archive) == {builders.SESSION, BAD}
+
+
+@pytest.mark.skipif(os.name != "posix" or os.uname().sysname != "Linux", reason="processes are not copied here")
+def test_other_processes_report_failures_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_WORTH_IT", (0, 0))
+    file = homes_with_two(tmp_path)
+    failing_to_write(monkeypatch, ValueError("odd"))
+    with store.opened(tmp_path / "archive.db") as archive:
+        assert codes(taken_in(archive, tmp_path)) == [("cannot-derive", str(file))]
+        assert ids(archive) == {builders.SESSION}
+        assert not facts.are_behind(archive.database)
+        monkeypatch.setattr(writing, "write", _write)
+        with file.open("ab") as stream:
+            stream.write(builders.log(builders.user("u10")))
+        assert taken_in(archive, tmp_path).sessions == {BAD}
+        assert not [*facts.rows(archive.database, "failures")]
+
+
+def test_archive_with_a_failure_is_sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    homes_with_two(tmp_path)
+    failing_to_write(monkeypatch, ValueError("odd"))
+    with store.opened(tmp_path / "archive.db") as archive:
+        taken_in(archive, tmp_path)
+        report = verify(archive)
+        assert (report.damage, report.notes) == ([], [])
+        deep = Report()
+        compare.verify_deeply(archive, deep, memory={})
+        assert deep.damage == []
+
+
+def test_what_tells_of_projects_may_fail_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    homes_with_two(tmp_path)
+
+    def fail(*_: object) -> None:
+        raise ValueError("odd")
+
+    monkeypatch.setattr(deriving, "known_from_files", fail)
+    with store.opened(tmp_path / "archive.db") as archive:
+        found = taken_in(archive, tmp_path)
+        assert codes(found) == [("cannot-derive", str(tmp_path / ".gemini"))]
+        assert ids(archive) == {builders.SESSION, BAD}
+
+
+def test_file_that_cannot_be_stored_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = homes_with_two(tmp_path)
+    stored = raw.store
+
+    def store_others(database: sqlite3.Connection, found: raw.Prepared, **more: Any) -> int:  # noqa: ANN401
+        version_id = stored(database, found, **more)
+        if found.item.place == str(file):
+            raise OverflowError("too large")
+        return version_id
+
+    monkeypatch.setattr(raw, "store", store_others)
+    with store.opened(tmp_path / "archive.db") as archive:
+        assert codes(taken_in(archive, tmp_path)) == [("cannot-archive", str(file))]
+        assert ids(archive) == {builders.SESSION}
+        assert not any(path.endswith(BAD_NAME) for _, path in versions(archive))
+        monkeypatch.setattr(raw, "store", stored)
+        assert taken_in(archive, tmp_path).sessions == {BAD}
+
+
+def test_file_that_cannot_be_prepared_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = homes_with_two(tmp_path)
+    prepare = raw.prepare
+
+    def prepare_others(item: Any, known: Any) -> raw.Prepared:  # noqa: ANN401
+        if item.place == str(file):
+            raise MemoryError
+        return prepare(item, known)
+
+    monkeypatch.setattr(raw, "prepare", prepare_others)
+    monkeypatch.setattr(intake, "_FEW", 0)
+    with store.opened(tmp_path / "archive.db") as archive:
+        assert codes(taken_in(archive, tmp_path)) == [("cannot-archive", str(file))]
+        assert ids(archive) == {builders.SESSION}
+
+
+def test_file_of_the_year_2300_is_archived_and_not_read_every_time(tmp_path: Path) -> None:
+    file = homes_with_two(tmp_path)
+    far = 10_413_792_000_000_000_000
+    os.utime(file, ns=(far, far))
+    assert file.stat().st_mtime_ns == far, "this file system has no such times"
+    with store.opened(tmp_path / "archive.db") as archive:
+        for _ in range(2):
+            found = taken_in(archive, tmp_path)
+            assert codes(found) == [("value-out-of-range", str(file))]
+        assert ids(archive) == {builders.SESSION, BAD}
+        assert str(file) not in {item.place for item in changed(archive, tmp_path)}
+        with file.open("ab") as stream:
+            stream.write(builders.log(builders.user("u10")))
+        os.utime(file, ns=(far, far))
+        assert taken_in(archive, tmp_path).n_files == 1
+
+
+def changed(archive: Archive, root: Path) -> list[Item]:
+    look = Look()
+    return compared(archive.database, inventory(locate([builders.home(root)], look), look))[1]
+
+
+@pytest.mark.parametrize(("mtime_ns", "held"), [(2**63, 2**63 - 1), (-(2**70), -(2**63)), (7, 7)])
+def test_times_are_held_as_far_as_a_column_goes(mtime_ns: int, held: int) -> None:
+    look = Look()
+    assert held_time(mtime_ns, "file", look) == held
+    assert [one.code for one in look.problems] == ["value-out-of-range"] * (mtime_ns != held)
+
+
+def test_large_inodes_are_archived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    homes_with_two(tmp_path)
+    prepare = raw.prepare
+    monkeypatch.setattr(
+        raw, "prepare", lambda item, known: msgspec.structs.replace(prepare(item, known), inode=2**64 - 1)
+    )
+    with store.opened(tmp_path / "archive.db") as archive:
+        assert not codes(taken_in(archive, tmp_path))
+        assert ids(archive) == {builders.SESSION, BAD}
