@@ -8,6 +8,7 @@ import json
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,10 +19,12 @@ from tests.cli.running import Runner
 from pollux import sessions
 from pollux.cli import export_folder
 from pollux.cli.demo import HOME as DEMO
-from pollux.errors import UnreadableFileError
+from pollux.errors import DamagedArchiveError, UnreadableFileError
+from pollux.exports import Exporter
 from pollux.exports.calls import COLUMNS
+from pollux.exports.subject import Subject
 from pollux.grouping import Group
-from pollux.model import Session
+from pollux.model import Project, Session
 
 CHATS = DEMO / ".gemini" / "tmp" / "skywatch" / "chats"
 
@@ -199,3 +202,145 @@ def test_state_of_an_id_is_that_of_its_main_file(run: Runner) -> None:
 def test_stubs_beside_a_session_do_not_change_its_state(run: Runner) -> None:
     file = CHATS / "session-1794418000167-451ea5d6.jsonl"
     assert run("export", "451ea5d6", "-f", "gemini").out == run("export", str(file), "-f", "gemini").out
+
+
+def home_with(root: Path, *ids: str, **more: object) -> Path:
+    """Make a home with a session for each ID."""
+    for number, id_ in enumerate(ids):
+        answer = builders.gemini(tokens=builders.tokens(number + 1))
+        data = builders.log(builders.header(id_, **more), builders.user("u1", f"prompt {number}"), answer)
+        builders.put(builders.chats(root) / f"session-2026-11-15T19-30-{number:08}.jsonl", data)
+    return root
+
+
+def failing_to_render(monkeypatch: pytest.MonkeyPatch, id_: str, error: Exception) -> None:
+    render = Exporter.render
+
+    def fail(self: Exporter, subject: Subject) -> Iterator[bytes]:
+        if subject.session.id == id_:
+            raise error
+        return render(self, subject)
+
+    monkeypatch.setattr(Exporter, "render", fail)
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("odd"), RecursionError(), DamagedArchiveError("odd"), OSError(36, "long")]
+)
+def test_session_that_cannot_be_rendered_does_not_stop_the_others(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    failing_to_render(monkeypatch, "two", error)
+    home = home_with(tmp_path / "home", "one", "two", "three")
+    ended = run("export", "--all", "-o", str(tmp_path / "out"), home=home)
+    assert ended.status == 1
+    assert "2 sessions written" in ended.err
+    assert "session two could not be written as json" in ended.err
+    assert [name.partition("_")[2] for name in names(tmp_path / "out")] == ["one.json", "three.json"]
+
+
+@pytest.mark.parametrize("target", ["-", "all.csv"])
+def test_stream_goes_on_after_a_session_that_cannot_be_rendered(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    failing_to_render(monkeypatch, "one", ValueError("odd"))
+    home = home_with(tmp_path / "home", "one", "two", "three")
+    target = target if target == "-" else str(tmp_path / target)
+    ended = run("export", "one", "two", "three", "-f", "calls-csv", "-o", target, home=home)
+    assert (ended.status, "session one could not be written" in ended.err) == (1, True)
+    rows = [*csv.reader((ended.out if target == "-" else Path(target).read_text("utf-8")).splitlines())]
+    assert (len(rows), rows[0]) == (3, [*COLUMNS])
+
+
+def test_one_session_that_cannot_be_rendered_is_reported(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing_to_render(monkeypatch, "one", ValueError("odd"))
+    home = home_with(tmp_path / "home", "one")
+    ended = run("export", "one", "-o", str(tmp_path / "one.json"), home=home)
+    assert (ended.status, ended.out) == (1, "")
+    assert "session one could not be written as json: ValueError: odd" in ended.err
+    assert "1 session written" not in ended.err
+    assert not (tmp_path / "one.json").exists()
+
+
+def test_full_disk_ends_the_export_and_says_how_much_is_written(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing_to_render(monkeypatch, "two", OSError(errno.ENOSPC, "No space left on device"))
+    home = home_with(tmp_path / "home", "one", "two", "three")
+    ended = run("export", "one", "two", "three", "-o", str(tmp_path / "out"), home=home)
+    assert ended.status == 1
+    assert "1 session written" in ended.err
+    assert "cannot be written: No space left on device" in ended.err
+
+
+def test_list_that_cannot_be_written_does_not_stop_the_sessions(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> Iterator[tuple[str, bytes]]:
+        raise ValueError("odd")
+
+    monkeypatch.setattr(Exporter, "pages", fail)
+    ended = run("export", "--all", "-f", "html", "-o", str(tmp_path / "out"), home=home_with(tmp_path / "home", "one"))
+    assert (ended.status, len(names(tmp_path / "out"))) == (1, 1)
+    assert "the list of all sessions could not be written as html: ValueError: odd" in ended.err
+
+
+@pytest.mark.parametrize("form", ["html", "markdown"])
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"])
+def test_list_of_sessions_from_the_ends_of_the_calendar(run: Runner, tmp_path: Path, form: str, time: str) -> None:
+    answer = builders.gemini(tokens=builders.tokens()) | {"timestamp": time}
+    data = builders.log(builders.header(startTime=time), builders.user("u1") | {"timestamp": time}, answer)
+    builders.put(builders.chats(tmp_path / "home") / f"{builders.NAME}.jsonl", data)
+    ended = run("export", "--all", "-f", form, "-o", str(tmp_path / "out"), home=tmp_path / "home")
+    assert (ended.status, len(names(tmp_path / "out")) > 1) == (0, True)
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="file names are text there")
+def test_files_whose_names_are_not_utf_8(run: Runner, tmp_path: Path) -> None:
+    place = os.fsencode(builders.chats(tmp_path / "home")) + b"/session-2026-11-15T19-30-6ece72\xff\xfe.jsonl"
+    Path(os.fsdecode(place)).parent.mkdir(parents=True)
+    Path(os.fsdecode(place)).write_bytes(builders.log(builders.header(), builders.user()))
+    for again in ("", ", 1 of them unchanged since"):
+        ended = run("export", "--all", "--no-archive", "-o", str(tmp_path / "out"), home=tmp_path / "home")
+        assert (ended.status, ended.err) == (0, f"1 session written to {tmp_path / 'out'}{again}\n")
+
+
+def session(id_: str) -> Session:
+    return Session(id_, "main", Project())
+
+
+def test_names_are_cut_and_still_tell_sessions_apart() -> None:
+    taken: set[str] = set()
+    long = [export_folder.name_of(session(id_), ".json", taken) for id_ in ("a" * 300, "a" * 301, "漢" * 300)]
+    assert len(set(long)) == 3
+    assert all(len(name.encode()) <= 125 for name in long)
+    assert long[0] == export_folder.name_of(session("a" * 300), ".json", set())
+    assert export_folder.name_of(session("a" * 120), ".json", set()) == "a" * 120 + ".json"
+
+
+@pytest.mark.parametrize(
+    ("id_", "name"),
+    [
+        ("con", "_con.json"),
+        ("COM1", "_COM1.json"),
+        ("lpt³", "_lpt³.json"),
+        ("console", "console.json"),
+        ("index", "_index.json"),
+        ("a/b\\c:d*e?", "a_b_c_d_e_.json"),
+        ("../..", "_____.json"),
+        ("ends.", "ends_.json"),
+        ("nul\0\n", "nul__.json"),
+    ],
+)
+def test_names_are_taken_by_every_system(id_: str, name: str) -> None:
+    assert export_folder.name_of(session(id_), ".json", set()) == name
+
+
+def test_names_that_differ_in_case_alone_do_not_overwrite_each_other(run: Runner, tmp_path: Path) -> None:
+    taken: set[str] = set()
+    found = [export_folder.name_of(session(id_), ".json", taken) for id_ in ("Abc", "abc", "a\u0308", "\u00e4")]
+    assert found == ["Abc.json", "abc-2.json", "a_.json", "\u00e4.json"]
+    run("export", "--all", "-o", str(tmp_path / "out"), home=home_with(tmp_path / "home", "Abc", "abc"))
+    assert len({name.lower() for name in names(tmp_path / "out")}) == 2

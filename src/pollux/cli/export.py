@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -23,7 +25,7 @@ from pollux.cli.transcript_options import transcript_options
 from pollux.exports import EXPORTERS, Exporter, Written
 
 if TYPE_CHECKING:
-    from pollux.cli.export_folder import Place
+    from pollux.cli.export_folder import Kept, Place
     from pollux.exports.subject import Subject, Wanted
     from pollux.grouping import Group
     from pollux.model import Message, Problem, Session
@@ -59,6 +61,8 @@ class _Job:
     chosen: list[_Chosen] = field(default_factory=list)
     by_id: dict[str, Session] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    failed: list[Problem] = field(default_factory=list)
+    """Of sessions that could not be written."""
     losses: Counter[str] = field(default_factory=Counter)
     empty: list[Session] = field(default_factory=list)
     """Sessions that had nothing to give in this form."""
@@ -165,7 +169,7 @@ def command(
         raise click.ClickException("No session fits; `pollux ls` lists what there is.")
     if asked.only_tries:
         _try_redaction(job)
-        return
+        click.get_current_context().exit(output.say_problems(job.failed))
     job.problems += (problem for one in job.chosen for problem in one.session.problems)
     if exporter.is_of_archive:
         export_lake.write(scope, {one.session.id for one in job.chosen}, target)
@@ -176,7 +180,7 @@ def command(
     if says_losses:
         _say_losses(job)
     hidden.say()
-    click.get_current_context().exit(output.say_problems(job.problems))
+    click.get_current_context().exit(output.say_problems([*job.failed, *job.problems]))
 
 
 def _wanted(name: str, given: dict[str, Any]) -> Wanted:
@@ -251,7 +255,9 @@ def _hand_over(job: _Job, target: str, *, everything: bool) -> None:
             _to_folder(job, path)
         elif len(job.chosen) == 1:
             has_room = path.is_file() or not path.exists()  # beside a device or a pipe there is none
-            write(path, job.rendered(job.chosen[0], Place(path.parent, path.name, 0o600, []) if has_room else None))
+            place = Place(path.parent, path.name, 0o600, []) if has_room else None
+            with _reported(job, job.chosen[0].session, _ALL_ERRORS):
+                write(path, job.rendered(job.chosen[0], place))
         elif exporter.is_stream and target != "-":
             write(path, _one_after_another(job))
         else:
@@ -265,21 +271,61 @@ def _hand_over(job: _Job, target: str, *, everything: bool) -> None:
         raise click.ClickException(
             f"{target} cannot be written: {error.strerror}; give another place with `-o`."
         ) from None
-    n_given = len(job.chosen) - len(job.empty)
+    n_given = len(job.chosen) - len(job.empty) - len(job.failed)
     if n_given and not is_folder and path.is_file():
         output.words(f"{_counted(n_given)} written to {target}")
 
 
 def _one_after_another(job: _Job) -> Iterator[bytes]:
-    """Write all sessions; what names the columns of a table comes once."""
-    for number, one in enumerate(job.chosen):
-        yield from islice(job.rendered(one), job.exporter.n_heads if number else 0, None)
+    """Yield all sessions; the piece that names the columns of a table comes once."""
+    has_begun = False
+    for one in job.chosen:
+        with _reported(job, one.session, _ALL_ERRORS):
+            for piece in islice(job.rendered(one), job.exporter.n_heads if has_begun else 0, None):
+                has_begun = True
+                yield piece
+
+
+_ALL_ERRORS: frozenset[int] = frozenset(errno.errorcode)
+_OF_THE_DISK = frozenset(
+    {errno.ENOSPC, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, getattr(errno, "EDQUOT", errno.ENOSPC)}
+)
+"""Errors that the next file of the same folder would meet too."""
+
+
+@contextmanager
+def _reported(job: _Job, session: Session | None, raised: frozenset[int]) -> Iterator[None]:
+    """Turn an error that concerns one session alone into a problem, so that the others are written.
+
+    Args:
+        job: gets the problem.
+        session: what is written; without one, a page that lists all.
+        raised: the numbers of system errors that concern more than this.
+
+    """
+    from pollux.archive.failures import concerns_everybody
+    from pollux.errors import PolluxError, UnreadableFileError
+    from pollux.model import Problem
+    from pollux.reading import reason_of
+
+    try:
+        yield
+    except (click.ClickException, click.Abort):
+        raise
+    except UnreadableFileError as error:  # gone since it was listed
+        job.failed.append(Problem("unreadable-file", str(error)))
+    except Exception as error:
+        is_of_all = error.errno in raised if isinstance(error, OSError) else concerns_everybody(error)
+        if is_of_all or (isinstance(error, PolluxError) and error.status != 1):
+            raise
+        reason = str(error) if isinstance(error, PolluxError) else reason_of(error)
+        what = f"session {session.id}" if session else "the list of all sessions"
+        file = str(session.files[0].path) if session and session.files else None
+        job.failed.append(Problem("cannot-export", f"{what} could not be written as {job.name}: {reason}", file))
 
 
 def _to_folder(job: _Job, folder: Path) -> None:
     from pollux.cli import export_folder as folders
-    from pollux.errors import UnreadableFileError
-    from pollux.model import Problem
 
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     before = folders.remembered(folder)
@@ -289,10 +335,9 @@ def _to_folder(job: _Job, folder: Path) -> None:
         with progress("exporting") as tell:
             for number, one in enumerate(job.chosen, 1):
                 name = folders.name_of(one.session, job.exporter.suffix, taken)
-                taken.add(name)
                 family = (one.session, *_descendants(one.session, job.by_id))
-                mark = folders.fingerprint(job.made_by, family, contents)
-                try:
+                with _reported(job, one.session, _OF_THE_DISK):
+                    mark = folders.fingerprint(job.made_by, family, contents)
                     if folders.is_unchanged(folder, name, before.get(name), mark):
                         n_same += 1
                     else:
@@ -303,19 +348,27 @@ def _to_folder(job: _Job, folder: Path) -> None:
                         folders.tidy(place, before.get(name))
                     told, *agents = job.told(one, family)
                     written.append(Written(told, name, tuple(agents)))
-                except UnreadableFileError as error:  # gone since it was listed: the others are still wanted
-                    job.problems.append(Problem("unreadable-file", str(error)))
                 tell(number, len(job.chosen))
-        for name, data in job.exporter.pages(written):
-            if name not in before and (folder / name).exists():
-                output.words(f"{folder / name} is not one of ours and stays as it is.")
-                continue
-            folders.write(folder / name, [data])
-            after[name] = folders.Kept("page")
+        with _reported(job, None, _OF_THE_DISK):
+            _write_pages(job, folder, written, before, after)
     finally:
+        same = f", {n_same} of them unchanged since" if n_same else ""
+        output.words(f"{_counted(len(written))} written to {folder}{same}")
         folders.remember(folder, after)
-    same = f", {n_same} of them unchanged since" if n_same else ""
-    output.words(f"{_counted(len(written))} written to {folder}{same}")
+
+
+def _write_pages(
+    job: _Job, folder: Path, written: list[Written], before: Mapping[str, Kept], after: dict[str, Kept]
+) -> None:
+    """Write the pages that tell of all sessions in a folder."""
+    from pollux.cli import export_folder as folders
+
+    for name, data in job.exporter.pages(written):
+        if name not in before and (folder / name).exists():
+            output.words(f"{folder / name} was not written by Pollux and stays as it is.")
+            continue
+        folders.write(folder / name, [data])
+        after[name] = folders.Kept("page")
 
 
 def _counted(number: int) -> str:
@@ -325,12 +378,13 @@ def _counted(number: int) -> str:
 def _try_redaction(job: _Job) -> None:
     """Look for what would be replaced, and write nothing."""
     for one in job.chosen:
-        waiting = [job.subject(one)]
-        while waiting:
-            subject = waiting.pop()
-            for _ in subject.messages():
-                pass
-            waiting += subject.children()
+        with _reported(job, one.session, _ALL_ERRORS):
+            waiting = [job.subject(one)]
+            while waiting:
+                subject = waiting.pop()
+                for _ in subject.messages():
+                    pass
+                waiting += subject.children()
     print_findings(job.redaction.findings())
     job.redaction.say()
 

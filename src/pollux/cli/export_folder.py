@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import tempfile
+import unicodedata
 from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
@@ -24,6 +25,12 @@ MEMORY = ".pollux-export.json"
 
 
 _OURS = re.compile(r"(?:part|picture|file)-\d+\.\w+")
+_LONGEST, _DIGEST = 120, 16
+"""Bytes of a name without its suffix, where 255 are allowed with it: temporary files and folders beside it have longer
+names, and so has the whole path on Windows."""
+_DEVICES = ("con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in "0123456789¹²³"))
+_RESERVED = frozenset({*_DEVICES, "index", "readme"})
+"""Names that Windows gives to devices, and those of our own pages."""
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -98,19 +105,38 @@ def fingerprint(made_by: str, sessions: Iterable[Session], contents: Callable[[S
     """Sum up what an export is made from: the form, what is known of the sessions, and their bytes."""
     digest = hashlib.sha256(made_by.encode())
     for session in sessions:
-        told = msgspec.structs.replace(session, gone=False)
-        digest.update(msgspec.msgpack.encode([told, contents(session)], enc_hook=str))
+        known = [msgspec.structs.replace(session, gone=False), contents(session)]
+        try:
+            digest.update(msgspec.msgpack.encode(known, enc_hook=str))
+        except UnicodeEncodeError:  # a file's name that is not UTF-8
+            digest.update(repr(known).encode("utf-8", "backslashreplace"))
     return digest.hexdigest()
 
 
 def name_of(session: Session, suffix: str, taken: set[str]) -> str:
-    """Name a file by when the session began and its id: the same session always gets the same name."""
+    """Return a file's name made of when the session began and its ID, and add it to the names that are taken.
+
+    The same session always gets the same name, which every system takes: no longer than `_LONGEST`, of letters, digits,
+    `-` and `_`, and not a device of Windows. Names that differ in case alone are one on some systems.
+    """
     from pollux.times import stamp
 
     began = stamp(session.started)[:16].replace(":", "-") + "_" if session.started else ""
-    safe = began + "".join(char if char.isalnum() or char in "-_" else "_" for char in session.id)
-    others = (f"{safe}-{number}{suffix}" for number in range(2, len(taken) + 3))
-    return next(name for name in chain([f"{safe}{suffix}"], others) if name not in taken)
+    stem = began + "".join(char if char.isalnum() or char in "-_" else "_" for char in session.id)
+    if len(stem.encode()) > _LONGEST:
+        digest = hashlib.sha256(session.id.encode("utf-8", "backslashreplace")).hexdigest()[:_DIGEST]
+        stem = stem.encode()[: _LONGEST - _DIGEST - 1].decode(errors="ignore") + f"-{digest}"
+    if stem.lower() in _RESERVED:
+        stem = f"_{stem}"
+    others = (f"{stem}-{number}{suffix}" for number in range(2, len(taken) + 3))
+    name = next(name for name in chain([f"{stem}{suffix}"], others) if _folded(name) not in taken)
+    taken.add(_folded(name))
+    return name
+
+
+def _folded(name: str) -> str:
+    """Return a name as systems compare it that know no difference of case, or of how an accent is written."""
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def write(path: Path, pieces: Iterable[bytes], *, mode: int = 0o600) -> None:

@@ -83,6 +83,6 @@ def _days(calls: Iterable[ModelCall]) -> tuple[tuple[date, Spent], ...]:
     if not by_day:
         return ()
     last = max(by_day)
-    first = max(min(by_day), last - timedelta(days=MOST_DAYS - 1))
-    days = (first + timedelta(days=number) for number in range((last - first).days + 1))
+    n_days = min((last - min(by_day)).days + 1, MOST_DAYS)
+    days = (last - timedelta(days=back) for back in reversed(range(n_days)))
     return tuple((day, spent(by_day.get(day, ()))) for day in days)
