@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 
 class PolluxError(Exception):
@@ -20,6 +21,15 @@ class NoSuchSessionError(PolluxError):
         sessions = f"{n_sessions} session{'s' * (n_sessions != 1)}"
         where = f"among {sessions}" if n_sessions else "and there are no sessions here at all"
         super().__init__(f"No session fits '{wanted}', {where}; `pollux ls --all` lists what there is.")
+
+
+class FailedSessionError(PolluxError):
+    """The name somebody gave is that of files which Pollux fails to read."""
+
+    def __init__(self, files: Sequence[Path], message: str) -> None:
+        """Name the first file, and say what can still be done with it."""
+        self.files = tuple(files)
+        super().__init__(f"{files[0]}: {message}.")
 
 
 class AmbiguousSessionError(PolluxError):

@@ -63,7 +63,7 @@ def finished(source: Source, format_: str, result: Replay, original: Source) -> 
 
 def cannot_derive(path: object, reason: str) -> Problem:
     """Return the problem of a file whose reading raises an error, which is a fault in Pollux."""
-    text = f"Pollux failed to read this file ({reason}); `pollux raw FILE` still prints it. Please report this"
+    text = f"Pollux failed to read this file ({reason}); please report this, `pollux raw FILE` still prints it"
     return Problem("cannot-derive", text, str(path))
 
 

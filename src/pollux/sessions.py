@@ -18,7 +18,7 @@ from pollux.formats import prompts
 from pollux.grouping import Group, bundles, group_from, groups, regroup
 from pollux.home import Home
 from pollux.integers import parse_integer
-from pollux.locate import Located, SessionFile
+from pollux.locate import Located, SessionFile, id8_in
 from pollux.model import Origin, Problem, Project, Role, Session, Tokens
 from pollux.processes import side_by_side
 from pollux.project_claims import NOTHING_KNOWN, Known, known_paths
@@ -167,6 +167,33 @@ def select(found: History, wanted: str) -> Session:
     if fitting:
         raise AmbiguousSessionError(wanted, [one.id for one in fitting])
     raise NoSuchSessionError(wanted, len(found.sessions))
+
+
+def failed_files(problems: Iterable[Problem], wanted: str) -> dict[Path, Problem]:
+    """Return the files without a session that somebody means: by path, name, stem, or the start of the ID.
+
+    Raises `AmbiguousSessionError` if they belong to several sessions.
+    """
+    found = {Path(one.file): one for one in problems if one.code in _WITHOUT_SESSION and one.file}
+    meant = {path: problem for path, problem in found.items() if _is_called(path, wanted)}
+    ids = {id8_in(path.name) or path.stem for path in meant}
+    if len(ids) > 1:
+        raise AmbiguousSessionError(wanted, sorted(ids))
+    return meant
+
+
+_WITHOUT_SESSION = ("cannot-derive", "damaged-archive")
+"""Problems for which a file may belong to no session at all."""
+
+
+def _is_called(path: Path, wanted: str) -> bool:
+    if Path(wanted).absolute() == path or wanted in (path.name, path.stem):
+        return True
+    id8 = id8_in(path.name)
+    typed = wanted.lower()
+    if id8 is None:
+        return path.stem.lower().startswith(typed)
+    return id8.lower().startswith(typed) or typed.startswith(id8.lower())
 
 
 LOGS = "logs.json"
@@ -335,4 +362,4 @@ def _newest_first(session: Session) -> tuple[float, str]:
 
 
 def _has_stem(session: Session, wanted: str) -> bool:
-    return any(wanted in (ref.path.stem, ref.path.name) for ref in session.files)
+    return any(wanted in (ref.path.stem, ref.path.name, str(ref.path)) for ref in session.files)

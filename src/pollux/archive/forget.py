@@ -19,6 +19,8 @@ from pollux.archive.verify import rederive
 from pollux.errors import PolluxError
 from pollux.sessions import Progress
 
+_NO_FILES: Mapping[int, str] = {}
+
 
 @dataclass(slots=True)
 class Forgotten:
@@ -38,16 +40,27 @@ class Forgotten:
 def forget(
     archive: Archive,
     ids: Sequence[str],
+    more_files: Mapping[int, str] = _NO_FILES,
     *,
     now_us: int,
     memory: Mapping[str, str],
     progress: Progress = lambda _done, _all: None,
 ) -> Forgotten:
-    """Remove sessions with all that is kept of them, so that no refresh brings them back and no byte is left."""
+    """Remove sessions with all that is archived of them, so that no refresh brings them back and no byte is left.
+
+    Args:
+        archive: to remove them from.
+        ids: of the sessions.
+        more_files: files of sessions that Pollux fails to read, by their number in the archive.
+        now_us: the time.
+        memory: paths of projects that were proven before.
+        progress: is told how far it is.
+
+    """
     database = archive.database
     database.execute("PRAGMA secure_delete = ON")
     whole = family(database, ids)
-    files = files_of(database, whole)
+    files = files_of(database, whole) | dict(more_files)
     result = Forgotten(whole, mentions=_mentions(database, whole, files), repeats=_repeats(database, whole))
     with transaction(database):
         touched = _relatives(database, whole, files)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +15,7 @@ from pollux.cli.complete import session_ids
 from pollux.cli.scope import Scope, options, progress
 
 if TYPE_CHECKING:
+    from pollux.archive.files import ArchivedFile
     from pollux.archive.forget import Forgotten
     from pollux.archive.store import Archive
     from pollux.model import Session
@@ -28,24 +31,26 @@ def command(scope: Scope, wanted: tuple[str, ...], *, yes: bool) -> None:
     """Remove sessions from the archive for good: their files, subagents, outputs and plans, and all that was told.
 
     They do not come back, not even while Gemini CLI still has their files; those are not touched. There is no way back
-    but a backup.
+    but a backup. A session may also be named by its file, which works too where Pollux fails to read it.
 
     \b
       pollux forget a82545c4
       pollux forget @1 @2 --yes
+      pollux forget session-2026-01-27T15-21-a82545c4
     """
     from pollux.archive import forget, upkeep
     from pollux.times import microseconds
 
     known = memory.recalled()
     with upkeep.writable(place(scope)) as archive:
-        sessions = _meant(scope, archive, wanted, known)
+        sessions, failed = _meant(scope, archive, wanted, known)
         if not yes:
-            _ask(archive, sessions)
+            _ask(archive, sessions, failed)
         with progress("removing") as tell:
             found = forget.forget(
                 archive,
                 [one.id for one in sessions],
+                {one.id: one.path for one in failed},
                 now_us=microseconds(output.now()) or 0,
                 memory=known,
                 progress=tell,
@@ -53,28 +58,43 @@ def command(scope: Scope, wanted: tuple[str, ...], *, yes: bool) -> None:
     _say(found)
 
 
-def _meant(scope: Scope, archive: Archive, wanted: tuple[str, ...], known: dict[str, str]) -> list[Session]:
-    """Take in what is new, so that all of a session goes, and find the sessions meant."""
+def _meant(
+    scope: Scope, archive: Archive, wanted: tuple[str, ...], known: dict[str, str]
+) -> tuple[list[Session], list[ArchivedFile]]:
+    """Take in what is new, so that all of a session goes; return the sessions meant, and files that cannot be read."""
+    from pollux.archive.files import file_at
     from pollux.archive.history import history
     from pollux.archive.refresh import refresh
+    from pollux.errors import FailedSessionError
 
     with progress("reading") as tell:
         result = refresh(archive, scope.places(), memory=known, progress=tell)
-    found = history(archive.database, result.located)
-    return list({one.id: one for one in (scope.session(found, each) for each in wanted)}.values())
+    found = history(archive.database, result.located, tuple(result.problems))
+    sessions: dict[str, Session] = {}
+    failed: dict[int, ArchivedFile] = {}
+    for name in wanted:
+        try:
+            session = scope.session(found, str(Path(name).absolute()) if os.sep in name else name)
+            sessions[session.id] = session
+        except FailedSessionError as error:
+            files = (file_at(archive.database, path) for path in error.files)
+            failed |= {file.id: file for file in files if file}
+    return [*sessions.values()], [*failed.values()]
 
 
-def _ask(archive: Archive, sessions: list[Session]) -> None:
+def _ask(archive: Archive, sessions: list[Session], failed: list[ArchivedFile]) -> None:
     from pollux.archive import forget
     from pollux.terminal.listing import counted
     from pollux.terminal.text import line
 
     if not output.is_anybody_there():
-        raise click.UsageError("Nobody is here to be asked; say --yes to remove them for good.")
+        raise click.UsageError("Cannot ask for confirmation without a terminal; pass --yes to remove them for good.")
     whole = forget.family(archive.database, [one.id for one in sessions])
-    n_files = len(forget.files_of(archive.database, whole))
+    n_files = len(forget.files_of(archive.database, whole)) + len(failed)
     for one in sessions:
         output.words(f"{one.id}  {line(one.title or '(no prompt)', 60)}")
+    for file in failed:
+        output.words(f"{line(file.path, 100)}  (cannot be read)")
     others = len(whole) - len(sessions)
     more = f" with {counted(others, 'subagent')}" if others else ""
     words = f"Remove {counted(len(sessions), 'session')}{more}, {counted(n_files, 'file')}, for good?"

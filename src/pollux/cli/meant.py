@@ -66,12 +66,15 @@ def in_history(scope: Scope, found: History, wanted: str) -> Session:
         raise
 
 
+_UNREAD = ("unreadable-file", "cannot-derive")
+
+
 def _with_unread(session: Session, found: History) -> Session:
-    """Tell of files that by their names are a session's, and that nobody could look into."""
+    """Return a session with the problems of files that by their names are its own, and that could not be read."""
     import msgspec
 
     ending = f"-{session.id[:8]}."
-    unread = [one for one in found.problems if one.code == "unreadable-file" and one.file and ending in one.file]
+    unread = [one for one in found.problems if one.code in _UNREAD and one.file and ending in one.file]
     return msgspec.structs.replace(session, problems=(*session.problems, *unread)) if unread else session
 
 

@@ -51,23 +51,46 @@ def command(scope: Scope, wanted: str, *, only_path: bool, number: int | None, l
 
 
 def _print_paths(scope: Scope, wanted: str) -> None:
+    from pollux.errors import FailedSessionError
+
     file = named_file(wanted)
-    session = in_file(file)[0] if file else meant(scope, wanted)[0]
+    try:
+        session = in_file(file)[0] if file else meant(scope, wanted)[0]
+    except FailedSessionError as error:
+        output.write(os.fsencode(path) + b"\tunreadable\tunreadable\n" for path in error.files)
+        return
     output.write(os.fsencode(ref.path) + f"\t{ref.role}\t{ref.format}\n".encode() for ref in session.files)
 
 
 def _source(scope: Scope, wanted: str, number: int | None) -> Source:
-    """Open the file meant: one that was named is printed whatever it holds."""
+    """Open the file meant: one that was named is printed whatever it holds, from the archive if it is deleted."""
+    from pollux.errors import FailedSessionError
+
     if file := named_file(wanted):
-        main = _opened(file)
+        main = _opened(file) if os.path.lexists(file) else _archived(scope, file)
         files: Sequence[Source] = [main]
     else:
-        group = meant(scope, wanted)[1]
-        files = [one.reading.original for one in group.files]
-        main = group.main.reading.original
+        try:
+            group = meant(scope, wanted)[1]
+            files = [one.reading.original for one in group.files]
+            main = group.main.reading.original
+        except FailedSessionError as error:
+            files = [_opened(path) if os.path.lexists(path) else _archived(scope, path) for path in error.files]
+            main = files[0]
     if number is not None and number > len(files):
         raise click.UsageError(f"--file {number}: this has {len(files)} in all; `pollux raw --path` lists them.")
     return files[number - 1] if number else main
+
+
+def _archived(scope: Scope, file: Path) -> Source:
+    """Open the newest version of a file that is in the archive only."""
+    from pollux.archive.files import file_at
+    from pollux.archive.readings import source_of
+
+    if scope.archive_path and scope.archive is None:
+        scope.history()
+    found = file_at(scope.archive.database, file.absolute()) if scope.archive else None
+    return source_of(scope.archive.database, found.version_id) if scope.archive and found else _opened(file)
 
 
 def _opened(file: Path) -> Source:

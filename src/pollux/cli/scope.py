@@ -135,15 +135,24 @@ class Scope(msgspec.Struct):
         return self._chosen(found.sessions if everything else found.main)
 
     def session(self, found: History, wanted: str) -> Session:
-        """Return the one session that an argument names, within what was asked to look at."""
-        from pollux.sessions import History, select
+        """Return the one session that an argument names, within what was asked to look at.
 
-        if not found.sessions:
-            raise click.ClickException(output.NOTHING_HERE)
-        chosen = self._chosen(found.sessions)
-        if not chosen:
-            raise click.ClickException(output.NOTHING_FITS)
-        return select(History(found.located, chosen), wanted)
+        Raises `FailedSessionError` if it names files that Pollux fails to read.
+        """
+        from pollux.errors import FailedSessionError, NoSuchSessionError
+        from pollux.sessions import History, failed_files, select
+
+        chosen = self._chosen(found.sessions) if found.sessions else ()
+        try:
+            return select(History(found.located, chosen), wanted)
+        except NoSuchSessionError:
+            if failed := failed_files(found.problems, wanted):
+                raise FailedSessionError([*failed], next(iter(failed.values())).message) from None
+            if not found.sessions:
+                raise click.ClickException(output.NOTHING_HERE) from None
+            if not chosen:
+                raise click.ClickException(output.NOTHING_FITS) from None
+            raise
 
     def _chosen(self, sessions: Sequence[Session]) -> tuple[Session, ...]:
         """Apply the filter; where it names a project that only hashes can mean, look for folders that have them."""
