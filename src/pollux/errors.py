@@ -94,6 +94,15 @@ class ArchiveError(PolluxError):
     status = 2
 
 
+class UnfinishedArchiveError(ArchiveError):
+    """Another process is making the archive, which cannot be read before that is done."""
+
+    def __init__(self, path: object, why: str) -> None:
+        """Say who is making it."""
+        self.why = why
+        super().__init__(f"The archive {path} is not ready yet: {why}; try again when that is done.")
+
+
 class NoArchiveError(ArchiveError):
     """A file that is no sound archive."""
 

@@ -12,6 +12,8 @@ from tests import builders
 from tests.cli.running import Runner
 
 from pollux.archive import store
+from pollux.archive.lock import WriterLock
+from pollux.archive.refresh import refresh
 from pollux.cli import memory, scope
 from pollux.project_paths import project_hash
 
@@ -46,16 +48,118 @@ def ids(ended: str) -> list[str]:
     return [line[:8] for line in ended.splitlines()]
 
 
-def test_archive_that_has_no_room_is_told(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_room(*_: object, **__: object) -> None:
-        raise sqlite3.OperationalError("database or disk is full")
+def no_room(*_: object, **__: object) -> None:
+    raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr("pollux.archive.intake.keep", no_room)
+
+@pytest.mark.parametrize("stage", ["keep", "derive"])
+def test_commands_that_write_need_room(run: Runner, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
+    monkeypatch.setattr(f"pollux.archive.intake.{stage}", no_room)
     run("keys", "create")
-    for args in (("ls",), ("show",), ("status",), ("export", "--all", "-f", "jsonl"), ("archive", "seal"), ()):
+    for args in (("sync",), ("archive", "seal")):
         ended = run(*args)
         assert (ended.status, ended.out) == (2, "")
         assert "cannot be used (database or disk is full); see to its disk" in ended.err
+
+
+READERS = (
+    ("ls",),
+    ("show", "6ece72a0"),
+    ("tree", "6ece72a0"),
+    ("usage",),
+    ("usage", "--by", "session"),
+    ("stats",),
+    ("projects",),
+    ("export", "6ece72a0"),
+)
+
+
+def without_room(monkeypatch: pytest.MonkeyPatch, n_pages: int) -> None:
+    """Let an archive grow by so many pages and no more, as on a disk that is nearly full."""
+    writable = store._writable
+
+    def small(path: Path) -> sqlite3.Connection:
+        database = writable(path)
+        (n_now,) = database.execute("PRAGMA page_count").fetchone()
+        database.execute(f"PRAGMA max_page_count = {n_now + n_pages}")
+        return database
+
+    monkeypatch.setattr(store, "_writable", small)
+
+
+def session_with_calls(root: Path, number: int) -> Path:
+    session = builders.SESSION.replace("6ece72aa", f"6ece72a{number}")
+    answers = [builders.gemini(f"g{number}-{n}", tokens=builders.tokens(number + 1)) for n in range(100)]
+    data = builders.log(builders.header(session), builders.user("u1", "ask"), *answers)
+    return builders.put(builders.chats(root) / f"session-2026-11-15T19-30-6ece72a{number}.jsonl", data)
+
+
+@pytest.mark.parametrize("args", READERS, ids=" ".join)
+@pytest.mark.parametrize("n_pages", [0, 4])
+def test_commands_that_read_go_on_without_room(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], n_pages: int
+) -> None:
+    for number in range(6):
+        session_with_calls(tmp_path, number)
+    expected = run(*args, "--no-archive", home=tmp_path)
+    run("sync", "--keep-only")
+    without_room(monkeypatch, n_pages)
+    ended = run(*args)
+    assert (ended.status, ended.out) == (expected.status, expected.out)
+    said = "The archive cannot be brought up to date: database or disk is full. These are the files alone.\n"
+    assert ended.err.replace(expected.err, "") == said
+    monkeypatch.undo()
+
+
+def test_archive_without_room_still_shows_what_the_client_has_deleted(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = session_with_calls(tmp_path, 0)
+    assert run("sync", home=tmp_path).status == 0
+    old.unlink()
+    run("sync")
+    for number in range(1, 6):
+        session_with_calls(tmp_path, number)
+    run("sync", "--keep-only")
+    without_room(monkeypatch, 0)
+    for args in (("ls",), ("show", "6ece72a0"), ("usage", "--by", "session")):
+        ended = run(*args)
+        assert (ended.status, "6ece72a0" in ended.out) == (0, True)
+        assert "(database or disk is full): this is what it holds so far." in ended.err
+
+
+def test_archive_that_another_is_making_is_not_waited_for(run: Runner, tmp_path: Path) -> None:
+    place = memory.memory_path().with_name("archive.db")
+    place.parent.mkdir(parents=True)
+    session_with_calls(tmp_path, 0)
+    expected = {args: run(*args, "--no-archive", home=tmp_path).out for args in READERS}
+    place.unlink(missing_ok=True)
+    lock = WriterLock(place)
+    assert lock.take()
+    states = (lambda: None, place.touch, lambda: half_made(place))
+    try:
+        for make in states:
+            made = make()
+            for args in READERS:
+                ended = run(*args)
+                assert (ended.status, ended.out) == (0, expected[args])
+                assert "The archive is not ready yet: pollux" in ended.err
+                assert "These are the files alone." in ended.err
+            ended = run("archive", "info")
+            said = "is not ready yet: pollux" if place.exists() else "There is no archive"
+            assert (ended.status in (1, 2), said in ended.err) == (True, True)
+            if made:
+                made.close()
+    finally:
+        lock.release()
+
+
+def half_made(place: Path) -> sqlite3.Connection:
+    """Begin an archive as `store.opened` does, and stop before it has its tables."""
+    database = sqlite3.connect(place, isolation_level=None)
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("CREATE TABLE other (x)")
+    return database
 
 
 def test_archive_that_another_is_filling_hides_nothing(run: Runner, tmp_path: Path) -> None:
@@ -169,3 +273,16 @@ def test_quick_work_has_no_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     with scope.progress("reading") as tell:
         tell(1, 1)
     assert capsys.readouterr().err == ""
+
+
+def test_usage_of_an_archive_that_is_filled_for_the_first_time_is_that_of_the_files(
+    run: Runner, tmp_path: Path
+) -> None:
+    place = memory.memory_path().with_name("archive.db")
+    session_with_calls(tmp_path, 0)
+    expected = run("usage", "--json", "--no-archive", home=tmp_path).json["billed"]
+    with store.opened(place) as archive:
+        refresh(archive, [builders.home(tmp_path)], derives=False)
+        ended = run("usage", "--json")
+    assert ended.json["billed"] == expected
+    assert "These are the files alone." in ended.err

@@ -130,6 +130,11 @@ def are_behind(database: sqlite3.Connection) -> bool:
     return rows.fetchone() is not None or are_unowned(database)
 
 
+def are_empty(database: sqlite3.Connection) -> bool:
+    """Return whether there are no sessions."""
+    return database.execute("SELECT 1 FROM sessions LIMIT 1").fetchone() is None
+
+
 def are_unowned(database: sqlite3.Connection) -> bool:
     """Tell whether calls were written of which nobody has looked yet whether other sessions hold them too."""
     return _is_noted(database, _UNOWNED)

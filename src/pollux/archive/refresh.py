@@ -9,7 +9,7 @@ import platform
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -39,6 +39,10 @@ File systems count in ticks: who writes twice within one leaves the same time.
 _NO_MEMORY: Mapping[str, str] = {}
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 class Refreshed(msgspec.Struct):
     """What a refresh came to."""
 
@@ -53,16 +57,36 @@ class Refreshed(msgspec.Struct):
     problems: list[Problem] = msgspec.field(default_factory=list)
 
 
+def refresh_to_read(
+    archive: Archive,
+    homes: Iterable[Home],
+    *,
+    memory: Mapping[str, str],
+    progress: Progress,
+) -> Refreshed:
+    """Refresh an archive as far as there is room; where there is none, it is read like one that cannot be written."""
+    found = _look(homes)
+    try:
+        _take_in(archive, found, memory=memory, now=_now, progress=progress, derives=True)
+    except sqlite3.OperationalError as error:
+        if not _is_about_room(error):
+            raise
+        archive.stop_writing(str(error))
+    return found.result
+
+
 def refresh(
     archive: Archive,
     homes: Iterable[Home],
     *,
     memory: Mapping[str, str] = _NO_MEMORY,
-    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    now: Callable[[], datetime] = _now,
     progress: Progress = lambda _done, _all: None,
     derives: bool = True,
 ) -> Refreshed:
     """Bring an archive up to date with some homes; one that cannot be written stays as it is.
+
+    Raises `sqlite3.OperationalError` where there is no room.
 
     Args:
         archive: to write to.
@@ -73,15 +97,45 @@ def refresh(
         derives: whether the facts are brought up to date too, and not only the bytes kept.
 
     """
+    found = _look(homes)
+    _take_in(archive, found, memory=memory, now=now, progress=progress, derives=derives)
+    return found.result
+
+
+class _Found(NamedTuple):
+    """What is on the disk, and what a refresh came to so far."""
+
+    look: Look
+    result: Refreshed
+
+
+def _look(homes: Iterable[Home]) -> _Found:
     look = Look()
-    located = locate(homes, look)
-    result = Refreshed(located, problems=look.problems)
+    return _Found(look, Refreshed(locate(homes, look), problems=look.problems))
+
+
+def _is_about_room(error: sqlite3.OperationalError) -> bool:
+    """Return whether an error is about room on the disk; SQLite calls some of these an I/O error."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_FULL)
+    return code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+
+
+def _take_in(
+    archive: Archive,
+    found: _Found,
+    *,
+    memory: Mapping[str, str],
+    now: Callable[[], datetime],
+    progress: Progress,
+    derives: bool,
+) -> None:
+    look, result = found
     if not archive.is_writable:
-        return result
+        return
     if not facts.are_current(archive.database):
         with transaction(archive.database):
             facts.reset(archive.database)
-    items = inventory(located, look)
+    items = inventory(result.located, look)
     now_us = microseconds(now()) or 0
     missing, changed = compared(archive.database, items)
     _note_gone(archive.database, missing, items, result, now_us)
@@ -92,7 +146,19 @@ def refresh(
         intake.keep(archive, changed, result, now_us=now_us, progress=keeping)
         if derives:
             intake.derive(archive, result, memory=memory, progress=deriving)
-    return result
+
+
+def files_say_more(database: sqlite3.Connection, located: Located) -> bool:
+    """Return whether the files on the disk say more than an archive: it lacks some, and holds none that are deleted."""
+    names = "files.path LIKE 'tmp/%/chats/%' AND files.forgotten_us IS NULL"
+    gone = database.execute(f"SELECT 1 FROM files WHERE gone_us IS NOT NULL AND {names} LIMIT 1").fetchone()  # noqa: S608
+    if gone:
+        return False
+    rows = database.execute(
+        f"SELECT home, path, size FROM files WHERE {names} AND version_id NOT IN (SELECT versions.id {facts.UNREAD})"  # noqa: S608
+    )
+    known = {(str(place_of(home, path)), size) for home, path, size in rows}
+    return any((sound(file.place), file.size) not in known for file in located.files)
 
 
 def _shares(progress: Progress, number: int) -> tuple[Progress, Progress]:

@@ -13,7 +13,7 @@ import msgspec
 
 from pollux.archive.lock import WriterLock
 from pollux.archive.migrations import STEPS, migrate
-from pollux.errors import ArchiveError, NoArchiveError
+from pollux.errors import ArchiveError, NoArchiveError, UnfinishedArchiveError
 
 _BUSY_MS = 10_000
 _MAGIC, _HEAD = b"SQLite format 3\0", 100
@@ -38,6 +38,13 @@ class Archive(msgspec.Struct):
         if self.lock:
             self.lock.release()
 
+    def stop_writing(self, why: str) -> None:
+        """Go on as with an archive that cannot be written, and let others write."""
+        self.is_writable, self.why_not = False, why
+        if self.lock:
+            self.lock.release()
+            self.lock = None
+
     def __enter__(self) -> Self:
         return self
 
@@ -51,7 +58,8 @@ def opened(path: Path, *, write: bool = True, wait: Callable[[str], None] | None
     """Open the archive, make it if there is none, and become its writer if nobody else is.
 
     With `wait`, stay until the other writer is done; it is told who that is.
-    Raises `ArchiveError` for what is no archive, a broken one, or one from a newer Pollux.
+    Raises `ArchiveError` for what is no archive, a broken one, or one from a newer Pollux, and `UnfinishedArchiveError`
+    for one that somebody else is just making.
     """
     lock = WriterLock(path)
     why_not, is_taken = ("", False) if write else ("opened for reading", False)
@@ -106,6 +114,11 @@ def _readable(path: Path, why: str) -> sqlite3.Connection:
         _check_size(path)
         with suppress(sqlite3.OperationalError):
             return _checked(path, "mode=ro")
+    if writer := _writer(path):
+        raise UnfinishedArchiveError(path, f"{writer} is writing to it")
+    if path.exists():
+        with suppress(sqlite3.OperationalError):
+            return _checked(path, "mode=ro")  # a writer may have finished in between
         if _has_journal(path):
             raise ArchiveError(
                 f"The newest part of {path} is in {path.name}-wal, which cannot be read here ({why}); "
@@ -114,6 +127,19 @@ def _readable(path: Path, why: str) -> sqlite3.Connection:
         with suppress(sqlite3.OperationalError):
             return _checked(path, "mode=ro&immutable=1")  # where not even a -shm file can be made
     raise ArchiveError(f"There is no archive at {path} yet ({why}); name another with --archive.")
+
+
+def _writer(path: Path) -> str | None:
+    """Return who is writing to an archive; nobody where there can be no lock."""
+    lock = WriterLock(path)
+    try:
+        if not lock.path.exists() or lock.take():
+            return None
+    except OSError:
+        return None
+    finally:
+        lock.release()
+    return lock.owner()
 
 
 def _checked(path: Path, options: str) -> sqlite3.Connection:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pollux.archive.store import Archive
+    from pollux.errors import UnfinishedArchiveError
     from pollux.filters import Filter
     from pollux.grouping import Group
     from pollux.home import Home
@@ -104,18 +105,25 @@ class Scope(msgspec.Struct):
 
     def _archived(self, path: Path) -> History:
         from pollux.archive import facts, history, store
-        from pollux.archive.refresh import refresh
+        from pollux.archive.refresh import files_say_more, refresh_to_read
+        from pollux.errors import UnfinishedArchiveError
 
         known = memory.recalled()
         places = self.places()
-        self.archive = self.using(store.opened(path))
+        try:
+            self.archive = self.using(store.opened(path))
+        except UnfinishedArchiveError as error:
+            say_unfinished(error)
+            return self._read()
         with progress("reading") as tell:
-            result = refresh(self.archive, places, memory=known, progress=tell)
+            result = refresh_to_read(self.archive, places, memory=known, progress=tell)
         if self.archive.lock:
             self.archive.lock.release()
         elif not facts.are_current(self.archive.database):
             return self._read_meanwhile(self.archive)
         elif not self.archive.lock_is_taken:
+            if files_say_more(self.archive.database, result.located):
+                return self._read_meanwhile(self.archive)
             output.words(f"The archive cannot be written ({self.archive.why_not}): this is what it holds so far.")
         only = {str(home.root) for home in result.located.homes} if self._names_homes() else None
         found = history.history(self.archive.database, result.located, tuple(result.problems), only=only, memory=known)
@@ -180,8 +188,13 @@ def _is_behind(found: History) -> bool:
     return any(file.path not in known for file in found.located.files)
 
 
+def say_unfinished(error: UnfinishedArchiveError) -> None:
+    """Say that another process is making the archive."""
+    output.words(f"The archive is not ready yet: {error.why}. These are the files alone.")
+
+
 def say_files_alone(archive: Archive) -> None:
-    """Say why an archive is of no use now."""
+    """Say why the answer does not come from the archive."""
     what = "does not hold everything yet" if archive.lock_is_taken else "cannot be brought up to date"
     output.words(f"The archive {what}: {archive.why_not}. These are the files alone.")
 

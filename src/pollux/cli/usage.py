@@ -17,7 +17,7 @@ import msgspec
 
 from pollux.cli import memory, output
 from pollux.cli.call_filters import Asked, call_filters, chosen_sessions
-from pollux.cli.scope import Scope, options, progress, say_files_alone
+from pollux.cli.scope import Scope, options, progress, say_files_alone, say_unfinished
 
 if TYPE_CHECKING:
     import sqlite3
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from pollux.archive.store import Archive
     from pollux.filters import Filter
     from pollux.locate import Located
     from pollux.model import Problem, Project
@@ -276,18 +277,27 @@ def _archived(
 ) -> Iterator[Facts]:
     """Bring the archive up to date; of all that it holds, only the sums are read."""
     from pollux.archive import failures, store
-    from pollux.archive.facts import are_behind, are_current, sessions_of_homes
+    from pollux.archive.facts import are_behind, sessions_of_homes
     from pollux.archive.pricing import price_calls
-    from pollux.archive.refresh import refresh
+    from pollux.archive.refresh import refresh_to_read
+    from pollux.errors import UnfinishedArchiveError
     from pollux.views.usage_facts import file_problems
 
     known, places = memory.recalled(), scope.places()
-    with store.opened(path) as archive:
+    of_files = msgspec.structs.replace(scope, archive_path=None)
+    try:
+        opened = store.opened(path)
+    except UnfinishedArchiveError as error:
+        say_unfinished(error)
+        with read(of_files) as found:
+            yield found
+        return
+    with opened as archive:
         with _silence() if quiet else progress("reading") as tell:
-            result = refresh(archive, places, memory=known, progress=tell)
-        if not archive.is_writable and not are_current(archive.database):
+            result = refresh_to_read(archive, places, memory=known, progress=tell)
+        if not archive.is_writable and not _is_of_use(archive, result.located):
             say_files_alone(archive)
-            with read(msgspec.structs.replace(scope, archive_path=None)) as found:
+            with read(of_files) as found:
                 yield found
             return
         price_calls(archive.database, prices)
@@ -306,6 +316,18 @@ def _archived(
         problems += [(None, one) for one in failures.problems(archive.database, homes)]
         problems = [*dict.fromkeys(problems)]
         yield Facts(archive.database, result.located, problems, only, known, is_archived=True)
+
+
+def _is_of_use(archive: Archive, located: Located) -> bool:
+    """Return whether an archive that cannot be brought up to date answers better than the files on the disk."""
+    from pollux.archive.facts import are_current, are_empty
+    from pollux.archive.refresh import files_say_more
+
+    if not are_current(archive.database):
+        return False
+    if archive.lock_is_taken:  # somebody else is filling it
+        return not are_empty(archive.database)
+    return not files_say_more(archive.database, located)
 
 
 @contextmanager
