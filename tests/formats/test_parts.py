@@ -149,3 +149,11 @@ def test_worth_resuming(message: dict[str, Any], *, expected: bool) -> None:
 )
 def test_the_words_of_a_title(content: object, expected: str | None) -> None:
     assert title_words(user(content=content)) == expected
+
+
+def test_lists_nested_deeper_than_calls_can_be_are_rendered() -> None:
+    content: list[Any] = ["a", {"text": "b"}, [{"functionCall": {}}, None, 5, {}], "c"]
+    assert verbose_text(content) == "ab[Function Call]c"
+    for _ in range(50_000):
+        content = [content]
+    assert verbose_text(content) == "ab[Function Call]c"

@@ -167,3 +167,9 @@ def test_other_branches_leave_a_line() -> None:
     ]
     every = told(*messages, branches=Branches.ALL)
     assert [one.fate for one in every] == ["active", rewound, rewound, rewound, rolled, "active", rewound]
+
+
+def test_words_recorded_under_the_id_of_a_notice_are_told() -> None:
+    (found,) = told(notice("instead", kind=Kind.USER))
+    assert isinstance(found, Said)
+    assert found.text.head == "instead"

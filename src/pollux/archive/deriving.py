@@ -195,14 +195,17 @@ def _derived(database: sqlite3.Connection, reader: Reader, name: str, files: lis
     placed = [one for found in versions.values() for one in _laid_over_each_other(database, found)]
     forgotten = {row[0] for row in database.execute("SELECT session_id FROM tombstones")}
     written, shared = set(), set()
-    for group, session in reader.summed_up(put_together(placed, reader.full_id)):
+    summed_up = reader.summed_up(put_together(placed, reader.full_id))
+    for group, session in summed_up:
         if session.id in forgotten:
             continue
         shared |= shared_with(database, session.id, name)
-        if failed := _write(database, group, session, name, files):
+        if len(summed_up) == 1:  # most are: what goes wrong with one is undone with its bundle
+            writing.write(database, group, session, name)
+        elif failed := _write(database, group, session, name, files):
             problems += failed
-        else:
-            written.add(session.id)
+            continue
+        written.add(session.id)
     facts.forget_sessions(database, _sessions_of(database, name) - written)
     return Told(written, problems, frozenset(shared))
 

@@ -48,19 +48,25 @@ def thoughts(values: Any) -> tuple[Thought, ...]:  # noqa: ANN401
 
 
 def verbose_text(content: Any) -> str:  # noqa: ANN401
-    """Render a content as the client does to decide whether a session is worth resuming."""
-    if not content:
-        return ""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "".join(verbose_text(one) for one in content)
-    if not isinstance(content, dict):
-        return ""
+    """Return a content as the client renders it to decide whether a session is worth resuming."""
+    texts: list[str] = []
+    waiting = [content]
+    while waiting:  # lists may be nested deeper than functions may call each other
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += reversed(value)
+        elif isinstance(value, dict):
+            texts.append(_verbose_part(value))
+        elif isinstance(value, str):
+            texts.append(value)
+    return "".join(texts)
+
+
+def _verbose_part(part: dict[str, Any]) -> str:
     for key, shown in _SHOWN.items():
-        if key in content:
+        if key in part:
             return shown
-    return _text(content.get("text"))
+    return _text(part.get("text"))
 
 
 def is_ignored(text: str) -> bool:

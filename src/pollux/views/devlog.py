@@ -98,9 +98,9 @@ Entry: TypeAlias = Said | Did | Noted
 
 
 def rule_of(message: Message) -> Rule:
-    """Tell what becomes of a message."""
+    """Return what becomes of a message; one that was first recorded as a notice, and then as said, is kept."""
     is_told_by_kind = message.origin is Origin.NOTICE or message.kind is Kind.UNKNOWN
-    return RULES[message.kind if is_told_by_kind else message.origin]
+    return RULES.get(message.kind if is_told_by_kind else message.origin, Rule.KEEP)
 
 
 def entries(
