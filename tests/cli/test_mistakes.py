@@ -150,7 +150,7 @@ def test_interrupt_ends_quietly(run: Runner, monkeypatch: pytest.MonkeyPatch) ->
     def interrupted(*_args: object, **_options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pollux.archive.refresh.refresh", interrupted)
+    monkeypatch.setattr("pollux.archive.refresh.refresh_to_read", interrupted)
     ended = run("ls")
     assert (ended.status, ended.out, ended.err.strip()) == (130, "", "")
 

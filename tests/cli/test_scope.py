@@ -286,3 +286,15 @@ def test_usage_of_an_archive_that_is_filled_for_the_first_time_is_that_of_the_fi
         ended = run("usage", "--json")
     assert ended.json["billed"] == expected
     assert "These are the files alone." in ended.err
+
+
+def test_status_knows_what_is_archived_without_room_for_its_facts(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        session_with_calls(tmp_path, number)
+    run("sync", "--keep-only", home=tmp_path)
+    without_room(monkeypatch, 0)
+    ended = run("status")
+    assert "These are the files alone." in ended.err
+    assert "3 sessions, all kept" in ended.err

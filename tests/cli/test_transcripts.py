@@ -83,7 +83,7 @@ def test_page_of_a_folder_is_never_written_over_another(run: Runner, tmp_path: P
     (tmp_path / INDEX[form]).write_text("mine")
     for _ in range(2):
         ended = run("export", "@1", "-f", form, "-o", str(tmp_path))
-        assert f"{INDEX[form]} is not one of ours" in ended.err
+        assert f"{INDEX[form]} was not written by Pollux" in ended.err
     assert (tmp_path / INDEX[form]).read_text() == "mine"
 
 

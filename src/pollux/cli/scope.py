@@ -46,6 +46,8 @@ class Scope(msgspec.Struct):
     """Where the archive is; without one, all is read anew and nothing is stored."""
     archive: Archive | None = None
     """Once it is open: sessions are read from it as long as the command runs."""
+    unused_archive: Archive | None = None
+    """Open, but not what sessions are read from, because it cannot be brought up to date."""
     _in_use: ExitStack = msgspec.field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
@@ -100,7 +102,7 @@ class Scope(msgspec.Struct):
     def _read_meanwhile(self, archive: Archive) -> History:
         """Read the files while somebody else fills the archive for the first time or anew, or nobody can."""
         say_files_alone(archive)
-        self.archive = None
+        self.archive, self.unused_archive = None, archive
         return self._read()
 
     def _archived(self, path: Path) -> History:

@@ -44,11 +44,12 @@ def command(scope: Scope, *, everything: bool) -> None:
     now = output.now()
     found = scope.history()
     sessions = (*found.sessions, *_only_on_disk(scope, found))
-    look = cleanup(found.located, scope.archive, now)
+    archive = scope.archive or scope.unused_archive
+    look = cleanup(found.located, archive, now)
     chosen = scope.sessions(History(found.located, sessions), everything=True)
     rows = status_rows(chosen, look.fates, look.live, now=now)
     if scope.as_json:
-        place = scope.archive.path if scope.archive else None
+        place = archive.path if archive else None
         output.print_json(status_json(rows, look.policies, found.problems, archive=place, now=now))
     else:
         _print([row for row in rows if everything or _is_telling(row)], rows, look, now)
