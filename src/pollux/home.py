@@ -20,6 +20,8 @@ class Home(msgspec.Struct, frozen=True):
     """What decided: `--home`, a variable, `user home`; `…, sandbox` for what macOS Seatbelt keeps apart."""
 
 
+USER_HOME = "user home"
+"""The value of `Home.how` for the home that is read when neither an option nor a variable names one."""
 _HASH = re.compile(r"[0-9a-f]{64}")
 _HOME_MARKS = ("projects.json", "trustedFolders.json", "installation_id", "google_accounts.json")
 
@@ -50,7 +52,7 @@ def _named_homes(given: Sequence[Path], environ: Mapping[str, str], user_home: P
         tmp = _absolute(value, user_home)
         yield Home(tmp.parent, tmp, "GEMINI_SESSIONS_DIR")
     else:
-        yield Home(user_home / ".gemini", user_home / ".gemini" / "tmp", "user home")
+        yield Home(user_home / ".gemini", user_home / ".gemini" / "tmp", USER_HOME)
 
 
 def _absolute(path: str | Path, user_home: Path) -> Path:

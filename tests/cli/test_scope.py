@@ -169,3 +169,41 @@ def test_quick_work_has_no_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     with scope.progress("reading") as tell:
         tell(1, 1)
     assert capsys.readouterr().err == ""
+
+
+def _home_with_session(root: Path, session_id: str) -> Path:
+    name = session_id[:8]
+    answer = builders.gemini(f"g-{name}", tokens=builders.tokens())
+    data = builders.log(builders.header(session_id), builders.user(f"u-{name}"), answer)
+    builders.put(builders.chats(root) / f"session-2026-01-27T15-21-{name}.jsonl", data)
+    return root / ".gemini"
+
+
+@pytest.mark.parametrize("variable", ["GEMINI_DIR", "GEMINI_CLI_HOME", "GEMINI_SESSIONS_DIR", "POLLUX_HOME", "--home"])
+def test_named_home_replaces_homes_archived_earlier(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.delenv("POLLUX_HOME")
+    _home_with_session(Path.home(), "aaaaaaaa-1111-4111-8111-111111111111")
+    other = _home_with_session(tmp_path / "other", "bbbbbbbb-1111-4111-8111-111111111111")
+    assert ids(run("ls").out) == ["aaaaaaaa"]
+    arguments: tuple[str, ...] = ()
+    if variable == "--home":
+        arguments = ("--home", str(other))
+    else:
+        monkeypatch.setenv(variable, str(other / "tmp" if variable == "GEMINI_SESSIONS_DIR" else other))
+    assert ids(run("ls", *arguments).out) == ["bbbbbbbb"]
+    assert run("usage", "--json", *arguments).json["billed"]["calls"] == 1
+    assert run("stats", "--json", *arguments).json["totals"]["sessions"] == 1
+    if not arguments:
+        monkeypatch.delenv(variable)
+    assert ids(run("ls").out) == ["aaaaaaaa"]
+    assert ids(run("ls", "--all-homes").out) == ["aaaaaaaa", "bbbbbbbb"]
+    assert run("usage", "--json", "--all-homes").json["billed"]["calls"] == 2
+
+
+@pytest.mark.parametrize("other", [("--home", "."), ("--no-archive",)])
+def test_all_homes_refuses_options_that_contradict_it(run: Runner, tmp_path: Path, other: tuple[str, ...]) -> None:
+    ended = run("ls", "--all-homes", *other, home=tmp_path)
+    assert ended.status == 2
+    assert "--all-homes" in ended.err

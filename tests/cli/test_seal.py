@@ -231,7 +231,8 @@ def test_seals_move_to_a_new_archive(run: Runner, place: Path, tmp_path: Path, m
     monkeypatch.delenv("POLLUX_HOME")
     assert "1 seal taken over" in run("archive", "import", str(place)).err
     assert run("verify", "--seal").status == 0
-    assert run("record", "redact", builders.SESSION, "--hide", "input").status == 0
+    assert "of other homes: add --all-homes" in run("record", "redact", builders.SESSION, "--hide", "input").err
+    assert run("record", "redact", builders.SESSION, "--hide", "input", "--all-homes").status == 0
     synced(tmp_path / "third.db", tmp_path / "home")
     monkeypatch.setenv("POLLUX_ARCHIVE", str(tmp_path / "third.db"))
     run("archive", "seal")

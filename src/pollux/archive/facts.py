@@ -160,18 +160,38 @@ def reset(database: sqlite3.Connection) -> None:
     database.execute("INSERT OR REPLACE INTO facts_meta VALUES ('reader', ?)", (READER,))
 
 
-def sessions_of_homes(database: sqlite3.Connection, homes: Iterable[str]) -> set[str] | None:
-    """Return the sessions of which some home has a file, or had one; nothing where that is all there are."""
-    wanted = {sound(one) for one in homes}
-    if wanted.issuperset(row[0] for row in database.execute("SELECT DISTINCT home FROM files")):
+def count_sessions(database: sqlite3.Connection) -> int:
+    """Return the number of sessions in the archive, subagents and stubs included."""
+    number: int = database.execute("SELECT count(*) FROM sessions").fetchone()[0]
+    return number
+
+
+def sessions_of_homes(
+    database: sqlite3.Connection, homes: Iterable[str], *, or_not_from: str | None = None
+) -> set[str] | None:
+    """Return the IDs of the sessions that have, or had, a file in some homes; None if that is every session.
+
+    Args:
+        database: the archive.
+        homes: paths of `.gemini` folders.
+        or_not_from: the name of a machine; sessions of all other machines are returned as well.
+
+    """
+    wanted = {sound(home) for home in homes}
+    origins = set(database.execute("SELECT DISTINCT machine, home FROM files"))
+    chosen = set()
+    for machine, home in origins:
+        if home in wanted or (or_not_from is not None and machine != or_not_from):
+            chosen.add((machine, home))
+    if chosen == origins:
         return None
     rows: list[Any] = database.execute(
         """
-        SELECT DISTINCT session_files.session_id, files.home FROM session_files
+        SELECT DISTINCT session_files.session_id, files.machine, files.home FROM session_files
         JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
         """
     ).fetchall()
-    return {session_id for session_id, home in rows if home in wanted}
+    return {session_id for session_id, machine, home in rows if (machine, home) in chosen}
 
 
 def forget_sessions(database: sqlite3.Connection, ids: Iterable[str]) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from pollux.archive import facts
 from pollux.archive.inventory import place_of
 from pollux.archive.readings import source_of, taken_up
 from pollux.grouping import Group
@@ -27,26 +26,25 @@ def history(
     located: Located,
     problems: tuple[Problem, ...] = (),
     *,
-    only: set[str] | None = None,
+    only: Collection[str] | None = None,
     memory: Mapping[str, str] = _NO_MEMORY,
 ) -> History:
-    """Return all sessions of an archive, or only those that came from some homes.
+    """Return the sessions of an archive, newest first.
 
     Args:
         database: the archive's.
         located: what is on the disk now.
         problems: those that belong to no session.
-        only: the homes.
+        only: the IDs of the sessions wanted, or None for all.
         memory: paths that were proven since the facts were written.
 
     """
-    wanted = None if only is None else facts.sessions_of_homes(database, only)
     calls = _calls(database)
     there = _there(database)
     sessions = []
     rows = database.execute("SELECT session_id, title, first_prompt, last_prompt, body FROM sessions")
     for session_id, title, first_prompt, last_prompt, body in rows:
-        if wanted is not None and session_id not in wanted:
+        if only is not None and session_id not in only:
             continue
         session = _decode(body)
         sessions.append(

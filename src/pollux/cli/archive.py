@@ -46,7 +46,7 @@ def command(ctx: click.Context) -> None:
 
 
 @command.command(short_help="Say what it holds.")
-@options(filters=False)
+@options(filters=False, all_homes=False)
 def info(scope: Scope) -> None:
     """Say what the archive holds, how much room it takes, and who writes to it.
 
@@ -68,7 +68,7 @@ def info(scope: Scope) -> None:
 
 
 @command.command(short_help="Print where it is.")
-@options(json=False, filters=False)
+@options(json=False, filters=False, all_homes=False)
 def path(scope: Scope) -> None:
     """Print where the archive is.
 
@@ -80,7 +80,7 @@ def path(scope: Scope) -> None:
 
 
 @command.command(short_help="Make it smaller.")
-@options(json=False, filters=False)
+@options(json=False, filters=False, all_homes=False)
 def compact(scope: Scope) -> None:
     """Take less room: small pieces are put together, and what was deleted leaves no gaps. No byte is lost.
 
@@ -102,7 +102,7 @@ def compact(scope: Scope) -> None:
 @command.command(short_help="Copy it into a file.")
 @click.argument("target", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Replace what is there.")
-@options(json=False, filters=False)
+@options(json=False, filters=False, all_homes=False)
 def backup(scope: Scope, target: Path, *, force: bool) -> None:
     """Copy the archive into a file, also while somebody writes to it, and look at every byte of the copy.
 
@@ -123,7 +123,7 @@ def backup(scope: Scope, target: Path, *, force: bool) -> None:
 
 @command.command("import", short_help="Take another archive in.")
 @click.argument("other", metavar="OTHER.DB", type=click.Path(path_type=Path))
-@options(filters=False)
+@options(filters=False, all_homes=False)
 def import_(scope: Scope, other: Path) -> None:
     """Take another archive in: one of another machine, a backup, a colleague's.
 

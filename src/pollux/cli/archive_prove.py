@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.argument("wanted", metavar="[ID]", required=False, shell_complete=session_ids)
 @click.option("--continues", "old", metavar="SEAL", help="Instead: that the last seal goes on from this older one.")
 @click.option("--output", "-o", "target", default="-", show_default=True, help="A file, or - for stdout.")
-@options(json=False, filters=False)
+@options(json=False, filters=False, all_homes=False)
 def command(scope: Scope, wanted: str | None, *, old: str | None, target: str) -> None:
     """Write the proof that the last seal is over a session's files: its own, its subagents', outputs and plans.
 

@@ -28,7 +28,7 @@ _SHOWN = 10
 @click.option("--issuer", metavar="NAME", help="Who seals; without it, the thumbprint of the key.")
 @click.option("--output", "-o", "target", help="Also write the newest seal into a file; - is stdout.")
 @click.option("--entries", is_flag=True, help="Write all sealed entries with it: they name every file.")
-@options(filters=False)
+@options(filters=False, all_homes=False)
 def command(
     scope: Scope, wanted: tuple[str, ...], *, key: str | None, issuer: str | None, target: str | None, entries: bool
 ) -> None:

@@ -85,7 +85,7 @@ def _status(scope: Scope, found: History, sessions: tuple[Session, ...]) -> int:
     if scope.as_json:
         return 1 if problems or not sessions else 0
     if not sessions:
-        output.words(output.NOTHING_FITS if found.main else output.NOTHING_HERE)
+        output.words(output.NOTHING_FITS if found.main else scope.nothing_here())
     say_count(problems)
     return 1 if problems or not sessions else 0
 

@@ -30,7 +30,7 @@ def command() -> None:
             return
         print_lines(found, found.main)
         if not found.main:
-            output.words(output.NOTHING_HERE)
+            output.words(scope.nothing_here())
         say_count([*found.problems, *(problem for one in found.main for problem in one.problems)])
 
 

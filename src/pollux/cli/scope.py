@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import functools
 import os
+import platform
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -41,10 +42,14 @@ class Scope(msgspec.Struct):
     homes: tuple[Path, ...]
     wanted: Filter
     as_json: bool = False
+    all_homes: bool = False
+    """Whether every home in the archive is meant, not only those that the options or the environment name."""
     archive_path: Path | None = None
     """Where the archive is; without one, all is read anew and nothing is stored."""
     archive: Archive | None = None
     """Once it is open: sessions are read from it as long as the command runs."""
+    n_elsewhere: int = 0
+    """Archived sessions of homes that were not asked for, once the archive was read."""
     _in_use: ExitStack = msgspec.field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
@@ -117,7 +122,8 @@ class Scope(msgspec.Struct):
             return self._read_meanwhile(self.archive)
         elif not self.archive.lock_is_taken:
             output.words(f"The archive cannot be written ({self.archive.why_not}): this is what it holds so far.")
-        only = {str(home.root) for home in result.located.homes} if self._names_homes() else None
+        only = self.sessions_in_homes(self.archive, result.located.homes)
+        self.n_elsewhere = facts.count_sessions(self.archive.database) - len(only) if only is not None else 0
         found = history.history(self.archive.database, result.located, tuple(result.problems), only=only, memory=known)
         if self.archive.lock_is_taken and _is_behind(found):
             if not found.sessions:
@@ -126,9 +132,21 @@ class Scope(msgspec.Struct):
         memory.remember(found.sessions, known)
         return found
 
-    def _names_homes(self) -> bool:
-        """Tell whether somebody said which homes to look at; else the archive shows all that it has."""
-        return bool(self.homes or os.environ.get("POLLUX_HOME"))
+    def sessions_in_homes(self, archive: Archive, homes: Iterable[Home]) -> set[str] | None:
+        """Return the IDs of the archived sessions that belong to the homes asked for; None if that is all of them.
+
+        Where nothing names a home, the question is about the user's own history: the user's home and what was
+        imported from other machines.
+        """
+        from pollux.archive.facts import sessions_of_homes
+        from pollux.home import USER_HOME
+
+        if self.all_homes:
+            return None
+        homes = tuple(homes)
+        is_own_history = any(home.how == USER_HOME for home in homes)
+        machine = platform.node() if is_own_history else None
+        return sessions_of_homes(archive.database, [str(home.root) for home in homes], or_not_from=machine)
 
     def sessions(self, found: History, *, everything: bool = False) -> tuple[Session, ...]:
         """Return the sessions meant; subagents and stubs only when asked for."""
@@ -136,14 +154,30 @@ class Scope(msgspec.Struct):
 
     def session(self, found: History, wanted: str) -> Session:
         """Return the one session that an argument names, within what was asked to look at."""
+        from pollux.errors import NoSuchSessionError
         from pollux.sessions import History, select
 
         if not found.sessions:
-            raise click.ClickException(output.NOTHING_HERE)
+            raise click.ClickException(self.nothing_here())
         chosen = self._chosen(found.sessions)
         if not chosen:
             raise click.ClickException(output.NOTHING_FITS)
-        return select(History(found.located, chosen), wanted)
+        try:
+            return select(History(found.located, chosen), wanted)
+        except NoSuchSessionError as error:
+            if not self.n_elsewhere:
+                raise
+            raise click.ClickException(f"{error} {self._hint()}") from None
+
+    def nothing_here(self) -> str:
+        """Return the sentence for homes without sessions, with a hint when the archive has sessions of other homes."""
+        return f"{output.NOTHING_HERE} {self._hint()}".rstrip()
+
+    def _hint(self) -> str:
+        if not self.n_elsewhere:
+            return ""
+        sessions = f"{self.n_elsewhere} session{'s' * (self.n_elsewhere != 1)}"
+        return f"The archive has {sessions} of other homes: add --all-homes to include them."
 
     def _chosen(self, sessions: Sequence[Session]) -> tuple[Session, ...]:
         """Apply the filter; where it names a project that only hashes can mean, look for folders that have them."""
@@ -194,8 +228,11 @@ def _searched(sessions: Sequence[Session], folder: Path | None) -> tuple[Session
     return memory.proven(sessions, [folder] if folder else project_search.likely_roots(Path.home()))
 
 
-def options(*, json: bool = True, filters: bool = True) -> Callable[[_Function], _Function]:
-    """Give a command the shared options; it gets them as one `scope`."""
+def options(*, json: bool = True, filters: bool = True, all_homes: bool = True) -> Callable[[_Function], _Function]:
+    """Add the shared options to a command, which receives them as one `scope`.
+
+    A command that answers no question about sessions has no use for `--all-homes`.
+    """
 
     def decorate(function: _Function) -> _Function:
         @functools.wraps(function)
@@ -203,6 +240,7 @@ def options(*, json: bool = True, filters: bool = True) -> Callable[[_Function],
             home: tuple[Path, ...],
             archive: Path | None,
             *,
+            all_homes: bool = False,
             no_archive: bool,
             as_json: bool = False,
             **rest: Any,  # noqa: ANN401  click's
@@ -211,12 +249,17 @@ def options(*, json: bool = True, filters: bool = True) -> Callable[[_Function],
             if no_archive and archive:
                 raise click.UsageError("--archive and --no-archive say the opposite: give one of them.")
             path = None if no_archive else archive or archive_path()
+            if all_homes and home:
+                raise click.UsageError("--home and --all-homes contradict each other: use one of them.")
+            if all_homes and path is None:
+                raise click.UsageError("--all-homes reads every home in the archive, so it cannot work without one.")
             if path and os.path.isdir(path):  # noqa: PTH112  which does not fail where it may not look
                 raise click.UsageError(f"The archive {path} is a folder: name a file, such as {path / 'archive.db'}.")
-            with Scope(home, wanted, as_json, path) as scope:
+            with Scope(home, wanted, as_json, all_homes=all_homes, archive_path=path) as scope:
                 return function(scope=scope, **rest)
 
-        chosen = (_HOME, *_ARCHIVE, *(_FILTERS.values() if filters else ()), *((_JSON,) if json else ()))
+        chosen = [_HOME, *([_ALL_HOMES] if all_homes else []), *_ARCHIVE]
+        chosen += [*(_FILTERS.values() if filters else ()), *((_JSON,) if json else ())]
         for option in reversed(chosen):
             wrapped = option(wrapped)
         return wrapped  # type: ignore[return-value]
@@ -260,8 +303,9 @@ _HOME = click.option(
     "--home",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A folder that contains .gemini, or is it, or is its tmp; repeatable.",
+    help="Gemini home to read: the folder that contains .gemini, .gemini itself or its tmp folder. Repeatable.",
 )
+_ALL_HOMES = click.option("--all-homes", is_flag=True, help="Include every home that the archive has ever read.")
 _ARCHIVE = (
     click.option("--archive", type=click.Path(path_type=Path), help="Another archive than your own."),
     click.option("--no-archive", is_flag=True, help="Read the files alone, and store nothing."),

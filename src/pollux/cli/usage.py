@@ -275,7 +275,7 @@ def _archived(
 ) -> Iterator[Facts]:
     """Bring the archive up to date; of all that it holds, only the sums are read."""
     from pollux.archive import store
-    from pollux.archive.facts import are_behind, are_current, sessions_of_homes
+    from pollux.archive.facts import are_behind, are_current
     from pollux.archive.pricing import price_calls
     from pollux.archive.refresh import refresh
     from pollux.views.usage_facts import file_problems
@@ -298,9 +298,7 @@ def _archived(
             output.words(f"The archive cannot be written ({archive.why_not}): this is what it holds so far.")
         problems: list[tuple[str | None, Problem]] = [(None, one) for one in result.problems]
         problems += file_problems(archive.database)
-        only = None
-        if scope.homes or os.environ.get("POLLUX_HOME"):
-            only = sessions_of_homes(archive.database, [str(home.root) for home in result.located.homes])
+        only = scope.sessions_in_homes(archive, result.located.homes)
         yield Facts(archive.database, result.located, problems, only, known, is_archived=True)
 
 

@@ -21,7 +21,7 @@ SCHEMA = "pollux.verify/1"
 
 
 @click.command()
-@options(filters=False)
+@options(filters=False, all_homes=False)
 @click.option("--repair", is_flag=True, help="Put back what is elsewhere with the same hash; make wrong facts anew.")
 @click.option("--deep", is_flag=True, help="Also make all facts once more, and compare.")
 @click.option(

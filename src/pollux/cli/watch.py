@@ -28,7 +28,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @click.command()
-@options(filters=False)
+@options(filters=False, all_homes=False)
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing of what is taken in, only of trouble.")
 @click.option("--poll", is_flag=True, help="Look for changes instead of being told; automatic on network folders.")
 @click.option("--install", "action", flag_value="install", help="Have the system start this at every login.")
