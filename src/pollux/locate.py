@@ -16,7 +16,19 @@ import msgspec
 from pollux.home import Home
 from pollux.model import Problem
 
-__all__ = ["Folder", "Home", "Located", "Look", "SessionFile", "entries", "id8_in", "locate", "name_facts", "vanished"]
+__all__ = [
+    "Folder",
+    "Home",
+    "Located",
+    "Look",
+    "SessionFile",
+    "entries",
+    "id8_in",
+    "locate",
+    "name_facts",
+    "session_file_kind",
+    "vanished",
+]
 
 
 class SessionFile(NamedTuple):
@@ -231,6 +243,18 @@ def _role(entry: _Entry, *, is_folder: bool) -> str:
     return _FILES.get(name, "others")
 
 
+def session_file_kind(name: str, *, is_nested: bool) -> str | None:
+    """Return what a file in `chats` is by its name: `session`, `subagent`, `leftover`, or None for any other file.
+
+    A file in a folder below `chats` belongs to a subagent.
+    """
+    if name.endswith(_SUFFIXES):
+        if is_nested:
+            return "subagent"
+        return "session" if name.startswith("session-") else None
+    return "leftover" if _LEFTOVER.fullmatch(name) else None
+
+
 def _finds(home: Home, folder: str, chats: _Place, look: Look) -> Iterator[_Find]:
     for entry, place, parent, what in _candidates(chats, look):
         try:
@@ -247,19 +271,15 @@ def _finds(home: Home, folder: str, chats: _Place, look: Look) -> Iterator[_Find
 
 
 def _candidates(chats: _Place, look: Look) -> Iterator[tuple[_Entry, _Place, str | None, str]]:
-    """Give what is named like a session; subagents are one level deeper, and nothing is below them."""
+    """Yield the files named like a session; subagents are one level deeper, and nothing is below them."""
     for entry in entries(chats.path, look):
         if _leads_to_folder(entry, look):
             parent = chats.below(entry)
             for inner in entries(parent.path, look):
-                if inner.name.endswith(_SUFFIXES):
-                    yield inner, parent, entry.name, "subagent"
-                elif _LEFTOVER.fullmatch(inner.name):
-                    yield inner, parent, entry.name, "leftover"
-        elif entry.name.startswith("session-") and entry.name.endswith(_SUFFIXES):
-            yield entry, chats, None, "session"
-        elif _LEFTOVER.fullmatch(entry.name):
-            yield entry, chats, None, "leftover"
+                if kind := session_file_kind(inner.name, is_nested=True):
+                    yield inner, parent, entry.name, kind
+        elif kind := session_file_kind(entry.name, is_nested=False):
+            yield entry, chats, None, kind
 
 
 def _leads_to_folder(entry: _Entry, look: Look) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from tests import builders
 from tests.archive.growing import CHILD
 
-from pollux.archive import deriving, intake, raw, refresh, store
+from pollux.archive import deriving, facts, intake, raw, refresh, store
 
 
 @pytest.mark.parametrize(
@@ -94,3 +94,16 @@ def test_damage_in_what_was_kept_stops_no_keeping(tmp_path: Path, monkeypatch: p
         assert raw.reader(archive.database, version[0])(0, 1 << 20) == new.read_bytes()
         n_segments = "SELECT count(*) FROM segments JOIN files USING (version_id) WHERE path LIKE '%.jsonl'"
         assert archive.database.execute(n_segments).fetchone() == (5,)
+
+
+@pytest.mark.parametrize("name", ["session-2026-05-01T18-34-aaaaaaaa.txt", "session-x.json.bak", "session-x.json~"])
+def test_backup_next_to_a_session_is_archived_but_is_no_session(tmp_path: Path, name: str) -> None:
+    data = builders.log(builders.header(), builders.user(), builders.gemini(tokens=builders.tokens()))
+    builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", data)
+    builders.put(builders.chats(tmp_path) / name, data.replace(b"6ece72aa", b"ffffffff"))
+    with store.opened(tmp_path / "archive.db") as archive:
+        refresh.refresh(archive, [builders.home(tmp_path)], memory={})
+        sessions = archive.database.execute("SELECT session_id FROM sessions").fetchall()
+        archived = archive.database.execute("SELECT count(*) FROM files WHERE path LIKE ?", (f"%{name}",)).fetchone()
+        assert (sessions, archived) == ([(builders.SESSION,)], (1,))
+        assert not facts.are_behind(archive.database)

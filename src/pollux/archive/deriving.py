@@ -21,7 +21,7 @@ from pollux.archive.readings import read_on, source_of, taken_up
 from pollux.errors import DamagedArchiveError
 from pollux.formats.source import HEAD
 from pollux.grouping import Placed, id8_inside, put_together
-from pollux.locate import Home, SessionFile, id8_in
+from pollux.locate import Home, SessionFile, id8_in, session_file_kind
 from pollux.model import Fate, Problem
 from pollux.project_claims import Known, known_from_files
 from pollux.reading import Reading
@@ -151,10 +151,9 @@ def _session_file(home: str, path: str, size: int, mtime_ns: int) -> SessionFile
     _, folder, _, *rest = path.split("/")
     if len(rest) > 2 or not rest:  # noqa: PLR2004  a session, or a subagent below its parent
         return None
-    name = rest[-1]
-    if len(rest) == 1 and not name.startswith("session-"):
+    what = session_file_kind(rest[-1], is_nested=len(rest) > 1)
+    if what is None:
         return None
-    what = "leftover" if not name.endswith((".json", ".jsonl")) else "subagent" if len(rest) > 1 else "session"
     root = place_of(home, "")
     parent = rest[0] if len(rest) > 1 else None
     return SessionFile(

@@ -9,7 +9,7 @@ from typing import Any
 from pollux.archive.reports import NO_TIME
 from pollux.sound import sound
 
-READER = "5"
+READER = "6"
 """Raise this whenever the same bytes would give other facts."""
 
 TABLES: Mapping[str, str] = {
@@ -103,8 +103,14 @@ _OF_SESSIONS = ("sessions", "session_files", *OF_MESSAGES, "model_calls")
 VERSIONS = """
     FROM versions JOIN files ON files.id = versions.file_id LEFT JOIN readings ON readings.version_id = versions.id
     WHERE files.path LIKE 'tmp/%/chats/%' AND files.forgotten_us IS NULL AND coalesce(readings.is_superseded, 0) = 0
+    AND (
+        files.path GLOB '*.json' OR files.path GLOB '*.jsonl'
+        OR files.path GLOB '*.tmp-*' OR files.path GLOB '*.unreadable-*'
+    )
 """
-"""All versions of session files that still matter."""
+"""All versions of session files that still matter. `locate.session_file_kind` decides about each name; these patterns
+only keep files that are never sessions from being looked at again at every refresh.
+"""
 UNREAD = f"{VERSIONS} AND versions.kept IS NOT readings.kept"
 
 
