@@ -202,7 +202,9 @@ def test_a_link_to_elsewhere_is_followed_once(tmp_path: Path) -> None:
         ("session-1794771517802-a.jsonl", datetime(2026, 11, 15, 19, 38, 37, 802000, tzinfo=UTC), "a"),
         (f"{SESSION}.unreadable-1794771517802", datetime(2026, 11, 15, 19, 30, tzinfo=UTC), "6ece72aa"),
         ("session-2026-13-15T19-30-6ece72aa.jsonl", None, "6ece72aa"),
-        ("session-2026-11-15T19-30-6ece72aa1.jsonl", None, None),
+        ("session-2026-11-15T19-30-6ece72aa1.jsonl", datetime(2026, 11, 15, 19, 30, tzinfo=UTC), None),
+        ("session-2026-11-15T19-30.json", datetime(2026, 11, 15, 19, 30, tzinfo=UTC), None),
+        ("session-2026-11-15T19-301-6ece72aa.json", None, None),
         ("k3x9qa.json", None, None),
     ],
 )

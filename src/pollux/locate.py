@@ -133,8 +133,9 @@ _Found = TypeVar("_Found", _Find, _Draft)
 _HASH = re.compile(r"[0-9a-f]{64}")
 _CHECKPOINT = re.compile(r"checkpoint(?:-.*)?\.json", re.DOTALL)
 _LEFTOVER = re.compile(r".+\.(?:unreadable|tmp)-[\w-]+", re.DOTALL)
+_TIME = re.compile(r"session-(?:(\d{4}-\d\d-\d\dT\d\d-\d\d)|(\d{13}))(?!\d)")
 _NAME = re.compile(
-    r"session-(?:(\d{4}-\d\d-\d\dT\d\d-\d\d)(?:-\d\d)??|(\d{13}))-([^./\\]{1,8})(?:-p[0-9a-f]{7})?\.jsonl?(?:\.(?:unreadable|tmp)-[\w-]+)?",
+    r"session-(?:\d{4}-\d\d-\d\dT\d\d-\d\d(?:-\d\d)??|\d{13})-([^./\\]{1,8})(?:-p[0-9a-f]{7})?\.jsonl?(?:\.(?:unreadable|tmp)-[\w-]+)?",
 )
 _SUFFIXES = (".json", ".jsonl")
 _FOLDERS = {
@@ -156,26 +157,27 @@ def locate(homes: Iterable[Home], look: Look | None = None) -> Located:
 
 
 def name_facts(filename: str) -> tuple[datetime | None, str | None]:
-    """Tell start time and the first 8 characters of the session id from a file's name, for a file without header.
+    """Return the start time and the first 8 characters of the session ID that a file's name contains.
 
-    What we restored ends in eight characters more, of which the first is a `p` (`archive.restore`).
+    A file that `restore` wrote ends in eight characters more, of which the first is a `p` (`archive.restore`).
     """
-    match = _NAME.fullmatch(filename)
+    match = _TIME.match(filename)
     if match is None:
         return None, None
-    minute, milliseconds, id8 = match.groups()
+    minute, milliseconds = match.groups()
     if milliseconds:
-        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(milliseconds)), id8
+        started = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(milliseconds))
+        return started, id8_in(filename)
     try:
-        return datetime.fromisoformat(f"{minute[:13]}:{minute[14:]}+00:00"), id8
+        return datetime.fromisoformat(f"{minute[:13]}:{minute[14:]}+00:00"), id8_in(filename)
     except ValueError:
-        return None, id8
+        return None, id8_in(filename)
 
 
 def id8_in(filename: str) -> str | None:
     """Tell the first 8 characters of the session id from a file's name."""
     match = _NAME.fullmatch(filename)
-    return match[3] if match else None
+    return match[1] if match else None
 
 
 def entries(folder: str, look: Look) -> list[_Entry]:

@@ -17,7 +17,7 @@ from pollux.errors import AmbiguousSessionError, NoSuchSessionError, UnreadableF
 from pollux.formats import prompts
 from pollux.grouping import Group, bundles, group_from, groups, regroup
 from pollux.home import Home
-from pollux.locate import Located, SessionFile
+from pollux.locate import Located, SessionFile, id8_in
 from pollux.model import Origin, Problem, Project, Role, Session, Tokens
 from pollux.processes import side_by_side
 from pollux.project_claims import NOTHING_KNOWN, Known, known_paths
@@ -50,6 +50,11 @@ class History(msgspec.Struct, frozen=True):
     def main(self) -> tuple[Session, ...]:
         """What a list shows: no subagents, nothing that is only a stub."""
         return tuple(one for one in self.sessions if one.kind == "main" and not one.is_stub)
+
+    @property
+    def unreadable(self) -> tuple[Session, ...]:
+        """Sessions of whose files nothing could be read; their problems say why."""
+        return tuple(session for session in self.sessions if session.is_stub and session.problems)
 
 
 def homes(*given: str | Path) -> tuple[Home, ...]:
@@ -149,7 +154,7 @@ def from_file(path: Path) -> tuple[Session, Group]:
 
 
 def select(found: History, wanted: str) -> Session:
-    """Find the one session that somebody means: an id, its beginning, a file's stem, `latest` or `@2`."""
+    """Return the session that a name means: an ID, a prefix or the eight digits of one, a stem, `latest` or `@2`."""
     if wanted == _LATEST or wanted.startswith("@"):
         number = 1 if wanted == _LATEST else int(wanted[1:]) if wanted[1:].isdecimal() else 0
         if 1 <= number <= len(found.main):
@@ -157,12 +162,18 @@ def select(found: History, wanted: str) -> Session:
         raise NoSuchSessionError(wanted, len(found.main))
     exact = [one for one in found.sessions if wanted == one.id or _has_stem(one, wanted)]
     fitting = exact or [one for one in found.sessions if one.id.lower().startswith(wanted.lower())]
+    fitting = fitting or [one for one in found.sessions if short_id(one).lower() == wanted.lower()]
     fitting = [one for one in fitting if one.kind == "main"] or fitting
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
         raise AmbiguousSessionError(wanted, [one.id for one in fitting])
     raise NoSuchSessionError(wanted, len(found.sessions))
+
+
+def short_id(session: Session) -> str:
+    """Return the eight characters that name a session on screens; an ID that is a file's stem has them at its end."""
+    return id8_in(f"{session.id}.json") or session.id[:8]
 
 
 LOGS = "logs.json"

@@ -166,3 +166,27 @@ def test_clock_and_terminal_are_real() -> None:
     assert output.now().tzinfo
     assert isinstance(output.is_terminal(), bool)
     assert output.short(Path.home() / "x") == os.path.join("~", "x")  # noqa: PTH118
+
+
+def test_unreadable_file_is_reported_by_ls(run: Runner, tmp_path: Path) -> None:
+    builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
+    broken = builders.chats(tmp_path) / "session-2025-09-18T02-46-dddddddd.json"
+    builders.put(broken, b"{ not json")
+    for how in ((), ("--no-archive",)):
+        listed = run("ls", "--json", *how, home=tmp_path)
+        assert (listed.status, {one["file"] for one in listed.json["problems"]}) == (1, {str(broken)})
+        piped = run("ls", *how)
+        assert (piped.status, len(piped.out.splitlines())) == (1, 1)
+        assert "1 file with problems" in piped.err
+        assert "1 file with problems" in run("ls", *how, columns=80).err
+        assert "1 file with problems" in run(home=tmp_path).err
+        assert "1 with content, 1 unreadable" in run("doctor", *how).out
+
+
+def test_eight_digits_name_a_session_whose_id_is_a_stem(run: Runner, tmp_path: Path) -> None:
+    history = b'{"history": [{"role": "user", "parts": [{"text": "hello"}]}]}'
+    builders.put(builders.chats(tmp_path) / "session-2025-09-18T02-45-3b44bc68.json", history)
+    for how in ((), ("--no-archive",)):
+        shown = run("show", "3b44bc68", "--json", *how, home=tmp_path)
+        assert shown.json["session"]["id"] == "session-2025-09-18T02-45-3b44bc68"
+        assert "3b44bc68" in run("ls", *how, columns=80).out

@@ -61,7 +61,7 @@ def _print_json(found: History, sessions: tuple[Session, ...]) -> None:
         {
             "schema": SESSIONS,
             "sessions": [session_row(one, by_id, prices) for one in sessions],
-            "problems": [problem_row(one) for one in (*found.problems, *_problems(sessions))],
+            "problems": [problem_row(problem) for problem in _problems(found, sessions)],
         }
     )
 
@@ -81,7 +81,7 @@ def _print_table(scope: Scope, found: History, sessions: tuple[Session, ...]) ->
 
 
 def _status(scope: Scope, found: History, sessions: tuple[Session, ...]) -> int:
-    problems = (*found.problems, *_problems(sessions))
+    problems = _problems(found, sessions)
     if scope.as_json:
         return 1 if problems or not sessions else 0
     if not sessions:
@@ -97,5 +97,7 @@ def say_count(problems: Sequence[Problem]) -> None:
         output.words(f"{n_files} file{'s' * (n_files != 1)} with problems; `pollux doctor` lists them.")
 
 
-def _problems(sessions: tuple[Session, ...]) -> list[Problem]:
-    return [problem for one in sessions for problem in one.problems]
+def _problems(found: History, sessions: tuple[Session, ...]) -> list[Problem]:
+    """Return the problems of the listed sessions, of files that hold no readable session, and of the homes."""
+    listed = {session.id: session for session in (*sessions, *found.unreadable)}
+    return [*found.problems, *(problem for session in listed.values() for problem in session.problems)]

@@ -31,7 +31,7 @@ def command() -> None:
         print_lines(found, found.main)
         if not found.main:
             output.words(scope.nothing_here())
-        say_count([*found.problems, *(problem for one in found.main for problem in one.problems)])
+        say_count([*found.problems, *(problem for one in found.sessions for problem in one.problems)])
 
 
 def _print(scope: Scope, found: History) -> None:

@@ -123,9 +123,11 @@ def _newest(scope: Scope) -> tuple[Session, ...]:
 
 
 def _say_what(session: Session) -> None:
+    from pollux.sessions import short_id
+
     title = session.title or session.first_prompt
     words = f': "{title[:_TITLE]}"' if title else "."
-    output.words(f"Following {session.id[:8]} in {session.project.name}{words} Ctrl-C ends it.")
+    output.words(f"Following {short_id(session)} in {session.project.name}{words} Ctrl-C ends it.")
 
 
 def _print(following: Following, chosen: Options, count: int) -> None:

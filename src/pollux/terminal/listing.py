@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pollux.model import Fate, Session
+from pollux.sessions import short_id
 from pollux.terminal.text import line
 from pollux.views.amounts import age, count
 from pollux.views.harmless import clean
@@ -40,7 +41,7 @@ def session_table(
     if numbers:
         columns["@"] = [f"@{numbers[one.id]}" if one.id in numbers else "" for one in sessions]
     if width >= _FOR_BOTH_NAMES or any(one.id not in numbers for one in sessions):
-        columns["session"] = [line(one.id, _SHORT_ID, ellipsis="") for one in sessions]
+        columns["session"] = [line(short_id(one), _SHORT_ID, ellipsis="") for one in sessions]
     columns["used"] = [age(at, now) if (at := _used(one)) else "" for one in sessions]
     if width >= _FOR_PROJECT:
         columns["project"] = [line(one.project.name, 20 if width >= _WIDE else 12) for one in sessions]
