@@ -171,7 +171,7 @@ def test_folder_that_is_gone_is_told(run: Runner, tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     monkeypatch.setattr("pollux.__main__._close", lambda _stream: None)
-    ended = run("ls")
+    ended = run("ls", "--home", "here")
     assert (ended.status, ended.err) == (1, "The folder you are in is gone; go to another one, and try again.\n")
 
 

@@ -207,3 +207,50 @@ def test_all_homes_refuses_options_that_contradict_it(run: Runner, tmp_path: Pat
     ended = run("ls", "--all-homes", *other, home=tmp_path)
     assert ended.status == 2
     assert "--all-homes" in ended.err
+
+
+def test_known_project_hides_no_unknown_one_of_that_very_name(run: Runner, tmp_path: Path, project: Path) -> None:
+    old = project.with_name("webshop-old")
+    old.mkdir()
+    hashed(tmp_path, str(old.resolve()), number=2)
+    digest = project_hash(str(old.resolve()))
+    builders.put(tmp_path / ".gemini" / "tmp" / digest / ".project_root", str(old.resolve()).encode())
+    assert ids(run("ls", "--project", "webshop", home=tmp_path).out) == ["6ece72a0"]
+
+
+def test_folders_are_tried_four_levels_deep(run: Runner, tmp_path: Path, project: Path) -> None:
+    deep = project.parent / "a" / "b" / "c" / "deepshop"
+    deep.mkdir(parents=True)
+    hashed(tmp_path, str(deep.resolve()), number=3)
+    assert ids(run("ls", "--project", "deepshop", home=tmp_path).out) == ["6ece72a3"]
+
+
+@pytest.mark.parametrize("how", [(), ("--no-archive",)], ids=["archive", "memory"])
+def test_current_folder_names_its_project_in_every_command(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: tuple[str, ...]
+) -> None:
+    here = tmp_path / "odd" / "place" / "shop"
+    (here / "src").mkdir(parents=True)
+    hashed(tmp_path / "home", str(here.resolve()))
+    monkeypatch.chdir(here / "src")
+    listed = run("ls", "--json", *how, home=tmp_path / "home").json["sessions"]
+    assert listed[0]["project"]["path"] == str(here.resolve())
+    assert str(here) in run("resume", "6ece72a0").out
+    assert run("stats", "--by", "project", "--json", *how).json["projects"][0]["name"] == "shop"
+
+
+@pytest.mark.usefixtures("project")
+def test_no_archive_stores_nothing(run: Runner, tmp_path: Path) -> None:
+    run("ls", "--project", "webshop", "--no-archive", home=tmp_path)
+    run("projects", "--scan", "--no-archive")
+    run("usage", "--no-archive")
+    assert [path for path in Path.home().rglob("*") if path.is_file()] == []
+
+
+def test_commands_work_in_a_deleted_folder(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert run("ls").status == 1  # the demo has files with problems
+    assert run("usage").status == 1

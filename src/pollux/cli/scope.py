@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import click
 import msgspec
 
-from pollux.cli import memory, output
+from pollux.cli import folders, memory, output
 from pollux.cli.complete import project_names
 
 if TYPE_CHECKING:
@@ -71,7 +71,9 @@ class Scope(msgspec.Struct):
 
         try:
             return home.homes(self.homes, os.environ, Path.home())
-        except FileNotFoundError as error:  # a home that was named and is not there
+        except FileNotFoundError as error:
+            if error.errno is not None:  # the current folder was deleted, so a relative path means nothing
+                raise
             raise click.UsageError(f"{error}.") from None
 
     def history(self) -> History:
@@ -99,7 +101,7 @@ class Scope(msgspec.Struct):
         from pollux.sessions import history
 
         with progress("reading") as tell:
-            return history(self.places(), memory=memory.recalled(), progress=tell)
+            return history(self.places(), memory=memory.known_here(), progress=tell)
 
     def _read_meanwhile(self, archive: Archive) -> History:
         """Read the files while somebody else fills the archive for the first time or anew, or nobody can."""
@@ -124,7 +126,9 @@ class Scope(msgspec.Struct):
             output.words(f"The archive cannot be written ({self.archive.why_not}): this is what it holds so far.")
         only = self.sessions_in_homes(self.archive, result.located.homes)
         self.n_elsewhere = facts.count_sessions(self.archive.database) - len(only) if only is not None else 0
-        found = history.history(self.archive.database, result.located, tuple(result.problems), only=only, memory=known)
+        found = history.history(
+            self.archive.database, result.located, tuple(result.problems), only=only, memory=memory.known_here()
+        )
         if self.archive.lock_is_taken and _is_behind(found):
             if not found.sessions:
                 return self._read_meanwhile(self.archive)
@@ -180,23 +184,26 @@ class Scope(msgspec.Struct):
         return f"The archive has {sessions} of other homes: add --all-homes to include them."
 
     def _chosen(self, sessions: Sequence[Session]) -> tuple[Session, ...]:
-        """Apply the filter; where it names a project that only hashes can mean, look for folders that have them."""
-        from pollux import filters
-        from pollux.errors import NoSuchProjectError
+        """Return the sessions that pass the filter.
 
-        choose = functools.partial(filters.chosen, wanted=self.wanted, cwd=Path.cwd(), user_home=Path.home())
+        A project that is known by its hash alone is found by hashing the folder that was typed and, if the query names
+        no known project exactly, the folders where projects usually are.
+        """
+        from pollux import filters, project_search
+
+        cwd, user_home = folders.current(), Path.home()
+        choose = functools.partial(filters.chosen, wanted=self.wanted, cwd=cwd, user_home=user_home)
         query = self.wanted.project
         if query is None or not memory.unproven(sessions):
             return choose(sessions)
         typed = Path(os.path.expanduser(query))  # noqa: PTH111  which does not fail over `~nobody`
-        better = memory.proven(sessions, [typed, *(Path.cwd().parents if query == "." else ())], depth=0)
-        try:
-            chosen = choose(better)
-        except NoSuchProjectError:
-            better = _searched(sessions, typed if typed.is_dir() else None)
-            chosen = choose(better)
-        memory.remember(better, memory.recalled())
-        return chosen
+        better = memory.proven(sessions, [typed], depth=0)
+        if not project_search.is_exact({session.project for session in better}, query, cwd, user_home):
+            # A folder with exactly this name may belong to a project that is known by its hash alone.
+            better = _searched(better, typed if typed.is_dir() else None)
+        if self.archive_path is not None:
+            memory.remember(better, memory.recalled())
+        return choose(better)
 
 
 def _is_behind(found: History) -> bool:

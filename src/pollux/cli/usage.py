@@ -244,7 +244,7 @@ def read_files(scope: Scope, *, prices: Prices, with_tools: bool = False) -> Ite
     problems += [(session.id, one) for session in found.sessions for one in session.problems]
     with closing(database):
         price_calls(database, prices)
-        yield Facts(database, found.located, problems, None, memory.recalled())
+        yield Facts(database, found.located, problems, None, memory.known_here())
 
 
 def _counted(question: Question) -> tuple[Sequence[Part | TimePart], tuple[Row, ...], list[Problem]]:
@@ -258,7 +258,7 @@ def _counted(question: Question) -> tuple[Sequence[Part | TimePart], tuple[Row, 
     add_up = partial(times_of, since=wanted.since, until=wanted.until)
     with progress("reading") as tell:
         found = counts(
-            question.scope.places(), partial(priced, question.prices), add_up, memory=memory.recalled(), progress=tell
+            question.scope.places(), partial(priced, question.prices), add_up, memory=memory.known_here(), progress=tell
         )
     calls = [one for one in found.sums if _fits(one, wanted.model)]
     return calls, usage.time_rows(question.by, calls, zone=question.zone), found.problems
@@ -299,7 +299,7 @@ def _archived(
         problems: list[tuple[str | None, Problem]] = [(None, one) for one in result.problems]
         problems += file_problems(archive.database)
         only = scope.sessions_in_homes(archive, result.located.homes)
-        yield Facts(archive.database, result.located, problems, only, known, is_archived=True)
+        yield Facts(archive.database, result.located, problems, only, memory.known_here(), is_archived=True)
 
 
 @contextmanager
