@@ -79,6 +79,29 @@ def history(
     return History(located, in_order(_once(sessions)), tuple(dict.fromkeys(problems)))
 
 
+def saved(located: Located, *, memory: Mapping[str, str] | None = None) -> History:
+    """Read the conversations that `/chat save` stored in some homes, each as a session of its own."""
+    reader = Reader(memory or {})
+    sessions: list[Session] = []
+    problems: list[Problem] = []
+    for folder in located.folders:
+        for path in folder.checkpoints:
+            try:
+                status = path.stat()
+            except OSError as error:
+                problems.append(Problem("vanished-file", f"cannot be read: {error.strerror}", str(path)))
+                continue
+            stamp = (status.st_size, status.st_mtime_ns, status.st_ino)
+            sessions += reader.sessions([SessionFile(str(path), folder.home, folder.name, None, *stamp, "session")])
+    return History(located, in_order(sessions), tuple(dict.fromkeys([*problems, *reader.problems])))
+
+
+def saved_tag(session: Session) -> str:
+    """Return the tag that a saved conversation has in `/chat list`; the oldest releases saved one without a tag."""
+    tag = session.extra.get("tag")
+    return tag if isinstance(tag, str) else session.id
+
+
 def _reunited(located: Located, sessions: list[Session], reader: Reader) -> list[Session]:
     """Read those files together that say they are one session, though their names say otherwise."""
     counts = Counter(one.id for one in sessions)

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 @click.command()
 @options()
 @click.option("--all", "everything", is_flag=True, help="Also subagents, and stubs that hold nothing.")
+@click.option("--saved", is_flag=True, help="List the conversations stored with /chat save instead.")
 @click.option("--limit", "-n", type=click.IntRange(min=1), help="Only so many.")
-def command(scope: Scope, *, everything: bool, limit: int | None) -> None:
+def command(scope: Scope, *, everything: bool, saved: bool, limit: int | None) -> None:
     """List sessions, newest first.
 
     On a terminal a table; in a pipe one line a session, with tabs between id, time, project, title, prompts, tool
@@ -30,8 +31,12 @@ def command(scope: Scope, *, everything: bool, limit: int | None) -> None:
     \b
       pollux ls --last 7d
       pollux ls --project skywatch --model pro
+      pollux ls --saved
       pollux ls --json | jq '.sessions[].title'
     """
+    if saved:
+        _list_saved(scope, limit)
+        return
     found = scope.history()
     sessions = scope.sessions(found, everything=everything)[:limit]
     if scope.as_json:
@@ -41,6 +46,27 @@ def command(scope: Scope, *, everything: bool, limit: int | None) -> None:
     else:
         print_lines(found, sessions)
     click.get_current_context().exit(_status(scope, found, sessions))
+
+
+def _list_saved(scope: Scope, limit: int | None) -> None:
+    """List saved conversations; `show TAG` reads one."""
+    from pollux.terminal.listing import saved_lines, saved_table
+
+    found = scope.saved()
+    conversations = scope.sessions(found, everything=True)[:limit]
+    if scope.as_json:
+        _print_json(found, conversations)
+    elif output.is_terminal() and conversations:
+        output.console().print(saved_table(conversations, now=output.now(), width=output.width()))
+        output.words("`pollux show TAG` reads one.")
+    else:
+        output.write(line.encode("utf-8", "replace") for line in saved_lines(conversations))
+    problems = _problems(found, conversations)
+    if not scope.as_json:
+        if not conversations:
+            output.words("No saved conversation matches; `/chat save TAG` in Gemini CLI stores one.")
+        say_count(problems)
+    click.get_current_context().exit(1 if problems or not conversations else 0)
 
 
 def print_lines(found: History, sessions: tuple[Session, ...]) -> None:

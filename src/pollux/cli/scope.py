@@ -80,6 +80,13 @@ class Scope(msgspec.Struct):
         """Take in what changed and return what there is, with a progress bar when it takes time."""
         return self._read() if self.archive_path is None else self._archived(self.archive_path)
 
+    def saved(self) -> History:
+        """Read the conversations that `/chat save` stored in the homes asked for."""
+        from pollux.locate import locate
+        from pollux.sessions import saved
+
+        return saved(locate(self.places()), memory=memory.known_here())
+
     def opened(self, session: Session) -> Group:
         """Open a session that the history named, to read its messages."""
         from pollux.archive import history
