@@ -17,12 +17,12 @@ from pollux import retention
 from pollux.archive import facts, raw, writing
 from pollux.archive.inventory import place_of
 from pollux.archive.joins import joined, shared_with
-from pollux.archive.readings import read_on, source_of, taken_up
+from pollux.archive.readings import compare_versions, read_on, source_of, taken_up
 from pollux.errors import DamagedArchiveError
 from pollux.formats.source import HEAD
 from pollux.grouping import Placed, id8_inside, put_together
 from pollux.locate import Home, SessionFile, id8_in, session_file_kind
-from pollux.model import Fate, Problem
+from pollux.model import Problem
 from pollux.project_claims import Known, known_from_files
 from pollux.reading import Reading
 from pollux.sessions import LOGS, Reader
@@ -172,7 +172,7 @@ def derive_bundle(database: sqlite3.Connection, reader: Reader, name: str, files
             problems.append(Problem("damaged-archive", str(error), str(one.session_file.path)))
             continue
         versions[one.file_id].append(Placed(reading, one.session_file, version_id=one.version_id))
-    placed = [one for found in versions.values() for one in _laid_over_each_other(database, found)]
+    placed = [one for found in versions.values() for one in _current_versions(database, found)]
     forgotten = {row[0] for row in database.execute("SELECT session_id FROM tombstones")}
     written, shared = set(), set()
     for group, session in reader.summed_up(put_together(placed, reader.full_id)):
@@ -205,20 +205,13 @@ def _read(database: sqlite3.Connection, file: File) -> Reading:
     return reading
 
 
-def _laid_over_each_other(database: sqlite3.Connection, versions: list[Placed]) -> list[Placed]:
-    """Deal with the versions of one file: what a later one has all of is done with, what the last lacks was rewound.
-
-    Old releases rewrite their one document at every turn, and take rewound messages out of it for good.
-    """
-    ids = [{entry.id for entry in one.timeline} for one in versions]
-    left = []
-    for number, one in enumerate(versions):
-        if any(ids[number] <= later for later in ids[number + 1 :]):
-            database.execute("UPDATE readings SET is_superseded = 1 WHERE version_id = ?", (one.version_id,))
-            continue
-        left.append(one)
-        if one.reading.format == "document":
-            for entry in one.timeline:
-                if entry.id not in ids[-1]:
-                    entry.fate = Fate.REWOUND
-    return left
+def _current_versions(database: sqlite3.Connection, versions: list[Placed]) -> list[Placed]:
+    """Return the versions of one file that still matter, and note those that a later version contains completely."""
+    current = []
+    is_superseded = compare_versions([version.reading for version in versions])
+    for version, superseded in zip(versions, is_superseded, strict=True):
+        if superseded:
+            database.execute("UPDATE readings SET is_superseded = 1 WHERE version_id = ?", (version.version_id,))
+        else:
+            current.append(version)
+    return current

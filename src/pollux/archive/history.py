@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from pollux.archive.inventory import place_of
-from pollux.archive.readings import source_of, taken_up
+from pollux.archive.readings import compare_versions, source_of, taken_up
 from pollux.grouping import Group
 from pollux.locate import Located
 from pollux.model import Fate, ModelCall, Problem, Project, Session, Tokens
+from pollux.reading import Reading
 from pollux.sessions import History, from_readings, in_order
 
 _NO_MEMORY: Mapping[str, str] = {}
@@ -62,13 +63,19 @@ def history(
 
 
 def opened(database: sqlite3.Connection, session: Session) -> Group:
-    """Put an archived session together, to read its messages."""
+    """Open an archived session so that its messages can be read, with the fates that its facts have."""
     rows = database.execute(
-        "SELECT file_version_id, snapshot FROM session_files JOIN readings ON version_id = file_version_id "
-        "WHERE session_id = ?",
+        "SELECT versions.file_id, file_version_id, snapshot FROM session_files "
+        "JOIN readings ON version_id = file_version_id JOIN versions ON versions.id = file_version_id "
+        "WHERE session_id = ? ORDER BY versions.file_id, versions.number",
         (session.id,),
     ).fetchall()
-    return from_readings(session, [taken_up(source_of(database, version_id), kept) for version_id, kept in rows])
+    by_file: dict[int, list[Reading]] = defaultdict(list)
+    for file_id, version_id, kept in rows:
+        by_file[file_id].append(taken_up(source_of(database, version_id), kept))
+    for versions in by_file.values():
+        compare_versions(versions)
+    return from_readings(session, [reading for versions in by_file.values() for reading in versions])
 
 
 def contents(database: sqlite3.Connection) -> dict[str, list[tuple[int, int]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from pollux import formats
@@ -11,6 +12,7 @@ from pollux.archive.raw import reader
 from pollux.archive.snapshots import restored, snapshot
 from pollux.formats import log
 from pollux.formats.source import Source, Span
+from pollux.model import Fate
 from pollux.reading import Reading, finished, looks
 from pollux.replay import Running
 
@@ -58,6 +60,23 @@ def taken_up(source: Source, kept: bytes) -> Reading:
     if before.format == "document":
         return finished(source, "document", running.result, source)
     return read_on(source, None)[0]
+
+
+def compare_versions(versions: Sequence[Reading]) -> list[bool]:
+    """Compare the versions of one file, oldest first; return for each whether a later one contains all its messages.
+
+    Old releases rewrite a document at every turn and remove rewound messages from it, so a message of an earlier
+    version that the last one lacks gets the fate `rewound`.
+    """
+    ids = [{entry.id for entry in reading.replay.timeline} for reading in versions]
+    is_superseded = []
+    for number, reading in enumerate(versions):
+        is_superseded.append(any(ids[number] <= later for later in ids[number + 1 :]))
+        if reading.format == "document" and not is_superseded[-1]:
+            for entry in reading.replay.timeline:
+                if entry.id not in ids[-1]:
+                    entry.fate = Fate.REWOUND
+    return is_superseded
 
 
 def _read_log(source: Source, running: Running, offset: int, line: int) -> tuple[Reading, bytes]:
