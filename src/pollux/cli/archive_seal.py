@@ -25,7 +25,9 @@ _SHOWN = 10
 @click.command("seal", short_help="Seal it.")
 @click.argument("wanted", metavar="[ID]...", nargs=-1, shell_complete=session_ids)
 @keyring.signing_key
-@click.option("--issuer", metavar="NAME", help="Who seals; without it, the thumbprint of the key.")
+@click.option(
+    "--issuer", metavar="NAME", help="A name to seal under, which is only your claim; without it, the key's thumbprint."
+)
 @click.option("--output", "-o", "target", help="Also write the newest seal into a file; - is stdout.")
 @click.option("--entries", is_flag=True, help="Write all sealed entries with it: they name every file.")
 @options(filters=False, all_homes=False)
