@@ -133,7 +133,7 @@ def _count_chunk(
 
 def _summed_up(session: Session, price: Price) -> Counted:
     """Take of a session that was read as a whole what counting needs."""
-    is_import = any(ref.role == Role.IMPORT for ref in session.files)
+    is_import = not any(ref.role == Role.MAIN for ref in session.files)
     return Counted(
         session.id,
         _rank(session.id, session.started, is_import=is_import),

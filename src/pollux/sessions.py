@@ -221,8 +221,8 @@ class Reader:
         """Take the paths that were proven before, and where to look for claims and logged prompts: on the disk."""
         self._known_by = known
         self._logs = logs
-        self._known: dict[Path, Known] = {}
-        self._logged: dict[tuple[Path, str], list[str]] = {}
+        self._known: dict[Home, Known] = {}
+        self._logged: dict[tuple[Home, str], list[str]] = {}
         self._memory = memory
         self.problems: list[Problem] = []
 
@@ -243,15 +243,15 @@ class Reader:
         file = group.main.file
         if file is None:
             return _project(group, NOTHING_KNOWN, None, self._memory)
-        root = file.home.root
-        if root not in self._known:
-            self._known[root] = self._known_by(file.home)
-            self.problems += self._known[root].problems
-        return _project(group, self._known[root], file.folder, self._memory)
+        home = file.home
+        if home not in self._known:
+            self._known[home] = self._known_by(home)
+            self.problems += self._known[home].problems
+        return _project(group, self._known[home], file.folder, self._memory)
 
     def full_id(self, file: SessionFile, id8: str) -> str | None:
         """Look a whole id up in the prompts that the client logs beside the sessions."""
-        key = (file.home.root, file.folder)
+        key = (file.home, file.folder)
         if key not in self._logged:
             logged = prompts.read(self._logs(file) or b"[]").prompts
             self._logged[key] = list(dict.fromkeys(prompt.session_id for prompt in logged))
@@ -330,7 +330,7 @@ def _once(sessions: Sequence[Session]) -> list[Session]:
 
 
 def _is_import(session: Session) -> bool:
-    return any(ref.role == Role.IMPORT for ref in session.files)
+    return not any(ref.role == Role.MAIN for ref in session.files)
 
 
 def _newest_first(session: Session) -> tuple[float, str]:

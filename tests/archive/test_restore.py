@@ -360,7 +360,7 @@ def test_other_stretches_of_a_session_stay_in_the_archive(desk: Desk) -> None:
     desk.lose()
     plan = desk.restore()
     assert plan.main.name == "session-2026-11-15T19-33-6ece72aa-pc632d72.json"
-    assert "but kept: session-2026-11-15T19-30-6ece72aa.json." in plan.notes[0]
+    assert "but archived: session-2026-11-15T19-30-6ece72aa.json." in plan.notes[0]
 
 
 def test_the_same_under_another_name_is_not_missed(desk: Desk) -> None:
@@ -475,11 +475,11 @@ def test_a_home_that_is_gone_gives_way_to_the_first(desk: Desk) -> None:
     bob = builders.home(desk.root / "bob")
     plan = restore.plan(desk.archive.database, session, [bob], now=NOW)
     assert plan.home == bob
-    plan = restore.plan(desk.archive.database, session, [], now=NOW)
-    assert plan.home.root == desk.home.root
     desk.home.root.mkdir()
-    plan = restore.plan(desk.archive.database, session, [bob], now=NOW)
-    assert plan.home.root == desk.home.root
+    assert restore.plan(desk.archive.database, session, [bob], now=NOW).home == bob
+    assert restore.plan(desk.archive.database, session, [bob, desk.home], now=NOW).home == desk.home
+    with pytest.raises(RestoreError, match="no Gemini home to restore to"):
+        restore.plan(desk.archive.database, session, [], now=NOW)
 
 
 def test_a_name_that_leads_elsewhere_is_refused(desk: Desk) -> None:
@@ -489,7 +489,22 @@ def test_a_name_that_leads_elsewhere_is_refused(desk: Desk) -> None:
         "UPDATE files SET path = ? WHERE path LIKE '%run_1.txt'",
         (f"tmp/webapp/tool-outputs/session-{SESSION}/../../../evil",),
     )
-    with pytest.raises(RestoreError, match="is no name for a file here"):
+    with pytest.raises(RestoreError, match="cannot be the name of a file here: it is not a plain name"):
+        desk.plan()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("run\0.txt", r"'run\\x00.txt' in the archive .* contains a NUL"), ("x" * 300, "longer than 255 bytes")],
+)
+def test_a_name_that_no_file_can_have_is_told_in_one_line(desk: Desk, name: str, words: str) -> None:
+    whole(desk)
+    desk.lose()
+    desk.archive.database.execute(
+        "UPDATE files SET path = ? WHERE path LIKE '%run_1.txt'",
+        (f"tmp/webapp/tool-outputs/session-{SESSION}/{name}",),
+    )
+    with pytest.raises(RestoreError, match=words):
         desk.plan()
 
 

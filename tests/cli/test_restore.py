@@ -138,7 +138,7 @@ def test_a_project_that_nobody_knows_is_told(run: Runner, tmp_path: Path) -> Non
     main.unlink()
     result = run("restore", SESSION)
     assert result.out == f"GEMINI_CLI_HOME={tmp_path} gemini --resume {SESSION}\n"
-    assert "Nobody knows the folder of its project [00000000]" in result.err
+    assert "The folder of its project [00000000] is unknown" in result.err
     assert main.with_name(f"{NAME}-pc632d72.jsonl").read_bytes() == data + UPDATE
 
 

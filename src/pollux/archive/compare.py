@@ -11,6 +11,7 @@ from typing import Any
 
 from pollux.archive import facts
 from pollux.archive.damage import Damage, Report
+from pollux.archive.migrations import supply_imported
 from pollux.archive.store import Archive
 from pollux.archive.verify import NAMED, decoded, rederive
 from pollux.sessions import Progress
@@ -79,6 +80,7 @@ def _attached(archive: Archive, place: Path) -> sqlite3.Connection:
         with suppress(sqlite3.OperationalError):
             database.execute("DETACH kept")
         database.execute("ATTACH ? AS kept", (f"{archive.path.resolve().as_uri()}?mode=ro&immutable=1",))
+    supply_imported(database)
     database.execute("CREATE TABLE main.facts_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
     for table in facts.TABLES:  # so that no name means the archive's own
         database.execute(f"CREATE TABLE main.{table} (placeholder)")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -44,6 +44,8 @@ class File(msgspec.Struct, frozen=True):
         return self.read != self.kept
 
 
+_IMPORT = "import"
+"""What says of a home that a session file in it came from another archive."""
 _FEW = 16
 """Bundles that are looked for by their names."""
 _DIGIT, _LETTER = "[0-9]", r"[^./\]"
@@ -69,25 +71,32 @@ def reader_of(database: sqlite3.Connection, memory: Mapping[str, str]) -> Reader
 
     def known(home: Home) -> Known:
         which = "(path LIKE '%/.project_root' OR path NOT LIKE '%/%')"
-        files, problems = _current(database, str(home.root), which)
+        files, problems = _current(database, home, which)
         found = known_from_files(str(home.root), files)
         return msgspec.structs.replace(found, problems=(*found.problems, *problems))
 
     def logs(file: SessionFile) -> bytes | None:
         path = f"tmp/{file.folder}/{LOGS}"
-        files, _ = _current(database, str(file.home.root), "path = ?", path)
+        files, _ = _current(database, file.home, "path = ?", path)
         return files.get(path)
 
     return Reader(memory, known, logs)
 
 
 def _current(
-    database: sqlite3.Connection, home: str, which: str, *values: str
+    database: sqlite3.Connection, home: Home, which: str, *values: str
 ) -> tuple[dict[str, bytes], list[Problem]]:
-    """Return the newest version of some files of a home by their paths, and which of them are damaged."""
+    """Return the newest version of some files of a home by their paths, and which of them are damaged.
+
+    Sessions that this machine has read itself never go by imported files; imported sessions go by both, where a file
+    of this machine comes before an import of the same path.
+    """
+    root = str(home.root)
+    is_import = "version_id IN (SELECT version_id FROM imported)"
     rows = database.execute(
-        f"SELECT path, version_id FROM files WHERE home = ? AND version_id IS NOT NULL AND {which} ORDER BY machine",  # noqa: S608
-        (home, *values),
+        f"SELECT path, version_id FROM files WHERE home = ? AND version_id IS NOT NULL AND {which} "  # noqa: S608
+        f"AND (? OR NOT {is_import}) ORDER BY {is_import} DESC, machine",
+        (root, *values, home.how == _IMPORT),
     ).fetchall()
     found, problems = {}, []
     for path, version_id in rows:
@@ -95,7 +104,7 @@ def _current(
         try:
             found[path] = read(0, read.size)
         except DamagedArchiveError as error:
-            problems.append(Problem("damaged-archive", str(error), str(place_of(home, path))))
+            problems.append(Problem("damaged-archive", str(error), str(place_of(root, path))))
     return found, problems
 
 
@@ -131,7 +140,10 @@ def _session_files(
     database: sqlite3.Connection, names: set[str], known: Mapping[str, str]
 ) -> Iterator[tuple[str, File]]:
     """Yield the files of some bundles."""
-    columns = "files.home, files.path, files.mtime_ns, files.id, versions.id, versions.kept, readings.kept"
+    is_import = "versions.id IN (SELECT version_id FROM imported)"
+    columns = (
+        f"files.home, files.path, files.mtime_ns, {is_import}, files.id, versions.id, versions.kept, readings.kept"
+    )
     few = [*names, *(name for name, bundle in known.items() if bundle in names)]
     few = few if len(few) <= _FEW else []
     is_named = "(files.path GLOB ? OR files.path GLOB ?)"
@@ -140,14 +152,14 @@ def _session_files(
         f"SELECT {columns} {facts.VERSIONS} {which} ORDER BY files.machine, files.home, files.path, versions.number",
         (*_NAMED, *few) if few else (),
     ).fetchall()
-    for home, path, mtime_ns, *ids in rows:
+    for home, path, mtime_ns, is_imported, *ids in rows:
         name = _bundle(database, path, ids[1])
         name = known.get(name, name)
-        if name in names and (session_file := _session_file(home, path, ids[2], mtime_ns)):
+        if name in names and (session_file := _session_file(home, path, ids[2], mtime_ns, is_imported)):
             yield name, File(session_file, *ids)
 
 
-def _session_file(home: str, path: str, size: int, mtime_ns: int) -> SessionFile | None:
+def _session_file(home: str, path: str, size: int, mtime_ns: int, is_import: int) -> SessionFile | None:
     _, folder, _, *rest = path.split("/")
     if len(rest) > 2 or not rest:  # noqa: PLR2004  a session, or a subagent below its parent
         return None
@@ -156,8 +168,9 @@ def _session_file(home: str, path: str, size: int, mtime_ns: int) -> SessionFile
         return None
     root = place_of(home, "")
     parent = rest[0] if len(rest) > 1 else None
+    how = _IMPORT if is_import else "archive"
     return SessionFile(
-        str(place_of(home, path)), Home(root, root / "tmp", "archive"), folder, parent, size, mtime_ns, 0, what
+        str(place_of(home, path)), Home(root, root / "tmp", how), folder, parent, size, mtime_ns, 0, what
     )
 
 

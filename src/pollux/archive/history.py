@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from pollux.archive.imports import BESIDE_OWN
 from pollux.archive.inventory import place_of
 from pollux.archive.readings import compare_versions, source_of, taken_up
 from pollux.grouping import Group
@@ -115,11 +116,11 @@ def _calls(database: sqlite3.Connection) -> dict[str, list[ModelCall]]:
 def _there(database: sqlite3.Connection) -> set[str]:
     """Return the sessions of which a file is still where the client put it."""
     rows: list[Any] = database.execute(
-        """
+        f"""
         SELECT DISTINCT session_files.session_id FROM session_files
         JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
-        WHERE files.gone_us IS NULL AND session_files.role NOT IN ('stub', 'unreadable')
-        """
+        WHERE files.gone_us IS NULL AND session_files.role NOT IN ('stub', 'unreadable') AND NOT {BESIDE_OWN}
+        """  # noqa: S608  our own words
     ).fetchall()
     return {row[0] for row in rows}
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from pollux.archive import facts, raw, workers, writing
 from pollux.archive.deriving import File, bundle_name, derive_bundle, pending, reader_of
+from pollux.archive.imports import note_read_here
 from pollux.archive.inventory import Item
 from pollux.archive.joins import join, joined, shared_with
 from pollux.archive.migrations import transaction
@@ -93,6 +94,7 @@ def _keep(database: sqlite3.Connection, batch: list[raw.Prepared], result: Refre
     with transaction(database):
         for found in batch:
             version_id = raw.store(database, found, machine=platform.node(), now_us=now_us)
+            note_read_here(database, [version_id])
             if found.goes_on and found.n_new:
                 grown.add(version_id)
     result.n_files += sum(bool(found.n_new) for found in batch)

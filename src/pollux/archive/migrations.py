@@ -77,7 +77,35 @@ _SEALS = (
     "CREATE TABLE sealing (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
 )
 
-STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _seals)
+
+def _imports(database: sqlite3.Connection) -> None:
+    for statement in _IMPORTS:
+        database.execute(statement)
+
+
+IMPORTED = """
+    TABLE imported (
+        version_id INTEGER PRIMARY KEY REFERENCES versions (id) ON DELETE CASCADE,
+        source TEXT NOT NULL,
+        at_us INTEGER NOT NULL
+    )
+"""
+"""Versions that came from another archive, so that this machine has not read their bytes itself (`imports.py`)."""
+_IMPORTS = (
+    f"CREATE {IMPORTED}",
+    """
+    CREATE TABLE imported_entries (
+        chain TEXT NOT NULL, place INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (chain, place)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE imported_seals (
+        chain TEXT NOT NULL, number INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (chain, number)
+    ) WITHOUT ROWID
+    """,
+)
+
+STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _seals, _imports)
 """In order; `PRAGMA user_version` says how many of them an archive has taken."""
 
 
@@ -92,6 +120,17 @@ def migrate(database: sqlite3.Connection, path: object) -> None:
         with transaction(database):
             STEPS[number](database)
             database.execute(f"PRAGMA user_version = {number + 1}")
+
+
+def supply_imported(database: sqlite3.Connection) -> None:
+    """Create an empty table of imported versions for this connection where an older archive, opened to read, has none.
+
+    An archive that nobody may write to cannot be migrated, and every query may then name the table all the same.
+    """
+    try:
+        database.execute("SELECT 1 FROM imported LIMIT 0")
+    except sqlite3.OperationalError:
+        database.execute(f"CREATE TEMP {IMPORTED}")
 
 
 class transaction:  # noqa: N801  reads as a verb where it is used

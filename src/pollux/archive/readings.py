@@ -19,13 +19,14 @@ from pollux.replay import Running
 
 def source_of(database: sqlite3.Connection, version_id: int) -> Source:
     """Open the bytes of a version, as the archive has them."""
-    home, path, mtime_ns = database.execute(
-        "SELECT files.home, files.path, versions.mtime_ns FROM versions JOIN files ON files.id = versions.file_id "
-        "WHERE versions.id = ?",
+    home, path, mtime_ns, is_import = database.execute(
+        "SELECT files.home, files.path, versions.mtime_ns, versions.id IN (SELECT version_id FROM imported) "
+        "FROM versions JOIN files ON files.id = versions.file_id WHERE versions.id = ?",
         (version_id,),
     ).fetchone()
     read = reader(database, version_id)
-    return Source(place_of(home, path), read=read, size=read.size, modified=datetime.fromtimestamp(mtime_ns / 1e9, UTC))
+    modified = datetime.fromtimestamp(mtime_ns / 1e9, UTC)
+    return Source(place_of(home, path), read=read, size=read.size, modified=modified, is_import=bool(is_import))
 
 
 def read_on(source: Source, kept: bytes | None) -> tuple[Reading, bytes]:
@@ -66,15 +67,21 @@ def compare_versions(versions: Sequence[Reading]) -> list[bool]:
     """Compare the versions of one file, oldest first; return for each whether a later one contains all its messages.
 
     Old releases rewrite a document at every turn and remove rewound messages from it, so a message of an earlier
-    version that the last one lacks gets the fate `rewound`.
+    version that the last one lacks gets the fate `rewound`. Versions that this machine has read itself are compared
+    with each other only: an import neither supersedes them nor takes back a message of theirs.
     """
     ids = [{entry.id for entry in reading.replay.timeline} for reading in versions]
+    is_import = [reading.original.is_import for reading in versions]
     is_superseded = []
     for number, reading in enumerate(versions):
-        is_superseded.append(any(ids[number] <= later for later in ids[number + 1 :]))
+        alike = [place for place, kind in enumerate(is_import) if kind == is_import[number]]
+        covering = [place for place in alike if place > number]
+        if is_import[number]:
+            covering += [place for place, kind in enumerate(is_import) if not kind]
+        is_superseded.append(any(ids[number] <= ids[place] for place in covering))
         if reading.format == "document" and not is_superseded[-1]:
             for entry in reading.replay.timeline:
-                if entry.id not in ids[-1]:
+                if entry.id not in ids[alike[-1]]:
                     entry.fate = Fate.REWOUND
     return is_superseded
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pollux.archive import facts, raw, store
+from pollux.archive.imports import BESIDE_OWN
 from pollux.archive.inventory import place_of
 from pollux.archive.lock import WriterLock
 from pollux.archive.migrations import transaction
@@ -47,6 +48,8 @@ class Info:
     n_subagents: int
     n_gone: int
     """Sessions that only the archive still has."""
+    n_imported: int
+    """Versions that came from other archives and were not read on this machine."""
     n_forgotten: int
     last_us: int | None
     """When something new was last seen."""
@@ -97,7 +100,7 @@ def info(archive: Archive) -> Info:
     database = archive.database
     are_current = facts.are_current(database)
     n_kept, n_stored, n_segments = _row(
-        database, "SELECT coalesce(sum(length), 0), coalesce(sum(length(data)), 0), count(*) FROM segments"
+        database, "SELECT CAST(total(length) AS INTEGER), CAST(total(length(data)) AS INTEGER), count(*) FROM segments"
     )
     n_files, n_gone_files = _row(database, "SELECT count(*), count(gone_us) FROM files WHERE forgotten_us IS NULL")
     n_sessions, n_subagents, n_gone = _sessions(database) if are_current else (0, 0, 0)
@@ -113,6 +116,7 @@ def info(archive: Archive) -> Info:
         n_sessions,
         n_subagents,
         n_gone,
+        _row(database, "SELECT count(*) FROM imported")[0],
         _row(database, "SELECT count(*) FROM tombstones")[0],
         database.execute("SELECT max(max(last_us, coalesce(gone_us, 0))) FROM files").fetchone()[0],
         WriterLock(archive.path).owner() if is_written(archive) else None,
@@ -164,11 +168,12 @@ def _sessions(database: sqlite3.Connection) -> tuple[int, int, int]:
     )
     (n_there,) = _row(
         database,
-        """
+        f"""
         SELECT count(DISTINCT session_files.session_id) FROM session_files
         JOIN sessions USING (session_id) JOIN versions ON versions.id = file_version_id JOIN files ON files.id = file_id
         WHERE gone_us IS NULL AND role NOT IN ('stub', 'unreadable') AND sessions.kind <> 'subagent'
-        """,
+            AND NOT {BESIDE_OWN}
+        """,  # noqa: S608  our own words
     )
     (n_stubs,) = _row(
         database,
@@ -183,8 +188,8 @@ def _sessions(database: sqlite3.Connection) -> tuple[int, int, int]:
 def _places(database: sqlite3.Connection) -> tuple[Place, ...]:
     rows = database.execute(
         """
-        SELECT machine, home, count(*), count(gone_us), coalesce(sum(bytes), 0)
-        FROM files LEFT JOIN (SELECT file_id, sum(kept) AS bytes FROM versions GROUP BY file_id) ON file_id = files.id
+        SELECT CAST(machine AS TEXT), CAST(home AS TEXT), count(*), count(gone_us), CAST(total(bytes) AS INTEGER)
+        FROM files LEFT JOIN (SELECT file_id, total(kept) AS bytes FROM versions GROUP BY file_id) ON file_id = files.id
         WHERE forgotten_us IS NULL GROUP BY machine, home ORDER BY machine, home
         """
     )

@@ -16,11 +16,14 @@ from pollux.cli.scope import Scope, options, progress
 if TYPE_CHECKING:
     from pollux.archive.exchange import Merged
     from pollux.archive.upkeep import Info
+    from pollux.proofs.public import PublicKey
 
 MODULES = {"seal": "pollux.cli.archive_seal", "prove": "pollux.cli.archive_prove"}
 SCHEMA = "pollux.archive/1"
 IMPORTED = "pollux.imported/1"
 
+_NAMED = 5
+"""Files that are named in words."""
 _STILL_READ = "Somebody still reads the old file: `pollux archive compact` once they are done frees the rest."
 
 
@@ -125,17 +128,21 @@ def backup(scope: Scope, target: Path, *, force: bool) -> None:
 @click.argument("other", metavar="OTHER.DB", type=click.Path(path_type=Path))
 @options(filters=False, all_homes=False)
 def import_(scope: Scope, other: Path) -> None:
-    """Take another archive in: one of another machine, a backup, a colleague's.
+    """Import another archive: one of another machine, a backup, a colleague's.
 
-    Files keep their machine and home. What is here already is told by its bytes, nothing is overwritten, and what was
-    forgotten here stays forgotten. A session that both have is one session.
+    Files keep their machine and home. Nothing that this machine has read itself is changed: bytes that it has not read
+    become versions of their own, marked as imported, and the result names those that claim to be from this machine.
+    What was forgotten here stays forgotten. A session that both have is one session. An import that fails or is stopped
+    changes nothing.
 
     \b
       pollux archive import laptop.db
       pollux archive import /mnt/backup/pollux.db
     """
-    from pollux.archive import exchange, store, upkeep
-    from pollux.errors import ArchiveError, NoArchiveError, PolluxError
+    from pollux.archive import exchange, foreign, store
+    from pollux.errors import PolluxError
+    from pollux.proofs.imported_seals import adopt_own
+    from pollux.times import microseconds
 
     own, other = place(scope), other.expanduser().absolute()
     if not other.exists():
@@ -143,18 +150,16 @@ def import_(scope: Scope, other: Path) -> None:
     if own.exists() and own.samefile(other):
         raise click.UsageError(f"{other} is the archive itself.")
     known = memory.recalled()
-    try:
-        upkeep.readable(other).close()
-    except NoArchiveError as error:  # what to do about one's own is no help here
-        raise ArchiveError(f"{error.what}; name an archive, or a backup of one.") from None
-    with upkeep.readable(other) as theirs, store.opened(own) as archive, progress("taking in") as tell:
+    now_us = microseconds(output.now()) or 0
+    with foreign.opened(other) as theirs, store.opened(own) as archive, progress("importing") as tell:
         if not archive.is_writable:
             raise PolluxError(f"The archive {own} cannot be changed now: {archive.why_not}.")
-        found = exchange.take_in(archive, theirs, memory=known, progress=tell)
+        found = exchange.take_in(archive, theirs, memory=known, now_us=now_us, progress=tell)
+        n_adopted = adopt_own(archive, _own_keys())
     if scope.as_json:
-        output.print_json(_imported_row(found, other))
+        output.print_json(_imported_row(found, other, n_adopted))
     else:
-        _say_imported(found, other)
+        _say_imported(found, other, n_adopted)
     click.get_current_context().exit(1 if found.problems else 0)
 
 
@@ -169,13 +174,15 @@ def _lines(found: Info) -> dict[str, str]:
         "archive": clean(output.short(found.path)),
         "size": f"{_size(found.n_on_disk)}{room}",
         "files": f"{found.n_files}, {found.n_gone_files} of them gone; {_counted(found.n_versions, 'version')}",
+        "imported": f"{_counted(found.n_imported, 'version')}, not read on this machine",
         "sessions": sessions if found.facts_are_current else "not counted yet: `pollux sync` does",
         "forgotten": str(found.n_forgotten),
         "last new": ago(last, output.now()) if last else "never",
         "writer": clean(found.writer) if found.writer else "nobody",
         "homes": str(len(found.places)),
     }
-    return {label: text for label, text in lines.items() if (label, text) != ("forgotten", "0")}
+    left_out = {"forgotten": not found.n_forgotten, "imported": not found.n_imported}
+    return {label: text for label, text in lines.items() if not left_out.get(label)}
 
 
 def _row(found: Info) -> dict[str, Any]:
@@ -188,6 +195,7 @@ def _row(found: Info) -> dict[str, Any]:
         "files": found.n_files,
         "gone_files": found.n_gone_files,
         "versions": found.n_versions,
+        "imported_versions": found.n_imported,
         "segments": found.n_segments,
         "kept_bytes": found.n_kept,
         "stored_bytes": found.n_stored,
@@ -211,7 +219,15 @@ def _row(found: Info) -> dict[str, Any]:
     }
 
 
-def _imported_row(found: Merged, other: Path) -> dict[str, Any]:
+def _own_keys() -> list[PublicKey]:
+    """Return the public halves of the keys that the user can sign with."""
+    from pollux.cli import keyring
+    from pollux.proofs import keys
+
+    return [one.public for one in keys.known(keyring.folder()) if one.is_own and one.public]
+
+
+def _imported_row(found: Merged, other: Path, n_adopted: int) -> dict[str, Any]:
     from pollux.views.listing import problem_row
 
     return {
@@ -220,25 +236,56 @@ def _imported_row(found: Merged, other: Path) -> dict[str, Any]:
         "files": found.n_files,
         "versions": found.n_versions,
         "bytes": found.n_bytes,
+        "not_read_here": [{"file": one.file, "bytes": one.n_bytes} for one in found.not_read_here],
         "forgotten": found.n_forgotten,
+        "seals": {"imported": found.n_seals, "adopted": n_adopted},
         "problems": [problem_row(one) for one in found.problems],
     }
 
 
-def _say_imported(found: Merged, other: Path) -> None:
+def _say_imported(found: Merged, other: Path, n_adopted: int) -> None:
     taken = f"{_counted(found.n_files, 'file')}, {_counted(found.n_versions, 'version')}, {_size(found.n_bytes)}"
-    click.echo(f"Taken from {output.short(other)}: {taken}." if found.n_files else "Everything is here already.")
+    click.echo(f"Imported from {output.short(other)}: {taken}." if found.n_files else "Everything is here already.")
+    _say_not_read_here(found)
     if found.n_forgotten:
         output.words(f"{_counted(found.n_forgotten, 'file')} of forgotten sessions left out.")
-    if found.seals_are_taken:
-        output.words(f"{_counted(found.n_seals, 'seal')} taken over, too.")
+    if n_adopted:
+        output.words(
+            f"Its {_counted(n_adopted, 'seal')} are signed with your key and fit: they are this archive's own now."
+        )
     elif found.n_seals:
-        output.words("Its seals stay with it, since this archive has its own: keep that file if they matter.")
+        output.words(
+            f"Its {_counted(found.n_seals, 'seal')} are kept apart; `pollux verify --seal` says whether they hold."
+        )
     output.say_problems(found.problems, hint="--json lists them all.")
 
 
+def _say_not_read_here(found: Merged) -> None:
+    """Name the files that are said to be of this machine, which has not read those bytes itself."""
+    from pollux.archive.names import printable
+
+    files = found.not_read_here
+    if not files:
+        return
+    n_bytes = sum(one.n_bytes for one in files)
+    output.words(
+        f"{_counted(len(files), 'file')} ({_size(n_bytes)}) said to be of this machine, which never read these bytes: "
+        "they are kept as imports, and change nothing that it has read."
+    )
+    for one in files[:_NAMED]:
+        output.words(f"  {printable(output.short(one.file))}: {_size(one.n_bytes)}")
+    if len(files) > _NAMED:
+        output.words(f"  … and {len(files) - _NAMED} more; --json lists them all.")
+
+
 def _moment(at_us: int | None) -> datetime | None:
-    return datetime.fromtimestamp(at_us / 1_000_000, UTC) if at_us else None
+    """Return a time; none for what an archive says that is no time at all."""
+    if not at_us or not isinstance(at_us, int):
+        return None
+    try:
+        return datetime.fromtimestamp(at_us / 1_000_000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _named(one: Any) -> str:  # noqa: ANN401  imported late

@@ -12,10 +12,12 @@ from pollux.cli.archive import place
 from pollux.cli.scope import Scope, options, progress
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pollux.archive.damage import Damage, Report
     from pollux.archive.store import Archive
+    from pollux.proofs.public import PublicKey
 
 SCHEMA = "pollux.verify/1"
 
@@ -68,16 +70,34 @@ def _hold_against_seals(scope: Scope, path: Path, seal: str, keys: tuple[str, ..
     from pollux.archive import upkeep
     from pollux.cli.archive_prove import given_seal
     from pollux.cli.record_verify import row, say
+    from pollux.errors import PolluxError
     from pollux.proofs.sealed import verify
 
     given = given_seal(seal) if seal else None
+    known = keyring.believed(keys)
     with upkeep.readable(path) as archive, progress("verifying") as tell:
-        found = verify(archive, keyring.believed(keys), given, progress=tell)
+        imported = _imported_seals(archive, known)
+        try:
+            found = verify(archive, known, given, progress=tell)
+        except PolluxError:  # no seal of its own
+            for one in imported:
+                output.words(f"{one}.")
+            raise
+    found.notes += imported
     if scope.as_json:
         output.print_json(row(found, str(path)))
     else:
         say(found, output.short(path))
     click.get_current_context().exit(0 if found.is_good else 1)
+
+
+def _imported_seals(archive: Archive, known: Sequence[PublicKey]) -> list[str]:
+    """Return one sentence about the seals of each imported archive; they never decide about this one."""
+    from pollux.archive import seals
+    from pollux.proofs import imported_seals
+
+    found = seals.chains(archive.database)
+    return [imported_seals.note(one, imported_seals.look_at(archive, one, known)) for one in found]
 
 
 def _verified(scope: Scope, archive: Archive, *, repair: bool, deep: bool) -> Report:

@@ -42,10 +42,15 @@ class Source:
         read: Callable[[int, int], bytes] | None = None,
         size: int = 0,
         modified: datetime | None = None,
+        is_import: bool = False,
     ) -> None:
-        """Open a file, or take its contents: as bytes, or as a function that returns those between two offsets."""
+        """Open a file, or take its contents: as bytes, or as a function that returns those between two offsets.
+
+        `is_import` says that the bytes came from another archive and that this machine never read the file itself.
+        """
         self.path = path
         self.modified = modified or datetime.fromtimestamp(0, UTC)
+        self.is_import = is_import
         self.size = len(data) if data is not None else size
         self._file: FileIO | None = None
         self._read: Callable[[int, int], bytes]
