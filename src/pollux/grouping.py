@@ -252,22 +252,23 @@ def _give_roles(files: list[Placed]) -> None:
         ),
     )
     is_own = any(not one.is_import for one in files)
+    beside = [one for one in files if not (is_own and one.is_import)]
     for one in files:
         path = one.reading.path
         one.is_main = one is main
         if one is main:
             is_loaded = any(entry.id.startswith("import-") for entry in one.timeline[:3])
             one.role = Role.IMPORT if is_loaded or (is_own and one.is_import) else Role.MAIN
+        elif is_own and one.is_import:
+            one.role = Role.IMPORT
         elif path.suffix not in (".json", ".jsonl"):
             one.role = Role.UNREADABLE
         elif one.is_stub:
             one.role = Role.STUB
-        elif is_own and one.is_import:
-            one.role = Role.IMPORT
-        elif any(other is not one and other.reading.path.name == path.name for other in files):
+        elif any(other is not one and other.reading.path.name == path.name for other in beside):
             one.role = Role.COPY
         elif path.suffix == ".json" and any(
-            other.reading.path.stem == path.stem for other in files if other is not one
+            other.reading.path.stem == path.stem for other in beside if other is not one
         ):
             one.role = Role.TWIN
         else:

@@ -44,7 +44,7 @@ def summary(group: Group, project: Project) -> Session:
         files=tuple(FileRef(one.reading.path, one.role, one.reading.format) for one in group.files),
         generation=generation(group.main.reading),
         is_stub=all(one.is_stub for one in group.files),
-        problems=tuple(problem for one in group.files for problem in one.reading.replay.problems),
+        problems=tuple(problem for one in group.speakers for problem in one.reading.replay.problems),
         extra=_sound_json({key: value for key, value in group.main.seen.items() if key not in _SUMMED_UP}),
     )
 

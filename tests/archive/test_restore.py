@@ -16,7 +16,8 @@ import pytest
 from tests import builders
 from tests.builders import NAME, ROOT, SESSION, gemini, header, line, log, preamble, put, updates, user
 
-from pollux.archive import history, restore
+from pollux.archive import foreign, history, restore, store
+from pollux.archive.exchange import take_in
 from pollux.archive.placing import CollisionError, RestoreError
 from pollux.archive.refresh import refresh
 from pollux.archive.restore import Plan
@@ -480,6 +481,42 @@ def test_a_home_that_is_gone_gives_way_to_the_first(desk: Desk) -> None:
     assert restore.plan(desk.archive.database, session, [bob, desk.home], now=NOW).home == desk.home
     with pytest.raises(RestoreError, match="no Gemini home to restore to"):
         restore.plan(desk.archive.database, session, [], now=NOW)
+
+
+def test_an_imported_session_goes_to_the_first_home_and_never_where_the_import_says(desk: Desk) -> None:
+    desk.put(MAIN, LOG)
+    desk.sync()
+    desk.lose()
+    outside = desk.root / "outside"
+    outside.mkdir()
+    desk.archive.database.execute("UPDATE files SET home = ?, machine = 'elsewhere'", (str(outside),))
+    desk.archive.database.execute("INSERT INTO imported SELECT id, 'other.db', 1 FROM versions")
+    desk.archive.database.execute("UPDATE readings SET kept = -1")
+    plan = desk.restore()
+    assert plan.home == desk.home
+    assert not [*outside.iterdir()]
+
+
+def test_what_this_machine_has_read_is_restored_before_a_fuller_import(desk: Desk, tmp_path: Path) -> None:
+    desk.put(MAIN, LOG)
+    desk.put(f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt", b"ours")
+    desk.sync()
+    other = tmp_path / "other"
+    put(other / ".gemini" / MAIN, LOG + log(user("u8", "forged"), gemini("g8")))
+    put(other / ".gemini" / f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt", b"theirs")
+    put(other / ".gemini" / f"tmp/webapp/tool-outputs/session-{SESSION}/run_2.txt", b"theirs alone")
+    with store.opened(tmp_path / "other.db") as theirs:
+        refresh(theirs, [builders.home(other)])
+        theirs.database.execute("UPDATE files SET home = ?", (f"{desk.home.root}",))
+        theirs.database.execute("UPDATE files SET machine = 'a machine that comes first'")
+    with foreign.opened(tmp_path / "other.db") as theirs_opened:
+        take_in(desk.archive, theirs_opened, memory={}, now_us=1)
+    desk.lose()
+    plan = desk.restore()
+    assert b"forged" not in plan.main.read_bytes()
+    assert desk.read(f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt") == b"ours"
+    assert desk.read(f"tmp/webapp/tool-outputs/session-{SESSION}/run_2.txt") == b"theirs alone"
+    assert "Not restored: 2 messages that only an import has; `pollux show` shows them." in plan.notes
 
 
 def test_a_name_that_leads_elsewhere_is_refused(desk: Desk) -> None:

@@ -147,7 +147,7 @@ def test_import(run: Runner, place: Path, tmp_path: Path) -> None:
     result = run("archive", "import", str(other))
     assert result.status == 0
     assert "1 file, 1 version" in result.out
-    assert "1 file (2.8 kB) said to be of this machine, which never read these bytes" in result.err
+    assert "Said to be from this machine, which never read these bytes: 1 file, 2.8 kB." in result.err
     assert f"{Path(LOG).name}: 2.8 kB" in result.err
     assert "1 version, not read on this machine" in run("archive", "info").out
     again = run("archive", "import", str(other))
@@ -199,3 +199,30 @@ def test_import_makes_an_archive(run: Runner, place: Path, tmp_path: Path) -> No
 def test_alone_it_tells_what_there_is(run: Runner, place: Path) -> None:
     assert place.exists()
     assert run("archive") == run("archive", "info")
+
+
+def test_info_of_rows_that_say_nothing_sensible(run: Runner, place: Path) -> None:
+    damage(place, "UPDATE files SET last_us = 9223372036854775807", "UPDATE versions SET kept = 9223372036854775807")
+    result = run("archive", "info")
+    assert (result.status, "never" in result.out) == (0, True)
+    damage(
+        place, "UPDATE files SET last_us = 'soon', machine = x'61'", "UPDATE segments SET length = 9223372036854775807"
+    )
+    assert run("archive", "info").status == 0
+    assert run("archive", "info", "--json").json["last_sync"] is None
+
+
+def test_show_tells_which_messages_came_with_an_import(run: Runner, place: Path, tmp_path: Path) -> None:
+    other = backup.backup(place, place.with_name("other.db")).path
+    log = tmp_path / "home" / ".gemini" / LOG
+    data = log.read_bytes()
+    grown(tmp_path / "home", LOG, builders.log(answer(3)))
+    synced(other, tmp_path / "home")
+    log.write_bytes(data)
+    assert "imported archive" not in run("show", builders.SESSION).err
+    run("archive", "import", str(other))
+    result = run("show", builders.SESSION)
+    assert result.status == 0
+    assert "Messages from an imported archive, not read on this machine: 1 of these" in result.err
+    (session,) = [one for one in run("ls", "--json").json["sessions"] if one["id"] == builders.SESSION]
+    assert [one["role"] for one in session["files"]].count("import") == 1

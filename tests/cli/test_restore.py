@@ -160,3 +160,17 @@ def test_one_that_does_not_exist(run: Runner, home: Home) -> None:
     result = run("restore", builders.OTHER, home=home.root)
     assert (result.status, result.out) == (1, "")
     assert "No session fits" in result.err
+
+
+def test_names_are_told_in_one_line(run: Runner, home: Home) -> None:
+    name = "session-2026-11-15T19-30-6ece\n2aa.jsonl"
+    home.main.rename(home.main.with_name(name))
+    home.main = home.main.with_name(name)
+    home.lose(run)
+    result = run("restore", SESSION, "--dry-run")
+    assert result.status == 0
+    assert "6ece\\n2aa" in result.out
+    result = run("restore", SESSION)
+    assert result.status == 0
+    assert "6ece\\n2aa" in result.err
+    assert all(line.startswith(("Written", "The ")) for line in result.err.splitlines())

@@ -189,10 +189,10 @@ def _known(ours: sqlite3.Connection, file: FileRow) -> _Known | None:
 
 
 def _new_file(ours: sqlite3.Connection, file: FileRow) -> _Known:
-    """Add a file. It has no size and no inode, so that a refresh which finds it on this disk reads all of it."""
+    """Add a file. No file has its size and its inode, so a refresh that finds it on this disk compares every byte."""
     file_id = ours.execute(
         "INSERT INTO files (machine, home, path, size, mtime_ns, inode, first_us, last_us, gone_us) "
-        "VALUES (?, ?, ?, -1, ?, 0, ?, ?, ?)",
+        "VALUES (?, ?, ?, -1, ?, -1, ?, ?, ?)",
         (file.machine, file.home, file.path, file.mtime_ns, file.first_us, file.last_us, file.gone_us),
     ).lastrowid
     assert file_id is not None

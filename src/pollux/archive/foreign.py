@@ -38,6 +38,8 @@ _Text = Annotated[str, Meta(min_length=1, max_length=4096)]
 _Probe = Annotated[bytes, Meta(max_length=32)]
 """A SHA-256, or nothing where a file was written while it was read."""
 _Body = Annotated[bytes, Meta(max_length=1 << 20)]
+_FAULTS = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite raises for a damaged file; its own words may quote bytes of the file that are no UTF-8."""
 _DEEPEST = 64
 """More segments than that never lean on each other."""
 _LARGEST = 32 << 20
@@ -231,7 +233,7 @@ class Foreign:
     def _asked(self, ask: Callable[[], Any]) -> Any:  # noqa: ANN401  whatever SQLite answers
         try:
             return ask()
-        except sqlite3.Error as error:
+        except _FAULTS as error:
             raise _refusal(self.path, error) from None
 
     def _problem(self, words: str, file: FileRow | None = None) -> None:
@@ -245,13 +247,13 @@ def opened(path: Path) -> Iterator[Foreign]:
     try:
         check_size(path)
         database = _connected(path)
-    except (sqlite3.Error, OSError) as error:
+    except (OSError, *_FAULTS) as error:
         raise _refusal(path, error) from None
     with closing(database):
         try:
             _check_format(database, path)
             _check_tables(database, path)
-        except sqlite3.Error as error:
+        except _FAULTS as error:
             raise _refusal(path, error) from None
         yield Foreign(path, database)
 
@@ -325,9 +327,14 @@ def _check_tables(database: sqlite3.Connection, path: Path) -> None:
             raise _strange(path, f"its table {table} has no plain column {min(missing)}")
         if "id" in columns and not any(row[1] == "id" and row[5] == 1 for row in shape):
             raise _strange(path, f"the rows of its table {table} have no number of their own")
-        for (line,) in database.execute(f"PRAGMA quick_check({table})"):
-            if line != "ok":  # pages that lead back to each other would be read for ever
-                raise _strange(path, printable(str(line).splitlines()[0])[:200])
+        for (found_by_sqlite,) in database.execute(f"PRAGMA quick_check({table})"):
+            if found_by_sqlite != "ok":  # pages that lead back to each other would be read for ever
+                raise _strange(path, f"its table {table} is damaged ({_last_line(found_by_sqlite)})")
+
+
+def _last_line(text: str) -> str:
+    """Return the last line of what SQLite says; the first may only name the database."""
+    return printable(text.strip().rpartition("\n")[2])[:200]
 
 
 def _strange(path: Path, reason: str) -> ArchiveError:
@@ -335,5 +342,8 @@ def _strange(path: Path, reason: str) -> ArchiveError:
 
 
 def _refusal(path: Path, error: Exception) -> ArchiveError:
-    reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+    if isinstance(error, UnicodeDecodeError):
+        reason = "its schema is damaged"
+    else:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
     return ArchiveError(f"{path} cannot be imported ({printable(reason)}); name an archive, or a backup of one.")

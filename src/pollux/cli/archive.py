@@ -124,7 +124,7 @@ def backup(scope: Scope, target: Path, *, force: bool) -> None:
     click.get_current_context().exit(0 if found.is_sound else 1)
 
 
-@command.command("import", short_help="Take another archive in.")
+@command.command("import", short_help="Import another archive.")
 @click.argument("other", metavar="OTHER.DB", type=click.Path(path_type=Path))
 @options(filters=False, all_homes=False)
 def import_(scope: Scope, other: Path) -> None:
@@ -251,11 +251,13 @@ def _say_imported(found: Merged, other: Path, n_adopted: int) -> None:
         output.words(f"{_counted(found.n_forgotten, 'file')} of forgotten sessions left out.")
     if n_adopted:
         output.words(
-            f"Its {_counted(n_adopted, 'seal')} are signed with your key and fit: they are this archive's own now."
+            f"This archive has taken over {_counted(n_adopted, 'seal')}: your key signed the chain, "
+            "and it fits what was imported."
         )
     elif found.n_seals:
         output.words(
-            f"Its {_counted(found.n_seals, 'seal')} are kept apart; `pollux verify --seal` says whether they hold."
+            f"{_counted(found.n_seals, 'seal')} of it kept apart from this archive's own; `pollux verify --seal` checks"
+            " them separately."
         )
     output.say_problems(found.problems, hint="--json lists them all.")
 
@@ -267,10 +269,10 @@ def _say_not_read_here(found: Merged) -> None:
     files = found.not_read_here
     if not files:
         return
-    n_bytes = sum(one.n_bytes for one in files)
+    amount = f"{_counted(len(files), 'file')}, {_size(sum(one.n_bytes for one in files))}"
     output.words(
-        f"{_counted(len(files), 'file')} ({_size(n_bytes)}) said to be of this machine, which never read these bytes: "
-        "they are kept as imports, and change nothing that it has read."
+        f"Said to be from this machine, which never read these bytes: {amount}. "
+        "They are kept as imports and change nothing that it has read."
     )
     for one in files[:_NAMED]:
         output.words(f"  {printable(output.short(one.file))}: {_size(one.n_bytes)}")

@@ -47,8 +47,8 @@ def command(
         _print(session, group, chosen, pager=pager)
         if group.n_imported:
             output.words(
-                f"{group.n_imported} of these messages come from an imported archive and were not read on this machine;"
-                f" `pollux raw {session.id} --path` lists the files."
+                f"Messages from an imported archive, not read on this machine: {group.n_imported} of these; "
+                f"`pollux raw {session.id} --path` lists the files."
             )
         status = output.say_problems(session.problems)
     click.get_current_context().exit(status)
