@@ -29,7 +29,8 @@ def note_imported(database: sqlite3.Connection, version_id: int, *, source: str,
 def note_read_here(database: sqlite3.Connection, version_ids: Iterable[int]) -> None:
     """Take the mark off versions whose bytes were just compared with a file on the disk; have those read again.
 
-    A file of which only imports are here has an inode that no file has, so `raw.prepare` compares all its bytes before it says that a file goes on.
+    A file of which only imports are here has an inode that no file has, so `raw.prepare` compares all bytes before it
+    says that a file goes on.
     """
     for version_id in version_ids:
         if database.execute("DELETE FROM imported WHERE version_id = ?", (version_id,)).rowcount:

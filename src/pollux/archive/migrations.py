@@ -1,4 +1,4 @@
-"""The shape of what is ours to keep: named steps, each in a transaction of its own.
+"""The shape of what is ours to keep: named steps, of which an archive takes all that it lacks in one transaction.
 
 Derived tables have no steps: a newer reader throws them away and builds them again (`facts.py`).
 """
@@ -116,16 +116,19 @@ def migrate(database: sqlite3.Connection, path: object) -> None:
         raise ArchiveError(
             f"{path} was written by a newer Pollux (format {taken}, this one knows {len(STEPS)}); please update Pollux."
         )
-    for number in range(taken, len(STEPS)):
-        with transaction(database):
-            STEPS[number](database)
-            database.execute(f"PRAGMA user_version = {number + 1}")
+    if taken == len(STEPS):
+        return
+    with transaction(database):
+        for step in STEPS[taken:]:
+            step(database)
+        database.execute(f"PRAGMA user_version = {len(STEPS)}")
 
 
 def supply_imported(database: sqlite3.Connection) -> None:
-    """Create an empty table of imported versions for this connection where an older archive, opened to read, has none.
+    """Create an empty table of imported versions for this connection, where its database has none.
 
-    An archive that nobody may write to cannot be migrated, and every query may then name the table all the same.
+    Facts in memory come from no archive, and an older archive that is opened to be read cannot be migrated; with this,
+    queries may name the table all the same.
     """
     try:
         database.execute("SELECT 1 FROM imported LIMIT 0")
