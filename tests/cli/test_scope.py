@@ -198,6 +198,7 @@ def test_named_home_replaces_homes_archived_earlier(
     if not arguments:
         monkeypatch.delenv(variable)
     assert ids(run("ls").out) == ["aaaaaaaa"]
+    assert "1 session of other homes: add --all-homes" in run("show", "bbbbbbbb").err
     assert ids(run("ls", "--all-homes").out) == ["aaaaaaaa", "bbbbbbbb"]
     assert run("usage", "--json", "--all-homes").json["billed"]["calls"] == 2
 

@@ -173,31 +173,28 @@ def count_sessions(database: sqlite3.Connection) -> int:
 
 
 def sessions_of_homes(
-    database: sqlite3.Connection, homes: Iterable[str], *, or_not_from: str | None = None
+    database: sqlite3.Connection, homes: Iterable[str], *, with_imports: bool = False
 ) -> set[str] | None:
     """Return the IDs of the sessions that have, or had, a file in some homes; None if that is every session.
 
     Args:
         database: the archive.
         homes: paths of `.gemini` folders.
-        or_not_from: the name of a machine; sessions of all other machines are returned as well.
+        with_imports: whether sessions that were imported from other archives are returned as well.
 
     """
     wanted = {sound(home) for home in homes}
-    origins = set(database.execute("SELECT DISTINCT machine, home FROM files"))
-    chosen = set()
-    for machine, home in origins:
-        if home in wanted or (or_not_from is not None and machine != or_not_from):
-            chosen.add((machine, home))
-    if chosen == origins:
+    if wanted.issuperset(row[0] for row in database.execute("SELECT DISTINCT home FROM files")):
         return None
     rows: list[Any] = database.execute(
         """
-        SELECT DISTINCT session_files.session_id, files.machine, files.home FROM session_files
+        SELECT DISTINCT
+            session_files.session_id, files.home, session_files.file_version_id IN (SELECT version_id FROM imported)
+        FROM session_files
         JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
         """
     ).fetchall()
-    return {session_id for session_id, machine, home in rows if (machine, home) in chosen}
+    return {session_id for session_id, home, is_import in rows if home in wanted or (with_imports and is_import)}
 
 
 def forget_sessions(database: sqlite3.Connection, ids: Iterable[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import os
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -147,7 +146,7 @@ class Scope(msgspec.Struct):
         """Return the IDs of the archived sessions that belong to the homes asked for; None if that is all of them.
 
         Where nothing names a home, the question is about the user's own history: the user's home and what was
-        imported from other machines.
+        imported from other archives.
         """
         from pollux.archive.facts import sessions_of_homes
         from pollux.home import USER_HOME
@@ -156,8 +155,7 @@ class Scope(msgspec.Struct):
             return None
         homes = tuple(homes)
         is_own_history = any(home.how == USER_HOME for home in homes)
-        machine = platform.node() if is_own_history else None
-        return sessions_of_homes(archive.database, [str(home.root) for home in homes], or_not_from=machine)
+        return sessions_of_homes(archive.database, [str(home.root) for home in homes], with_imports=is_own_history)
 
     def sessions(self, found: History, *, everything: bool = False) -> tuple[Session, ...]:
         """Return the sessions meant; subagents and stubs only when asked for."""
