@@ -15,6 +15,7 @@ import msgspec
 
 from pollux.home import Home
 from pollux.model import Problem
+from pollux.regular_files import is_within
 
 __all__ = [
     "Folder",
@@ -24,8 +25,10 @@ __all__ = [
     "SessionFile",
     "entries",
     "id8_in",
+    "link_outside",
     "locate",
     "name_facts",
+    "no_regular_file",
     "session_file_kind",
     "vanished",
 ]
@@ -88,11 +91,18 @@ class Located(msgspec.Struct, frozen=True):
 
 
 class Look(msgspec.Struct):
-    """What is noted on the way, for who looks on from there."""
+    """Problems and listings of one walk through some homes, for who walks on from there."""
 
     problems: list[Problem] = []
     listings: dict[str, list[_Entry]] = {}
     """Folders, and what is in each, by name."""
+    roots: tuple[str, ...] = ()
+    """The real folders that links may lead to; those of one home."""
+
+    def inside(self, home: Home) -> Look:
+        """Return the same look, limited to one home: links that lead out of it are reported and not followed."""
+        folders = [home.tmp, home.root] if home.root.name == ".gemini" else [home.tmp]
+        return Look(self.problems, self.listings, tuple(os.path.realpath(one) for one in folders))
 
 
 class _Place(NamedTuple):
@@ -152,7 +162,7 @@ _NOT_PROJECTS = frozenset({"bin", "background-processes"})
 def locate(homes: Iterable[Home], look: Look | None = None) -> Located:
     """List the project folders of the homes and their session files."""
     homes, look = tuple(homes), look or Look()
-    drafts = [draft for home in homes for draft in _drafts(home, look)]
+    drafts = [draft for home in homes for draft in _drafts(home, look.inside(home))]
     return Located(homes, tuple(_without_doubles(drafts)), tuple(look.problems))
 
 
@@ -181,15 +191,37 @@ def id8_in(filename: str) -> str | None:
 
 
 def entries(folder: str, look: Look) -> list[_Entry]:
-    """List a folder, once."""
+    """List a folder, once, without the links that lead out of its home."""
     if folder not in look.listings:
         look.listings[folder] = []
         try:
             with os.scandir(folder) as found:
-                look.listings[folder] = sorted(found, key=attrgetter("name"))
+                listed = sorted(found, key=attrgetter("name"))
         except OSError as error:
             look.problems.append(Problem("unreadable-folder", f"cannot be listed: {error.strerror}", folder))
+        else:
+            look.listings[folder] = [entry for entry in listed if not _leads_out(entry, look)]
     return look.listings[folder]
+
+
+def no_regular_file(place: str) -> Problem:
+    """Return the problem that something else is where a file is expected."""
+    return Problem("not-a-file", "is not read, since it is not a regular file but a pipe, a device or the like", place)
+
+
+def link_outside(place: str) -> Problem:
+    """Return the problem that a link is which leads out of its home."""
+    return Problem(
+        "link-outside", f"is a link out of the home, to {os.path.realpath(place)}, and is not followed", place
+    )
+
+
+def _leads_out(entry: _Entry, look: Look) -> bool:
+    """Return whether an entry is a link out of the home, and report it: it may lead to files of the reader."""
+    if not entry.is_symlink() or any(is_within(entry.path, root) for root in look.roots):
+        return False
+    look.problems.append(link_outside(entry.path))
+    return True
 
 
 def vanished(entry: _Entry, error: OSError) -> Problem:
@@ -265,7 +297,7 @@ def _finds(home: Home, folder: str, chats: _Place, look: Look) -> Iterator[_Find
             look.problems.append(vanished(entry, error))
             continue
         if not stat.S_ISREG(mode):
-            look.problems.append(Problem("not-a-file", "named like a session, but is no file", entry.path))
+            look.problems.append(no_regular_file(entry.path))
             continue
         real, is_linked = place.real_of(entry)
         file = SessionFile(entry.path, home, folder, parent, size, status.st_mtime_ns, inode, what)

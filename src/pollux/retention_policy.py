@@ -24,6 +24,8 @@ class Settings(msgspec.Struct, frozen=True):
     value: Mapping[str, Json] = msgspec.field(default_factory=dict)
     problem: str | None = None
     """Why the client does not start with this."""
+    unread: str | None = None
+    """Why Pollux has not read it, though it is there."""
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -76,11 +78,18 @@ def policy(layers: Sequence[Settings]) -> Policy:
     given = _retention(merged)
     sources = tuple(layer.path for layer in layers if _retention(layer.value))
     shown = {key: given.get(key) for key in _KEYS}
+    unread = tuple(
+        f"{layer.path} cannot be read ({layer.unread}), so what it says is not taken into account"
+        for layer in layers
+        if layer.unread
+    )
     if _is_off(given.get("enabled")):
-        return Policy(off="turned off in the settings", given=shown, sources=sources)
+        return Policy(off="turned off in the settings", given=shown, sources=sources, notes=unread)
     fault, notes = _fault(given)
+    notes = (*unread, *notes)
     if fault:
-        return Policy(off=f"{fault}: the client then deletes nothing", is_fault=True, given=shown, sources=sources)
+        off = f"{fault}: the client then deletes nothing"
+        return Policy(off=off, is_fault=True, given=shown, sources=sources, notes=unread)
     max_age = given.get("maxAge")
     return Policy(
         max_age=None if max_age in JS_FALSE else _period(max_age),
@@ -174,13 +183,15 @@ def _period(value: Json) -> timedelta | None:
 
 
 def _number(value: Json) -> float:
-    """Take a value for a number as JavaScript does."""
+    """Return a value as a number, as JavaScript does: one that is too large is infinite."""
     if value is None or value == "":
         return 0
     try:
         return float(value) if isinstance(value, str | int | float) else math.nan
     except ValueError:
         return math.nan
+    except OverflowError:
+        return math.inf if isinstance(value, int) and value > 0 else -math.inf
 
 
 def _with_variables(value: Mapping[str, Json], environ: Mapping[str, str]) -> dict[str, Json]:

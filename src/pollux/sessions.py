@@ -22,6 +22,7 @@ from pollux.model import Origin, Problem, Project, Role, Session, Tokens
 from pollux.processes import side_by_side
 from pollux.project_claims import NOTHING_KNOWN, Known, known_paths
 from pollux.reading import Reading, arguments, read, whole
+from pollux.regular_files import PROMPT_LOG, read_side_file
 from pollux.summary import summary
 
 _Result = TypeVar("_Result")
@@ -179,7 +180,7 @@ def from_file(path: Path) -> tuple[Session, Group]:
 def select(found: History, wanted: str) -> Session:
     """Return the session that a name means: an ID, a prefix or the eight digits of one, a stem, `latest` or `@2`."""
     if wanted == _LATEST or wanted.startswith("@"):
-        number = 1 if wanted == _LATEST else int(wanted[1:]) if wanted[1:].isdecimal() else 0
+        number = 1 if wanted == _LATEST else _number(wanted[1:])
         if 1 <= number <= len(found.main):
             return found.main[number - 1]
         raise NoSuchSessionError(wanted, len(found.main))
@@ -199,12 +200,19 @@ def short_id(session: Session) -> str:
     return id8_in(f"{session.id}.json") or session.id[:8]
 
 
+def _number(digits: str) -> int:
+    is_number = digits.isdecimal() and len(digits) <= _MOST_DIGITS
+    return int(digits) if is_number else 0
+
+
 LOGS = "logs.json"
+_MOST_DIGITS = 18
+"""Of the number of a session: Python refuses to read thousands of them."""
 
 
 def _logs_beside(file: SessionFile) -> bytes | None:
     try:
-        return (file.home.tmp / file.folder / LOGS).read_bytes()
+        return read_side_file(file.home.tmp / file.folder / LOGS, within=file.home.tmp, limit=PROMPT_LOG)
     except OSError:
         return None  # reported where the prompts themselves are wanted
 

@@ -217,12 +217,8 @@ def _unreadable(_path: Path) -> None:
 def test_unreadable_log_of_prompts_is_a_problem(run: Runner, tmp_path: Path) -> None:
     chats = builders.chats(tmp_path)
     builders.put(chats / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
-    (chats.parent / "logs.json").symlink_to(tmp_path / "logs")
-    (tmp_path / "logs").mkdir()
-    assert run("doctor", home=tmp_path).status in (0, 1)
-    (chats.parent / "logs.json").unlink()
-    (chats.parent / "logs.json").symlink_to(tmp_path / "nowhere")
-    assert "cannot be read" in run("doctor").out
+    (chats.parent / "logs.json").symlink_to("nowhere")
+    assert "cannot be read" in run("doctor", home=tmp_path).out
 
 
 def test_many_problems_are_counted(run: Runner, tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ _MAY_BE_OLDER = f"mtime_ns / 1000 > last_us - {_TICK_US} AND mtime_ns / 1000 < l
 
 File systems count in ticks: who writes twice within one leaves the same time.
 """
+_UNSEEN = ("unreadable-folder", "link-outside")
+"""Problems that hide files which may still be there."""
 _NO_MEMORY: Mapping[str, str] = {}
 
 
@@ -145,7 +147,7 @@ def _note_gone(
     if not missing:
         return
     there = {(one.home, one.path) for one in items}
-    unseen = tuple(str(problem.file) for problem in result.problems if problem.code == "unreadable-folder")
+    unseen = tuple(str(problem.file) for problem in result.problems if problem.code in _UNSEEN)
     homes = {sound(str(home.root)) for home in result.located.homes if home.tmp.is_dir()}
     gone = [
         (now_us, platform.node(), home, path)

@@ -70,14 +70,18 @@ def _unknowns(found: History) -> Unknowns:
 def _logged(found: History) -> tuple[list[LoggedPrompt], list[Problem]]:
     from pollux.formats import prompts
     from pollux.model import Problem
+    from pollux.regular_files import PROMPT_LOG, problem_of, read_side_file
 
     logged: list[LoggedPrompt] = []
     problems: list[Problem] = []
-    for path in (folder.logs for folder in found.located.folders if folder.logs):
+    for folder in found.located.folders:
+        path = folder.logs
+        if path is None:
+            continue
         try:
-            read = prompts.read(path.read_bytes())
+            read = prompts.read(read_side_file(path, within=folder.home.tmp, limit=PROMPT_LOG))
         except OSError as error:
-            problems.append(Problem("unreadable-file", f"cannot be read: {error.strerror}", str(path)))
+            problems.append(problem_of(error, path))
             continue
         logged += read.prompts
         problems += [Problem(one.code, one.message, str(path), one.line) for one in read.problems]

@@ -114,10 +114,11 @@ def _beside(path: Path, suffix: str) -> Path:
 
 
 def read(path: Path) -> bytes:
-    """Read a file that somebody named."""
+    """Read a file that the user named. Raises `UnreadableFileError`."""
     from pollux.errors import UnreadableFileError
+    from pollux.regular_files import read_named
 
     try:
-        return path.read_bytes()
+        return read_named(path)
     except OSError as error:
         raise UnreadableFileError(path, error.strerror) from None

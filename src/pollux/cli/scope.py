@@ -267,7 +267,10 @@ def options(*, json: bool = True, filters: bool = True, all_homes: bool = True) 
                 raise click.UsageError("--all-homes reads every home in the archive, so it cannot work without one.")
             if path and os.path.isdir(path):  # noqa: PTH112  which does not fail where it may not look
                 raise click.UsageError(f"The archive {path} is a folder: name a file, such as {path / 'archive.db'}.")
+            if path and os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113
+                raise click.UsageError(f"The archive {path} is a pipe or a device: name a regular file.")
             with Scope(home, wanted, as_json, all_homes=all_homes, archive_path=path) as scope:
+                click.get_current_context().obj = scope  # for `output_guard`, which protects what the options name
                 return function(scope=scope, **rest)
 
         chosen = [_HOME, *([_ALL_HOMES] if all_homes else []), *_ARCHIVE]

@@ -11,6 +11,8 @@ from io import FileIO
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from pollux.regular_files import open_regular
+
 _BLOCK = 4 << 20
 HEAD = 64 << 10
 """Bytes in which a file says what it is, and whose."""
@@ -62,7 +64,7 @@ class Source:
             self._open(path)
 
     def _open(self, path: Path) -> None:
-        self._file = file = path.open("rb", buffering=0)
+        self._file = file = open_regular(path)
         weakref.finalize(self, file.close)  # many sources are simply let go
         stat = os.fstat(file.fileno())
         self.size = stat.st_size

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from pollux.errors import PolluxError
 from pollux.proofs.canonical import cbor_bytes, sha256
 from pollux.proofs.reader import read
+from pollux.regular_files import read_named
 
 _KTY, _CRV, _X, _OKP, _ED25519 = 1, -1, -2, 1, 6
 """Labels and values of a COSE_Key (RFC 9053)."""
@@ -97,8 +98,7 @@ def public_of(private: Ed25519PrivateKey) -> PublicKey:
 def key_bytes(path: Path) -> bytes:
     """Read a file that should hold a key."""
     try:
-        with path.open("rb") as file:
-            return file.read(_BIGGEST)
+        return read_named(path, limit=_BIGGEST)
     except OSError as error:
         raise KeyFileError(f"{path} cannot be read: {error.strerror}.") from None
 
