@@ -14,6 +14,7 @@ import msgspec
 from pollux.archive.lock import WriterLock
 from pollux.archive.migrations import STEPS, migrate, supply_imported
 from pollux.errors import ArchiveError, NoArchiveError
+from pollux.private_files import make_private_folder
 
 _BUSY_MS = 10_000
 _MAGIC, _HEAD = b"SQLite format 3\0", 100
@@ -79,7 +80,7 @@ def opened(path: Path, *, write: bool = True, wait: Callable[[str], None] | None
 
 def _locked(path: Path, lock: WriterLock, wait: Callable[[str], None] | None) -> str:
     """Become the writer, or say why not."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     if wait:
         lock.wait(wait)
         return ""

@@ -114,9 +114,12 @@ def backup(scope: Scope, target: Path, *, force: bool) -> None:
       pollux archive backup ~/pollux-today.db --force
     """
     from pollux.archive import backup
+    from pollux.cli.output_guard import check_output
 
+    own, target = place(scope), backup.target_of(place(scope), target.expanduser())
+    check_output(target)
     with progress("copying") as tell:
-        found = backup.backup(place(scope), target.expanduser(), force=force, progress=tell)
+        found = backup.backup(own, target, force=force, progress=tell)
     if found.is_sound:
         click.echo(f"{output.short(found.path)}: {_size(found.n_bytes)}, every byte checked.")
     else:

@@ -44,10 +44,13 @@ def command(
       pollux archive seal
       pollux archive seal -o /mnt/safe/seal.cbor
     """
+    from pollux.cli.output_guard import check_output
     from pollux.proofs.seal import seal
 
     if entries and not target:
         raise click.UsageError("--entries says what goes into a file; name it with -o.")
+    if target and target != "-":
+        check_output(Path(target))  # before anything is sealed
     private, name = keyring.own_key(key)
     archive, by_id = _taken_in(scope)
     again = [scope_session(scope, by_id, one) for one in wanted]

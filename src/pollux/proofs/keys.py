@@ -16,6 +16,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from pollux.private_files import make_private_folder
 from pollux.proofs.passphrase import locked
 from pollux.proofs.public import KeyFileError, PublicKey, key_bytes, private_from, public_key, public_of
 
@@ -44,7 +45,7 @@ def create(folder: Path, name: str, passphrase: bytes | None = None) -> PublicKe
     public = PublicKey(public_of(private).raw, folder / f"{name}.pub")
     own = folder / f"{name}.pem"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
         _write(own, _pem(private, passphrase), 0o600)
         _write(folder / f"{name}.pub", public.pem, 0o644)
     except FileExistsError as error:
