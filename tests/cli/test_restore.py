@@ -37,7 +37,7 @@ class Home:
 
     @property
     def line(self) -> str:
-        return f"cd '{self.project}' && GEMINI_CLI_HOME={self.root} gemini --resume {SESSION}\n"
+        return f"cd '{self.project}' && GEMINI_CLI_HOME={self.root} gemini --resume={SESSION}\n"
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_the_users_own_home_needs_no_variable(run: Runner, home: Home, monkeypat
     monkeypatch.setenv("HOME", str(home.root))
     monkeypatch.setenv("USERPROFILE", str(home.root))
     monkeypatch.delenv("POLLUX_HOME")
-    assert run("restore", SESSION).out == f"cd '{home.project}' && gemini --resume {SESSION}\n"
+    assert run("restore", SESSION).out == f"cd '{home.project}' && gemini --resume={SESSION}\n"
 
 
 def test_what_is_there_needs_no_restore(run: Runner, home: Home) -> None:
@@ -96,7 +96,7 @@ def test_a_new_id_makes_a_copy(run: Runner, home: Home) -> None:
     assert row["id"] != SESSION
     assert row["written"]
     assert Path(row["main"]).read_bytes() == home.data.replace(SESSION.encode(), row["id"].encode()) + UPDATE
-    assert row["command"].endswith(f"gemini --resume {row['id']}")
+    assert row["command"].endswith(f"gemini --resume={row['id']}")
     assert home.main.read_bytes() == home.data
 
 
@@ -137,7 +137,7 @@ def test_a_project_that_nobody_knows_is_told(run: Runner, tmp_path: Path) -> Non
     assert run("ls", home=tmp_path).status == 0
     main.unlink()
     result = run("restore", SESSION)
-    assert result.out == f"GEMINI_CLI_HOME={tmp_path} gemini --resume {SESSION}\n"
+    assert result.out == f"GEMINI_CLI_HOME={tmp_path} gemini --resume={SESSION}\n"
     assert "The folder of its project [00000000] is unknown" in result.err
     assert main.with_name(f"{NAME}-pc632d72.jsonl").read_bytes() == data + UPDATE
 

@@ -27,6 +27,7 @@ from pollux.locate import Home, id8_in
 from pollux.model import Role, Session
 from pollux.projects import Known, known_paths, project_hash, slug
 from pollux.reading import Reading, read, state
+from pollux.shell import quoted
 from pollux.times import stamp
 
 
@@ -120,7 +121,9 @@ def _all_kept(database: sqlite3.Connection, session: Session) -> list[Kept]:
 def _best(session: Session, found: list[Kept]) -> Kept:
     """Choose what to restore."""
     if session.kind != "main":
-        parent = f": `pollux restore {session.parent}` restores that, and this with it" if session.parent else ""
+        parent = (
+            f": `pollux restore {quoted(session.parent)}` restores that, and this with it" if session.parent else ""
+        )
         raise RestoreError(f"{session.id} is the session of a subagent and part of another{parent}.")
     own = [one for one in found if not one.is_import] or found
     main = {id_ for one in own if one.role in (Role.MAIN, Role.IMPORT) for id_ in one.message_ids}

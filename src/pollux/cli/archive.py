@@ -117,7 +117,8 @@ def backup(scope: Scope, target: Path, *, force: bool) -> None:
     from pollux.cli.output_guard import check_output
 
     own, target = place(scope), backup.target_of(place(scope), target.expanduser())
-    check_output(target)
+    for suffix in ("", "-wal", "-shm"):  # all that a backup replaces or removes
+        check_output(target.with_name(target.name + suffix))
     with progress("copying") as tell:
         found = backup.backup(own, target, force=force, progress=tell)
     if found.is_sound:

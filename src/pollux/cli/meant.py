@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pollux.shell import quoted
+
 if TYPE_CHECKING:
     from pollux.cli.scope import Scope
     from pollux.grouping import Group
@@ -123,4 +125,6 @@ def _with_unread(session: Session, found: History) -> Session:
 
 
 def _is_folder(wanted: str) -> click.UsageError:
-    return click.UsageError(f"{wanted} is a folder, not a session; `pollux ls --home {wanted}` lists what it holds.")
+    return click.UsageError(
+        f"{wanted} is a folder, not a session; `pollux ls --home {quoted(wanted)}` lists what it holds."
+    )

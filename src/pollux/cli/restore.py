@@ -12,7 +12,7 @@ import click
 from pollux.archive.names import printable
 from pollux.cli import output
 from pollux.cli.complete import session_ids
-from pollux.cli.resume import command_line
+from pollux.cli.resume import UnsafeIdError, command_line
 from pollux.cli.scope import Scope, options
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def command(scope: Scope, wanted: str, *, new_id: bool, to: Path | None, dry_run
     )
     if plan.files and not dry_run:
         restore.carry_out(plan)
-    line = command_line(session.project.path, plan.id, plan.home, os.environ, Path.home())
+    line = _command_line(plan, session)
     if scope.as_json:
         output.print_json(_row(plan, session, line, is_written=bool(plan.files) and not dry_run))
         return
@@ -71,8 +71,17 @@ def command(scope: Scope, wanted: str, *, new_id: bool, to: Path | None, dry_run
     if dry_run:
         for one in plan.files:
             click.echo(printable(str(one.place)))
-    else:
+    elif line:
         click.echo(line)
+
+
+def _command_line(plan: Plan, session: Session) -> str | None:
+    """Return how to go on with the session; nothing where its ID cannot be given to the client, which is said."""
+    try:
+        return command_line(session.project.path, plan.id, plan.home, os.environ, Path.home())
+    except UnsafeIdError as error:
+        output.words(str(error))
+        return None
 
 
 def written(plan: Plan) -> str:
@@ -118,7 +127,7 @@ def _home(path: Path) -> Home:
         ) from None
 
 
-def _row(plan: Plan, session: Session, line: str, *, is_written: bool) -> dict[str, object]:
+def _row(plan: Plan, session: Session, line: str | None, *, is_written: bool) -> dict[str, object]:
     return {
         "schema": RESTORE,
         "session": session.id,

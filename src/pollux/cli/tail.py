@@ -16,6 +16,7 @@ from pollux.cli.meant import in_file, in_history, named_file
 from pollux.cli.scope import Scope, options
 from pollux.cli.transcript_options import transcript_options
 from pollux.cli.watch import homes_of
+from pollux.shell import quoted
 
 if TYPE_CHECKING:
     from pollux.grouping import Group
@@ -166,7 +167,7 @@ def _news(following: Following, count: int, begin: Callable[[], _Told[_Item]]) -
     is_first = True
     for members, others in following.looks(lambda group: group.id in told and told[group.id].is_in_doubt(group)):
         for id8, folder in others.items():
-            output.words(f"Session {id8} in {folder} is written to as well; `pollux tail {id8}` follows it.")
+            output.words(f"Session {id8} in {folder} is written to as well; `pollux tail {quoted(id8)}` follows it.")
         for session, group in members:
             one = told.setdefault(session.id, begin())
             n_last = count if session.id == following.session.id else 0

@@ -16,6 +16,7 @@ from pollux.proofs.fields import Field
 from pollux.proofs.inclusion import opened, proof_of, session_entry
 from pollux.proofs.public import PublicKey
 from pollux.proofs.verdict import Verdict, listed
+from pollux.shell import quoted
 
 
 def prove_record(
@@ -33,7 +34,8 @@ def prove_record(
                 checks = disclosure.checks(recomputed(copy, fields).leaves)
                 return {**copy, MEMBER: {**proof, "fields": fields, "checks": checks}}
     raise PolluxError(
-        f"What session {session} says now is not what was sealed. Run `pollux archive seal {session}`, then try again."
+        f"What session {session} says now is not what was sealed. Run `pollux archive seal {quoted(session)}`, then try "
+        "again."
     )
 
 
