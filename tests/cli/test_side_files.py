@@ -124,3 +124,19 @@ def test_settings_that_are_too_large_are_not_read(run: Runner, root: Path) -> No
         file.truncate(regular_files.SIDE_FILE + 1)
     ended = run("status", home=root)
     assert f"{path} cannot be read (it is larger than 4 MB)" in ended.err
+
+
+@pytest.mark.parametrize("args", [("sync",), ("ls",), ("archive", "info")])
+def test_a_link_in_the_place_of_the_lock_is_refused_in_one_sentence(
+    run: Runner, root: Path, args: tuple[str, ...]
+) -> None:
+    archive = root / "a.db"
+    assert run("sync", "--archive", str(archive), home=root).status == 0
+    precious = builders.put(root / "precious", b"precious")
+    lock = root / "a.db.lock"
+    lock.unlink()
+    lock.symlink_to(precious)
+    ended = run(*args, "--archive", str(archive))
+    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert f"a.db.lock is a link to {precious}" in ended.err
+    assert precious.read_bytes() == b"precious"
