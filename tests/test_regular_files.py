@@ -44,6 +44,15 @@ def test_a_device_is_refused_also_through_a_link(tmp_path: Path, device: str) ->
             read_side_file(path)
 
 
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
+def test_a_name_that_no_file_can_have_is_missing(tmp_path: Path, name: str) -> None:
+    for within in (None, tmp_path):
+        with pytest.raises(FileNotFoundError):
+            read_side_file(tmp_path / name, within=within)
+    with pytest.raises(FileNotFoundError):
+        open_regular(tmp_path / name)
+
+
 def test_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         read_side_file(tmp_path)

@@ -41,7 +41,10 @@ def open_regular(path: _Path) -> FileIO:
 
     Raises `OSError` for everything else, also for a pipe, which is not waited for.
     """
-    file = open(path, "rb", buffering=0, opener=_open)  # noqa: SIM115  a string in hot loops
+    try:
+        file = open(path, "rb", buffering=0, opener=_open)  # noqa: SIM115  the caller closes it
+    except ValueError:
+        raise _no_name(path) from None
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "it is a pipe, a socket or a device, not a regular file", os.fspath(path))
@@ -60,8 +63,11 @@ def read_side_file(path: _Path, *, within: _Path | None = None, limit: int = SID
         OSError: the file is missing, cannot be read, is larger, or is no regular file inside the folder.
 
     """
-    if within is not None and not is_within(path, within):
-        raise LinkOutsideError(path, within)
+    try:
+        if within is not None and not is_within(path, within):
+            raise LinkOutsideError(path, within)
+    except ValueError:
+        raise _no_name(path) from None
     with open_regular(path) as file:
         return _limited(file, path, limit)
 
@@ -96,6 +102,11 @@ def is_missing(error: OSError) -> bool:
 
 def _open(path: str, flags: int) -> int:
     return os.open(path, flags | _FLAGS)
+
+
+def _no_name(path: _Path) -> OSError:
+    """Return what to raise for a name with a NUL or half of a character, which Python rejects with a `ValueError`."""
+    return FileNotFoundError(errno.ENOENT, "no file can have this name", os.fspath(path))
 
 
 def _limited(file: FileIO, path: _Path, limit: int) -> bytes:

@@ -127,8 +127,6 @@ class _SettingsReader:
                 self._files[path] = settings_from(str(path), read_side_file(path, within=within), os.environ)
             except OSError as error:
                 self._files[path] = None if is_missing(error) else Settings(str(path), unread=error.strerror)
-            except ValueError:  # a project's path with a NUL in it, which no file can have
-                self._files[path] = None
         return self._files[path]
 
 
