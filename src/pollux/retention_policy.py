@@ -46,8 +46,12 @@ class Policy(msgspec.Struct, frozen=True):
 
 _PERIOD = re.compile(r"([0-9]+)([hdwm])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1), "m": timedelta(days=30)}
-_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_COMMENT = re.compile(r'("(?:[^"\\]|\\.|\\\Z)*(?:"|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+"""A string or a comment; one without an end goes on to the end of the text, so that it is looked for once."""
+_NAME = re.compile(r"\$(\w+)", re.ASCII)
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{([^}]+?)(?::-([^}]*))?\})", re.ASCII)
+_DEEPEST = 100
+"""Objects inside each other; settings need five."""
 _MIN_RETENTION = "1d"
 _DEFAULTS: Mapping[str, Json] = {"enabled": True, "maxAge": "30d", "minRetention": _MIN_RETENTION}
 _KEYS = ("enabled", "maxAge", "maxCount", "minRetention")
@@ -64,6 +68,8 @@ def settings_from(path: str, data: bytes, environ: Mapping[str, str]) -> Setting
         return Settings(path, problem=f"not JSON ({error})")
     if not isinstance(value, dict):
         return Settings(path, problem="not a JSON object")
+    if _is_too_deep(value):
+        return Settings(path, unread="its values are nested too deeply")
     return Settings(path, _with_variables(value, environ))
 
 
@@ -194,13 +200,22 @@ def _number(value: Json) -> float:
         return math.inf if isinstance(value, int) and value > 0 else -math.inf
 
 
+def _is_too_deep(value: Json) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for outer in level if isinstance(outer, Mapping) for inner in outer.values()]
+    return bool(level)
+
+
 def _with_variables(value: Mapping[str, Json], environ: Mapping[str, str]) -> dict[str, Json]:
     return {key: _expanded(one, environ) for key, one in value.items()}
 
 
 def _expanded(value: Json, environ: Mapping[str, str]) -> Json:
     if isinstance(value, str):
-        return _VARIABLE.sub(lambda match: _value(match, environ), value)
+        closed, brace, rest = value.rpartition("}")  # `${` is looked for only where a `}` follows
+        expanded = _VARIABLE.sub(lambda match: _value(match, environ), closed + brace)
+        return expanded + _NAME.sub(lambda match: environ.get(match[1], match[0]), rest)
     return _with_variables(value, environ) if isinstance(value, Mapping) else value
 
 

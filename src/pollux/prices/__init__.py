@@ -267,6 +267,8 @@ def _overrides(path: Path, text: bytes) -> tuple[Price, ...]:
         content: dict[str, object] = tomllib.loads(text.decode("utf-8-sig"), parse_float=Decimal)
     except ValueError as error:
         raise BadPricesError(path, "not valid TOML", str(error)) from error
+    except RecursionError as error:
+        raise BadPricesError(path, "not valid TOML", "its values are nested too deeply") from error
     except InvalidOperation as error:
         raise BadPricesError(path, "a number", "its exponent is far beyond any price") from error
     rows = content.pop("price", [])
