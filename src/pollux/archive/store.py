@@ -72,7 +72,7 @@ def opened(path: Path, *, write: bool = True, wait: Callable[[str], None] | None
         lock.release()
         raise
     try:
-        database = _readable(path, why_not)
+        database = _readable(path, why_not, is_taken=is_taken)
         return Archive(database, path, is_writable=False, why_not=why_not, lock_is_taken=is_taken)
     except sqlite3.DatabaseError as error:
         raise _refusal(path, error) from None
@@ -102,11 +102,13 @@ def _writable(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _readable(path: Path, why: str) -> sqlite3.Connection:
+def _readable(path: Path, why: str, *, is_taken: bool) -> sqlite3.Connection:
     if path.exists():
         check_size(path)
         with suppress(sqlite3.OperationalError):
             return _checked(path, "mode=ro")
+        if is_taken:  # by the first writer, which has not made all tables yet
+            raise ArchiveError(f"The archive {path} is just being made ({why}); try again in a moment.")
         if has_journal(path):
             raise ArchiveError(
                 f"The newest part of {path} is in {path.name}-wal, which cannot be read here ({why}); "
