@@ -28,6 +28,9 @@ _CLIENTS_FOLDER = f"{os.sep}{_HOME}{os.sep}tmp{os.sep}"
 _KEY_HEAD = 64 << 10
 _KEY_FILE = re.compile(rb"\s*(?:-----BEGIN |Bag Attributes|PuTTY-User-Key-File)")
 _PRIVATE_KEY = re.compile(rb"^-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----|^PuTTY-User-Key-File", re.MULTILINE)
+_NEVER = "which no output may replace"
+_CLIENTS = "where only `pollux restore` writes"
+_KEY = f"a key, {_NEVER}"
 _META = "pollux.output_guard"
 
 _Inode = tuple[int, int]
@@ -38,9 +41,9 @@ class ProtectedOutputError(PolluxError):
 
     status = 2
 
-    def __init__(self, path: object, what: str) -> None:
-        """Say what is there, and what to do."""
-        super().__init__(f"{path} is {what}, which no output may replace; name another place.")
+    def __init__(self, path: object, reason: str) -> None:
+        """Say why, and what to do."""
+        super().__init__(f"{path} is {reason}; name another place.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class Protected:
     """What no output may be written over, by real path and by inode."""
 
     names: dict[str, str]
-    """Files, each with what it is."""
+    """Files, each with why it may not be written."""
     inodes: dict[_Inode, str]
     """The same for the files that are there."""
     folders: dict[str, str]
@@ -56,15 +59,15 @@ class Protected:
     key_folders: frozenset[str]
 
     def reason(self, path: Path) -> str | None:
-        """Return what a path would overwrite; nothing, if it may be written."""
+        """Return why a path may not be written; nothing, if it may."""
         real = os.path.realpath(path)
         name = real.casefold()
         if name in self.names:
             return self.names[name]
         if os.path.dirname(name) in self.key_folders and name.endswith(_KEY_SUFFIXES):  # noqa: PTH120  a string
-            return "a key"
+            return _KEY
         if _CLIENTS_FOLDER in name + os.sep:
-            return "below a Gemini home"
+            return f"below a Gemini home, {_CLIENTS}"
         for folder, what in self.folders.items():
             if name == folder or name.startswith(folder + os.sep):
                 return what
@@ -75,7 +78,7 @@ class Protected:
         inode = _inode(real)
         if inode in self.inodes:
             return self.inodes[inode]
-        return "a private key" if inode and _holds_private_key(real) else None
+        return f"a private key, {_NEVER}" if inode and _holds_private_key(real) else None
 
 
 def check_output(path: Path) -> None:
@@ -93,20 +96,20 @@ def protected(
     archives: Iterable[Path], memory: Path, key_folders: Collection[Path], homes: Iterable[Home]
 ) -> Protected:
     """Return what is protected around some archives, folders of keys and homes."""
-    files: dict[str, str] = {str(memory): "Pollux's list of project paths"}
+    files: dict[str, str] = {str(memory): f"Pollux's list of project paths, {_NEVER}"}
     for archive in archives:
         real = os.path.realpath(archive)
         for suffix in _COMPANIONS:
             what = f"part of the archive {archive}" if suffix else "the archive"
-            files[f"{archive}{suffix}"] = files[f"{real}{suffix}"] = what
-    keys = {str(path): "a key" for folder in key_folders for path in _keys(folder)}
+            files[f"{archive}{suffix}"] = files[f"{real}{suffix}"] = f"{what}, {_NEVER}"
+    keys = {str(path): _KEY for folder in key_folders for path in _keys(folder)}
     names = {os.path.realpath(path).casefold(): what for path, what in files.items()}
     inodes = {inode: what for path, what in (files | keys).items() if (inode := _inode(path))}
     folders = {}
     for home in homes:
         root = home.root if home.root.name.casefold() == _HOME else home.tmp
         for folder in (root, home.tmp):
-            folders[os.path.realpath(folder).casefold()] = f"below the Gemini home {home.root}"
+            folders[os.path.realpath(folder).casefold()] = f"below the Gemini home {home.root}, {_CLIENTS}"
     return Protected(names, inodes, folders, frozenset(os.path.realpath(one).casefold() for one in key_folders))
 
 
