@@ -16,7 +16,7 @@ from pollux.archive import facts
 from pollux.archive.damage import Damage, Report, damage_of
 from pollux.archive.intake import derive
 from pollux.archive.inventory import place_of
-from pollux.archive.lock import WriterLock
+from pollux.archive.lock import ForeignLockError, WriterLock
 from pollux.archive.migrations import transaction
 from pollux.archive.refresh import Refreshed
 from pollux.archive.repair import filled, mended
@@ -192,7 +192,7 @@ def is_written(archive: Archive) -> bool:
         if archive.is_writable or not lock.path.stat().st_size:
             return False
         is_free = lock.take()
-    except OSError:
+    except (OSError, ForeignLockError):  # no lock can be there, or something else is: nobody has it
         return False
     if is_free:
         lock.release()
