@@ -34,8 +34,8 @@ def prove_record(
                 checks = disclosure.checks(recomputed(copy, fields).leaves)
                 return {**copy, MEMBER: {**proof, "fields": fields, "checks": checks}}
     raise PolluxError(
-        f"What session {session} says now is not what was sealed. Run `pollux archive seal {quoted(session)}`, then try "
-        "again."
+        f"What session {session} says now is not what was sealed. "
+        f"Run `pollux archive seal {quoted(session)}`, then try again."
     )
 
 
