@@ -183,14 +183,15 @@ def test_file_that_is_written_twice_within_a_tick_is_looked_at_again(tmp_path: P
     assert len(old) == len(new)
     builders.put(file, old)
     stamp = file.stat().st_mtime_ns
+    same_tick = datetime.fromtimestamp(stamp / 1e9, UTC)
     with opened(tmp_path / "archive.db") as archive:
-        refresh(archive, [builders.home(tmp_path)])
+        refresh(archive, [builders.home(tmp_path)], now=lambda: same_tick)
         with file.open("r+b") as stream:
             stream.write(new)
         os.utime(file, ns=(stamp, stamp))
-        assert refresh(archive, [builders.home(tmp_path)]).n_files == 1
+        assert refresh(archive, [builders.home(tmp_path)], now=lambda: same_tick).n_files == 1
         assert versions(archive)[str(tmp_path / ".gemini"), f"tmp/webapp/chats/{file.name}"] == [old, new]
-        calm = datetime.now(UTC) + timedelta(seconds=5)
+        calm = same_tick + timedelta(seconds=5)
         refresh(archive, [builders.home(tmp_path)], now=lambda: calm)
         assert not changed(archive, tmp_path)
 
