@@ -49,6 +49,7 @@ class SessionFile(NamedTuple):
     inode: int
     what: str
     """`session`, `subagent`, or `leftover` for a rescue copy or an unfinished rewrite."""
+    ctime_ns: int = 0
 
     @property
     def path(self) -> Path:
@@ -300,7 +301,8 @@ def _finds(home: Home, folder: str, chats: _Place, look: Look) -> Iterator[_Find
             look.problems.append(no_regular_file(entry.path))
             continue
         real, is_linked = place.real_of(entry)
-        file = SessionFile(entry.path, home, folder, parent, size, status.st_mtime_ns, inode, what)
+        now = (size, status.st_mtime_ns, inode, what, status.st_ctime_ns)
+        file = SessionFile(entry.path, home, folder, parent, *now)
         yield _Find(real, is_linked, file)
 
 

@@ -211,6 +211,8 @@ def test_an_archive_of_an_older_pollux_is_sealed_too(tmp_path: Path) -> None:
     with changed(archive) as database:
         for table in ("seals", "sealed", "sealing", "imported", "imported_entries", "imported_seals"):
             database.execute(f"DROP TABLE {table}")
+        for column in ("ctime_ns", "compared"):
+            database.execute(f"ALTER TABLE files DROP COLUMN {column}")
         database.execute("PRAGMA user_version = 1")
     with pytest.raises(PolluxError, match="has no seal yet"):
         look(archive)

@@ -339,7 +339,7 @@ def _begin_alike(copier: _Copier, ours: _Version, theirs: _Theirs) -> bool:
         return True
     copier.check(theirs)
     end = min(end, theirs.kept)
-    first, second = raw.reader(copier.ours, ours.id), copier.theirs.reader(theirs.segments)
+    first, second = raw.reader(copier.ours, ours.id), copier.theirs.reader(theirs.row, theirs.segments)
     try:
         return all(
             first(place, min(place + _BLOCK, end)) == second(place, min(place + _BLOCK, end))

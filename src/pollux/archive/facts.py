@@ -107,9 +107,12 @@ VERSIONS = """
         files.path GLOB '*.json' OR files.path GLOB '*.jsonl'
         OR files.path GLOB '*.tmp-*' OR files.path GLOB '*.unreadable-*'
     )
+    AND typeof(files.path) = 'text' AND typeof(versions.kept) = 'integer'
 """
-"""All versions of session files that still matter. `locate.session_file_kind` decides about each name; these patterns
-only keep files that are never sessions from being looked at again at every refresh.
+"""All versions of session files that still matter; damaged rows are for `verify` to name.
+
+`locate.session_file_kind` decides about each name; these patterns only keep files that are never sessions from being
+looked at again at every refresh.
 """
 UNREAD = f"{VERSIONS} AND versions.kept IS NOT readings.kept"
 

@@ -9,7 +9,6 @@ wrong is said of this file, and never of the archive that it is imported into.
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -158,20 +157,18 @@ class Foreign:
         try:
             if not self._can_be_unpacked(segment):
                 return None
-            data = raw.content(self.database, segment.id)
+            return raw.content(self.database, segment.id)
         except UNPACKING:
             return None
-        is_it = len(data) == segment.length and hashlib.sha256(data).digest() == segment.sha256
-        return data if is_it else None
 
     def packed(self, segment: SegmentRow) -> bytes:
         """Return the bytes of a segment as they are packed over there; only of one whose content was checked."""
         found: bytes = next(self._rows("SELECT data FROM segments WHERE id = ?", segment.id))[0]
         return found
 
-    def reader(self, segments: list[SegmentRow]) -> raw.Reader:
+    def reader(self, version: VersionRow, segments: list[SegmentRow]) -> raw.Reader:
         """Return the bytes of segments that were checked, to be read in any order."""
-        return raw.Reader(self.database, [(one.start, one.length, one.id) for one in segments])
+        return raw.Reader(self.database, version.id, [(one.start, one.length, one.id) for one in segments])
 
     def owners(self) -> dict[int, set[str]]:
         """Return which sessions each file is part of, as far as the facts over there are of this version of Pollux."""

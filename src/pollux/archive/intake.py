@@ -12,7 +12,6 @@ import platform
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -58,7 +57,7 @@ def keep(archive: Archive, changed: list[Item], result: Refreshed, *, now_us: in
         progress(done, n_bytes)
     if are_claims_new:
         _doubt_projects(database)
-    _merge_small(database, grown)
+    _merge_small(database, grown, result)
 
 
 def derive(archive: Archive, result: Refreshed, *, memory: Mapping[str, str], progress: Progress) -> None:
@@ -119,15 +118,18 @@ def _doubt_projects(database: sqlite3.Connection) -> None:
         )
 
 
-def _merge_small(database: sqlite3.Connection, grown: set[int]) -> None:
-    """Put the segments together of files that grew by many small pieces."""
+def _merge_small(database: sqlite3.Connection, grown: set[int], result: Refreshed) -> None:
+    """Put the segments together of files that grew by many small pieces; report those that are damaged."""
     for version_id in grown:
         number, length = database.execute(
             "SELECT count(*), sum(length) FROM segments WHERE version_id = ?", (version_id,)
         ).fetchone()
         if number > _MANY and length < number * raw.SEGMENT // 4:
-            with suppress(DamagedArchiveError), transaction(database):  # of which `verify` tells
-                raw.merge(database, version_id)
+            try:
+                with transaction(database):
+                    raw.merge(database, version_id)
+            except DamagedArchiveError as error:
+                result.problems.append(Problem("damaged-archive", str(error)))
 
 
 def _derive(

@@ -33,6 +33,7 @@ class Item(NamedTuple):
     size: int
     mtime_ns: int
     inode: int
+    ctime_ns: int
 
 
 _Known: TypeAlias = Mapping[str, SessionFile]
@@ -95,7 +96,7 @@ class _Walk(NamedTuple):
             name = f"{path}/{entry.name}"
             try:
                 if file := self.known.get(entry.path):
-                    self.items.append(Item(self.home, sound(name), entry.path, file.size, file.mtime_ns, file.inode))
+                    self.items.append(_known_item(self.home, name, file))
                 elif entry.is_dir(follow_symlinks=False):
                     self.add(entry.path, name)
                 elif not entry.name.endswith(_NOT_KEPT):
@@ -126,7 +127,12 @@ def _elsewhere(linked: Iterable[Item], items: Iterable[Item]) -> Iterator[Item]:
 
 
 def _item(place: str, home: str, path: str, status: os.stat_result) -> Item:
-    return Item(home, sound(path), place, status.st_size, status.st_mtime_ns, status.st_ino)
+    now = (status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)
+    return Item(home, sound(path), place, *now)
+
+
+def _known_item(home: str, path: str, file: SessionFile) -> Item:
+    return Item(home, sound(path), file.place, file.size, file.mtime_ns, file.inode, file.ctime_ns)
 
 
 def belongs_to(path: str, ids: Iterable[str]) -> bool:

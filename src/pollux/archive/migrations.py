@@ -105,7 +105,17 @@ _IMPORTS = (
     """,
 )
 
-STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _seals, _imports)
+
+def _comparisons(database: sqlite3.Connection) -> None:
+    """Note when the inode of a file was last changed, and how far a large file was compared with the disk.
+
+    Nobody knows the first of files that are archived already, so the next refresh compares each of them once.
+    """
+    database.execute("ALTER TABLE files ADD COLUMN ctime_ns INTEGER NOT NULL DEFAULT 0")
+    database.execute("ALTER TABLE files ADD COLUMN compared INTEGER NOT NULL DEFAULT 0")
+
+
+STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _seals, _imports, _comparisons)
 """In order; `PRAGMA user_version` says how many of them an archive has taken."""
 
 

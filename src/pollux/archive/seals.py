@@ -12,15 +12,11 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-import zstandard
-
 from pollux.archive import raw
 from pollux.archive.migrations import transaction
-from pollux.archive.segments import UNPACKING
+from pollux.errors import DamagedArchiveError
 
 _SECRET = 32
-_HEADER = 18
-"""Bytes at the beginning of what zstandard packs, at most, in which it says how much there is."""
 _NAME = "CAST(machine AS TEXT), CAST(home AS TEXT), CAST(path AS TEXT)"
 """Whoever tampers may have put anything anywhere: types are made sure of."""
 
@@ -134,21 +130,16 @@ def prefixes(database: sqlite3.Connection, version_id: int, lengths: Sequence[in
     whole, position = hashlib.sha256(), 0
     digests: dict[int, bytes] = {0: whole.digest()} if 0 in lengths else {}
     rows = database.execute(
-        f"SELECT id, start, length, sha256, substr(data, 1, {_HEADER}) "  # noqa: S608
-        "FROM segments WHERE version_id = ? ORDER BY start",
+        "SELECT id, start, length FROM segments WHERE version_id = ? ORDER BY start",
         (version_id,),
     ).fetchall()
-    for segment_id, start, length, sha256, head in rows:
+    for segment_id, start, length in rows:
         if start != position or not isinstance(length, int):
             return Prefixes(digests, f"its bytes from {position} on are missing")
         try:
-            data = raw.content(database, segment_id) if zstandard.frame_content_size(head) <= length else None
-        except UNPACKING:
-            data = None
-        if data is None:
-            return Prefixes(digests, f"its bytes from {start} on cannot be unpacked")
-        if len(data) != length or hashlib.sha256(data).digest() != sha256:
-            return Prefixes(digests, f"its bytes from {start} on are damaged")
+            data = raw.content(database, segment_id)
+        except DamagedArchiveError as error:
+            return Prefixes(digests, f"its bytes from {start} on are damaged: {error.reason}")
         for end in sorted(one for one in lengths if start < one <= start + length):
             whole.update(data[position - start : end - start])
             digests[end], position = whole.digest(), end

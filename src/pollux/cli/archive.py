@@ -97,8 +97,8 @@ def compact(scope: Scope) -> None:
     click.echo(f"{_size(found.before)} before, {_size(found.after)} now; {_counted(found.n_merged, 'piece')} fewer.")
     if not found.is_clean:
         output.words(_STILL_READ)
-    for one in found.damaged:
-        output.words(f"{output.short(one)} is damaged and was left as it is; `pollux verify` tells more.")
+    for sentence in found.damaged:
+        output.words(sentence)
     click.get_current_context().exit(1 if found.damaged else 0)
 
 
