@@ -301,6 +301,23 @@ def test_a_large_file_that_was_not_only_appended_to_is_compared_whole(large: tup
     assert content_of(archive, PLAN)[1:] == [file.read_bytes()]
 
 
+def test_verify_finds_an_edit_that_no_refresh_has_compared_yet(large: tuple[Path, Path, Path]) -> None:
+    root, archive, file = large
+    with file.open("r+b") as stream:
+        stream.seek(100_000)
+        stream.write(b"CHANGED")
+    grow(file, 1)
+    refreshed(archive, root, later=10)
+    assert len(content_of(archive, PLAN)) == 1
+    (found,) = looked_at(archive).damage
+    assert (found.code, found.file) == ("edited", str(file))
+    assert "edited inside" in found.message
+    looked_at(archive, root, repair=True)
+    refreshed(archive, root, later=15)
+    assert content_of(archive, PLAN)[1:] == [file.read_bytes()]
+    assert looked_at(archive).is_sound
+
+
 @pytest.mark.parametrize(
     "statement",
     [

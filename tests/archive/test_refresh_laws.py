@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests import builders
 from tests.archive.growing import Life, Step, content, merge_all, rebuild, steps, told, versions
 
-from pollux.archive import facts, history, raw, readings, workers
+from pollux.archive import facts, history, raw, readings, row_digests, workers
 from pollux.archive.inventory import inventory
 from pollux.archive.refresh import compared, refresh
 from pollux.archive.store import Archive, opened
@@ -58,6 +58,7 @@ def test_facts_are_those_of_a_rebuild(life: list[Step], worth: int) -> None:
                 world.take(step)
                 refresh(archive, world.homes)
             grown = content(archive)
+            assert not [*row_digests.altered(archive.database)]
             rebuild(archive, world.homes)
             built = content(archive)
         for table in grown.keys() - {"projects"}:

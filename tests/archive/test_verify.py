@@ -200,7 +200,7 @@ def test_what_leans_on_damage_is_mended_with_it(tmp_path: Path) -> None:
     base, leaning = looked_at(archive).damage
     assert (base.version, base.source) == (1, None)
     assert leaning.version == 2
-    assert "lean" in leaning.message
+    assert "compressed against is damaged" in leaning.message
     assert leaning.source == str(root / ".gemini" / DOCUMENT)
     base, leaning = looked_at(archive, tmp_path / "other").damage
     assert base.source == str(copy)
@@ -397,7 +397,7 @@ def test_what_does_not_fit_together_is_named(tmp_path: Path, statement: str, cod
 def test_sessions_that_are_lost_to_the_facts_are_named(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     damage(archive, *(f"DELETE FROM {table}" for table in ("sessions", "session_files", *facts.OF_MESSAGES)))
-    damage(archive, "DELETE FROM model_calls")
+    damage(archive, "DELETE FROM model_calls", "DELETE FROM session_digests")
     found = [damage.file for damage in looked_at(archive).damage if "no session" in damage.message]
     assert len(found) == 4
     damage(archive, f"INSERT INTO tombstones VALUES ('{builders.SESSION}', 1)")
@@ -420,7 +420,7 @@ def test_facts_are_compared_with_a_rebuild(tmp_path: Path) -> None:
         "UPDATE sessions SET title = 'another'",
         "UPDATE projects SET path = 'found later'",
     )
-    assert looked_at(archive).is_sound
+    assert [damage.code for damage in looked_at(archive).damage] == ["facts"] * 3
     report = deeply(archive)
     found = " ".join(damage.message for damage in report.damage)
     assert {damage.code for damage in report.damage} == {"facts"}

@@ -59,6 +59,7 @@ def test_sealed_and_verified(run: Runner, place: Path, tmp_path: Path) -> None:
     assert (second["files"], second["sessions"], second["problems"]) == (1, 1, [])
     good = run("verify", "--seal")
     assert (good.status, "all is as it was sealed" in good.err) == (0, True)
+    assert "A seal covers bytes: the facts (titles, counts, tokens) were not compared" in good.err
     found = run("verify", "--seal", "--json").json
     assert (found["schema"], found["kind"], found["good"], found["facts"]["seal"]) == (
         *("pollux.verdict/1", "archive"),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from pollux import retention
-from pollux.archive import facts, raw, writing
+from pollux.archive import facts, raw, row_digests, writing
 from pollux.archive.inventory import place_of
 from pollux.archive.joins import joined, shared_with
 from pollux.archive.readings import compare_versions, read_on, source_of, taken_up
@@ -192,6 +192,7 @@ def derive_bundle(database: sqlite3.Connection, reader: Reader, name: str, files
         if session.id not in forgotten:
             shared |= shared_with(database, session.id, name)
             writing.write(database, group, session, name)
+            row_digests.write(database, session.id)
             written.add(session.id)
     before = database.execute(
         "SELECT session_id FROM sessions WHERE bundle = ?1 OR bundle IN (SELECT name FROM joined WHERE bundle = ?1)",

@@ -65,6 +65,12 @@ TABLES: Mapping[str, str] = {
         file_version_id INTEGER NOT NULL, n INTEGER NOT NULL, code TEXT NOT NULL, line INTEGER, message TEXT NOT NULL,
         PRIMARY KEY (file_version_id, n)
     """,
+    "call_digests": """
+        session_id TEXT NOT NULL, message_id TEXT NOT NULL, sha256 BLOB NOT NULL, PRIMARY KEY (session_id, message_id)
+    """,
+    "session_digests": """
+        session_id TEXT PRIMARY KEY, sha256 BLOB NOT NULL
+    """,
 }
 _OLD, _NEW, _REPLACED = (
     f"coalesce({row}.at_us - {row}.at_us % 900000000, {NO_TIME})" for row in ("OLD", "NEW", "replaced")
@@ -97,8 +103,8 @@ _BESIDE = (
 together (`joins.py`).
 """
 _UNOWNED, _UNPRICED = "unowned", "unpriced"
-OF_MESSAGES = ("messages", "tool_calls", "shell_commands", "file_touches")
-_OF_SESSIONS = ("sessions", "session_files", *OF_MESSAGES, "model_calls")
+OF_MESSAGES = ("messages", "tool_calls", "shell_commands", "file_touches", "call_digests")
+_OF_SESSIONS = ("sessions", "session_files", *OF_MESSAGES, "model_calls", "session_digests")
 
 VERSIONS = """
     FROM versions JOIN files ON files.id = versions.file_id LEFT JOIN readings ON readings.version_id = versions.id
