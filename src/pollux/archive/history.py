@@ -13,6 +13,7 @@ import msgspec
 from pollux.archive.imports import BESIDE_OWN
 from pollux.archive.inventory import place_of
 from pollux.archive.readings import compare_versions, source_of, taken_up
+from pollux.errors import PolluxError
 from pollux.grouping import Group
 from pollux.locate import Located
 from pollux.model import Fate, ModelCall, Problem, Project, Session, Tokens
@@ -41,14 +42,18 @@ def history(
         memory: paths that were proven since the facts were written.
 
     """
-    calls = _calls(database)
+    calls, damaged = _calls(database)
     there = _there(database)
     sessions = []
     rows = database.execute("SELECT session_id, title, first_prompt, last_prompt, body FROM sessions")
     for session_id, title, first_prompt, last_prompt, body in rows:
         if only is not None and session_id not in only:
             continue
-        session = _decode(body)
+        session = _decoded(session_id, body)
+        texts = (title, first_prompt, last_prompt)
+        if session is None or session_id in damaged or not all(isinstance(text, str) for text in texts):
+            damaged.add(session_id)
+            continue
         sessions.append(
             msgspec.structs.replace(
                 session,
@@ -60,7 +65,7 @@ def history(
                 gone=session_id not in there,
             )
         )
-    return History(located, in_order(sessions), problems)
+    return History(located, in_order(sessions), (*problems, *map(_damage, sorted(damaged, key=str))))
 
 
 def opened(database: sqlite3.Connection, session: Session) -> Group:
@@ -71,6 +76,8 @@ def opened(database: sqlite3.Connection, session: Session) -> Group:
         "WHERE session_id = ? ORDER BY versions.file_id, versions.number",
         (session.id,),
     ).fetchall()
+    if len(rows) != len(session.files):
+        raise PolluxError(f"{_damage(session.id).message}.")
     by_file: dict[int, list[Reading]] = defaultdict(list)
     for file_id, version_id, kept in rows:
         by_file[file_id].append(taken_up(source_of(database, version_id), kept))
@@ -96,11 +103,30 @@ def _recalled(project: Project, memory: Mapping[str, str]) -> Project:
     return msgspec.structs.replace(project, path=path, how="memory", proven=True) if path else project
 
 
-def _calls(database: sqlite3.Connection) -> dict[str, list[ModelCall]]:
-    """Return the model calls by session, each once: what an import only repeats is not among them."""
+def _decoded(session_id: object, body: bytes) -> Session | None:
+    """Return a session as its row has it, or nothing if the row is damaged."""
+    try:
+        session = _decode(body)
+    except (ValueError, TypeError):
+        return None
+    return session if session.id == session_id else None
+
+
+def _damage(session_id: object) -> Problem:
+    words = f"The rows of session {session_id} in the archive are damaged, so it is left out"
+    return Problem("damaged-facts", f"{words}; `pollux verify --repair` derives them anew from the archived bytes")
+
+
+def _calls(database: sqlite3.Connection) -> tuple[dict[str, list[ModelCall]], set[object]]:
+    """Return the model calls by session, each once, and the sessions of which a call cannot be read.
+
+    What an import only repeats is not among them.
+    """
     found: dict[str, list[ModelCall]] = defaultdict(list)
+    damaged: set[object] = set()
     places = database.execute(
-        "SELECT versions.id, files.home, files.path FROM versions JOIN files ON files.id = versions.file_id"
+        "SELECT versions.id, CAST(files.home AS TEXT), CAST(files.path AS TEXT) "
+        "FROM versions JOIN files ON files.id = versions.file_id"
     )
     files = {version_id: str(place_of(home, path)) for version_id, home, path in places}
     rows = database.execute(
@@ -108,9 +134,16 @@ def _calls(database: sqlite3.Connection) -> dict[str, list[ModelCall]]:
         "tok_total, file_version_id, line FROM model_calls WHERE copy_of IS NULL ORDER BY session_id, at_us, message_id"
     )
     for session_id, message_id, at_us, model, fate, *counts, version_id, line in rows:
-        call = (session_id, message_id, _instant(at_us), model, _FATES[fate], Tokens(*counts))
-        found[session_id].append(ModelCall(*call, file=files[version_id], line=line))
-    return found
+        is_typed = isinstance(message_id, str) and isinstance(model, str | None) and isinstance(line, int)
+        if not is_typed or not all(isinstance(count, int) for count in counts):
+            damaged.add(session_id)
+            continue
+        try:
+            call = (session_id, message_id, _instant(at_us), model, _FATES[fate], Tokens(*counts))
+            found[session_id].append(ModelCall(*call, file=files[version_id], line=line))
+        except (LookupError, TypeError, ValueError, OverflowError, OSError):  # no such fate, version or time
+            damaged.add(session_id)
+    return found, damaged
 
 
 def _there(database: sqlite3.Connection) -> set[str]:

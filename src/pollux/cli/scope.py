@@ -59,6 +59,8 @@ class Scope(msgspec.Struct):
     ) -> None:
         """Close the archive; what SQLite has against it becomes a sentence."""
         self._in_use.__exit__(kind, error, trace)
+        if self.archive_path and isinstance(error, TypeError | ValueError | LookupError | ArithmeticError):
+            _raise_for_damage(self.archive_path)
 
     def using(self, archive: Archive) -> Archive:
         """Leave an open archive to this scope, which closes it."""
@@ -209,6 +211,25 @@ class Scope(msgspec.Struct):
         if self.archive_path is not None:
             memory.remember(better, memory.recalled())
         return choose(better)
+
+
+def _raise_for_damage(path: Path) -> None:
+    """Raise `PolluxError` if rows of an archive are damaged, which explains an exception that nothing else does."""
+    from pollux.archive.upkeep import readable
+    from pollux.archive.verify import damage_of_rows
+    from pollux.errors import PolluxError
+
+    try:
+        archive = readable(path)
+    except PolluxError:
+        return  # none that rows could be read from
+    with archive:
+        damage = damage_of_rows(archive)
+    if damage:
+        raise PolluxError(
+            f"The archive {path} is damaged ({damage.message}); `pollux verify --repair` derives the facts anew and "
+            "puts back what is on the disk, otherwise restore the archive from a backup."
+        )
 
 
 def _is_behind(found: History) -> bool:
