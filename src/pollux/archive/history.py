@@ -72,7 +72,7 @@ def opened(database: sqlite3.Connection, session: Session) -> Group:
     """Open an archived session so that its messages can be read, with the fates that its facts have."""
     rows = database.execute(
         "SELECT versions.file_id, file_version_id, snapshot FROM session_files "
-        "JOIN readings ON version_id = file_version_id JOIN versions ON versions.id = file_version_id "
+        "JOIN readings ON version_id = file_version_id LEFT JOIN versions ON versions.id = file_version_id "
         "WHERE session_id = ? ORDER BY versions.file_id, versions.number",
         (session.id,),
     ).fetchall()
