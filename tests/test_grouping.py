@@ -27,11 +27,13 @@ from tests.builders import (
     user,
 )
 
-from pollux import grouping, reading
+from pollux import formats, grouping, reading
+from pollux.formats.source import Source
 from pollux.grouping import Group, bundles, group_from, groups, regroup
 from pollux.locate import SessionFile, locate
 from pollux.model import Fate, Kind, Origin, Problem, Role
 from pollux.reading import Reading
+from pollux.replay import replay
 
 ONE, TWO = user("u1", "one"), gemini("g1", "two", tokens=tokens(10))
 THREE, FOUR = user("u2", "three", second=63), gemini("g2", "four", second=64, tokens=tokens(20))
@@ -318,3 +320,63 @@ def test_kinds_and_origins_are_kept(tmp_path: Path) -> None:
         (Kind.INFO, Origin.NOTICE),
         (Kind.USER, Origin.HUMAN),
     ]
+
+
+# Imports beside what this machine has read itself
+
+
+def read_here(data: bytes, name: str = f"{NAME}.jsonl", *, is_import: bool = False) -> Reading:
+    source = Source(Path(name), data=data, is_import=is_import)
+    opened = formats.opened(source)
+    return reading.finished(
+        opened.source, opened.format, replay(opened.operations, *reading.looks(opened.source)), source
+    )
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_an_import_never_replaces_a_message_of_ours(is_first: bool) -> None:  # noqa: FBT001
+    forged = gemini("g1", "forged", tokens=tokens(99), toolCalls=[{"id": "c", "name": "x"}])
+    early = header(startTime="2001-01-01T00:00:00.000Z", lastUpdated="2031-01-01T00:00:00.000Z")
+    ours = read_here(log(header(), ONE, TWO))
+    theirs = read_here(log(early, user("u0", "first of all"), ONE, forged, rewind("u1"), FOUR), is_import=True)
+    found = regroup("main", SESSION, [theirs, ours] if is_first else [ours, theirs])
+    assert [message.text for message in found.messages()] == ["one", "two", "first of all", "four"]
+    assert [entry.fate for entry in found.entries][:2] == [Fate.ACTIVE, Fate.ACTIVE]
+    assert found.main.reading is ours
+    assert [one.role for one in found.files] == [Role.MAIN, Role.IMPORT]
+    assert {id_: call.tokens.input for id_, call in found.calls.items()} == {"g1": 10, "g2": 20}
+    assert found.n_imported == 2
+
+
+def test_an_import_counts_nothing_for_a_message_of_ours_that_was_not_billed() -> None:
+    ours = read_here(log(header(), ONE, gemini("g1", "two")))
+    theirs = read_here(log(header(), ONE, TWO), is_import=True)
+    assert regroup("main", SESSION, [ours, theirs]).calls == {}
+
+
+def test_an_import_is_the_main_file_only_where_ours_holds_nothing() -> None:
+    stub = read_here(log(header(), preamble()), f"{LATER}.jsonl")
+    theirs = read_here(log(header(), ONE, TWO), is_import=True)
+    found = regroup("main", SESSION, [stub, theirs])
+    assert found.main.reading is theirs
+    assert {one.reading.path.stem: one.role for one in found.files} == {LATER: Role.STUB, NAME: Role.IMPORT}
+
+
+def test_imports_alone_have_the_roles_they_always_had() -> None:
+    both = [(log(header(), ONE, TWO), f"{NAME}.jsonl"), (document(ONE), f"{NAME}.json")]
+    as_files = regroup("main", SESSION, [read_here(*one) for one in both])
+    as_imports = regroup("main", SESSION, [read_here(*one, is_import=True) for one in both])
+    assert roles(as_imports) == roles(as_files) == {f"{NAME}.jsonl": Role.MAIN, f"{NAME}.json": Role.TWIN}
+    assert as_imports.n_imported == 0
+
+
+def test_the_role_of_our_file_does_not_change_with_an_import_of_the_same_name() -> None:
+    ours = [read_here(log(header(), ONE)), read_here(log(header(), FOUR), f"{LATER}.jsonl")]
+    theirs = [
+        read_here(log(header(), ONE), is_import=True),
+        read_here(log(header(), FOUR), f"{LATER}.jsonl", is_import=True),
+    ]
+    before = {one.reading.path: one.role for one in regroup("main", SESSION, ours).files}
+    found = regroup("main", SESSION, [*theirs, *ours])
+    assert {one.reading.path: one.role for one in found.files if not one.is_import} == before
+    assert {one.role for one in found.files if one.is_import} == {Role.IMPORT}

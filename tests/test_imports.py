@@ -22,8 +22,8 @@ APART = (FRONT_ENDS, LEAVES)
 
 # From bottom to top, each module or folder of src/pollux in one layer.
 LAYERS = (
-    {"integers", "model", "sound", "times"},
-    {"errors", "home", "locate", "formats", "origins", "tools", "shell", "prices", "filters"}
+    {"integers", "model", "sound", "times", "private_files"},
+    {"errors", "home", "locate", "regular_files", "formats", "origins", "tools", "shell", "prices", "filters"}
     | {"projects", "project_claims", "project_paths", "project_search"},
     {"jsontext", "csvtext", "services", "processes"},
     {"entries", "copies", "timeline", "replay", "reading"},

@@ -182,13 +182,43 @@ def test_a_file_belongs_to_where_it_really_is(tmp_path: Path) -> None:
 
 
 @needs_links
-def test_a_link_to_elsewhere_is_followed_once(tmp_path: Path) -> None:
-    tmp = tmp_path / "tmp"
-    put(tmp_path / "disk" / SESSION)
+def test_a_link_out_of_the_home_is_a_problem_and_not_followed(tmp_path: Path) -> None:
+    tmp = tmp_path / ".gemini" / "tmp"
+    own = session(tmp, "own")
+    put(tmp_path / "private" / "chats" / SESSION)
+    put(tmp / "chats-linked" / "logs.json")
+    links = {
+        tmp / "chats-linked" / "chats": tmp_path / "private" / "chats",
+        tmp / "own" / "chats" / "session-2026-11-15T19-30-aaaaaaaa.jsonl": tmp_path / "private" / "chats" / SESSION,
+        tmp / ("0" * 64): tmp_path / "private",
+    }
+    for link, target in links.items():
+        link.symlink_to(target)
+    found = located(tmp)
+    assert [file.path for file in found.files] == [own]
+    assert {(problem.code, problem.file) for problem in found.problems} == {("link-outside", str(one)) for one in links}
+
+
+@needs_links
+def test_a_link_inside_the_home_is_followed_once(tmp_path: Path) -> None:
+    tmp = tmp_path / ".gemini" / "tmp"
+    put(tmp_path / ".gemini" / "disk" / SESSION)
     for project in ("one", "two"):
         put(tmp / project / "logs.json")
-        (tmp / project / "chats").symlink_to(tmp_path / "disk")
-    assert [file.path for file in located(tmp).files] == [tmp / "one" / "chats" / SESSION]
+        (tmp / project / "chats").symlink_to(tmp_path / ".gemini" / "disk")
+    found = located(tmp)
+    assert [file.path for file in found.files] == [tmp / "one" / "chats" / SESSION]
+    assert found.problems == ()
+
+
+@needs_links
+def test_a_tmp_that_is_a_link_is_the_home_itself(tmp_path: Path) -> None:
+    path = session(tmp_path / "disk")
+    (tmp_path / ".gemini").mkdir()
+    (tmp_path / ".gemini" / "tmp").symlink_to(tmp_path / "disk")
+    found = located(tmp_path / ".gemini" / "tmp")
+    assert [file.path.resolve() for file in found.files] == [path]
+    assert found.problems == ()
 
 
 @pytest.mark.parametrize(
@@ -202,7 +232,9 @@ def test_a_link_to_elsewhere_is_followed_once(tmp_path: Path) -> None:
         ("session-1794771517802-a.jsonl", datetime(2026, 11, 15, 19, 38, 37, 802000, tzinfo=UTC), "a"),
         (f"{SESSION}.unreadable-1794771517802", datetime(2026, 11, 15, 19, 30, tzinfo=UTC), "6ece72aa"),
         ("session-2026-13-15T19-30-6ece72aa.jsonl", None, "6ece72aa"),
-        ("session-2026-11-15T19-30-6ece72aa1.jsonl", None, None),
+        ("session-2026-11-15T19-30-6ece72aa1.jsonl", datetime(2026, 11, 15, 19, 30, tzinfo=UTC), None),
+        ("session-2026-11-15T19-30.json", datetime(2026, 11, 15, 19, 30, tzinfo=UTC), None),
+        ("session-2026-11-15T19-301-6ece72aa.json", None, None),
         ("k3x9qa.json", None, None),
     ],
 )

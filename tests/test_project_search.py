@@ -31,8 +31,8 @@ def hashes(*paths: Path) -> dict[str, str]:
 
 def test_scan_finds_folders_by_hash(tmp_path: Path) -> None:
     root = tmp_path.resolve()
-    wanted = [root, root / "dev" / "webapp", root / ".dotfiles", root / "a" / "b" / "c"]
-    hidden = [root / ".dotfiles" / "x", root / "node_modules" / "x", root / "a" / "b" / "c" / "d"]
+    wanted = [root, root / "dev" / "webapp", root / ".dotfiles", root / "a" / "b" / "c" / "d"]
+    hidden = [root / ".dotfiles" / "x", root / "node_modules" / "x", root / "a" / "b" / "c" / "d" / "e"]
     for folder in (*wanted, *hidden):
         folder.mkdir(parents=True, exist_ok=True)
     put(root / "a" / "file", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from typing import Any
 
@@ -77,3 +78,55 @@ def test_trust_is_a_matter_of_the_longest_rule() -> None:
 
 def test_spans_in_words() -> None:
     assert [span_words(timedelta(one)) for one in (30, 1, 0.5)] == ["30 days", "1 day", "12 hours"]
+
+
+@pytest.mark.parametrize(
+    ("value", "off"),
+    [
+        ("1" + "0" * 400, None),
+        ("-1" + "0" * 400, "is less than 1: the client then deletes nothing"),
+    ],
+)
+def test_a_number_that_is_too_large_is_infinite(value: str, off: str | None) -> None:
+    text = f'{{"general": {{"sessionRetention": {{"maxCount": {value}}}}}}}'
+    found = policy([settings_from("settings.json", text.encode(), {})])
+    assert (found.off or "").endswith(off or "")
+    assert bool(found.off) == bool(off)
+    assert found.max_count == (None if off else math.inf)
+
+
+def test_settings_that_are_nested_deeply_are_not_read() -> None:
+    text = '{"a":' * 900 + "1" + "}" * 900
+    layer = settings_from("settings.json", text.encode(), {})
+    found = policy([layer, layer])
+    note = "settings.json cannot be read (its values are nested too deeply), so what it says is not taken into account"
+    assert (found.off, found.notes) == (None, (note, note))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('"' + '\\"' * 200_000, "not JSON"),
+        ('{"a": "' + "${" * 200_000 + '"}', None),
+        ('{"a": "' + "${a:-" * 200_000 + '"}', None),
+        ("/*" * 200_000, "not JSON"),
+    ],
+)
+def test_settings_without_ends_are_read_in_one_pass(text: str, problem: str | None) -> None:
+    """A search that begins anew at each of them would take hours."""
+    found = settings_from("settings.json", text.encode(), {})
+    assert (found.problem or "").startswith(problem or "")
+    assert bool(found.problem) == bool(problem)
+
+
+@pytest.mark.parametrize(
+    ("text", "expanded"),
+    [
+        ("$A", "1"),
+        ("${A} $A ${B:-2} ${C} $C", "1 1 2 ${C} $C"),
+        ("${A} and ${A", "1 and ${A"),
+        ("${A} and $A", "1 and 1"),
+    ],
+)
+def test_variables_have_their_values_put_in(text: str, expanded: str) -> None:
+    assert settings_from("settings.json", f'{{"a": "{text}"}}'.encode(), {"A": "1"}).value == {"a": expanded}

@@ -605,7 +605,7 @@ def test_hash_is_of_the_path() -> None:
 
 def test_project_is_found_by_hashing_folders(tmp_path: Path) -> None:
     root = tmp_path.resolve()
-    within, beyond = root / "dev" / "clients" / "myproject", root / "a" / "b" / "c" / "myproject"
+    within, beyond = root / "dev" / "clients" / "myproject", root / "a" / "b" / "c" / "d" / "myproject"
     for folder in (within, beyond):
         folder.mkdir(parents=True)
     wanted = {project_hash(str(folder)) for folder in (within, beyond)}
@@ -747,7 +747,7 @@ def test_file_without_a_session_is_told(tmp_path: Path, run: Runner, data: bytes
     assert session.problems
     ended = run("show", str(tmp_path / f"{builders.NAME}.json"))
     assert (ended.status, ended.out) == (1, "")
-    assert "holds no session" in ended.err
+    assert "contains no session" in ended.err
 
 
 def test_empty_home_has_no_sessions(tmp_path: Path, run: Runner) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from io import FileIO
 from pathlib import Path
 
 import pytest
@@ -30,8 +31,9 @@ from tests.builders import (
     user,
 )
 
-from pollux import grouping, sessions
+from pollux import grouping, regular_files, sessions
 from pollux.errors import AmbiguousSessionError, NoSuchSessionError, UnreadableFileError
+from pollux.formats import source
 from pollux.formats.source import Source
 from pollux.model import Origin, Role, Session, Tokens
 from pollux.sessions import History, from_file, history, opened, select
@@ -177,22 +179,22 @@ def test_logged_prompts_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.
     put(chats(tmp_path) / f"{NAME}.jsonl", log(ONE))
     put(chats(tmp_path).parent / "logs.json", b"[]")
 
-    def refuse(_path: Path) -> bytes:
+    def refuse(*_: object, **_options: object) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(sessions, "read_side_file", refuse)
     assert [one.id for one in found_in(tmp_path).sessions] == ["6ece72aa"]
 
 
 def test_a_file_without_permission_spoils_only_itself(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Path.open
+    real = regular_files.open_regular
 
-    def refuse(path: Path, *args: str, **more: int) -> object:
+    def refuse(path: Path) -> FileIO:
         if path.name == f"{NAME}.jsonl":
             raise PermissionError(13, "Permission denied", str(path))
-        return real(path, *args, **more)  # type: ignore[call-overload]
+        return real(path)
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(source, "open_regular", refuse)
     found = found_in(filled)
     assert [one.id for one in found.main] == [OTHER, "88888888"]
     assert [(problem.code, Path(str(problem.file)).name) for problem in found.problems] == [
@@ -246,7 +248,7 @@ def test_select(filled: Path, wanted: str, expected: str) -> None:
     assert select(found_in(filled), wanted).id == expected
 
 
-@pytest.mark.parametrize("wanted", ["zzz", "@0", "@4", "@", "@x", "@-1", "Latest"])
+@pytest.mark.parametrize("wanted", ["zzz", "@0", "@4", "@", "@x", "@-1", "Latest", "@" + "9" * 5000])
 def test_select_nothing(filled: Path, wanted: str) -> None:
     with pytest.raises(NoSuchSessionError, match=wanted):
         select(found_in(filled), wanted)

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pollux.shell import commands, program
+from pollux.shell import commands, powershell_quoted, program, quoted
 
 
 @pytest.mark.parametrize(
@@ -54,3 +58,29 @@ def test_any_text_is_split_without_loss(line: str) -> None:
     for command in commands(line):
         assert command in line
         program(command)
+
+
+_bash = shutil.which("bash")
+
+
+@pytest.mark.skipif(_bash is None, reason="needs bash")
+@given(st.lists(st.binary(min_size=1, max_size=8).map(lambda data: data.replace(b"\0", b"'\n")), max_size=20))
+def test_a_quoted_word_is_one_word_for_a_shell(words: list[bytes]) -> None:
+    line = " ".join(["printf '%s\\0'", *(quoted(os.fsdecode(word)) for word in words)])
+    assert line.isprintable()
+    ended = subprocess.run([str(_bash), "-c", line], capture_output=True, check=True)
+    assert ended.stdout.split(b"\0")[:-1] == (words or [b""])
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("--resume=abc-1", "--resume=abc-1"),
+        ("it's", "'it''s'"),
+        ("it\u2019s; calc", "'it\u2019\u2019s; calc'"),
+        ("a\x1bb", "(-join [char[]](97,27,98))"),
+        ("\U0001f600\n", "(-join [char[]](55357,56832,10))"),
+    ],
+)
+def test_a_word_for_powershell(word: str, expected: str) -> None:
+    assert powershell_quoted(word) == expected

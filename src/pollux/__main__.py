@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
-from io import TextIOWrapper
-from pathlib import Path
-from typing import TextIO
-
-import click
-
-from pollux.errors import PolluxError
 
 _INTERRUPTED = 130
+
+try:
+    import gc
+    import time
+    from io import TextIOWrapper
+    from pathlib import Path
+    from typing import TextIO
+
+    import click
+
+    from pollux.errors import PolluxError
+except KeyboardInterrupt:  # Ctrl-C while Python still loads the command is no fault either
+    os._exit(_INTERRUPTED)
+
+_DIGITS = 4
+"""Of the columns and lines of a screen, at most."""
+_DAY = 86_400
+"""Seconds. A time zone that is a day or more away from UTC is none, and Python refuses to reckon with it."""
 SELDOM = (200_000, 20, 50)
 """How often to look for garbage: what a command reads is used to the end, and looking through it costs as much."""
 
@@ -23,6 +33,8 @@ def main() -> None:
     gc.set_threshold(*SELDOM)
     sys.stdout, sys.stderr = (_open(stream) for stream in (sys.stdout, sys.stderr))
     try:
+        _settle_time_zone()
+        _settle_screen()
         status = _run()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -42,6 +54,8 @@ def program() -> None:
         main()
     except SystemExit as end:
         os._exit(end.code if isinstance(end.code, int) else 1)
+    except KeyboardInterrupt:  # before or after the command itself
+        os._exit(_INTERRUPTED)
 
 
 def _run() -> int:
@@ -58,6 +72,23 @@ def _run() -> int:
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
     return status if isinstance(status, int) else 0
+
+
+def _settle_time_zone() -> None:
+    """Show times in UTC where the time zone of the system is impossible, and say so."""
+    offsets = (time.timezone, time.altzone, time.localtime().tm_gmtoff)
+    if hasattr(time, "tzset") and any(abs(one) >= _DAY for one in offsets):
+        _say(f"TZ={os.environ.get('TZ', '')} is a day or more away from UTC; times are shown in UTC.", 0)
+        os.environ["TZ"] = "UTC"
+        time.tzset()
+
+
+def _settle_screen() -> None:
+    """Leave it to the terminal how large it is where a variable says something that no screen can be."""
+    for name in ("COLUMNS", "LINES"):
+        said = os.environ.get(name, "")
+        if not (said.isascii() and said.isdigit() and len(said) <= _DIGITS):
+            os.environ.pop(name, None)
 
 
 def _say(sentence: str, status: int) -> int:

@@ -13,13 +13,17 @@ from pollux.tools import tool
 
 
 def link(groups: Sequence[Group]) -> None:
-    """Find for each subagent the call that started it, by the id the call names, else by the words it was given."""
+    """Find for each subagent the call that started it, by the id the call names, else by the words it was given.
+
+    An imported session cannot claim a subagent whose file this machine has read itself.
+    """
     by_id = {group.id: group for group in groups}
     unclaimed = []
     for child in groups:
         if child.kind != "subagent":
             continue
-        starter = next(((group, call) for group in groups for call in _agent_calls(group) if _names(call, child)), None)
+        others = [group for group in groups if child.main.is_import or not group.main.is_import]
+        starter = next(((group, call) for group in others for call in _agent_calls(group) if _names(call, child)), None)
         if starter:
             child.parent, child.parent_call = starter[0].id, starter[1].id
         elif child.parent in by_id:
@@ -58,7 +62,7 @@ def _names(call: CallHead, child: Group) -> bool:
 def _link_by_words(children: list[Group], by_id: dict[str, Group]) -> None:
     """Link agents of releases whose calls do not name them: same words, else same order."""
     taken: set[str | None] = set()
-    for child in sorted(children, key=lambda one: str(one.main.started)):
+    for child in sorted(children, key=lambda one: (one.main.is_import, str(one.main.started))):
         parent = by_id[str(child.parent)]
         calls = [
             (call.id, list(_texts(call.args)))

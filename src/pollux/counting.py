@@ -18,6 +18,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from pollux import locate
 from pollux.call_scan import Scanned, scanned
 from pollux.formats.records import Wire
+from pollux.formats.records import counts as recorded_counts
 from pollux.home import Home
 from pollux.locate import SessionFile
 from pollux.model import ModelCall, Problem, Role, Session, Tokens
@@ -142,7 +143,7 @@ def _count_bundle(reader: Reader, price: Price, bundle: Sequence[SessionFile]) -
 
 def _summed_up(session: Session, price: Price) -> Counted:
     """Take of a session that was read as a whole what counting needs."""
-    is_import = any(ref.role == Role.IMPORT for ref in session.files)
+    is_import = not any(ref.role == Role.MAIN for ref in session.files)
     return Counted(
         session.id,
         _rank(session.id, session.started, is_import=is_import),
@@ -179,9 +180,8 @@ def quick_sessions(bundle: Sequence[SessionFile], price: Price) -> list[Counted]
 
 def _wire_row(found: Scanned, wire: Wire, price: Price) -> Row:
     """Write the same row of a recording, without the steps between."""
-    one = wire.tokens
-    assert one is not None
-    tokens = Tokens(one.input or 0, one.cached or 0, one.output or 0, one.thoughts or 0, one.tool or 0, one.total or 0)
+    assert wire.tokens is not None
+    tokens = recorded_counts(wire.tokens)
     id_, at = str(wire.id), instant(wire.timestamp)
     fate = "active" if id_ in found.alive else "rewound"
     return found.id, id_, microseconds(at), wire.model, fate, *_numbers(tokens), *price(wire.model, at, tokens)

@@ -81,11 +81,15 @@ class UnreadableFileError(PolluxError):
 
 
 class DamagedArchiveError(PolluxError):
-    """Bytes that were kept cannot be had back as they were."""
+    """Archived bytes, or the rows that lead to them, are damaged: nothing of them may be handed over."""
 
-    def __init__(self, reason: object) -> None:
-        """Say what to do."""
-        super().__init__(f"A part of the archive is damaged ({reason}); `pollux verify` says what can be had back.")
+    def __init__(self, reason: str, file: object = "One of its files", archive: object = "in use") -> None:
+        """Name the file, the archive and the next step."""
+        self.reason = reason
+        super().__init__(
+            f"{file} is damaged in the archive {archive} ({reason}); `pollux verify --repair` takes the right bytes "
+            "back from the disk while they are there, otherwise restore the archive from a backup."
+        )
 
 
 class ArchiveError(PolluxError):

@@ -40,6 +40,8 @@ class Placed(msgspec.Struct, eq=False):
     role: Role = Role.MAIN
     version_id: int = 0
     """Which version of the file in the archive it is."""
+    is_main: bool = False
+    """Whether it is the file that the client would load."""
 
     @property
     def seen(self) -> dict[str, Json]:
@@ -64,6 +66,11 @@ class Placed(msgspec.Struct, eq=False):
         return instant(self.seen.get("lastUpdated")) or max((at for at in stamps if at), default=None)
 
     @property
+    def is_import(self) -> bool:
+        """Whether it came from another archive, so that this machine has not read the file itself."""
+        return self.reading.original.is_import
+
+    @property
     def is_stub(self) -> bool:
         """Whether nothing but the preamble was ever recorded here."""
         return all(entry.origin == Origin.SESSION_CONTEXT for entry in self.timeline)
@@ -83,7 +90,19 @@ class Group(msgspec.Struct):
     @property
     def main(self) -> Placed:
         """The file that the client would load."""
-        return next(one for one in self.files if one.role in (Role.MAIN, Role.IMPORT))
+        return next(one for one in self.files if one.is_main)
+
+    @property
+    def speakers(self) -> list[Placed]:
+        """The files that say what the session is: imports only where the main file is one."""
+        return [one for one in self.files if one.is_import == self.main.is_import]
+
+    @property
+    def n_imported(self) -> int:
+        """Messages that imports add to what this machine has read itself; none where all files are imports."""
+        if all(one.is_import for one in self.files):
+            return 0
+        return sum(placed.is_import for placed, _ in self.timeline)
 
     @property
     def entries(self) -> list[Entry]:
@@ -176,7 +195,8 @@ def _key(one: Placed, others: list[Placed], full_id: FullId) -> tuple[str, str]:
         return "subagent", id_ or stem
     if id_ is None:
         id8 = id8_in(one.reading.path.name) or stem
-        same = (other.reading.id for other in others if other.reading.id and other.reading.id.startswith(id8))
+        named = (other.reading.id for other in others if one.is_import or not other.is_import)
+        same = (other_id for other_id in named if other_id and other_id.startswith(id8))
         id_ = next(same, None) or full_id(one.file, id8) or id8
     if one.seen.get("kind") == "subagent":
         return "subagent", f"{id_}:{stem}"  # up to 0.36 it had its parent's id, and only the file was its own
@@ -198,43 +218,59 @@ def _group(kind: str, id_: str, files: list[Placed]) -> Group:
                 found.timeline.append((one, entry))
             else:
                 found.timeline[place] = _better(found.timeline[place], (one, entry))
+    owners = {entry.id: placed for placed, entry in found.timeline}
     fates = {entry.id: entry.fate for entry in found.entries}
     for one in files:
         for call in one.reading.replay.calls.values():
+            if one.is_import and not owners.get(call.entry.id, one).is_import:
+                continue  # what our own file says of a message stands, also if it says that nothing was billed
             found.calls.setdefault(call.id, _model_call(id_, one, call, fates.get(call.entry.id, call.entry.fate)))
     return found
 
 
-def _oldest_first(one: Placed) -> tuple[bool, datetime, str, str]:
-    """Order files by their beginning; what the client moved out of the way is older than what took its place."""
+def _oldest_first(one: Placed) -> tuple[bool, bool, datetime, str, str]:
+    """Order files by their beginning; what the client moved out of the way is older than what took its place.
+
+    Imports come last, so that they only add messages and never move those of files that this machine has read itself.
+    """
     path = one.reading.path
-    return not path.suffix.startswith(".unreadable"), one.started or _EARLIEST, path.name, str(path)
+    return one.is_import, not path.suffix.startswith(".unreadable"), one.started or _EARLIEST, path.name, str(path)
 
 
 def _give_roles(files: list[Placed]) -> None:
-    """Tell what each file is to the session; the one that was touched last is the one the client would load."""
+    """Give each file its role in the session; the one that was touched last is the one the client would load.
+
+    An import is the main file only where this machine has read nothing of the session that the client could load.
+    Where all files are imports, they have the roles they had in the archive they came from.
+    """
     main = max(
         files,
         key=lambda one: (
             one.reading.replay.is_readable,
             not one.is_stub,
+            not one.is_import,
             one.updated or _EARLIEST,
             one.reading.format == "log",
         ),
     )
+    is_own = any(not one.is_import for one in files)
+    beside = [one for one in files if not (is_own and one.is_import)]
     for one in files:
         path = one.reading.path
+        one.is_main = one is main
         if one is main:
-            is_import = any(entry.id.startswith("import-") for entry in one.timeline[:3])
-            one.role = Role.IMPORT if is_import else Role.MAIN
+            is_loaded = any(entry.id.startswith("import-") for entry in one.timeline[:3])
+            one.role = Role.IMPORT if is_loaded or (is_own and one.is_import) else Role.MAIN
+        elif is_own and one.is_import:
+            one.role = Role.IMPORT
         elif path.suffix not in (".json", ".jsonl"):
             one.role = Role.UNREADABLE
         elif one.is_stub:
             one.role = Role.STUB
-        elif any(other is not one and other.reading.path.name == path.name for other in files):
+        elif any(other is not one and other.reading.path.name == path.name for other in beside):
             one.role = Role.COPY
         elif path.suffix == ".json" and any(
-            other.reading.path.stem == path.stem for other in files if other is not one
+            other.reading.path.stem == path.stem for other in beside if other is not one
         ):
             one.role = Role.TWIN
         else:
@@ -242,7 +278,12 @@ def _give_roles(files: list[Placed]) -> None:
 
 
 def _better(old: tuple[Placed, Entry], new: tuple[Placed, Entry]) -> tuple[Placed, Entry]:
-    """Choose between two files' recordings of one message: the fuller one, with the fate the main file gives it."""
+    """Choose between two files' recordings of one message: the fuller one, with the fate the main file gives it.
+
+    An import never replaces a recording that this machine has read itself, however full it is.
+    """
+    if new[0].is_import and not old[0].is_import:
+        return old
     fuller = max((old, new), key=lambda one: (one[1].tokens is not None, len(one[1].calls)))
     fates = {one[1].fate for one in (old, new)}
     of_main = [entry.fate for placed, entry in (old, new) if placed.role in (Role.MAIN, Role.IMPORT)]

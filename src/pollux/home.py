@@ -19,7 +19,19 @@ class Home(msgspec.Struct, frozen=True):
     how: str
     """What decided: `--home`, a variable, `user home`; `…, sandbox` for what macOS Seatbelt keeps apart."""
 
+    @property
+    def link_limit(self) -> Path | None:
+        """The folder that links to the settings and registries of this home may not lead out of.
 
+        None in the user's own home, where a manager of settings may have put links. Any other home may be a copy from
+        somebody else, whose links lead to files of the reader.
+        """
+        return None if self.how.removesuffix(", sandbox") in _OWN else self.root
+
+
+USER_HOME = "user home"
+"""The value of `Home.how` for the home that is read when neither an option nor a variable names one."""
+_OWN = (USER_HOME, "GEMINI_CLI_HOME")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _HOME_MARKS = ("projects.json", "trustedFolders.json", "installation_id", "google_accounts.json")
 
@@ -50,7 +62,7 @@ def _named_homes(given: Sequence[Path], environ: Mapping[str, str], user_home: P
         tmp = _absolute(value, user_home)
         yield Home(tmp.parent, tmp, "GEMINI_SESSIONS_DIR")
     else:
-        yield Home(user_home / ".gemini", user_home / ".gemini" / "tmp", "user home")
+        yield Home(user_home / ".gemini", user_home / ".gemini" / "tmp", USER_HOME)
 
 
 def _absolute(path: str | Path, user_home: Path) -> Path:

@@ -16,8 +16,23 @@ import msgspec
 from pollux.home import Home
 from pollux.integers import LARGEST, clamped, fits
 from pollux.model import Problem
+from pollux.regular_files import is_within
 
-__all__ = ["Folder", "Home", "Located", "Look", "SessionFile", "entries", "id8_in", "locate", "name_facts", "vanished"]
+__all__ = [
+    "Folder",
+    "Home",
+    "Located",
+    "Look",
+    "SessionFile",
+    "entries",
+    "id8_in",
+    "link_outside",
+    "locate",
+    "name_facts",
+    "no_regular_file",
+    "session_file_kind",
+    "vanished",
+]
 
 
 class SessionFile(NamedTuple):
@@ -35,6 +50,7 @@ class SessionFile(NamedTuple):
     inode: int
     what: str
     """`session`, `subagent`, or `leftover` for a rescue copy or an unfinished rewrite."""
+    ctime_ns: int = 0
 
     @property
     def path(self) -> Path:
@@ -77,11 +93,18 @@ class Located(msgspec.Struct, frozen=True):
 
 
 class Look(msgspec.Struct):
-    """What is noted on the way, for who looks on from there."""
+    """Problems and listings of one walk through some homes, for who walks on from there."""
 
     problems: list[Problem] = []
     listings: dict[str, list[_Entry]] = {}
     """Folders, and what is in each, by name."""
+    roots: tuple[str, ...] = ()
+    """The real folders that links may lead to; those of one home."""
+
+    def inside(self, home: Home) -> Look:
+        """Return the same look, limited to one home: links that lead out of it are reported and not followed."""
+        folders = [home.tmp, home.root] if home.root.name == ".gemini" else [home.tmp]
+        return Look(self.problems, self.listings, tuple(os.path.realpath(one) for one in folders))
 
 
 class _Place(NamedTuple):
@@ -122,8 +145,9 @@ _Found = TypeVar("_Found", _Find, _Draft)
 _HASH = re.compile(r"[0-9a-f]{64}")
 _CHECKPOINT = re.compile(r"checkpoint(?:-.*)?\.json", re.DOTALL)
 _LEFTOVER = re.compile(r".+\.(?:unreadable|tmp)-[\w-]+", re.DOTALL)
+_TIME = re.compile(r"session-(?:(\d{4}-\d\d-\d\dT\d\d-\d\d)|(\d{13}))(?!\d)")
 _NAME = re.compile(
-    r"session-(?:(\d{4}-\d\d-\d\dT\d\d-\d\d)(?:-\d\d)??|(\d{13}))-([^./\\]{1,8})(?:-p[0-9a-f]{7})?\.jsonl?(?:\.(?:unreadable|tmp)-[\w-]+)?",
+    r"session-(?:\d{4}-\d\d-\d\dT\d\d-\d\d(?:-\d\d)??|\d{13})-([^./\\]{1,8})(?:-p[0-9a-f]{7})?\.jsonl?(?:\.(?:unreadable|tmp)-[\w-]+)?",
 )
 _SUFFIXES = (".json", ".jsonl")
 _FOLDERS = {
@@ -140,43 +164,66 @@ _NOT_PROJECTS = frozenset({"bin", "background-processes"})
 def locate(homes: Iterable[Home], look: Look | None = None) -> Located:
     """List the project folders of the homes and their session files."""
     homes, look = tuple(homes), look or Look()
-    drafts = [draft for home in homes for draft in _drafts(home, look)]
+    drafts = [draft for home in homes for draft in _drafts(home, look.inside(home))]
     return Located(homes, tuple(_without_doubles(drafts)), tuple(look.problems))
 
 
 def name_facts(filename: str) -> tuple[datetime | None, str | None]:
-    """Tell start time and the first 8 characters of the session id from a file's name, for a file without header.
+    """Return the start time and the first 8 characters of the session ID that a file's name contains.
 
-    What we restored ends in eight characters more, of which the first is a `p` (`archive.restore`).
+    A file that `restore` wrote ends in eight characters more, of which the first is a `p` (`archive.restore`).
     """
-    match = _NAME.fullmatch(filename)
+    match = _TIME.match(filename)
     if match is None:
         return None, None
-    minute, milliseconds, id8 = match.groups()
+    minute, milliseconds = match.groups()
     if milliseconds:
-        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(milliseconds)), id8
+        started = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(milliseconds))
+        return started, id8_in(filename)
     try:
-        return datetime.fromisoformat(f"{minute[:13]}:{minute[14:]}+00:00"), id8
+        return datetime.fromisoformat(f"{minute[:13]}:{minute[14:]}+00:00"), id8_in(filename)
     except ValueError:
-        return None, id8
+        return None, id8_in(filename)
 
 
 def id8_in(filename: str) -> str | None:
     """Tell the first 8 characters of the session id from a file's name."""
     match = _NAME.fullmatch(filename)
-    return match[3] if match else None
+    return match[1] if match else None
 
 
 def entries(folder: str, look: Look) -> list[_Entry]:
-    """List a folder, once."""
+    """List a folder, once, without the links that lead out of its home."""
     if folder not in look.listings:
         look.listings[folder] = []
         try:
             with os.scandir(folder) as found:
-                look.listings[folder] = sorted(found, key=attrgetter("name"))
+                listed = sorted(found, key=attrgetter("name"))
         except OSError as error:
             look.problems.append(Problem("unreadable-folder", f"cannot be listed: {error.strerror}", folder))
+        else:
+            look.listings[folder] = [entry for entry in listed if not _leads_out(entry, look)]
     return look.listings[folder]
+
+
+def no_regular_file(place: str) -> Problem:
+    """Return the problem that something else is where a file is expected."""
+    return Problem("not-a-file", "is not read, since it is not a regular file but a pipe, a device or the like", place)
+
+
+def link_outside(place: str) -> Problem:
+    """Return the problem that a link is which leads out of its home."""
+    return Problem(
+        "link-outside", f"is a link out of the home, to {os.path.realpath(place)}, and is not followed", place
+    )
+
+
+def _leads_out(entry: _Entry, look: Look) -> bool:
+    """Return whether an entry is a link out of the home, and report it: it may lead to files of the reader."""
+    if not entry.is_symlink() or any(is_within(entry.path, root) for root in look.roots):
+        return False
+    look.problems.append(link_outside(entry.path))
+    return True
 
 
 def vanished(entry: _Entry, error: OSError) -> Problem:
@@ -232,6 +279,18 @@ def _role(entry: _Entry, *, is_folder: bool) -> str:
     return _FILES.get(name, "others")
 
 
+def session_file_kind(name: str, *, is_nested: bool) -> str | None:
+    """Return what a file in `chats` is by its name: `session`, `subagent`, `leftover`, or None for any other file.
+
+    A file in a folder below `chats` belongs to a subagent.
+    """
+    if name.endswith(_SUFFIXES):
+        if is_nested:
+            return "subagent"
+        return "session" if name.startswith("session-") else None
+    return "leftover" if _LEFTOVER.fullmatch(name) else None
+
+
 def _finds(home: Home, folder: str, chats: _Place, look: Look) -> Iterator[_Find]:
     for entry, place, parent, what in _candidates(chats, look):
         try:
@@ -240,11 +299,12 @@ def _finds(home: Home, folder: str, chats: _Place, look: Look) -> Iterator[_Find
             look.problems.append(vanished(entry, error))
             continue
         if not stat.S_ISREG(mode):
-            look.problems.append(Problem("not-a-file", "named like a session, but is no file", entry.path))
+            look.problems.append(no_regular_file(entry.path))
             continue
         real, is_linked = place.real_of(entry)
         mtime_ns = held_time(status.st_mtime_ns, entry.path, look)
-        file = SessionFile(entry.path, home, folder, parent, size, mtime_ns, held_inode(inode), what)
+        now = (size, mtime_ns, held_inode(inode), what, clamped(status.st_ctime_ns))
+        file = SessionFile(entry.path, home, folder, parent, *now)
         yield _Find(real, is_linked, file)
 
 
@@ -263,19 +323,15 @@ def held_inode(inode: int) -> int:
 
 
 def _candidates(chats: _Place, look: Look) -> Iterator[tuple[_Entry, _Place, str | None, str]]:
-    """Give what is named like a session; subagents are one level deeper, and nothing is below them."""
+    """Yield the files named like a session; subagents are one level deeper, and nothing is below them."""
     for entry in entries(chats.path, look):
         if _leads_to_folder(entry, look):
             parent = chats.below(entry)
             for inner in entries(parent.path, look):
-                if inner.name.endswith(_SUFFIXES):
-                    yield inner, parent, entry.name, "subagent"
-                elif _LEFTOVER.fullmatch(inner.name):
-                    yield inner, parent, entry.name, "leftover"
-        elif entry.name.startswith("session-") and entry.name.endswith(_SUFFIXES):
-            yield entry, chats, None, "session"
-        elif _LEFTOVER.fullmatch(entry.name):
-            yield entry, chats, None, "leftover"
+                if kind := session_file_kind(inner.name, is_nested=True):
+                    yield inner, parent, entry.name, kind
+        elif kind := session_file_kind(entry.name, is_nested=False):
+            yield entry, chats, None, kind
 
 
 def _leads_to_folder(entry: _Entry, look: Look) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +12,9 @@ import msgspec
 
 from pollux.home import Home
 from pollux.model import Problem
+from pollux.private_files import make_private_folder, write_private
 from pollux.project_paths import LONGEST_PATH, is_absolute, project_hash, spellings
+from pollux.regular_files import is_missing, problem_of, read_side_file
 
 
 class Claim(NamedTuple):
@@ -37,6 +38,7 @@ class Known(msgspec.Struct, frozen=True):
 NOTHING_KNOWN = Known()
 MARKER, REGISTRY, TRUSTED = ".project_root", "projects.json", "trustedFolders.json"
 _MEMORY_SCHEMA = "pollux.project-paths/1"
+_LARGEST_MEMORY = 64 << 20
 
 
 def known_paths(home: Home) -> Known:
@@ -94,8 +96,9 @@ def remember(path: Path, pairs: Mapping[str, str]) -> Problem | None:
     if new == old:
         return None
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _replace(path, json.dumps({"schema": _MEMORY_SCHEMA, "paths": new}, indent=1, sort_keys=True))
+        make_private_folder(path.parent)
+        text = json.dumps({"schema": _MEMORY_SCHEMA, "paths": new}, indent=1, sort_keys=True)
+        write_private(path, [text.encode()])
     except OSError as error:
         return Problem("memory-not-kept", f"cannot be written: {error.strerror}", str(path))
     return None
@@ -104,11 +107,11 @@ def remember(path: Path, pairs: Mapping[str, str]) -> Problem | None:
 def _files(home: Home, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
     """Read the files of a home that say where projects are."""
     for name in (REGISTRY, TRUSTED):
-        yield from _file(str(home.root / name), name, problems)
-    for above, base in (("tmp", str(home.tmp)), ("history", str(home.root / "history"))):
-        for name in _names(base, problems):
-            place = f"{base}{os.sep}{name}{os.sep}{MARKER}"
-            yield from _file(place, f"{above}/{name}/{MARKER}", problems)
+        yield from _file(str(home.root / name), name, home.link_limit, problems)
+    history = home.root / "history"
+    for above, base, limit in (("tmp", home.tmp, home.tmp), ("history", history, home.root)):
+        for name in _names(str(base), problems):
+            yield from _file(str(base / name / MARKER), f"{above}/{name}/{MARKER}", limit, problems)
 
 
 def _names(base: str, problems: list[Problem]) -> list[str]:
@@ -121,14 +124,12 @@ def _names(base: str, problems: list[Problem]) -> list[str]:
         return []
 
 
-def _file(place: str, path: str, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
+def _file(place: str, path: str, within: Path | None, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
     try:
-        with open(place, "rb") as file:  # noqa: PTH123  thousands of them
-            yield path, file.read()
-    except (FileNotFoundError, NotADirectoryError):
-        return
+        yield path, read_side_file(place, within=within)
     except OSError as error:
-        problems.append(Problem("unreadable-file", f"cannot be read: {error.strerror}", place))
+        if not is_missing(error):
+            problems.append(problem_of(error, place))
 
 
 def _marker_claims(root: str, path: str, data: bytes, problems: list[Problem]) -> Iterator[Claim]:
@@ -158,21 +159,13 @@ def _json_object(data: bytes | None, place: str, problems: list[Problem]) -> dic
 
 
 def _remembered(path: Path) -> dict[str, str] | None:
-    data = dict(_file(str(path), "memory", [])).get("memory")
+    try:
+        data: bytes | None = read_side_file(path, limit=_LARGEST_MEMORY)
+    except OSError:
+        data = None
     document = _json_object(data, str(path), [])  # a broken memory is none: it is only there to save work
     paths = document.get("paths")
     if document.get("schema", _MEMORY_SCHEMA) != _MEMORY_SCHEMA:
         return None
     pairs = paths.items() if isinstance(paths, dict) else ()
     return {digest: path for digest, path in pairs if isinstance(path, str) and project_hash(path) == digest}
-
-
-def _replace(path: Path, text: str) -> None:
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # 0600
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).replace(path)
-    except OSError:
-        Path(temporary).unlink()
-        raise

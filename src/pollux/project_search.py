@@ -37,7 +37,7 @@ def likely_roots(user_home: Path) -> tuple[Path, ...]:
     return (*(path for path in named if _LIKELY.fullmatch(path.name)), user_home)
 
 
-def scan(roots: Iterable[Path], wanted: Collection[str], *, depth: int = 3, limit: int = 50_000) -> dict[str, str]:
+def scan(roots: Iterable[Path], wanted: Collection[str], *, depth: int = 4, limit: int = 50_000) -> dict[str, str]:
     """Look for the folders that have the wanted hashes, nearest first.
 
     Args:
@@ -82,6 +82,12 @@ def find(projects: Iterable[Project], query: str, cwd: Path, user_home: Path) ->
         if len(meant) > 1 or (meant and is_any_hidden):  # a project known by its hash alone may have this very name
             raise AmbiguousProjectError(query, meant)
     return tuple(project for _, project in ranked if project.name in meant)
+
+
+def is_exact(projects: Iterable[Project], query: str, cwd: Path, user_home: Path) -> bool:
+    """Return whether a query is the path, the name, the slug or a prefix of the hash of one of the projects."""
+    ranks = (rank(project, query, cwd, user_home) for project in projects)
+    return any(place is not None and place <= _NAMED + 1 for place in ranks)
 
 
 def rank(project: Project, query: str, cwd: Path, user_home: Path) -> int | None:

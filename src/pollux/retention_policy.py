@@ -24,6 +24,8 @@ class Settings(msgspec.Struct, frozen=True):
     value: Mapping[str, Json] = msgspec.field(default_factory=dict)
     problem: str | None = None
     """Why the client does not start with this."""
+    unread: str | None = None
+    """Why Pollux has not read it, though it is there."""
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -44,8 +46,12 @@ class Policy(msgspec.Struct, frozen=True):
 
 _PERIOD = re.compile(r"([0-9]+)([hdwm])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1), "m": timedelta(days=30)}
-_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_COMMENT = re.compile(r'("(?:[^"\\]|\\.|\\\Z)*(?:"|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+"""A string or a comment; one without an end goes on to the end of the text, so that it is looked for once."""
+_NAME = re.compile(r"\$(\w+)", re.ASCII)
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{([^}]+?)(?::-([^}]*))?\})", re.ASCII)
+_DEEPEST = 100
+"""Objects inside each other; settings need five."""
 _MIN_RETENTION = "1d"
 _DEFAULTS: Mapping[str, Json] = {"enabled": True, "maxAge": "30d", "minRetention": _MIN_RETENTION}
 _KEYS = ("enabled", "maxAge", "maxCount", "minRetention")
@@ -62,6 +68,8 @@ def settings_from(path: str, data: bytes, environ: Mapping[str, str]) -> Setting
         return Settings(path, problem=f"not JSON ({error})")
     if not isinstance(value, dict):
         return Settings(path, problem="not a JSON object")
+    if _is_too_deep(value):
+        return Settings(path, unread="its values are nested too deeply")
     return Settings(path, _with_variables(value, environ))
 
 
@@ -76,11 +84,18 @@ def policy(layers: Sequence[Settings]) -> Policy:
     given = _retention(merged)
     sources = tuple(layer.path for layer in layers if _retention(layer.value))
     shown = {key: given.get(key) for key in _KEYS}
+    unread = tuple(
+        f"{layer.path} cannot be read ({layer.unread}), so what it says is not taken into account"
+        for layer in layers
+        if layer.unread
+    )
     if _is_off(given.get("enabled")):
-        return Policy(off="turned off in the settings", given=shown, sources=sources)
+        return Policy(off="turned off in the settings", given=shown, sources=sources, notes=unread)
     fault, notes = _fault(given)
+    notes = (*unread, *notes)
     if fault:
-        return Policy(off=f"{fault}: the client then deletes nothing", is_fault=True, given=shown, sources=sources)
+        off = f"{fault}: the client then deletes nothing"
+        return Policy(off=off, is_fault=True, given=shown, sources=sources, notes=unread)
     max_age = given.get("maxAge")
     return Policy(
         max_age=None if max_age in JS_FALSE else _period(max_age),
@@ -174,13 +189,22 @@ def _period(value: Json) -> timedelta | None:
 
 
 def _number(value: Json) -> float:
-    """Take a value for a number as JavaScript does."""
+    """Return a value as a number, as JavaScript does: one that is too large is infinite."""
     if value is None or value == "":
         return 0
     try:
         return float(value) if isinstance(value, str | int | float) else math.nan
     except ValueError:
         return math.nan
+    except OverflowError:
+        return math.inf if isinstance(value, int) and value > 0 else -math.inf
+
+
+def _is_too_deep(value: Json) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for outer in level if isinstance(outer, Mapping) for inner in outer.values()]
+    return bool(level)
 
 
 def _with_variables(value: Mapping[str, Json], environ: Mapping[str, str]) -> dict[str, Json]:
@@ -189,7 +213,9 @@ def _with_variables(value: Mapping[str, Json], environ: Mapping[str, str]) -> di
 
 def _expanded(value: Json, environ: Mapping[str, str]) -> Json:
     if isinstance(value, str):
-        return _VARIABLE.sub(lambda match: _value(match, environ), value)
+        closed, brace, rest = value.rpartition("}")  # `${` is looked for only where a `}` follows
+        expanded = _VARIABLE.sub(lambda match: _value(match, environ), closed + brace)
+        return expanded + _NAME.sub(lambda match: environ.get(match[1], match[0]), rest)
     return _with_variables(value, environ) if isinstance(value, Mapping) else value
 
 

@@ -23,6 +23,7 @@ from pollux.model import Origin, Problem, Project, Role, Session, Tokens
 from pollux.processes import side_by_side
 from pollux.project_claims import NOTHING_KNOWN, Known, known_paths
 from pollux.reading import Reading, arguments, cannot_derive, read, reason_of, whole
+from pollux.regular_files import PROMPT_LOG, read_side_file
 from pollux.summary import summary
 
 _Result = TypeVar("_Result")
@@ -52,6 +53,11 @@ class History(msgspec.Struct, frozen=True):
         """What a list shows: no subagents, nothing that is only a stub."""
         return tuple(one for one in self.sessions if one.kind == "main" and not one.is_stub)
 
+    @property
+    def unreadable(self) -> tuple[Session, ...]:
+        """Sessions of whose files nothing could be read; their problems say why."""
+        return tuple(session for session in self.sessions if session.is_stub and session.problems)
+
 
 def homes(*given: str | Path) -> tuple[Home, ...]:
     """Tell which homes to read: those given, else what the environment says, else the user's own."""
@@ -75,6 +81,29 @@ def history(
     sessions = _reunited(located, sessions, reader)
     problems += reader.problems
     return History(located, in_order(_once(sessions)), tuple(dict.fromkeys(problems)))
+
+
+def saved(located: Located, *, memory: Mapping[str, str] | None = None) -> History:
+    """Read the conversations that `/chat save` stored in some homes, each as a session of its own."""
+    reader = Reader(memory or {})
+    sessions: list[Session] = []
+    problems: list[Problem] = []
+    for folder in located.folders:
+        for path in folder.checkpoints:
+            try:
+                status = path.stat()
+            except OSError as error:
+                problems.append(Problem("vanished-file", f"cannot be read: {error.strerror}", str(path)))
+                continue
+            stamp = (status.st_size, status.st_mtime_ns, status.st_ino)
+            sessions += reader.sessions([SessionFile(str(path), folder.home, folder.name, None, *stamp, "session")])
+    return History(located, in_order(sessions), tuple(dict.fromkeys([*problems, *reader.problems])))
+
+
+def saved_tag(session: Session) -> str:
+    """Return the tag that a saved conversation has in `/chat list`; the oldest releases saved one without a tag."""
+    tag = session.extra.get("tag")
+    return tag if isinstance(tag, str) else session.id
 
 
 def _reunited(located: Located, sessions: list[Session], reader: Reader) -> list[Session]:
@@ -153,7 +182,7 @@ def from_file(path: Path) -> tuple[Session, Group]:
 
 
 def select(found: History, wanted: str) -> Session:
-    """Find the one session that somebody means: an id, its beginning, a file's stem, `latest` or `@2`."""
+    """Return the session that a name means: an ID, a prefix or the eight digits of one, a stem, `latest` or `@2`."""
     if wanted == _LATEST or wanted.startswith("@"):
         number = 1 if wanted == _LATEST else parse_integer(wanted[1:]) if wanted[1:].isdecimal() else None
         if number is not None and 1 <= number <= len(found.main):
@@ -161,6 +190,7 @@ def select(found: History, wanted: str) -> Session:
         raise NoSuchSessionError(wanted, len(found.main))
     exact = [one for one in found.sessions if wanted == one.id or _has_stem(one, wanted)]
     fitting = exact or [one for one in found.sessions if one.id.lower().startswith(wanted.lower())]
+    fitting = fitting or [one for one in found.sessions if short_id(one).lower() == wanted.lower()]
     fitting = [one for one in fitting if one.kind == "main"] or fitting
     if len(fitting) == 1:
         return fitting[0]
@@ -196,12 +226,17 @@ def _is_called(path: Path, wanted: str) -> bool:
     return id8.lower().startswith(typed) or typed.startswith(id8.lower())
 
 
+def short_id(session: Session) -> str:
+    """Return the eight characters that name a session on screens; an ID that is a file's stem has them at its end."""
+    return id8_in(f"{session.id}.json") or session.id[:8]
+
+
 LOGS = "logs.json"
 
 
 def _logs_beside(file: SessionFile) -> bytes | None:
     try:
-        return (file.home.tmp / file.folder / LOGS).read_bytes()
+        return read_side_file(file.home.tmp / file.folder / LOGS, within=file.home.tmp, limit=PROMPT_LOG)
     except OSError:
         return None  # reported where the prompts themselves are wanted
 
@@ -231,8 +266,8 @@ class Reader:
         """Take the paths that were proven before, and where to look for claims and logged prompts: on the disk."""
         self._known_by = known
         self._logs = logs
-        self._known: dict[Path, Known] = {}
-        self._logged: dict[tuple[Path, str], list[str]] = {}
+        self._known: dict[Home, Known] = {}
+        self._logged: dict[tuple[Home, str], list[str]] = {}
         self._memory = memory
         self.problems: list[Problem] = []
 
@@ -258,15 +293,15 @@ class Reader:
         file = group.main.file
         if file is None:
             return _project(group, NOTHING_KNOWN, None, self._memory)
-        root = file.home.root
-        if root not in self._known:
-            self._known[root] = self._known_by(file.home)
-            self.problems += self._known[root].problems
-        return _project(group, self._known[root], file.folder, self._memory)
+        home = file.home
+        if home not in self._known:
+            self._known[home] = self._known_by(home)
+            self.problems += self._known[home].problems
+        return _project(group, self._known[home], file.folder, self._memory)
 
     def full_id(self, file: SessionFile, id8: str) -> str | None:
         """Look a whole id up in the prompts that the client logs beside the sessions."""
-        key = (file.home.root, file.folder)
+        key = (file.home, file.folder)
         if key not in self._logged:
             self._logged[key] = self._logged_ids(file)
         return next((id_ for id_ in self._logged[key] if id_.startswith(id8)), None)
@@ -353,7 +388,7 @@ def _once(sessions: Sequence[Session]) -> list[Session]:
 
 
 def _is_import(session: Session) -> bool:
-    return any(ref.role == Role.IMPORT for ref in session.files)
+    return not any(ref.role == Role.MAIN for ref in session.files)
 
 
 def _newest_first(session: Session) -> tuple[float, str]:

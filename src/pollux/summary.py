@@ -33,9 +33,9 @@ def summary(group: Group, project: Project) -> Session:
         last_prompt=_sound(prompts[-1].prompt)[:PROMPT_SHOWN] if prompts else "",
         parent=group.parent,
         parent_call=group.parent_call,
-        started=min((at for one in group.files if (at := one.started)), default=None),
+        started=min((at for one in group.speakers if (at := one.started)), default=None),
         ended=max((at for entry in entries if (at := instant(entry.at))), default=None),
-        updated=max((at for one in group.files if (at := one.updated)), default=None),
+        updated=max((at for one in group.speakers if (at := one.updated)), default=None),
         counts={"user": len(human), **{str(kind): counts[kind] for kind in (Kind.GEMINI, *_NOTICES)}},
         fates=dict(Counter(str(entry.fate) for entry in entries)),
         tool_calls=sum(len(entry.calls) for entry in entries),
@@ -44,7 +44,7 @@ def summary(group: Group, project: Project) -> Session:
         files=tuple(FileRef(one.reading.path, one.role, one.reading.format) for one in group.files),
         generation=generation(group.main.reading),
         is_stub=all(one.is_stub for one in group.files),
-        problems=tuple(problem for one in group.files for problem in one.reading.replay.problems),
+        problems=tuple(problem for one in group.speakers for problem in one.reading.replay.problems),
         extra=_sound_json({key: value for key, value in group.main.seen.items() if key not in _SUMMED_UP}),
     )
 
@@ -74,7 +74,7 @@ def generation(reading: Reading) -> str:
 
 def _title(group: Group, prompts: list[str]) -> tuple[str, str]:
     """Take the client's own summary, else the first prompt; every character is kept, also those it would drop."""
-    for one in (group.main, *group.files):
+    for one in (group.main, *group.speakers):
         given = one.seen.get("summary")
         if isinstance(given, str) and given.strip():
             return one_line(given)[:TITLE_KEPT], "summary"

@@ -9,7 +9,8 @@ import pytest
 from tests import builders
 from tests.archive.growing import CHILD
 
-from pollux.archive import deriving, intake, raw, refresh, store
+from pollux.archive import deriving, facts, history, intake, raw, refresh, store
+from pollux.locate import Located
 
 
 @pytest.mark.parametrize(
@@ -94,3 +95,32 @@ def test_damage_in_what_was_kept_stops_no_keeping(tmp_path: Path, monkeypatch: p
         assert raw.reader(archive.database, version[0])(0, 1 << 20) == new.read_bytes()
         n_segments = "SELECT count(*) FROM segments JOIN files USING (version_id) WHERE path LIKE '%.jsonl'"
         assert archive.database.execute(n_segments).fetchone() == (5,)
+
+
+@pytest.mark.parametrize("name", ["session-2026-05-01T18-34-aaaaaaaa.txt", "session-x.json.bak", "session-x.json~"])
+def test_backup_next_to_a_session_is_archived_but_is_no_session(tmp_path: Path, name: str) -> None:
+    data = builders.log(builders.header(), builders.user(), builders.gemini(tokens=builders.tokens()))
+    builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", data)
+    builders.put(builders.chats(tmp_path) / name, data.replace(b"6ece72aa", b"ffffffff"))
+    with store.opened(tmp_path / "archive.db") as archive:
+        refresh.refresh(archive, [builders.home(tmp_path)], memory={})
+        sessions = archive.database.execute("SELECT session_id FROM sessions").fetchall()
+        archived = archive.database.execute("SELECT count(*) FROM files WHERE path LIKE ?", (f"%{name}",)).fetchone()
+        assert (sessions, archived) == ([(builders.SESSION,)], (1,))
+        assert not facts.are_behind(archive.database)
+
+
+def test_opened_session_has_the_fates_of_its_facts(tmp_path: Path) -> None:
+    file = builders.chats(tmp_path) / f"{builders.NAME}.json"
+    kept = (builders.user("u1"), builders.gemini("g1"))
+    dropped = (builders.user("u2", "again", second=3), builders.gemini("g2", second=4))
+    later = (builders.user("u3", "more", second=5), builders.gemini("g3", second=6))
+    with store.opened(tmp_path / "archive.db") as archive:
+        for messages in ((*kept, *dropped), (*kept, *later)):
+            builders.put(file, builders.document(*messages))
+            refresh.refresh(archive, [builders.home(tmp_path)], memory={})
+        (session,) = history.history(archive.database, Located((), ())).sessions
+        facts_of = dict(archive.database.execute("SELECT message_id, fate FROM messages"))
+        shown = {message.id: str(message.fate) for message in history.opened(archive.database, session).messages()}
+    assert shown == facts_of
+    assert [id_ for id_, fate in shown.items() if fate == "rewound"] == ["u2", "g2"]

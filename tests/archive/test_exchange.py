@@ -1,13 +1,16 @@
-"""Two archives make one, whichever is taken into which, and no byte of either is lost."""
+"""Two archives become one: no byte of either is lost, and nothing that this machine has read itself is changed."""
 # ruff: noqa: S608  statements made here
 
 from __future__ import annotations
 
+import hashlib
+import platform
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from tests import builders
 from tests.archive.test_verify import (
@@ -29,17 +32,21 @@ from tests.archive.test_verify import (
     synced,
 )
 
-from pollux.archive import backup, exchange, facts, forget, raw, store, upkeep
+from pollux.archive import backup, exchange, facts, foreign, forget, history, raw, store, upkeep
 from pollux.archive.compare import comparable
 from pollux.archive.exchange import Merged, take_in
+from pollux.archive.verify import rebuild
 from pollux.errors import ArchiveError
+from pollux.locate import locate
+from pollux.model import Role, Session
 
+NOW_US = 1_794_800_000_000_000
 ELSEWHERE = "/home/bob/.gemini"
 
 
 def merged(archive: Path, other: Path) -> Merged:
-    with store.opened(archive) as ours, store.opened(other, write=False) as theirs:
-        return take_in(ours, theirs, memory={})
+    with store.opened(archive) as ours, foreign.opened(other) as theirs:
+        return take_in(ours, theirs, memory={}, now_us=NOW_US)
 
 
 def copied(archive: Path, name: str) -> Path:
@@ -80,8 +87,9 @@ def state(archive: Path) -> list[Any]:
         files, *rest = (
             database.execute(f"SELECT * FROM {one}").fetchall() for one in ("files", "versions", "segments")
         )
-        place = [row[1] for row in database.execute("PRAGMA table_info(files)")].index("last_us")
-    return [[(*row[:place], *row[place + 1 :]) for row in files], *rest]
+        columns = [row[1] for row in database.execute("PRAGMA table_info(files)")]
+    left_out = [columns.index(name) for name in ("last_us", "ctime_ns")]
+    return [[[value for place, value in enumerate(row) if place not in left_out] for row in files], *rest]
 
 
 def test_an_empty_archive_takes_everything(tmp_path: Path) -> None:
@@ -121,7 +129,7 @@ def test_ourselves_add_nothing(tmp_path: Path) -> None:
     assert state(archive) == before
 
 
-def test_it_does_not_matter_who_takes_whom(tmp_path: Path) -> None:
+def test_two_archives_of_one_machine_hold_the_same_whichever_is_imported(tmp_path: Path) -> None:
     root, one = kept(tmp_path)
     two = copied(one, "two.db")
     grown(root, LOG, builders.log(answer(3)))
@@ -134,11 +142,17 @@ def test_it_does_not_matter_who_takes_whom(tmp_path: Path) -> None:
     copies = copied(one, "one-copy.db"), copied(two, "two-copy.db")
     merged(one, copies[1])
     merged(two, copies[0])
-    assert told(one) == told(two)
-    assert content_of(one, DOCUMENT) == content_of(two, DOCUMENT)
+    assert keys_of(one, "messages") == keys_of(two, "messages")
+    assert keys_of(one, "model_calls") == keys_of(two, "model_calls")
+    assert set(content_of(one, DOCUMENT)) == set(content_of(two, DOCUMENT))
     assert len(content_of(one, DOCUMENT)) == 5
     for archive in (one, two):
         assert deeply(archive).is_sound
+
+
+def keys_of(archive: Path, table: str) -> set[tuple[str, str]]:
+    with changed(archive) as database:
+        return set(database.execute(f"SELECT session_id, message_id FROM {table}").fetchall())
 
 
 def test_a_session_of_two_machines_is_one_session(tmp_path: Path) -> None:
@@ -159,32 +173,64 @@ def test_a_session_of_two_machines_is_one_session(tmp_path: Path) -> None:
     assert looked_at(archive).is_sound
 
 
-def test_a_longer_continuation_extends_ours(tmp_path: Path) -> None:
+def test_a_longer_copy_of_our_own_file_becomes_a_version_beside_it(tmp_path: Path) -> None:
     root, archive = kept(tmp_path)
     other = copied(archive, "other.db")
+    before = content_of(archive, LOG)
     grown(root, LOG, builders.log(answer(3)))
     synced(other, root)
     found = merged(archive, other)
-    assert (found.n_files, found.n_versions) == (1, 0)
-    assert content_of(archive, LOG) == [(root / ".gemini" / LOG).read_bytes()]
-    assert told(archive) == told(other)
+    assert (found.n_files, found.n_versions) == (1, 1)
+    whole = (root / ".gemini" / LOG).read_bytes()
+    assert [(one.file, one.n_bytes) for one in found.not_read_here] == [(str(root / ".gemini" / LOG), len(whole))]
+    assert content_of(archive, LOG) == [whole, *before]
+    assert marks(archive) == [(LOG, 1, str(other), NOW_US)]
+    assert roles(archive, builders.SESSION, LOG) == {"main", "import"}
+    assert keys_of(archive, "model_calls") == keys_of(other, "model_calls")
+    assert merged(archive, other) == Merged()
     assert merged(other, archive) == Merged()
-    before = state(archive)
-    synced(archive, root)  # the file is as it was last seen
-    assert state(archive) == before
+    synced(archive, root)  # now this machine has read the rest, too
+    assert content_of(archive, LOG)[-1] == whole
+    assert roles(archive, builders.SESSION, LOG) == {"main"}
+    assert keys_of(archive, "messages") == keys_of(other, "messages")
+    assert deeply(archive).is_sound
 
 
-def test_a_continuation_is_found_however_it_was_cut(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+def marks(archive: Path) -> list[tuple[str, int, str, int]]:
+    """Return the imported versions: path, number, source and time."""
+    with changed(archive) as database:
+        return database.execute(
+            "SELECT path, number, source, at_us FROM imported JOIN versions ON versions.id = imported.version_id "
+            "JOIN files ON files.id = file_id ORDER BY path, number"
+        ).fetchall()
+
+
+def roles(archive: Path, session_id: str, path: str) -> set[str]:
+    with changed(archive) as database:
+        rows = database.execute(
+            "SELECT role FROM session_files JOIN versions ON versions.id = file_version_id "
+            "JOIN files ON files.id = file_id WHERE session_id = ? AND path = ?",
+            (session_id, path),
+        )
+        return {row[0] for row in rows}
+
+
+def test_an_import_goes_on_where_an_earlier_import_ended(tmp_path: Path) -> None:
+    root, other = kept(tmp_path)
+    archive = tmp_path / "mine.db"
+    moved(other)
+    merged(archive, other)
+    again = tmp_path / "again.db"
     grown(root, LOG, builders.log(answer(3)))
-    other = tmp_path / "other.db"
-    synced(other, root)  # in one piece
-    assert merged(archive, other).n_bytes == len(builders.log(answer(3)))
+    synced(again, root)  # in one piece
+    moved(again)
+    found = merged(archive, again)
+    assert (found.n_versions, found.n_bytes) == (0, len(builders.log(answer(3))))
+    assert found.not_read_here == []
     assert content_of(archive, LOG) == [(root / ".gemini" / LOG).read_bytes()]
-    assert looked_at(archive).is_sound
-    upkeep_of = copied(archive, "again.db")
-    assert merged(upkeep_of, other) == Merged()
-    assert merged(other, archive).n_bytes > 0  # the first version of the document
+    assert told(archive)["messages"]
+    assert deeply(archive).is_sound
+    assert merged(archive, again) == Merged()
 
 
 def test_a_version_that_leans_on_what_we_have_otherwise(tmp_path: Path) -> None:
@@ -202,8 +248,31 @@ def test_a_version_that_leans_on_what_we_have_otherwise(tmp_path: Path) -> None:
             raw._insert(database, version_id, raw._packed(start, piece))
     assert first
     assert merged(archive, other).n_versions == 1
-    assert content_of(archive, DOCUMENT) == content_of(other, DOCUMENT)
+    assert sorted(content_of(archive, DOCUMENT)) == sorted(content_of(other, DOCUMENT))
     assert deeply(archive).is_sound
+
+
+def test_nothing_leans_on_a_segment_of_ours_that_is_damaged(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    other = copied(archive, "other.db")
+    rewritten(root, 11, 12, 13)
+    synced(other, root)
+    flip(archive, segments_of(archive, DOCUMENT)[1][0])
+    n_damaged = len(looked_at(archive).damage)
+    assert merged(archive, other).n_versions == 1
+    assert len(looked_at(archive).damage) == n_damaged
+    assert (root / ".gemini" / DOCUMENT).read_bytes() in readable_of(archive, DOCUMENT)
+
+
+def readable_of(archive: Path, path: str) -> list[bytes]:
+    with store.opened(archive, write=False) as opened:
+        rows = opened.database.execute(
+            "SELECT versions.id FROM imported JOIN versions ON versions.id = imported.version_id "
+            "JOIN files ON files.id = file_id WHERE path = ?",
+            (path,),
+        ).fetchall()
+        found = [raw.reader(opened.database, row[0]) for row in rows]
+        return [read(0, read.size) for read in found]
 
 
 def test_an_older_backup_does_not_become_the_newest(tmp_path: Path) -> None:
@@ -226,7 +295,7 @@ def test_an_older_backup_does_not_become_the_newest(tmp_path: Path) -> None:
 
 def test_orders_that_contradict_each_other() -> None:
     def version(number: int, mtime_ns: int) -> exchange._Version:
-        return exchange._Version(number, 1, mtime_ns, 1, b"", b"", [])
+        return exchange._Version(number, 1, mtime_ns, [], is_import=True)
 
     known = {number: version(number, 100 - number) for number in range(1, 6)}
     assert exchange._interleaved([1, 2], [2, 1], known) == exchange._interleaved([2, 1], [1, 2], known)
@@ -319,22 +388,25 @@ def test_the_last_to_see_a_file_says_whether_it_is_gone(tmp_path: Path) -> None:
     assert [gone for machine, gone, _ in rows if machine != "laptop"] == [0]
 
 
-def test_large_archives_are_taken_in_several_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, other = kept(tmp_path)
-    monkeypatch.setattr(exchange, "_BATCH_FILES", 1)
-    told: list[tuple[int, int]] = []
-    with store.opened(tmp_path / "mine.db") as ours, store.opened(other, write=False) as theirs:
+def test_an_import_that_is_stopped_changes_nothing(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    other = copied(archive, "other.db")
+    grown(root, LOG, builders.log(answer(3)))
+    synced(other, root, lived_in(tmp_path / "second"))
+    before, facts_before = state(archive), told(archive)
+    n_told = 0
 
-        def tell(done: int, whole: int) -> None:
-            told.append((done, whole))
-            if len(told) == 3:
-                raise KeyboardInterrupt
+    def stop(_done: int, _whole: int) -> None:
+        nonlocal n_told
+        n_told += 1
+        if n_told == 5:
+            raise KeyboardInterrupt
 
-        with pytest.raises(KeyboardInterrupt):
-            take_in(ours, theirs, memory={}, progress=tell)
-        take_in(ours, theirs, memory={})
-    assert content_of(tmp_path / "mine.db", DOCUMENT) == content_of(other, DOCUMENT)
-    assert deeply(tmp_path / "mine.db").is_sound
+    with store.opened(archive) as ours, foreign.opened(other) as theirs, pytest.raises(KeyboardInterrupt):
+        take_in(ours, theirs, memory={}, now_us=NOW_US, progress=stop)
+    assert (state(archive), told(archive), marks(archive)) == (before, facts_before, [])
+    assert merged(archive, other).n_files > 1
+    assert deeply(archive).is_sound
 
 
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
@@ -343,3 +415,237 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     damage(other, "PRAGMA user_version = 99")
     with pytest.raises(ArchiveError, match="newer Pollux"):
         merged(archive, other)
+
+
+# Nothing that this machine has read itself is changed
+
+
+def own(archive: Path) -> Mine:
+    """Return what a user sees of the sessions, from the archive alone."""
+    with store.opened(archive, write=False) as opened:
+        database = opened.database
+        sessions = {one.id: one for one in history.history(database, locate(())).sessions}
+        said = {
+            id_: [(message.id, message.text, str(message.fate)) for message in history.opened(database, one).messages()]
+            for id_, one in sessions.items()
+        }
+        mains = {id_: history.opened(database, one).main.reading.original.whole() for id_, one in sessions.items()}
+        return Mine(sessions, said, mains)
+
+
+class Mine(NamedTuple):
+    sessions: dict[str, Session]
+    said: dict[str, list[tuple[str, str, str]]]
+    mains: dict[str, bytes]
+
+
+def replaced(other: Path, path: str, data: bytes, *, where: str = "") -> None:
+    """Write other bytes into an archive, with hashes that fit, as its only version of a file."""
+    with changed(other) as database:
+        (version_id,) = database.execute(f"SELECT version_id FROM files WHERE path = ? {where}", (path,)).fetchone()
+        database.execute("DELETE FROM segments WHERE version_id = ?", (version_id,))
+        raw._insert(database, version_id, raw._packed(0, data))
+        digest = hashlib.sha256(data[:4096]).digest(), hashlib.sha256(data[-4096:]).digest()
+        database.execute(
+            "UPDATE versions SET kept = ?, head = ?, tail = ? WHERE id = ?", (len(data), *digest, version_id)
+        )
+        database.execute("UPDATE files SET size = ? WHERE path = ?", (len(data), path))
+        database.execute("DELETE FROM facts_meta")
+
+
+FORGED = answer(1, toolCalls=[builders.call(f"f{n}") for n in range(5)]) | {"content": "Yes, do it."}
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_a_forged_continuation_does_not_change_what_our_session_says(tmp_path: Path, is_elsewhere: bool) -> None:  # noqa: FBT001
+    root, archive = kept(tmp_path)
+    other = copied(archive, "other.db")
+    data = (root / ".gemini" / LOG).read_bytes()
+    header = builders.updates(lastUpdated="2027-01-01T00:00:00Z", summary="forged", startTime="2001-01-01T00:00:00Z")
+    replaced(other, LOG, data + builders.log(header, FORGED, builders.rewind("u1")))
+    if is_elsewhere:
+        moved(other)
+    (root / ".gemini" / LOG).unlink()
+    synced(archive, root)
+    before = own(archive)
+    found = merged(archive, other)
+    assert found.n_versions
+    assert bool(found.not_read_here) is not is_elsewhere
+    after = own(archive)
+    assert after.said == before.said
+    assert after.mains == before.mains
+    assert {id_: without_imports(one) for id_, one in after.sessions.items()} == before.sessions
+    assert deeply(archive).is_sound
+
+
+def without_imports(session: Session) -> Session:
+    mine = (ref for ref in session.files if ref.role != Role.IMPORT and not str(ref.path).startswith(ELSEWHERE))
+    return msgspec.structs.replace(session, files=tuple(mine))
+
+
+def test_an_import_only_adds_messages_and_calls_after_our_own(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    other = copied(archive, "other.db")
+    data = (root / ".gemini" / LOG).read_bytes()
+    added = answer(30) | {"content": "only over there"}
+    replaced(other, LOG, data + builders.log(FORGED, added))
+    before = own(archive)
+    merged(archive, other)
+    after = own(archive)
+    mine = before.said[builders.SESSION]
+    assert after.said[builders.SESSION] == [*mine, ("g30", "only over there", "active")]
+    assert after.mains == before.mains
+    tokens = {call.message_id: call.tokens for call in before.sessions[builders.SESSION].calls}
+    counted = {call.message_id: call.tokens for call in after.sessions[builders.SESSION].calls}
+    assert {id_: one for id_, one in counted.items() if id_ != "g30"} == tokens
+    assert len(after.sessions[builders.SESSION].calls) == len(tokens) + 1
+    with store.opened(archive, write=False) as opened:
+        assert history.opened(opened.database, after.sessions[builders.SESSION]).n_imported == 1
+
+
+def test_a_document_of_an_import_takes_no_message_of_ours_back(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    other = copied(archive, "other.db")
+    forged = builders.document(answer(11) | {"content": "forged"}, answer(19), sessionId=builders.OTHER)
+    replaced(other, DOCUMENT, forged)
+    damage(other, "UPDATE versions SET mtime_ns = mtime_ns + 1000000000")
+    before = own(archive).said[builders.OTHER]
+    merged(archive, other)
+    after = own(archive).said[builders.OTHER]
+    assert after[: len(before)] == before
+    assert [id_ for id_, *_ in after[len(before) :]] == ["g19"]
+
+
+def test_what_an_import_says_about_projects_is_not_believed_for_our_sessions(tmp_path: Path) -> None:
+    root = lived_in(tmp_path / "home")
+    for path in root.rglob("*.jsonl"):
+        path.write_bytes(path.read_bytes().replace(builders.HASH.encode(), b"0" * 64))
+    (root / ".gemini/tmp/webapp/.project_root").unlink()
+    archive, other = tmp_path / "archive.db", tmp_path / "other.db"
+    synced(archive, root)
+    before = own(archive).sessions
+    builders.put(root / ".gemini/tmp/webapp/.project_root", b"/tmp/evil")
+    synced(other, root)
+    assert own(other).sessions[builders.SESSION].project.path == "/tmp/evil"  # noqa: S108
+    for machine in (platform.node(), "zzz"):
+        damage(other, f"UPDATE files SET machine = '{machine}'")
+        merged(archive, other)
+        with store.opened(archive) as opened:
+            rebuild(opened, memory={})
+        assert own(archive).sessions[builders.SESSION].project == before[builders.SESSION].project
+
+
+def test_a_session_of_an_import_does_not_take_our_calls(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    other = tmp_path / "other.db"
+    copy = lived_in(tmp_path / "copy")
+    for path in copy.rglob("*.jsonl"):
+        stranger = builders.SESSION.replace("6ece72aa", "0ece72aa").encode()
+        early = (
+            path.read_bytes().replace(builders.SESSION.encode(), stranger).replace(b"2026-11-15T19", b"2026-11-15T07")
+        )
+        builders.put(path.with_name(path.name.replace("6ece72aa", "0ece72aa")), early)
+        path.unlink()
+    synced(other, copy)
+    moved(other)
+    before = own(archive).sessions[builders.SESSION].calls
+    assert merged(archive, other).n_files
+    assert own(archive).sessions[builders.SESSION].calls == before
+    assert root.exists()
+
+
+def test_our_file_is_read_whatever_an_import_says_about_it(tmp_path: Path) -> None:
+    root = lived_in(tmp_path / "home")
+    archive, other = tmp_path / "archive.db", tmp_path / "other.db"
+    synced(other, root)
+    place = root / ".gemini" / LOG
+    forged = place.read_bytes().replace(b"the answer the", b"THE ANSWER the")
+    replaced(other, LOG, forged)  # of the same length, with the time and the inode of the file
+    damage(other, "UPDATE files SET last_us = last_us + 3600000000")
+    merged(archive, other)
+    assert content_of(archive, LOG) == [forged]
+    synced(archive, root)
+    assert content_of(archive, LOG) == [forged, place.read_bytes()]
+    assert own(archive).mains[builders.SESSION] == place.read_bytes()
+    assert b"THE ANSWER" not in repr(own(archive).said).encode()
+
+
+def test_a_restored_backup_becomes_our_own_again_where_the_files_are_still_there(tmp_path: Path) -> None:
+    root, other = kept(tmp_path)
+    (root / ".gemini" / DOCUMENT).unlink()
+    synced(other, root)
+    archive = tmp_path / "mine.db"
+    merged(archive, other)
+    assert own(archive) == own(other)
+    n_marked = len(marks(archive))
+    synced(archive, root)
+    assert own(archive) == own(other)
+    left = {path for path, *_ in marks(archive)}
+    assert n_marked > len(left)
+    assert left == {DOCUMENT}
+    assert len(content_of(archive, LOG)) == 1
+    grown(root, LOG, builders.log(answer(3)))
+    synced(archive, root)
+    assert content_of(archive, LOG) == [(root / ".gemini" / LOG).read_bytes()]
+    assert deeply(archive).is_sound
+
+
+def test_a_file_that_is_gone_here_is_not_there_because_an_import_says_so(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    other = copied(archive, "other.db")
+    moved(other)
+    (root / ".gemini" / LOG).unlink()
+    synced(archive, root)
+    assert own(archive).sessions[builders.SESSION].gone
+    damage(other, "UPDATE files SET last_us = last_us + 3600000000")
+    merged(archive, other)
+    assert own(archive).sessions[builders.SESSION].gone
+    with store.opened(archive, write=False) as opened:
+        assert upkeep.info(opened).n_gone == 1
+
+
+def test_our_own_file_stays_as_it_was_last_seen_whatever_an_import_says(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    other = copied(archive, "other.db")
+    before = state(archive)
+    damage(other, "UPDATE files SET last_us = last_us + 1, gone_us = last_us + 5, size = 1, inode = 1, first_us = 0")
+    assert merged(archive, other) == Merged()
+    assert state(archive) == before
+
+
+def test_our_file_may_be_rewritten_after_an_import(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    other = copied(archive, "other.db")
+    rewritten(root, 11, 17)
+    synced(other, root)
+    rewritten(root, 11, 12)
+    merged(archive, other)
+    rewritten(root, 11, 18)
+    synced(archive, root)
+    assert content_of(archive, DOCUMENT)[-1] == (root / ".gemini" / DOCUMENT).read_bytes()
+    assert deeply(archive).is_sound
+
+
+def test_a_forgotten_session_takes_its_imports_with_it(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    other = copied(archive, "other.db")
+    grown(root, LOG, builders.log(answer(3)))
+    synced(other, root)
+    merged(archive, other)
+    assert marks(archive)
+    with upkeep.writable(archive) as opened:
+        forget.forget(opened, [builders.SESSION], now_us=1, memory={})
+    assert marks(archive) == []
+    assert looked_at(archive).is_sound
+
+
+def test_an_archive_of_an_older_pollux_is_imported_and_read(tmp_path: Path) -> None:
+    _, other = kept(tmp_path)
+    expected = told(other)
+    for table in ("imported", "imported_entries", "imported_seals", "seals", "sealed", "sealing"):
+        damage(other, f"DROP TABLE {table}")
+    damage(other, "PRAGMA user_version = 1")
+    assert told(other) == expected
+    assert deeply(other).is_sound
+    assert merged(tmp_path / "mine.db", other).n_files
+    assert told(tmp_path / "mine.db") == expected

@@ -6,6 +6,7 @@ import errno
 import os
 import sqlite3
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,9 @@ def homes_with_two(root: Path) -> Path:
 
 
 def taken_in(archive: Archive, root: Path) -> Refreshed:
-    return refresh(archive, [builders.home(root)])
+    """Refresh a few seconds after the files were written, when a look at them settles what they are."""
+    later = datetime.now(UTC) + timedelta(seconds=5)
+    return refresh(archive, [builders.home(root)], now=lambda: later)
 
 
 def ids(archive: Archive) -> set[str]:

@@ -16,7 +16,8 @@ import pytest
 from tests import builders
 from tests.builders import NAME, ROOT, SESSION, gemini, header, line, log, preamble, put, updates, user
 
-from pollux.archive import history, restore
+from pollux.archive import foreign, history, restore, store
+from pollux.archive.exchange import take_in
 from pollux.archive.placing import CollisionError, RestoreError
 from pollux.archive.refresh import refresh
 from pollux.archive.restore import Plan
@@ -360,7 +361,7 @@ def test_other_stretches_of_a_session_stay_in_the_archive(desk: Desk) -> None:
     desk.lose()
     plan = desk.restore()
     assert plan.main.name == "session-2026-11-15T19-33-6ece72aa-pc632d72.json"
-    assert "but kept: session-2026-11-15T19-30-6ece72aa.json." in plan.notes[0]
+    assert "but archived: session-2026-11-15T19-30-6ece72aa.json." in plan.notes[0]
 
 
 def test_the_same_under_another_name_is_not_missed(desk: Desk) -> None:
@@ -475,11 +476,47 @@ def test_a_home_that_is_gone_gives_way_to_the_first(desk: Desk) -> None:
     bob = builders.home(desk.root / "bob")
     plan = restore.plan(desk.archive.database, session, [bob], now=NOW)
     assert plan.home == bob
-    plan = restore.plan(desk.archive.database, session, [], now=NOW)
-    assert plan.home.root == desk.home.root
     desk.home.root.mkdir()
-    plan = restore.plan(desk.archive.database, session, [bob], now=NOW)
-    assert plan.home.root == desk.home.root
+    assert restore.plan(desk.archive.database, session, [bob], now=NOW).home == bob
+    assert restore.plan(desk.archive.database, session, [bob, desk.home], now=NOW).home == desk.home
+    with pytest.raises(RestoreError, match="no Gemini home to restore to"):
+        restore.plan(desk.archive.database, session, [], now=NOW)
+
+
+def test_an_imported_session_goes_to_the_first_home_and_never_where_the_import_says(desk: Desk) -> None:
+    desk.put(MAIN, LOG)
+    desk.sync()
+    desk.lose()
+    outside = desk.root / "outside"
+    outside.mkdir()
+    desk.archive.database.execute("UPDATE files SET home = ?, machine = 'elsewhere'", (str(outside),))
+    desk.archive.database.execute("INSERT INTO imported SELECT id, 'other.db', 1 FROM versions")
+    desk.archive.database.execute("UPDATE readings SET kept = -1")
+    plan = desk.restore()
+    assert plan.home == desk.home
+    assert not [*outside.iterdir()]
+
+
+def test_what_this_machine_has_read_is_restored_before_a_fuller_import(desk: Desk, tmp_path: Path) -> None:
+    desk.put(MAIN, LOG)
+    desk.put(f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt", b"ours")
+    desk.sync()
+    other = tmp_path / "other"
+    put(other / ".gemini" / MAIN, LOG + log(user("u8", "forged"), gemini("g8")))
+    put(other / ".gemini" / f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt", b"theirs")
+    put(other / ".gemini" / f"tmp/webapp/tool-outputs/session-{SESSION}/run_2.txt", b"theirs alone")
+    with store.opened(tmp_path / "other.db") as theirs:
+        refresh(theirs, [builders.home(other)])
+        theirs.database.execute("UPDATE files SET home = ?", (f"{desk.home.root}",))
+        theirs.database.execute("UPDATE files SET machine = 'a machine that comes first'")
+    with foreign.opened(tmp_path / "other.db") as theirs_opened:
+        take_in(desk.archive, theirs_opened, memory={}, now_us=1)
+    desk.lose()
+    plan = desk.restore()
+    assert b"forged" not in plan.main.read_bytes()
+    assert desk.read(f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt") == b"ours"
+    assert desk.read(f"tmp/webapp/tool-outputs/session-{SESSION}/run_2.txt") == b"theirs alone"
+    assert "Not restored: 2 messages that only an import has; `pollux show` shows them." in plan.notes
 
 
 def test_a_name_that_leads_elsewhere_is_refused(desk: Desk) -> None:
@@ -489,7 +526,22 @@ def test_a_name_that_leads_elsewhere_is_refused(desk: Desk) -> None:
         "UPDATE files SET path = ? WHERE path LIKE '%run_1.txt'",
         (f"tmp/webapp/tool-outputs/session-{SESSION}/../../../evil",),
     )
-    with pytest.raises(RestoreError, match="is no name for a file here"):
+    with pytest.raises(RestoreError, match="cannot be the name of a file here: it is not a plain name"):
+        desk.plan()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("run\0.txt", r"'run\\x00.txt' in the archive .* contains a NUL"), ("x" * 300, "longer than 255 bytes")],
+)
+def test_a_name_that_no_file_can_have_is_told_in_one_line(desk: Desk, name: str, words: str) -> None:
+    whole(desk)
+    desk.lose()
+    desk.archive.database.execute(
+        "UPDATE files SET path = ? WHERE path LIKE '%run_1.txt'",
+        (f"tmp/webapp/tool-outputs/session-{SESSION}/{name}",),
+    )
+    with pytest.raises(RestoreError, match=words):
         desk.plan()
 
 

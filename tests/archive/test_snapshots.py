@@ -94,3 +94,13 @@ def test_little_more_is_not_set_aside_anew(monkeypatch: pytest.MonkeyPatch) -> N
     reading, again = read_on(Source(LOGS[0], data=whole), kept)
     assert again == kept
     assert known(reading) == known(read_on(Source(LOGS[0], data=whole), None)[0])
+
+
+@pytest.mark.parametrize("path", SAMPLES[:3], ids=lambda path: path.name)
+def test_a_damaged_snapshot_is_not_believed(path: Path) -> None:
+    reading, kept = read_on(Source(path), None)
+    for place in range(0, len(kept), 7):
+        data = bytearray(kept)
+        data[place] ^= 1 << place % 8
+        assert known(taken_up(Source(path), bytes(data))) == known(reading)
+        assert known(read_on(Source(path), bytes(data))[0]) == known(reading)

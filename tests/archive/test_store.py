@@ -106,6 +106,19 @@ def test_archive_that_is_just_being_made_is_not_there_yet(tmp_path: Path) -> Non
         opened(tmp_path / "archive.db", write=False)
 
 
+def test_reader_during_the_very_first_sync_is_asked_to_wait(tmp_path: Path) -> None:
+    path = tmp_path / "archive.db"
+    lock = WriterLock(path)
+    assert lock.take()
+    first = sqlite3.connect(path, isolation_level=None)
+    first.execute("PRAGMA journal_mode = WAL")
+    first.execute("CREATE TABLE other (id)")  # in the journal: the first table of ours is not there yet
+    with pytest.raises(ArchiveError, match=r"is not ready yet: .* is writing to it; try again"):
+        opened(path)
+    first.close()
+    lock.release()
+
+
 def test_fault_inside_becomes_a_sentence_and_frees_the_lock(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match=r"cannot be used \(no such table: nowhere\); see to its disk"):
         _ask(tmp_path / "archive.db", "SELECT 1 FROM nowhere")

@@ -23,7 +23,7 @@ from pollux.archive.pricing import price_calls
 from pollux.archive.refresh import refresh
 from pollux.archive.segments import Segment, segment
 from pollux.archive.verify import rebuild, verify
-from pollux.errors import ArchiveError
+from pollux.errors import ArchiveError, DamagedArchiveError
 
 CHILD = "0c1d2e3f-4a5b-4c6d-8e7f-901234567890"
 MARKER = "xylophone-quartz-4711-zeppelin"
@@ -138,7 +138,15 @@ def content_of(archive: Path, path: str) -> list[bytes]:
             "SELECT versions.id, kept FROM versions JOIN files ON files.id = file_id WHERE path = ? ORDER BY number",
             (path,),
         ).fetchall()
-        return [raw.reader(opened.database, version_id)(0, n_bytes) for version_id, n_bytes in versions]
+        return [whole(opened.database, version_id, n_bytes) for version_id, n_bytes in versions]
+
+
+def whole(database: sqlite3.Connection, version_id: int, n_bytes: int) -> bytes:
+    """Give the bytes of a version, or a word if they are damaged."""
+    try:
+        return raw.reader(database, version_id)(0, n_bytes)
+    except DamagedArchiveError:
+        return b"damaged"
 
 
 def one(report: Report) -> Damage:
@@ -192,7 +200,7 @@ def test_what_leans_on_damage_is_mended_with_it(tmp_path: Path) -> None:
     base, leaning = looked_at(archive).damage
     assert (base.version, base.source) == (1, None)
     assert leaning.version == 2
-    assert "lean" in leaning.message
+    assert "compressed against is damaged" in leaning.message
     assert leaning.source == str(root / ".gemini" / DOCUMENT)
     base, leaning = looked_at(archive, tmp_path / "other").damage
     assert base.source == str(copy)
@@ -285,7 +293,7 @@ def test_a_changed_hash_is_named_and_never_believed(tmp_path: Path) -> None:
     segment_id, *_ = segments_of(archive, LOG)[0]
     damage(archive, f"UPDATE segments SET sha256 = zeroblob(32) WHERE id = {segment_id}")
     found = one(looked_at(archive, repair=True))
-    assert "hash" in found.message
+    assert "SHA-256" in found.message
     assert found.source is None
 
 
@@ -364,10 +372,10 @@ def test_a_gap_while_the_facts_are_old(tmp_path: Path) -> None:
         ("UPDATE files SET version_id = 999 WHERE id = 1", "dangling", "files name"),
         ("DELETE FROM files", "dangling", "versions belong"),
         ("UPDATE files SET forgotten_us = 1 WHERE id = 1", "dangling", "forgotten"),
-        ("UPDATE segments SET base_id = 999 WHERE base_id IS NOT NULL", "bytes", "lean"),
-        ("UPDATE segments SET base_id = id WHERE base_id IS NOT NULL", "bytes", "lean"),
+        ("UPDATE segments SET base_id = 999 WHERE base_id IS NOT NULL", "bytes", "compressed"),
+        ("UPDATE segments SET base_id = id WHERE base_id IS NOT NULL", "bytes", "compressed"),
         ("UPDATE segments SET length = 3 WHERE id = 1", "bytes", "unpacked"),
-        ("UPDATE segments SET length = length + 3 WHERE id = 1", "bytes", "hash"),
+        ("UPDATE segments SET length = length + 3 WHERE id = 1", "bytes", "SHA-256"),
         ("UPDATE segments SET data = 'x' WHERE id = 1", "bytes", "unpacked"),
         ("DELETE FROM messages WHERE seq = 0", "facts", "of 4 rows of messages"),
         ("DELETE FROM tool_calls", "facts", "has 0 of 2 rows of tool_calls"),
@@ -389,7 +397,7 @@ def test_what_does_not_fit_together_is_named(tmp_path: Path, statement: str, cod
 def test_sessions_that_are_lost_to_the_facts_are_named(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     damage(archive, *(f"DELETE FROM {table}" for table in ("sessions", "session_files", *facts.OF_MESSAGES)))
-    damage(archive, "DELETE FROM model_calls")
+    damage(archive, "DELETE FROM model_calls", "DELETE FROM session_digests")
     found = [damage.file for damage in looked_at(archive).damage if "no session" in damage.message]
     assert len(found) == 4
     damage(archive, f"INSERT INTO tombstones VALUES ('{builders.SESSION}', 1)")
@@ -412,7 +420,7 @@ def test_facts_are_compared_with_a_rebuild(tmp_path: Path) -> None:
         "UPDATE sessions SET title = 'another'",
         "UPDATE projects SET path = 'found later'",
     )
-    assert looked_at(archive).is_sound
+    assert [damage.code for damage in looked_at(archive).damage] == ["facts"] * 3
     report = deeply(archive)
     found = " ".join(damage.message for damage in report.damage)
     assert {damage.code for damage in report.damage} == {"facts"}

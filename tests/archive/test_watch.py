@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -150,6 +151,30 @@ def test_two_changes_within_a_second_are_two(tmp_path: Path) -> None:
         one.settled()
         for nanosecond in (1, 2, 3, 4):
             one.saw(functools.partial(os.utime, file, ns=(0, nanosecond)))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere one watch is enough for all folders")
+def test_folder_behind_a_link_is_not_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chats = builders.put(builders.chats(tmp_path) / "session-a.jsonl", b"{}\n").parent
+    for number in range(50):
+        (tmp_path / "big" / str(number) / "inner").mkdir(parents=True)
+    (chats / "link").symlink_to(tmp_path / "big")
+    (chats.parents[1] / "other").symlink_to(tmp_path / "big")
+    real, asked = watchfiles.watch, list[tuple[tuple[str, ...], bool]]()
+
+    def noted(*folders: str, recursive: bool, **options: int) -> Iterator[object]:
+        asked.append((folders, recursive))
+        return real(*folders, recursive=recursive, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(watchfiles, "watch", noted)
+    with watched(tmp_path) as one:
+        one.settled()
+        assert asked == [((str(chats.parents[1]), str(chats.parent), str(chats)), False)]
+        one.saw((chats / "subagent").mkdir)
+        wait_for(lambda: str(chats / "subagent") in asked[-1][0])
+        one.saw(lambda: builders.put(chats / "subagent" / "a.jsonl", b"{}\n"))
+    elsewhere = (str(tmp_path / "big"), str(chats / "link"), str(chats.parents[1] / "other"))
+    assert not any(folder.startswith(elsewhere) for folders, _ in asked for folder in folders)
 
 
 def test_file_that_vanishes_while_it_is_listed_is_no_fault(tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def test_info_as_json(run: Runner, place: Path) -> None:
         "files",
         "gone_files",
         "versions",
+        "imported_versions",
         "segments",
         "kept_bytes",
         "stored_bytes",
@@ -144,12 +145,25 @@ def test_import(run: Runner, place: Path, tmp_path: Path) -> None:
     grown(tmp_path / "home", LOG, builders.log(answer(3)))
     synced(other, tmp_path / "home")
     result = run("archive", "import", str(other))
-    assert (result.status, result.err) == (0, "")
-    assert "1 file, 0 versions" in result.out
-    assert "already" in run("archive", "import", str(other)).out
+    assert result.status == 0
+    assert "1 file, 1 version" in result.out
+    assert "Said to be from this machine, which never read these bytes: 1 file, 2.8 kB." in result.err
+    assert f"{Path(LOG).name}: 2.8 kB" in result.err
+    assert "1 version, not read on this machine" in run("archive", "info").out
+    again = run("archive", "import", str(other))
+    assert ("already" in again.out, again.err) == (True, "")
     found = run("archive", "import", str(other), "--json").json
-    assert found.keys() == {"schema", "from", "files", "versions", "bytes", "forgotten", "problems"}
+    expected = {"schema", "from", "files", "versions", "bytes", "not_read_here", "forgotten", "seals", "problems"}
+    assert found.keys() == expected
     assert found["schema"] == "pollux.imported/1"
+
+
+def test_import_names_in_json_what_was_not_read_here(run: Runner, place: Path, tmp_path: Path) -> None:
+    fresh = tmp_path / "new" / "mine.db"
+    found = run("archive", "import", str(place), "--archive", str(fresh), "--json").json
+    assert len(found["not_read_here"]) == found["files"]
+    assert sum(one["bytes"] for one in found["not_read_here"]) == found["bytes"]
+    assert str(tmp_path / "home" / ".gemini" / LOG) in [one["file"] for one in found["not_read_here"]]
 
 
 def test_import_says_what_it_left_out(run: Runner, place: Path) -> None:
@@ -160,7 +174,7 @@ def test_import_says_what_it_left_out(run: Runner, place: Path) -> None:
     result = run("archive", "import", str(other))
     assert result.status == 1
     assert "2 files of forgotten sessions left out" in result.err
-    assert "damaged over there" in result.err
+    assert "damaged in other.db" in result.err
 
 
 def test_import_of_what_cannot_be_taken(run: Runner, place: Path) -> None:
@@ -185,3 +199,30 @@ def test_import_makes_an_archive(run: Runner, place: Path, tmp_path: Path) -> No
 def test_alone_it_tells_what_there_is(run: Runner, place: Path) -> None:
     assert place.exists()
     assert run("archive") == run("archive", "info")
+
+
+def test_info_of_rows_that_say_nothing_sensible(run: Runner, place: Path) -> None:
+    damage(place, "UPDATE files SET last_us = 9223372036854775807", "UPDATE versions SET kept = 9223372036854775807")
+    result = run("archive", "info")
+    assert (result.status, "never" in result.out) == (0, True)
+    damage(
+        place, "UPDATE files SET last_us = 'soon', machine = x'61'", "UPDATE segments SET length = 9223372036854775807"
+    )
+    assert run("archive", "info").status == 0
+    assert run("archive", "info", "--json").json["last_sync"] is None
+
+
+def test_show_tells_which_messages_came_with_an_import(run: Runner, place: Path, tmp_path: Path) -> None:
+    other = backup.backup(place, place.with_name("other.db")).path
+    log = tmp_path / "home" / ".gemini" / LOG
+    data = log.read_bytes()
+    grown(tmp_path / "home", LOG, builders.log(answer(3)))
+    synced(other, tmp_path / "home")
+    log.write_bytes(data)
+    assert "imported archive" not in run("show", builders.SESSION).err
+    run("archive", "import", str(other))
+    result = run("show", builders.SESSION)
+    assert result.status == 0
+    assert "Messages from an imported archive, not read on this machine: 1 of these" in result.err
+    (session,) = [one for one in run("ls", "--json").json["sessions"] if one["id"] == builders.SESSION]
+    assert [one["role"] for one in session["files"]].count("import") == 1

@@ -34,8 +34,8 @@ SENTENCES = [
     (("show", "./nope.json"), 1, "There is no file nope.json; `pollux ls` lists the sessions there are."),
     (("show", str(SKYWATCH)), 2, "is a folder, not a session; `pollux ls --home"),
     (("show", str(SKYWATCH / "logs.json")), 1, "log of what was typed"),
-    (("show", str(DEMO / ".gemini" / "settings.json")), 1, "settings.json holds no session"),
-    (("show", str(SKYWATCH / ".project_root")), 1, "holds no session: not JSON"),
+    (("show", str(DEMO / ".gemini" / "settings.json")), 1, "settings.json contains no session"),
+    (("show", str(SKYWATCH / ".project_root")), 1, "contains no session: not JSON"),
     (("show", "--since", "0d"), 1, "No session fits these options"),
     (("show", "a", "b"), 2, "unexpected extra argument (b); `pollux show --help` tells more."),
     (("ls", "--since", "nonsense"), 2, "--since 'nonsense' is not understood; try 2026-11-01"),
@@ -171,7 +171,7 @@ def test_folder_that_is_gone_is_told(run: Runner, tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     monkeypatch.setattr("pollux.__main__._close", lambda _stream: None)
-    ended = run("ls")
+    ended = run("ls", "--home", "here")
     assert (ended.status, ended.err) == (1, "The folder you are in is gone; go to another one, and try again.\n")
 
 
@@ -217,12 +217,8 @@ def _unreadable(_path: Path) -> None:
 def test_unreadable_log_of_prompts_is_a_problem(run: Runner, tmp_path: Path) -> None:
     chats = builders.chats(tmp_path)
     builders.put(chats / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
-    (chats.parent / "logs.json").symlink_to(tmp_path / "logs")
-    (tmp_path / "logs").mkdir()
-    assert run("doctor", home=tmp_path).status in (0, 1)
-    (chats.parent / "logs.json").unlink()
-    (chats.parent / "logs.json").symlink_to(tmp_path / "nowhere")
-    assert "cannot be read" in run("doctor").out
+    (chats.parent / "logs.json").symlink_to("nowhere")
+    assert "cannot be read" in run("doctor", home=tmp_path).out
 
 
 def test_many_problems_are_counted(run: Runner, tmp_path: Path) -> None:

@@ -166,3 +166,67 @@ def test_clock_and_terminal_are_real() -> None:
     assert output.now().tzinfo
     assert isinstance(output.is_terminal(), bool)
     assert output.short(Path.home() / "x") == os.path.join("~", "x")  # noqa: PTH118
+
+
+def test_unreadable_file_is_reported_by_ls(run: Runner, tmp_path: Path) -> None:
+    builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
+    broken = builders.chats(tmp_path) / "session-2025-09-18T02-46-dddddddd.json"
+    builders.put(broken, b"{ not json")
+    for how in ((), ("--no-archive",)):
+        listed = run("ls", "--json", *how, home=tmp_path)
+        assert (listed.status, {one["file"] for one in listed.json["problems"]}) == (1, {str(broken)})
+        piped = run("ls", *how)
+        assert (piped.status, len(piped.out.splitlines())) == (1, 1)
+        assert "1 file with problems" in piped.err
+        assert "1 file with problems" in run("ls", *how, columns=80).err
+        assert "1 file with problems" in run(home=tmp_path).err
+        assert "1 with content, 1 unreadable" in run("doctor", *how).out
+
+
+def test_eight_digits_name_a_session_whose_id_is_a_stem(run: Runner, tmp_path: Path) -> None:
+    history = b'{"history": [{"role": "user", "parts": [{"text": "hello"}]}]}'
+    builders.put(builders.chats(tmp_path) / "session-2025-09-18T02-45-3b44bc68.json", history)
+    for how in ((), ("--no-archive",)):
+        shown = run("show", "3b44bc68", "--json", *how, home=tmp_path)
+        assert shown.json["session"]["id"] == "session-2025-09-18T02-45-3b44bc68"
+        assert "3b44bc68" in run("ls", *how, columns=80).out
+
+
+SAVED = b'{"history": [{"role": "user", "parts": [{"text": "Keep this for later"}]}]}'
+
+
+def test_saved_conversations_are_listed_and_read_by_their_tag(run: Runner, tmp_path: Path) -> None:
+    builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
+    file = builders.put(builders.chats(tmp_path).parent / "checkpoint-my%20tag.json", SAVED)
+    piped = run("ls", "--saved", home=tmp_path)
+    assert piped.status == 0
+    assert piped.out.split("\t")[0] == "my tag"
+    assert piped.out.rstrip().endswith(str(file))
+    assert "my tag" in run("ls", "--saved", columns=80).out
+    (listed,) = run("ls", "--saved", "--json").json["sessions"]
+    assert (listed["title"], listed["files"][0]["path"]) == ("Keep this for later", str(file))
+    assert "Keep this for later" in run("show", "my tag").out
+    assert run("ls", "--saved", "--project", builders.ROOT).status == 0
+    assert run("ls", "--saved", home=tmp_path / "empty").status == 1
+
+
+@pytest.mark.parametrize("name", ["tools.jsonl", "output.json"])
+def test_captured_output_is_read_from_a_pipe(run: Runner, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    data = (DATA / "stream" / name).read_bytes()
+    for args in (("show", "-", "--json"), ("export", "-", "--format", "json"), ("raw", "-")):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        piped = run(*args).out
+        file = DATA / "stream" / name
+        named = run(*(str(file) if arg == "-" else arg for arg in args)).out
+        if args[0] == "raw":
+            assert piped == named
+        else:
+            assert len(piped) > 100
+            assert '"text"' in piped
+
+
+def test_file_that_is_no_session_is_called_that(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = builders.put(tmp_path / "package.json", b'{\n  "name": "x",\n  "version": "1"\n}\n')
+    assert run("show", str(file)).err.startswith(f"{file} contains no session; ")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"hello")))
+    assert run("show", "-").err.startswith("Standard input contains no session: not JSON")

@@ -112,3 +112,45 @@ def test_cbor_is_not_shown_on_a_terminal(run: Runner) -> None:
 @pytest.mark.parametrize(("wanted", "status"), [("nobody", 1), ("./nowhere.json", 1)])
 def test_session_that_is_not_there(run: Runner, wanted: str, status: int) -> None:
     assert run("record", "create", wanted).status == status
+
+
+@pytest.mark.parametrize("status", ["pending", "executing", "awaiting_approval", "scheduled", "validating"])
+def test_call_that_never_ended_has_no_result(run: Runner, tmp_path: Path, status: str) -> None:
+    call = builders.call("c1", status=status, result=None, resultDisplay="so far")
+    answer = builders.gemini("g1", toolCalls=[call])
+    file = builders.put(tmp_path / "s.jsonl", builders.log(builders.header(), builders.user(), answer))
+    (child,) = run("record", "create", str(file)).json["session"]["entries"][1]["children"]
+    assert (child["type"], child["status"], child["display"]["text"]) == ("tool-call", status, "so far")
+
+
+def test_finished_call_without_a_result_has_an_empty_one(run: Runner, tmp_path: Path) -> None:
+    answer = builders.gemini("g1", toolCalls=[builders.call("c1", status="cancelled", result=None)])
+    file = builders.put(tmp_path / "s.jsonl", builders.log(builders.header(), builders.user(), answer))
+    _, result = run("record", "create", str(file)).json["session"]["entries"][1]["children"]
+    assert (result["type"], result["status"], result["output"]) == ("tool-result", "cancelled", [])
+
+
+def test_seed_profile_has_the_fields_of_the_document_and_no_others(run: Runner, tmp_path: Path) -> None:
+    thoughts = [{"subject": "S", "description": "D", "timestamp": builders.at(2)}]
+    answer = builders.gemini("g1", toolCalls=[builders.call()], thoughts=thoughts, tokens=builders.tokens())
+    records = (builders.header(), builders.user(), builders.notice(), answer)
+    file = builders.put(tmp_path / "s.jsonl", builders.log(*records))
+    ended = run("record", "create", str(file), "--profile", "seed")
+    found = ended.json
+    user, assistant = found["session"]["entries"]
+    reasoning, call, result = assistant["children"]
+    assert set(found) == {"version", "id", "created", "session"}
+    assert found["created"] == found["session"]["session-start"]
+    assert set(found["session"]) == {"session-id", "session-start", "agent-meta", "entries"}
+    assert set(found["session"]["agent-meta"]) == {"model-id", "model-provider", "cli-name"}
+    assert set(user) == {"type", "id", "timestamp", "content"}
+    assert set(assistant) == {"type", "id", "timestamp", "content", "model-id", "children"}
+    assert set(reasoning) == {"type", "content", "subject"}
+    assert set(call) == {"type", "name", "input", "call-id", "timestamp", "status"}
+    assert set(result) == {"type", "output", "call-id", "timestamp", "status"}
+    assert problems(found) == []
+    assert "left out: 1 ×" in ended.err
+    cbor = tmp_path / "s.cbor"
+    run("record", "create", str(file), "--profile", "seed", "-f", "cbor", "-o", str(cbor))
+    assert cbor2.loads(cbor.read_bytes()) == found
+    assert run("record", "create", str(file), "--profile", "seed", "--vcs").status == 2

@@ -7,6 +7,7 @@ import sys
 from io import StringIO
 from pathlib import Path
 
+import cbor2
 import pytest
 from tests import builders
 from tests.cli.running import Runner
@@ -58,9 +59,49 @@ def test_attached(run: Runner, here: Path) -> None:
         True,
         [],
     )
-    assert found["facts"]["signed_by"] == "mailto:mara@example.org"
+    (signer,) = found["signers"]
+    assert signer == {
+        "of": "signature",
+        "key": run("keys", "show", "--format", "id").out.strip(),
+        "key_file": str(keyring.folder() / "default.pub"),
+        "trust": "own",
+        "verified": True,
+        "issuer": "mailto:mara@example.org",
+        "issuer_proven": False,
+    }
+    assert found["unproven"] == []
     assert run("record", "verify", "record.signed.cbor", "--file", "record.json").status == 0
     assert cose.opened((here / "record.signed.cbor").read_bytes()).payload == PAYLOAD
+
+
+def test_the_key_stands_beside_the_name_it_claims(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("record", "sign", "record.json", "--issuer", "mailto:mara@example.org")
+    own = run("record", "verify", "record.sig.cbor").out
+    assert "signed by  default.pub (your own key), claiming to be 'mailto:mara@example.org'\n" in own
+    (here / "keys").mkdir()
+    (here / "keys" / "bob.pub").write_bytes((keyring.folder() / "default.pub").read_bytes())
+    monkeypatch.setenv("POLLUX_KEYS", str(here / "keys"))
+    known = run("record", "verify", "record.sig.cbor").out
+    assert "bob.pub (another person's key in your folder of keys), claiming to be 'mailto:mara@" in known
+    given = run("record", "verify", "record.sig.cbor", "--key", str(here / "keys" / "bob.pub")).out
+    assert "signed by  bob.pub (given with --key), claiming to be " in given
+    monkeypatch.setenv("POLLUX_KEYS", str(here / "nothing"))
+    unknown = run("record", "verify", "record.sig.cbor").out
+    assert "signed by  an unknown key, claiming to be " in unknown
+
+
+def test_metadata_that_were_added_later_are_not_shown(run: Runner, here: Path) -> None:
+    (here / "s.jsonl").write_bytes(builders.log({"sessionId": "aaaaaaaa-1", "projectHash": "x"}, {"id": "u"}))
+    run("record", "sign", "--raw", "s.jsonl")
+    parts = [*cbor2.loads((here / "s.sig.cbor").read_bytes()).value]
+    parts[1] = {100: {"timestamp-start": "1999-01-01T00:00:00Z"}}
+    (here / "s.sig.cbor").write_bytes(cbor2.dumps(cbor2.CBORTag(18, parts)))
+    found = run("record", "verify", "s.sig.cbor")
+    assert found.status == 0
+    assert "1999" not in found.out
+    assert "Nothing proves the trace metadata (header 100)" in found.err
+    assert "the signature is good, except for what nothing proves" in found.err
+    assert run("record", "verify", "s.sig.cbor", "--json").json["unproven"] == ["trace-metadata"]
 
 
 def test_only_one_form_is_signed(run: Runner, here: Path) -> None:

@@ -37,7 +37,7 @@ class Home:
 
     @property
     def line(self) -> str:
-        return f"cd '{self.project}' && GEMINI_CLI_HOME={self.root} gemini --resume {SESSION}\n"
+        return f"cd '{self.project}' && GEMINI_CLI_HOME={self.root} gemini --resume={SESSION}\n"
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_the_users_own_home_needs_no_variable(run: Runner, home: Home, monkeypat
     monkeypatch.setenv("HOME", str(home.root))
     monkeypatch.setenv("USERPROFILE", str(home.root))
     monkeypatch.delenv("POLLUX_HOME")
-    assert run("restore", SESSION).out == f"cd '{home.project}' && gemini --resume {SESSION}\n"
+    assert run("restore", SESSION).out == f"cd '{home.project}' && gemini --resume={SESSION}\n"
 
 
 def test_what_is_there_needs_no_restore(run: Runner, home: Home) -> None:
@@ -96,7 +96,7 @@ def test_a_new_id_makes_a_copy(run: Runner, home: Home) -> None:
     assert row["id"] != SESSION
     assert row["written"]
     assert Path(row["main"]).read_bytes() == home.data.replace(SESSION.encode(), row["id"].encode()) + UPDATE
-    assert row["command"].endswith(f"gemini --resume {row['id']}")
+    assert row["command"].endswith(f"gemini --resume={row['id']}")
     assert home.main.read_bytes() == home.data
 
 
@@ -137,8 +137,8 @@ def test_a_project_that_nobody_knows_is_told(run: Runner, tmp_path: Path) -> Non
     assert run("ls", home=tmp_path).status == 0
     main.unlink()
     result = run("restore", SESSION)
-    assert result.out == f"GEMINI_CLI_HOME={tmp_path} gemini --resume {SESSION}\n"
-    assert "Nobody knows the folder of its project [00000000]" in result.err
+    assert result.out == f"GEMINI_CLI_HOME={tmp_path} gemini --resume={SESSION}\n"
+    assert "The folder of its project [00000000] is unknown" in result.err
     assert main.with_name(f"{NAME}-pc632d72.jsonl").read_bytes() == data + UPDATE
 
 
@@ -160,3 +160,17 @@ def test_one_that_does_not_exist(run: Runner, home: Home) -> None:
     result = run("restore", builders.OTHER, home=home.root)
     assert (result.status, result.out) == (1, "")
     assert "No session fits" in result.err
+
+
+def test_names_are_told_in_one_line(run: Runner, home: Home) -> None:
+    name = "session-2026-11-15T19-30-6ece\n2aa.jsonl"
+    home.main.rename(home.main.with_name(name))
+    home.main = home.main.with_name(name)
+    home.lose(run)
+    result = run("restore", SESSION, "--dry-run")
+    assert result.status == 0
+    assert "6ece\\n2aa" in result.out
+    result = run("restore", SESSION)
+    assert result.status == 0
+    assert "6ece\\n2aa" in result.err
+    assert all(line.startswith(("Written", "The ")) for line in result.err.splitlines())

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from tests.builders import NAME, SESSION, gemini, header, log, preamble, put, user
 from tests.cli.running import Runner
 
-from pollux.cli.resume import command_line
+from pollux.cli.resume import UnsafeIdError, command_line
 from pollux.locate import Home
 from pollux.projects import project_hash
 
@@ -57,7 +58,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_command_is_printed(run: Runner, main: Path, tmp_path: Path) -> None:
     result = run("resume", "latest", home=tmp_path)
-    line = f"cd {tmp_path / 'web'} && GEMINI_CLI_HOME={tmp_path} gemini --resume {SESSION}"
+    line = f"cd {tmp_path / 'web'} && GEMINI_CLI_HOME={tmp_path} gemini --resume={SESSION}"
     assert (result.status, result.out, result.err) == (0, f"{line}\n", "")
     row = run("resume", SESSION, "--json").json
     assert row == {
@@ -75,7 +76,7 @@ def test_one_that_is_gone_has_to_be_restored_first(run: Runner, main: Path, tmp_
     main.unlink()
     result = run("resume", SESSION)
     assert result.status == 1
-    assert f"gemini --resume {SESSION}\n" in result.out
+    assert f"gemini --resume={SESSION}\n" in result.out
     assert f"`pollux restore {SESSION}` writes it back" in result.err
     assert not main.exists()
 
@@ -98,7 +99,7 @@ def test_a_stub_beside_it_is_told(run: Runner, main: Path, tmp_path: Path) -> No
 @pytest.mark.usefixtures("main")
 def test_without_an_archive_the_command_is_still_known(run: Runner, tmp_path: Path) -> None:
     result = run("resume", SESSION, "--no-archive", home=tmp_path)
-    line = f"cd {tmp_path / 'web'} && GEMINI_CLI_HOME={tmp_path} gemini --resume {SESSION}"
+    line = f"cd {tmp_path / 'web'} && GEMINI_CLI_HOME={tmp_path} gemini --resume={SESSION}"
     assert (result.status, result.out) == (0, f"{line}\n")
 
 
@@ -123,7 +124,7 @@ def test_the_client_is_started_in_the_folder(run: Runner, main: Path, tmp_path: 
     result = run("resume", SESSION, "--exec", home=tmp_path)
     assert result.status == 7
     note = json.loads(client.read_bytes())
-    assert note == {"args": ["--resume", SESSION], "cwd": str(tmp_path / "web"), "home": str(tmp_path)}
+    assert note == {"args": [f"--resume={SESSION}"], "cwd": str(tmp_path / "web"), "home": str(tmp_path)}
     assert f"`pollux restore {SESSION}` brings it back" in result.err
     assert main.exists()
 
@@ -178,7 +179,7 @@ def test_it_gets_a_new_id_where_the_old_one_is_in_the_way(
     main.write_bytes(log(header(), user("u9", "something else")))
     assert run("resume", SESSION, "--exec", "--yes").status == 7
     [copy] = [one for one in main.parent.iterdir() if one != main]
-    new = json.loads(client.read_bytes())["args"][1]
+    new = json.loads(client.read_bytes())["args"][0].removeprefix("--resume=")
     assert new != SESSION
     assert f"-{new[:8]}-p" in copy.name
 
@@ -200,16 +201,16 @@ def test_without_a_client(run: Runner, tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("folder", "root", "expected"),
     [
-        ("/home/alice/web", "/home/alice/.gemini", "cd /home/alice/web && gemini --resume ID"),
-        ("/home/alice/web", "/home/alice/.cache/.gemini", "cd /home/alice/web && gemini --resume ID"),
-        ("/it's; rm -rf /", "/home/alice/.gemini", "cd '/it'\"'\"'s; rm -rf /' && gemini --resume ID"),
-        ("/web", "/mnt/my bob/.gemini", "cd /web && GEMINI_CLI_HOME='/mnt/my bob' gemini --resume ID"),
-        (None, "/home/alice/.gemini", "gemini --resume ID"),
-        (r"C:\dev\it's $1", "/home/alice/.gemini", r"cd -LiteralPath 'C:\dev\it''s $1'; gemini --resume ID"),
+        ("/home/alice/web", "/home/alice/.gemini", "cd /home/alice/web && gemini --resume=ID"),
+        ("/home/alice/web", "/home/alice/.cache/.gemini", "cd /home/alice/web && gemini --resume=ID"),
+        ("/it's; rm -rf /", "/home/alice/.gemini", "cd '/it'\"'\"'s; rm -rf /' && gemini --resume=ID"),
+        ("/web", "/mnt/my bob/.gemini", "cd /web && GEMINI_CLI_HOME='/mnt/my bob' gemini --resume=ID"),
+        (None, "/home/alice/.gemini", "gemini --resume=ID"),
+        (r"C:\dev\it's $1", "/home/alice/.gemini", r"cd -LiteralPath 'C:\dev\it''s $1'; gemini --resume=ID"),
         (
             r"\\server\dev",
             "/mnt/bob/.gemini",
-            r"cd -LiteralPath '\\server\dev'; $env:GEMINI_CLI_HOME = '/mnt/bob'; gemini --resume ID",
+            r"cd -LiteralPath '\\server\dev'; $env:GEMINI_CLI_HOME = '/mnt/bob'; gemini --resume=ID",
         ),
     ],
 )
@@ -222,5 +223,48 @@ def test_the_command_line(folder: str | None, root: str, expected: str) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="paths of POSIX")
 def test_the_variable_that_the_client_goes_by_is_known() -> None:
     home = Home(Path("/data/.gemini"), Path("/data/.gemini/tmp"), "--home")
-    line = command_line("/web", "-x; y", home, {"GEMINI_CLI_HOME": "/data"}, Path("/home/alice"))
-    assert line == "cd /web && gemini --resume '-x; y'"
+    line = command_line("/web", "x; y", home, {"GEMINI_CLI_HOME": "/data"}, Path("/home/alice"))
+    assert line == "cd /web && gemini '--resume=x; y'"
+
+
+UNSAFE = ["--yolo", "-y", "", "a\0b", "a\nb", "a\x1b[2Jb", "a\u202eb", "a\ud800b"]
+
+
+@pytest.mark.parametrize("id_", UNSAFE)
+def test_an_id_that_is_no_word_of_its_own_is_refused(id_: str) -> None:
+    with pytest.raises(UnsafeIdError, match="cannot be started with the session ID"):
+        command_line("/web", id_, None, {}, Path("/home/alice"))
+
+
+@pytest.mark.parametrize("id_", [one for one in UNSAFE if one and "\ud800" not in one])
+@pytest.mark.parametrize("more", [(), ("--exec", "--yes"), ("--json",), ("--no-archive", "--exec")])
+def test_the_client_gets_no_option_from_a_session(
+    run: Runner, main: Path, tmp_path: Path, client: Path, id_: str, more: tuple[str, ...]
+) -> None:
+    main.write_bytes(log(header(id_, projectHash=project_hash(str(tmp_path / "web"))), user(), gemini()))
+    result = run("resume", "latest", *more, home=tmp_path)
+    assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)
+    assert "cannot be started with the session ID" in result.err
+    assert not client.exists()
+
+
+def test_a_session_with_an_unsafe_id_is_restored_without_a_line_to_type(
+    run: Runner, main: Path, tmp_path: Path
+) -> None:
+    main.write_bytes(log(header("--yolo", projectHash=project_hash(str(tmp_path / "web"))), user(), gemini()))
+    run("sync", home=tmp_path)
+    main.unlink()
+    result = run("restore", "latest")
+    assert (result.status, result.out) == (0, "")
+    assert "cannot be started with the session ID '--yolo'" in result.err
+    assert run("restore", "latest", "--json").json["command"] is None
+    assert "gemini --resume=" in run("restore", "latest", "--new-id").out
+
+
+def test_an_id_with_characters_of_the_shell_is_quoted(run: Runner, main: Path, tmp_path: Path, client: Path) -> None:
+    id_ = "a $(touch owned); b"
+    main.write_bytes(log(header(id_, projectHash=project_hash(str(tmp_path / "web"))), user(), gemini()))
+    line = run("resume", "latest", home=tmp_path).out
+    subprocess.run(["/bin/sh", "-c", line], check=False, cwd=tmp_path)
+    assert json.loads(client.read_bytes())["args"] == [f"--resume={id_}"]
+    assert not [*tmp_path.rglob("owned")]

@@ -298,3 +298,89 @@ def test_status_knows_what_is_archived_without_room_for_its_facts(
     ended = run("status")
     assert "These are the files alone." in ended.err
     assert "3 sessions, all kept" in ended.err
+
+
+def _home_with_session(root: Path, session_id: str) -> Path:
+    name = session_id[:8]
+    answer = builders.gemini(f"g-{name}", tokens=builders.tokens())
+    data = builders.log(builders.header(session_id), builders.user(f"u-{name}"), answer)
+    builders.put(builders.chats(root) / f"session-2026-01-27T15-21-{name}.jsonl", data)
+    return root / ".gemini"
+
+
+@pytest.mark.parametrize("variable", ["GEMINI_DIR", "GEMINI_CLI_HOME", "GEMINI_SESSIONS_DIR", "POLLUX_HOME", "--home"])
+def test_named_home_replaces_homes_archived_earlier(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.delenv("POLLUX_HOME")
+    _home_with_session(Path.home(), "aaaaaaaa-1111-4111-8111-111111111111")
+    other = _home_with_session(tmp_path / "other", "bbbbbbbb-1111-4111-8111-111111111111")
+    assert ids(run("ls").out) == ["aaaaaaaa"]
+    arguments: tuple[str, ...] = ()
+    if variable == "--home":
+        arguments = ("--home", str(other))
+    else:
+        monkeypatch.setenv(variable, str(other / "tmp" if variable == "GEMINI_SESSIONS_DIR" else other))
+    assert ids(run("ls", *arguments).out) == ["bbbbbbbb"]
+    assert run("usage", "--json", *arguments).json["billed"]["calls"] == 1
+    assert run("stats", "--json", *arguments).json["totals"]["sessions"] == 1
+    if not arguments:
+        monkeypatch.delenv(variable)
+    assert ids(run("ls").out) == ["aaaaaaaa"]
+    assert "1 session of other homes: add --all-homes" in run("show", "bbbbbbbb").err
+    assert ids(run("ls", "--all-homes").out) == ["aaaaaaaa", "bbbbbbbb"]
+    assert run("usage", "--json", "--all-homes").json["billed"]["calls"] == 2
+
+
+@pytest.mark.parametrize("other", [("--home", "."), ("--no-archive",)])
+def test_all_homes_refuses_options_that_contradict_it(run: Runner, tmp_path: Path, other: tuple[str, ...]) -> None:
+    ended = run("ls", "--all-homes", *other, home=tmp_path)
+    assert ended.status == 2
+    assert "--all-homes" in ended.err
+
+
+def test_known_project_hides_no_unknown_one_of_that_very_name(run: Runner, tmp_path: Path, project: Path) -> None:
+    old = project.with_name("webshop-old")
+    old.mkdir()
+    hashed(tmp_path, str(old.resolve()), number=2)
+    digest = project_hash(str(old.resolve()))
+    builders.put(tmp_path / ".gemini" / "tmp" / digest / ".project_root", str(old.resolve()).encode())
+    assert ids(run("ls", "--project", "webshop", home=tmp_path).out) == ["6ece72a0"]
+
+
+def test_folders_are_tried_four_levels_deep(run: Runner, tmp_path: Path, project: Path) -> None:
+    deep = project.parent / "a" / "b" / "c" / "deepshop"
+    deep.mkdir(parents=True)
+    hashed(tmp_path, str(deep.resolve()), number=3)
+    assert ids(run("ls", "--project", "deepshop", home=tmp_path).out) == ["6ece72a3"]
+
+
+@pytest.mark.parametrize("how", [(), ("--no-archive",)], ids=["archive", "memory"])
+def test_current_folder_names_its_project_in_every_command(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: tuple[str, ...]
+) -> None:
+    here = tmp_path / "odd" / "place" / "shop"
+    (here / "src").mkdir(parents=True)
+    hashed(tmp_path / "home", str(here.resolve()))
+    monkeypatch.chdir(here / "src")
+    listed = run("ls", "--json", *how, home=tmp_path / "home").json["sessions"]
+    assert listed[0]["project"]["path"] == str(here.resolve())
+    assert str(here) in run("resume", "6ece72a0").out
+    assert run("stats", "--by", "project", "--json", *how).json["projects"][0]["name"] == "shop"
+
+
+@pytest.mark.usefixtures("project")
+def test_no_archive_stores_nothing(run: Runner, tmp_path: Path) -> None:
+    run("ls", "--project", "webshop", "--no-archive", home=tmp_path)
+    run("projects", "--scan", "--no-archive")
+    run("usage", "--no-archive")
+    assert [path for path in Path.home().rglob("*") if path.is_file()] == []
+
+
+def test_commands_work_in_a_deleted_folder(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert run("ls").status == 1  # the demo has files with problems
+    assert run("usage").status == 1

@@ -20,7 +20,7 @@ from pollux.cli.scope import Scope
 from pollux.exports import vac
 from pollux.filters import Filter
 from pollux.proofs import unsealed
-from pollux.proofs.disclosure import commitment
+from pollux.proofs.commitment import Salts, commitment
 from pollux.proofs.seal import Seal, Sealed
 from pollux.proofs.unsealed import New
 from pollux.proofs.verdict import Verdict
@@ -59,6 +59,7 @@ def test_sealed_and_verified(run: Runner, place: Path, tmp_path: Path) -> None:
     assert (second["files"], second["sessions"], second["problems"]) == (1, 1, [])
     good = run("verify", "--seal")
     assert (good.status, "all is as it was sealed" in good.err) == (0, True)
+    assert "A seal covers bytes: the facts (titles, counts, tokens) were not compared" in good.err
     found = run("verify", "--seal", "--json").json
     assert (found["schema"], found["kind"], found["good"], found["facts"]["seal"]) == (
         *("pollux.verdict/1", "archive"),
@@ -144,6 +145,44 @@ def test_a_redacted_record_on_another_machine(
     del place
 
 
+def test_what_nothing_proves_is_named(run: Runner, place: Path) -> None:
+    run("archive", "seal", "--issuer", "mailto:mara@example.org")
+    run("record", "redact", builders.SESSION, "--hide", "input", "-o", "red.json")
+    value = json.loads(Path("red.json").read_bytes())
+    assert "recording-agent" not in value
+    good = run("record", "verify", "red.json")
+    assert good.err == "red.json: the redacted record is good.\n"
+    assert "seal 1 by  default.pub (your own key), claiming to be 'mailto:mara@example.org'\n" in good.out
+    Path("red.json").write_text(json.dumps(value | {"created": "1999-01-01T00:00:00Z", "vcs": {"type": "git"}}))
+    found = run("record", "verify", "red.json")
+    assert found.status == 0
+    assert found.err.splitlines() == [
+        "Nothing proves these members, which no seal covers and anyone can have set: created, vcs.",
+        "red.json: the redacted record is good, except for what nothing proves (see above).",
+    ]
+    rows = run("record", "verify", "red.json", "--json").json
+    assert (rows["good"], rows["unproven"]) == (True, ["created", "vcs"])
+    assert [(one["of"], one["trust"], one["issuer_proven"]) for one in rows["signers"]] == [("seal 1", "own", False)]
+    misused = run("record", "verify", "red.json", "--file", "red.json")
+    assert (misused.status, "leave --file out" in misused.err) == (2, True)
+    del place
+
+
+def test_the_archive_names_who_sealed_it(run: Runner, place: Path, tmp_path: Path) -> None:
+    run("archive", "seal")
+    run("keys", "create", "second")
+    grown(tmp_path / "home", LOG, builders.log(builders.user("u8", "more", second=50)))
+    run("archive", "seal", "--key", "second")
+    grown(tmp_path / "home", LOG, builders.log(builders.user("u9", "more", second=60)))
+    run("archive", "seal", "--key", "second")
+    found = run("verify", "--seal", "--json").json
+    assert [(one["of"], Path(one["key_file"]).name, one["verified"]) for one in found["signers"]] == [
+        ("seal 1", "default.pub", True),
+        ("seal 3", "second.pub", True),
+    ]
+    del place
+
+
 def test_secrets_are_hidden_by_the_rules_of_redaction(
     run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,7 +235,7 @@ def test_a_record_that_was_sealed_differently(run: Runner, place: Path, tmp_path
     run("archive", "seal")
     grown(tmp_path / "home", LOG, builders.log(builders.user("u8", "more", second=50)))
     bad = run("record", "redact", builders.SESSION, "--hide", "input")
-    assert (bad.status, f"`pollux archive seal {builders.SESSION}` does it" in bad.err) == (1, True)
+    assert (bad.status, f"Run `pollux archive seal {builders.SESSION}`" in bad.err) == (1, True)
     assert run("archive", "seal", builders.SESSION).status == 0
     assert run("record", "redact", builders.SESSION, "--hide", "input").status == 0
     assert run("record", "redact", CHILD, "--hide", "input").status == 0, "a subagent too"
@@ -209,8 +248,10 @@ def test_a_continuation(run: Runner, place: Path, tmp_path: Path, monkeypatch: p
     run("archive", "seal")
     assert run("archive", "prove", "--continues", "old.cbor", "-o", "more.json").status == 0
     elsewhere(monkeypatch, tmp_path)
-    good = run("record", "verify", "more.json", "--key", "mara.pub")
-    assert (good.status, "the continuation is good" in good.err) == (0, True)
+    good = run("record", "verify", "more.json", "--file", "old.cbor", "--key", "mara.pub")
+    assert (good.status, good.err) == (0, "more.json: the continuation is good.\n")
+    vague = run("record", "verify", "more.json", "--key", "mara.pub")
+    assert "Nothing proves that seal 1 is the one that you kept; name your copy of it with --file." in vague.err
     del place
 
 
@@ -229,13 +270,17 @@ def test_seals_move_to_a_new_archive(run: Runner, place: Path, tmp_path: Path, m
     run("archive", "seal")
     monkeypatch.setenv("POLLUX_ARCHIVE", str(tmp_path / "new.db"))
     monkeypatch.delenv("POLLUX_HOME")
-    assert "1 seal taken over" in run("archive", "import", str(place)).err
+    assert "taken over 1 seal: your key signed the chain" in run("archive", "import", str(place)).err
     assert run("verify", "--seal").status == 0
-    assert run("record", "redact", builders.SESSION, "--hide", "input").status == 0
+    hidden = ("record", "redact", builders.SESSION, "--hide", "input")
+    redacted = run(*hidden)  # the salts are made from another secret
+    assert (redacted.status, "`pollux archive seal" in redacted.err) == (1, True)
+    assert run("archive", "seal", builders.SESSION).status == 0
+    assert run(*hidden).status == 0
     synced(tmp_path / "third.db", tmp_path / "home")
     monkeypatch.setenv("POLLUX_ARCHIVE", str(tmp_path / "third.db"))
     run("archive", "seal")
-    assert "Its seals stay with it" in run("archive", "import", str(place)).err
+    assert "1 seal of it kept apart from this archive's own" in run("archive", "import", str(place)).err
 
 
 @pytest.mark.parametrize(
@@ -250,14 +295,14 @@ def test_seals_move_to_a_new_archive(run: Runner, place: Path, tmp_path: Path, m
         (("archive", "seal", "nosuch"), 1, "No session fits 'nosuch'"),
         (("archive", "seal", "-o", "no/such/place"), 1, "cannot be written"),
         (("archive", "prove"), 2, "a session by its ID, or --continues"),
-        (("archive", "prove", "latest"), 1, "is sealed yet"),
+        (("archive", "prove", "latest"), 1, "is not sealed yet"),
         (("record", "create", "latest", "-o", "no/such/place"), 1, "cannot be written"),
         (("archive", "prove", "latest", "--no-archive"), 2, "leave --no-archive"),
         (("archive", "prove", "--continues", "odd"), 1, "is no seal"),
         (("record", "redact", "latest"), 2, "Say what to hide"),
         (("record", "redact", "latest", "--hide-text", "("), 2, "no regular expression"),
         (("record", "redact", "latest", "--hide", "x", "--no-archive"), 2, "leave --no-archive"),
-        (("record", "redact", "latest", "--hide", "x"), 1, "was not sealed so"),
+        (("record", "redact", "latest", "--hide", "x"), 1, "is not what was sealed"),
     ],
 )
 def test_mistakes(run: Runner, place: Path, args: tuple[str, ...], status: int, words: str) -> None:
@@ -314,7 +359,8 @@ def test_what_is_sealed_is_what_a_record_says(run: Runner, number: int) -> None:
     by_id = {one.id: one for one in found.sessions}
     make = record_of(scope, by_id)
     id_ = list(by_id)[number]
-    assert commitment(make(id_), b"x", id_) == commitment(whole(make(id_)), b"x", id_)
+    salts = Salts(b"x", id_)
+    assert commitment(make(id_), salts) == commitment(whole(make(id_)), salts)
 
 
 def test_a_long_list_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
@@ -324,3 +370,23 @@ def test_a_long_list_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
     found = New(forgotten=[f"file {number}" for number in range(12)])
     _say(Sealed(Seal("", 1, "", 1, "", None), b"", found, is_new=True), "default", is_kept_elsewhere=True)
     assert "… and 2 more files" in capsys.readouterr().err
+
+
+def test_seals_of_an_import_are_told_apart(
+    run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("archive", "seal")
+    monkeypatch.setenv("POLLUX_KEYS", str(tmp_path / "my-keys"))
+    monkeypatch.setenv("POLLUX_ARCHIVE", str(tmp_path / "mine.db"))
+    run("keys", "create")
+    found = run("archive", "import", str(place))
+    assert "1 seal of it kept apart" in found.err
+    unsealed = run("verify", "--seal")
+    assert unsealed.status == 1
+    assert "1 seal of an imported archive, not confirmed" in unsealed.err
+    assert "has no seal yet" in unsealed.err
+    assert run("archive", "seal").out.startswith("seal     1")
+    good = run("verify", "--seal")
+    assert good.status == 0
+    assert "1 seal of an imported archive, not confirmed" in good.err
+    assert [one for one in run("verify", "--seal", "--json").json["notes"] if "imported archive" in one]

@@ -261,9 +261,9 @@ def test_nothing_is_nothing(run: Runner, tmp_path: Path) -> None:
 
 
 def test_total_that_does_not_add_up_is_told(run: Runner, tmp_path: Path) -> None:
-    CASES["no total"].build(tmp_path)
+    CASES["total without thoughts"].build(tmp_path)
     found = run("usage", "--json", home=tmp_path)
-    assert (found.json["billed"]["inconsistent"], found.json["billed"]["tokens"]["total"], found.status) == (1, 0, 0)
+    assert (found.json["billed"]["inconsistent"], found.json["billed"]["tokens"]["total"], found.status) == (1, 1100, 0)
     assert "1 call has a total that is not the sum" in run("usage", columns=80).out
 
 

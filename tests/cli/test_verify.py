@@ -9,6 +9,7 @@ from tests import builders
 from tests.archive.test_verify import LOG, content_of, damage, flip, grown, kept, segments_of, synced
 from tests.cli.running import Runner
 
+from pollux.archive import raw
 from pollux.archive.lock import WriterLock
 from pollux.cli import COMMANDS, Command
 
@@ -67,10 +68,68 @@ def test_wrong_facts_are_made_anew(run: Runner, place: Path) -> None:
     assert result.status == 0
     assert "made anew" in result.out
     damage(place, "UPDATE messages SET line = 77")
-    assert run("verify").status == 0
+    assert run("verify").status == 1
     assert run("verify", "--deep").status == 1
     assert run("verify", "--deep", "--repair").status == 0
     assert run("verify", "--deep").status == 0
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE model_calls SET tok_input = tok_input + 1000000 WHERE message_id = 'g1'",
+        "UPDATE sessions SET title = 'forged'",
+        "UPDATE messages SET n_chars = 1 WHERE message_id = 'u1'",
+        "UPDATE tool_calls SET status = 'error'",
+        "UPDATE tool_calls SET fate = 'rewound'",
+        "UPDATE tool_calls SET args_json = '{}'",
+        "UPDATE call_digests SET sha256 = x'00'",
+        "INSERT INTO file_touches SELECT session_id, 'g2', 0, '/etc/passwd', 'read', 0, 0, 'args' FROM sessions",
+        "UPDATE readings SET look = x''",
+        "DELETE FROM model_calls",
+        "DELETE FROM session_digests",
+        "UPDATE session_digests SET sha256 = x'00'",
+    ],
+)
+def test_altered_rows_are_seen_without_a_rebuild(run: Runner, place: Path, statement: str) -> None:
+    damage(place, statement)
+    result = run("verify")
+    assert result.status == 1
+    assert "are not those that were derived" in result.out
+    assert run("verify", "--repair").status == 0
+    assert run("verify", "--deep").status == 0
+
+
+def test_what_is_not_compared_is_said(run: Runner, place: Path) -> None:
+    del place
+    plain, deep = run("verify"), run("verify", "--deep")
+    assert "Not compared: the facts" in plain.out
+    assert "`pollux verify --deep` compares the facts" in plain.out
+    assert "Not compared: prices and project paths" in deep.out
+    assert [one.split()[1] for one in run("verify", "--json").json["not_compared"]] == ["facts", "and"]
+    assert len(run("verify", "--deep", "--json").json["not_compared"]) == 1
+
+
+def test_an_edit_that_no_sync_compared_is_taken_in(
+    run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(raw, "COMPARED_WHOLE", 100)
+    file = tmp_path / "home" / ".gemini" / "tmp/webapp/run_shell_18.txt"
+    file.write_bytes(b"x" * 20_000)
+    assert run("sync").status == 0
+    damage(place, "UPDATE files SET compared = 19000")
+    content = bytearray(file.read_bytes() + b"more")
+    content[10_000:10_003] = b"---"
+    with file.open("r+b") as stream:
+        stream.write(content)
+    monkeypatch.setattr(raw, "_next_segments", lambda segments, _position: (segments[:0], 0))
+    assert run("sync").status == 0
+    result = run("verify")
+    assert result.status == 1
+    assert "edited inside the bytes" in result.out
+    assert run("verify", "--repair").status == 0
+    assert run("verify").status == 0
+    assert content_of(place, "tmp/webapp/run_shell_18.txt")[-1] == bytes(content)
 
 
 def test_a_gap_is_taken_in_again(run: Runner, place: Path, tmp_path: Path) -> None:
@@ -87,7 +146,17 @@ def test_a_gap_is_taken_in_again(run: Runner, place: Path, tmp_path: Path) -> No
 def test_json(run: Runner, place: Path) -> None:
     flip(place, segments_of(place, LOG)[0][0])
     found = run("verify", "--json").json
-    assert found.keys() == {"schema", "archive", "sound", "deep", "segments", "bytes", "damage", "notes"}
+    assert found.keys() == {
+        "schema",
+        "archive",
+        "sound",
+        "deep",
+        "segments",
+        "bytes",
+        "damage",
+        "notes",
+        "not_compared",
+    }
     assert (found["schema"], found["archive"], found["sound"]) == ("pollux.verify/1", str(place), False)
     (row,) = found["damage"]
     assert row.keys() == {"code", "message", "machine", "file", "version", "start", "end", "source", "repaired"}

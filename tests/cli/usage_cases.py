@@ -134,7 +134,7 @@ CASES: dict[str, Case] = {
         2,
         counts(300_000, 2000),
     ),
-    "no total": Case(logged(answer("g1", NO_TOTAL, FLASH)), 513_000, 1, SMALL | {"total": 0}),
+    "no total": Case(logged(answer("g1", NO_TOTAL, FLASH)), 513_000, 1, SMALL),
     "total without thoughts": Case(
         logged(answer("g1", SMALL | {"total": 1100}, FLASH)), 513_000, 1, SMALL | {"total": 1100}
     ),

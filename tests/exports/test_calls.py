@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -168,3 +169,9 @@ def test_call_recorded_under_the_id_of_a_copy_is_not_lost(tmp_path: Path) -> Non
     subject.group.timeline.clear()
     (one,) = [json.loads(line) for line in render_lines(subject)]
     assert (one["message_id"], one["tools"], one["user_message"]) == ("g1", [], "")
+
+
+def test_docs_list_every_column_in_order() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "json.md").read_text("utf-8")
+    section = page.partition("## `pollux export --format calls`")[2].partition("\n## ")[0]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)) == COLUMNS

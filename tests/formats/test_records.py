@@ -144,7 +144,13 @@ def test_one_bad_value_spoils_only_itself(wrong: Wire, bad: str) -> None:
 
 
 def test_good_counts_beside_bad_ones() -> None:
-    assert recorded(gemini(tokens={"input": "x", "output": 7, "total": None})).tokens == Tokens(output=7)
+    assert recorded(gemini(tokens={"input": "x", "output": 7, "total": None})).tokens == Tokens(output=7, total=7)
+
+
+def test_missing_total_is_the_sum_of_the_recorded_counts() -> None:
+    counts = {"input": 120, "output": 30, "cached": 100, "thoughts": 5}
+    assert recorded(gemini(tokens=counts)).tokens == Tokens(120, 100, 30, 5, 0, 155)
+    assert recorded(gemini(tokens=counts | {"total": 0})).tokens == Tokens(120, 100, 30, 5, 0, 0)
 
 
 def test_a_bad_value_in_a_call() -> None:

@@ -159,8 +159,7 @@ def _name_oddly(records: list[Any], rng: random.Random) -> None:
 
 
 def _add_value(records: list[Any], rng: random.Random) -> None:
-    # Beside `$set` a value of a wrong type is another story, which tests/formats tells.
-    objects = [one for one in records if isinstance(one, dict) and "$set" not in one]
+    objects = [one for one in records if isinstance(one, dict)]
     if objects:
         rng.choice(objects)[rng.choice((*KEYS, "$rewindTo", "$push", "\ud800", "new"))] = rng.choice(ODD)
 

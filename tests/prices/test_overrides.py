@@ -228,3 +228,8 @@ def test_a_file_that_is_no_text_is_explained(tmp_path: Path) -> None:
     path = tmp_path / "prices.toml"
     path.write_bytes(b"\xff\xfe")
     assert fault(path).startswith(f"{path}: not valid TOML: 'utf-8' codec can't decode byte 0xff")
+
+
+@pytest.mark.parametrize("text", ["a=" + "[" * 5000, "a=" + "{a=" * 5000])
+def test_a_file_that_is_nested_deeply_is_explained(tmp_path: Path, text: str) -> None:
+    assert fault(write(tmp_path, text)).endswith("prices.toml: not valid TOML: its values are nested too deeply.")

@@ -15,6 +15,7 @@ from tests.proofs.sealing import bare, seal_it
 from pollux.archive import store
 from pollux.errors import PolluxError
 from pollux.proofs.canonical import json_bytes
+from pollux.proofs.chain import Given
 from pollux.proofs.continuation import continuation
 from pollux.proofs.examine import examine
 
@@ -40,10 +41,21 @@ def test_every_old_seal(sealed: tuple[Path, list[bytes]]) -> None:
     archive, copies = sealed
     for number, old in enumerate(copies, 1):
         proof = proof_of(archive, old)
-        found = examine(json_bytes(proof), None, [PUBLIC])
-        assert found.faults == []
+        found = examine(json_bytes(proof), old, [PUBLIC])
+        assert found.is_plainly_good
         assert {"seal 4", f"seal {number}"} <= set(found.facts)
         assert "webapp" not in json.dumps(proof)
+
+
+def test_the_old_seal_has_to_be_the_one_that_was_kept(sealed: tuple[Path, list[bytes]]) -> None:
+    archive, copies = sealed
+    proof = json_bytes(proof_of(archive, copies[0]))
+    unknown = examine(proof, None, [PUBLIC])
+    assert (unknown.is_good, [one.names for one in unknown.unproven]) == (True, [("seal 1",)])
+    assert examine(proof, Given(copies[0], (b"{}",)).file_bytes, [PUBLIC]).is_plainly_good, "kept with its entries"
+    other = examine(proof, copies[1], [PUBLIC])
+    assert [one.message for one in other.faults] == ["the file is not the seal 1 that the proof begins with"]
+    assert [one.what for one in examine(proof, b"x", [PUBLIC]).faults] == ["file"]
 
 
 def test_another_order_is_no_continuation(sealed: tuple[Path, list[bytes]]) -> None:

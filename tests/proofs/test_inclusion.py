@@ -15,18 +15,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import builders
 from tests.archive.test_verify import CHILD, LOG, content_of, damage, grown, kept, synced
-from tests.proofs.samples import KEY, PUBLIC, STRANGER, flipped, record, signed
+from tests.proofs.samples import AT, KEY, OTHER, PUBLIC, STRANGER, flipped, record, signed
 from tests.proofs.sealing import bare, full, record_of, seal_it
 
-from pollux.archive import store
+from pollux.archive import seals, store
 from pollux.errors import PolluxError
-from pollux.proofs import cose, merkle
+from pollux.proofs import cose, inclusion, merkle, signing
 from pollux.proofs.canonical import json_bytes
-from pollux.proofs.disclosure import MEMBER, redacted
+from pollux.proofs.commitment import MEMBER
+from pollux.proofs.disclosure import redacted
+from pollux.proofs.entries import SessionEntry, entry_bytes
 from pollux.proofs.examine import NoProofError, examine, is_detached
 from pollux.proofs.inclusion import prove
 from pollux.proofs.redacted import prove_record
 from pollux.proofs.seal import SCHEMA, Seal
+from pollux.proofs.trace import trace_of_record
+from pollux.proofs.unsealed import BY
 from pollux.proofs.verdict import Verdict
 
 
@@ -61,6 +65,7 @@ def test_a_proof_of_a_session_with_all_that_belongs_to_it(archive: Path) -> None
     found = look(proof_of(archive))
     assert (found.faults, found.notes) == ([], [])
     assert found.facts["session"] == builders.SESSION
+    assert [(one.of, one.key, one.is_verified) for one in found.signers] == [("seal 1", PUBLIC, True)]
     paths = {path for _, _, path in found.digests}
     assert {LOG, f"tmp/webapp/chats/{builders.SESSION}/{CHILD}.jsonl", "tmp/webapp/run_shell_17.txt"} <= paths
     assert "tmp/webapp/run_shell_18.txt" not in paths
@@ -117,15 +122,75 @@ def test_without_the_right_key(archive: Path) -> None:
         assert whats(found) == ["key"]
 
 
-def test_files_without_a_session(tmp_path: Path) -> None:
-    """A session that could not be committed to: that the files are its own is only said."""
+def test_files_without_a_session_are_not_proven(tmp_path: Path) -> None:
+    """The record of the session could not be sealed, so nothing ties the files to it."""
     _, archive = kept(tmp_path)
 
     def fails(_: str) -> dict[str, object]:
         raise PolluxError("odd")
 
     seal_it(archive, record_of=fails)
-    assert "is said, but not sealed" in look(proof_of(archive)).notes[0]
+    with pytest.raises(PolluxError, match="is not sealed yet"):
+        proof_of(archive)
+
+
+def test_a_proof_of_nothing_fails(archive: Path) -> None:
+    proof = proof_of(archive) | {"entries": []}
+    for session in (builders.SESSION, "never-there"):
+        (fault,) = look(proof | {"session": session}).faults
+        assert fault.message == f"it has no sealed entry of session {session}, so it proves nothing about it"
+
+
+def test_a_proof_without_the_entry_of_its_session_fails(archive: Path) -> None:
+    proof, other = proof_of(archive), proof_of(archive, builders.OTHER)
+    files = [one for one in other["entries"] if one["entry"]["kind"] == "file"]
+    assert whats(look(proof | {"entries": files})) == ["leaf"]
+    assert "was sealed for" in look(proof | {"entries": other["entries"]}).faults[0].message
+    both = look(proof | {"entries": [*proof["entries"], *other["entries"]]})
+    assert "leaf" in whats(both)
+
+
+def test_no_file_of_the_session_can_be_left_out(archive: Path) -> None:
+    proof = proof_of(archive)
+    (session,) = (one["entry"] for one in proof["entries"] if one["entry"]["kind"] == "session")
+    for digest in session["files"]:
+        fewer = [one for one in proof["entries"] if one["entry"].get("sha256") != digest]
+        (fault,) = look(proof | {"entries": fewer}).faults
+        assert fault.message == f"it leaves out a file that the session was read from (SHA-256 {digest})"
+
+
+def test_files_of_others_are_not_said_to_be_of_the_session(archive: Path) -> None:
+    proof, other = proof_of(archive), proof_of(archive, builders.OTHER)
+    there = {one["index"] for one in proof["entries"]}
+    more = [one for one in other["entries"] if one["entry"]["kind"] == "file" and one["index"] not in there]
+    assert more
+    found = look(proof | {"entries": [*proof["entries"], *more]})
+    assert not found.is_plainly_good
+    (unproven,) = found.unproven
+    assert {one["entry"]["path"] for one in more} <= {*unproven.names}
+    assert LOG not in unproven.names
+    assert "nothing proves that they belong to session" in unproven.sentence
+
+
+def test_an_entry_counts_once(archive: Path) -> None:
+    proof = proof_of(archive)
+    found = look(proof | {"entries": [*proof["entries"], proof["entries"][-1]]})
+    assert "it has the same entry twice" in [one.message for one in found.faults]
+
+
+def test_a_seal_that_was_not_signed_as_one(archive: Path) -> None:
+    """The holder of the key signed the same bytes as something else, such as a session file."""
+    payload = cose.opened(b64decode(proof_of(archive)["seal"])).payload or b""
+    data = cose.sign(payload, KEY, content_type="application/json", claims={1: "a", 2: "a session"})
+    found = look(proof_of(archive) | {"seal": b64encode(data).decode()})
+    assert [one.message for one in found.faults] == [
+        "its subject (CWT claim 2) is not 'pollux archive', so it was not signed as a seal"
+    ]
+
+
+def test_a_proof_with_parts_of_a_redacted_record(archive: Path) -> None:
+    assert whats(look(proof_of(archive) | {"fields": []})) == ["envelope"]
+    assert whats(look(proof_of(archive) | {"checks": ""})) == ["envelope"]
 
 
 def leaves(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:  # noqa: ANN401
@@ -189,7 +254,7 @@ def test_a_record_that_hides_nothing(archive: Path) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_value_of_a_redacted_record_can_be_changed(archive: Path, data: st.DataObject) -> None:
     copy = copy_of(archive, "content", "children")
-    told = [way for way in leaves(copy) if way[0] not in ("created", "recording-agent") and way[-1] != "checks"]
+    told = [way for way in leaves(copy) if way[-1] != "checks"]
     way = data.draw(st.sampled_from(told))
     new: object = data.draw(st.sampled_from([0, "", "00" * 32, None, [], "x", True]))
     found = with_changed(copy, way, new)
@@ -233,15 +298,85 @@ def test_other_words_are_named(archive: Path) -> None:
     found = examine(signed(json_bytes(copy)), None, [PUBLIC])
     assert found.is_good
     assert found.notes == [
-        "hidden fields show other words, for which only the signer speaks: /session/entries/0/content"
+        "hidden fields show other words, for which only the signer vouches: /session/entries/0/content",
+        "no seal covers these members, for which only the signer vouches: created, recording-agent",
     ]
     assert not examine(signed(json_bytes(copy)), None, [STRANGER]).is_good
+
+
+@pytest.mark.parametrize("name", ["created", "recording-agent", "redacted", "vcs"])
+def test_members_that_no_seal_covers_are_named(archive: Path, name: str) -> None:
+    copy = copy_of(archive, "output")
+    assert look(copy).is_plainly_good
+    forged = copy | {name: "forged"}
+    found = look(forged)
+    assert [one.names for one in found.unproven] == [(name,)]
+    assert f"Nothing proves these members, which no seal covers and anyone can have set: {name}" in (
+        found.unproven[0].sentence
+    )
+    by_signer = examine(signed(json_bytes(forged)), None, [PUBLIC])
+    assert (by_signer.is_plainly_good, by_signer.notes) == (
+        True,
+        [f"no seal covers these members, for which only the signer vouches: {name}"],
+    )
+    by_stranger = examine(signed(json_bytes(forged)), None, [STRANGER])
+    assert [one.names for one in by_stranger.unproven] == [(name,)]
+
+
+def test_a_member_cannot_be_named_twice(archive: Path) -> None:
+    data = json_bytes(copy_of(archive, "output"))
+    forged = b'{"session":{"entries":[]},' + data[1:]
+    with pytest.raises(NoProofError, match="an object has the member 'session' twice"):
+        examine(forged, None, [PUBLIC])
+
+
+def test_the_signer_of_a_record_is_not_the_sealer(archive: Path) -> None:
+    data = signing.sign(
+        json_bytes(copy_of(archive, "output")),
+        OTHER,
+        trace_of_record(copy_of(archive, "output")),
+        content_type=signing.JSON,
+        at=AT,
+        issuer="mailto:bob@example.org",
+        attached=True,
+    )
+    found = examine(data, None, [PUBLIC, STRANGER])
+    assert [(one.of, one.key, one.issuer) for one in found.signers] == [
+        ("signature", STRANGER, "mailto:bob@example.org"),
+        ("seal 1", PUBLIC, PUBLIC.uri),
+    ]
+
+
+def test_a_redacted_record_has_the_entry_of_its_session_alone(archive: Path) -> None:
+    copy, proof = copy_of(archive, "output"), proof_of(archive)
+    assert whats(look(with_changed(copy, (MEMBER, "entries"), []))) == ["leaf"]
+    assert whats(look(with_changed(copy, (MEMBER, "entries"), proof["entries"]))) == ["leaf"]
+
+
+def test_a_commitment_of_an_older_form_proves_no_redacted_record(tmp_path: Path) -> None:
+    """In that form anybody could remove fields from a redacted record without a trace."""
+    _, archive = kept(tmp_path)
+    body = SessionEntry(builders.SESSION, "vac-00", BY, 3, "00" * 32, [])
+    with store.opened(archive) as opened:
+        database = opened.database
+        seal = Seal(SCHEMA, 1, "2026-11-15T12:00:00.000Z", 1, merkle.leaf_hash(entry_bytes(body)).hex(), None)
+        data = cose.sign(
+            json_bytes(msgspec.to_builtins(seal)), KEY, content_type="x", claims={1: "a", 2: "pollux archive"}
+        )
+        seals.append(database, [(0, entry_bytes(body))], 1, data)
+        with pytest.raises(PolluxError, match=f"Run `pollux archive seal {builders.SESSION}`"):
+            prove_record(database, builders.SESSION, record(), record())
+        proof = inclusion.proof_of(database, builders.SESSION, [entry_bytes(body)], [0])
+    found = look(record() | {MEMBER: {**proof, "fields": []}})
+    assert "sealed by another version of Pollux" in found.faults[0].message
+    assert seal_it(archive, hours=1).new.n_sessions >= 1, "the next seal commits to it in the new form"
+    assert look(copy_of(archive, "output")).is_plainly_good
 
 
 def test_a_record_that_was_not_sealed_so(archive: Path) -> None:
     with store.opened(archive, write=False) as opened:
         other = record(id="another")
-        with pytest.raises(PolluxError, match=f"`pollux archive seal {builders.SESSION}` does it"):
+        with pytest.raises(PolluxError, match=f"Run `pollux archive seal {builders.SESSION}`"):
             prove_record(opened.database, builders.SESSION, other, other)
 
 
@@ -301,8 +436,11 @@ def test_an_entry_of_a_newer_pollux() -> None:
     body = json_bytes({"kind": "photograph"})
     seal = Seal(SCHEMA, 1, "2026-11-15T12:00:00.000Z", 1, merkle.leaf_hash(body).hex(), None)
     data = cose.sign(
-        json_bytes(msgspec.to_builtins(seal)), KEY, content_type="application/json", claims={1: "a", 2: "b"}
+        json_bytes(msgspec.to_builtins(seal)),
+        KEY,
+        content_type="application/json",
+        claims={1: "a", 2: "pollux archive"},
     )
     entry = {"entry": {"kind": "photograph"}, "index": 0, "path": []}
     proof = {"schema": "pollux.proof/1", "session": "s", "seal": b64encode(data).decode(), "entries": [entry]}
-    assert [one.message for one in look(proof).faults] == ["entry 0 is of no kind that this Pollux knows"]
+    assert look(proof).faults[0].message == "entry 0 is of no kind that this Pollux knows"

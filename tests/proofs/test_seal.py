@@ -25,12 +25,13 @@ from tests.archive.test_verify import (
 from tests.proofs.samples import KEY, PUBLIC, STRANGER, flipped, signed
 from tests.proofs.sealing import bare, full, look, messages, seal_it
 
-from pollux.archive import exchange, forget, raw, seals, store, upkeep
+from pollux.archive import exchange, foreign, forget, raw, seals, store, upkeep
 from pollux.archive.backup import backup
 from pollux.errors import ArchiveError, PolluxError
 from pollux.proofs import chain, cose, merkle
 from pollux.proofs.canonical import sha256
 from pollux.proofs.entries import FileEntry, ForgottenEntry, SessionEntry, entry_from
+from pollux.proofs.imported_seals import adopt_own
 from pollux.proofs.public import shown
 from pollux.proofs.seal import seal_from
 from pollux.proofs.verdict import Verdict
@@ -165,13 +166,13 @@ def test_seals_move_with_an_import(archive: Path, tmp_path: Path) -> None:
     with store.opened(archive) as opened:
         forget.forget(opened, [builders.OTHER], now_us=1_794_700_000_000_000, memory={})
     seal_it(archive, hours=2)
-    with store.opened(tmp_path / "new.db") as ours, store.opened(archive, write=False) as theirs:
-        found = exchange.take_in(ours, theirs, memory={})
-        assert (found.n_seals, found.seals_are_taken) == (3, True)
-        assert seals.known_secret(ours.database) == seals.known_secret(theirs.database) != None  # noqa: E711
-    assert look(tmp_path / "new.db").is_good
-    with store.opened(tmp_path / "new.db") as ours, store.opened(archive, write=False) as theirs:
-        assert not exchange.take_in(ours, theirs, memory={}).seals_are_taken
+    for n_seals, n_adopted in ((3, 3), (0, 0)):  # a second time changes nothing
+        with store.opened(tmp_path / "new.db") as ours, foreign.opened(archive) as theirs:
+            assert exchange.take_in(ours, theirs, memory={}, now_us=1).n_seals == n_seals
+            assert adopt_own(ours, [PUBLIC]) == n_adopted
+            assert seals.known_secret(ours.database) is None
+        assert look(tmp_path / "new.db").is_good
+    assert seal_it(tmp_path / "new.db", hours=3, again=[builders.SESSION]).is_new
     assert look(tmp_path / "new.db").is_good
 
 
@@ -180,8 +181,8 @@ def test_an_import_into_a_sealed_archive_changes_nothing_sealed(archive: Path, t
     with (other / ".gemini" / LOG).open("ab") as file:
         file.write(builders.log(builders.user("u9", "elsewhere", second=40)))
     synced(tmp_path / "other.db", other)
-    with store.opened(archive) as ours, store.opened(tmp_path / "other.db", write=False) as theirs:
-        assert exchange.take_in(ours, theirs, memory={}).n_files
+    with store.opened(archive) as ours, foreign.opened(tmp_path / "other.db") as theirs:
+        assert exchange.take_in(ours, theirs, memory={}, now_us=1).n_files
     assert look(archive).is_good
     assert seal_it(archive, hours=3).is_new
     assert look(archive).is_good
@@ -208,8 +209,10 @@ def test_what_was_forgotten_is_not_missing(archive: Path) -> None:
 def test_an_archive_of_an_older_pollux_is_sealed_too(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     with changed(archive) as database:
-        for table in ("seals", "sealed", "sealing"):
+        for table in ("seals", "sealed", "sealing", "imported", "imported_entries", "imported_seals"):
             database.execute(f"DROP TABLE {table}")
+        for column in ("ctime_ns", "compared"):
+            database.execute(f"ALTER TABLE files DROP COLUMN {column}")
         database.execute("PRAGMA user_version = 1")
     with pytest.raises(PolluxError, match="has no seal yet"):
         look(archive)

@@ -13,7 +13,7 @@ from tests.proofs.samples import AT, KEY, OTHER, PAYLOAD, PUBLIC, STRANGER, flip
 
 from pollux.proofs import cose, signatures, signing, trace
 from pollux.proofs.canonical import cbor_bytes, json_bytes, sha256
-from pollux.proofs.public import PublicKey, shown
+from pollux.proofs.public import PublicKey, Trust, shown
 from pollux.proofs.trace import NoRecordError, trace_of_record, trace_of_session
 from pollux.proofs.verdict import Verdict
 from pollux.sessions import from_file
@@ -36,7 +36,6 @@ def test_a_good_one(data: bytes, file: bytes | None) -> None:
     found = verify(data, file, (STRANGER, PUBLIC))
     assert (found.faults, found.is_good) == ([], True)
     assert found.facts == {
-        "key": shown(PUBLIC.id),
         "signed at": "2026-11-15T12:00:00Z",
         "subject": "6ece72aa",
         "content": "application/json",
@@ -44,6 +43,8 @@ def test_a_good_one(data: bytes, file: bytes | None) -> None:
         "began": "2026-11-15T19:30:00.000Z",
         "ended": "2026-11-15T19:31:00.000Z",
     }
+    (signer,) = found.signers
+    assert (signer.key, signer.is_verified, signer.is_issuer_proven) == (PUBLIC, True, True)
 
 
 def test_the_header_is_what_the_schema_wants() -> None:
@@ -58,10 +59,44 @@ def test_the_header_is_what_the_schema_wants() -> None:
     assert metadata["agent-vendor"] == "google"
 
 
-def test_names_can_be_given() -> None:
+def test_a_name_is_a_claim_of_the_key() -> None:
     found = verify(signed(issuer="mailto:mara@example.org", subject="incident 12"))
     assert found.is_good
-    assert (found.facts["signed by"], found.facts["subject"]) == ("mailto:mara@example.org", "incident 12")
+    (signer,) = found.signers
+    assert (signer.issuer, signer.is_issuer_proven, found.facts["subject"]) == (
+        *("mailto:mara@example.org", False),
+        "incident 12",
+    )
+    assert signer.words == "a key (given with --key), claiming to be 'mailto:mara@example.org'"
+
+
+@pytest.mark.parametrize(
+    ("trust", "words"),
+    [
+        (Trust.OWN, "mara.pub (your own key)"),
+        (Trust.FOLDER, "mara.pub (another person's key in your folder of keys)"),
+        (Trust.GIVEN, "mara.pub (given with --key)"),
+    ],
+)
+def test_the_key_file_is_named_with_its_trust(trust: Trust, words: str) -> None:
+    key = PublicKey(PUBLIC.raw, Path("keys/mara.pub"), trust)
+    (signer,) = verify(keys=(key,)).signers
+    assert (signer.words, signer.trust, signer.file) == (words, trust, str(Path("keys/mara.pub")))
+
+
+def test_who_did_not_sign_is_not_called_the_signer() -> None:
+    (unknown,) = verify(keys=(STRANGER,)).signers
+    assert (unknown.words, unknown.trust, unknown.file) == ("an unknown key", "unknown", None)
+    stolen = cose.sign(PAYLOAD, OTHER, content_type="x", claims={1: "a", 2: "b"}, protected={cose.KEY_ID: PUBLIC.id})
+    (other,) = verify(stolen).signers
+    assert other.words == "nobody: it does not fit a key (given with --key), claiming to be 'a'"
+    assert not other.is_issuer_proven
+
+
+def test_an_issuer_that_is_the_thumbprint_of_another_key() -> None:
+    found = verify(signed(issuer=STRANGER.uri))
+    assert [one.what for one in found.faults] == ["claims"]
+    assert "it claims to be signed with urn:" in found.faults[0].message
 
 
 # Any changed bit
@@ -144,18 +179,34 @@ def test_an_envelope_without_a_key_is_tried_with_the_only_one() -> None:
     assert "does not name its key" in verify(nameless(), keys=(PUBLIC, STRANGER)).faults[0].message
 
 
-def test_metadata_of_another_program_are_compared_with_the_record() -> None:
+def with_metadata(metadata: object) -> bytes:
+    """Add trace metadata to a signature that does not cover them, as anybody can."""
     data = cose.opened(nameless())
-    parts = [data.protected_bytes, {100: {"session-id": "other", "trace-format": "ietf-vac-v3.0"}}, PAYLOAD]
-    found = verify(cbor_bytes(cbor2.CBORTag(18, [*parts, data.signature])))
-    assert [one.message for one in found.faults] == ["they speak of session other, the record of 6ece72aa"]
+    return cbor_bytes(cbor2.CBORTag(18, [data.protected_bytes, {100: metadata}, PAYLOAD, data.signature]))
 
 
-@pytest.mark.parametrize("metadata", [{}, {"content-hash": 1}, {"trace-format": "gemini-jsonl"}, 5, None])
-def test_odd_metadata_are_left_alone_if_nothing_binds_them(metadata: object) -> None:
-    data = cose.opened(nameless())
-    parts = [data.protected_bytes, {100: metadata}, PAYLOAD, data.signature]
-    assert verify(cbor_bytes(cbor2.CBORTag(18, parts))).is_good
+def test_metadata_that_nothing_signs_are_compared_with_the_record() -> None:
+    found = verify(with_metadata({"session-id": "other", "trace-format": "ietf-vac-v3.0"}))
+    assert [one.message for one in found.faults] == ["they name session other, the record is of 6ece72aa"]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [{}, {"timestamp-start": "1999-01-01T00:00:00Z", "timestamp-end": 5, "trace-format": "gemini-jsonl"}, 5, None],
+)
+def test_metadata_that_nothing_signs_are_named_and_not_shown(metadata: object) -> None:
+    found = verify(with_metadata(metadata))
+    assert found.is_good
+    assert not found.is_plainly_good
+    assert [one.names for one in found.unproven] == [("trace-metadata",)]
+    assert found.facts == {"subject": "b"}
+
+
+@pytest.mark.parametrize(
+    "metadata", [{"content-hash": 1}, {"trace-format": ["x"]}, {"timestamp-start": 1.5}, {"session-id": True}]
+)
+def test_metadata_of_a_wrong_type(metadata: dict[str, object]) -> None:
+    assert kinds(verify(with_metadata(metadata))) == {"metadata"}
 
 
 def test_metadata_that_nobody_would_write() -> None:
@@ -180,10 +231,16 @@ def test_missing_claims(claims: dict[int, object]) -> None:
     assert kinds(verify(cose.sign(PAYLOAD, KEY, content_type="x", claims=claims))) == {"claims"}  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("seconds", [1e300, -(10**20), "noon", None])
+@pytest.mark.parametrize("seconds", [1e300, -(10**20), "noon", None, True, float("nan"), [1]])
 def test_an_odd_time(seconds: object) -> None:
     data = cose.sign(PAYLOAD, KEY, content_type="x", claims={1: "a", 2: "b", 6: seconds})
-    assert "signed at" not in verify(data).facts
+    found = verify(data)
+    assert "signed at" not in found.facts
+    assert kinds(found) == {"claims"}
+
+
+def test_a_time_with_thousands_of_digits() -> None:
+    assert kinds(verify(cose.sign(PAYLOAD, KEY, content_type="x", claims={1: "a", 2: "b", 6: 2**20000}))) == {"claims"}
 
 
 def test_the_same_values_written_differently_are_told() -> None:
@@ -200,6 +257,7 @@ def test_cbor_records() -> None:
     assert signing.record_from(data) == (record(), data, signing.CBOR)
     tagged = cbor_bytes(cbor2.CBORTag(4149, record()))
     assert signing.record_from(tagged) == (record(), tagged, signing.CBOR)
+    assert signing.untagged(cbor2.loads(cbor_bytes(cbor2.CBORTag(4149, {"a": [{"b": 1}]})))) == {"a": [{"b": 1}]}
     assert verify(signed(data)).is_good
     session = record()["session"] | {"session-id": b"\x01\x02"}
     found = verify(signed(cbor_bytes(record(session=session))))
@@ -211,6 +269,10 @@ def test_cbor_records() -> None:
     [
         (b"\xff\xff", "neither JSON nor CBOR"),
         (b"{", "JSON cannot be read"),
+        (b'{"id":"a","id":"b"}', "has the member 'id' twice"),
+        (cbor2.dumps(cbor2.CBORTag(35, "(")), "neither JSON nor CBOR"),
+        (b"\xd8\x1c\x81\xd8\x1d\x00", "neither JSON nor CBOR"),  # an array that holds itself
+        (cbor_bytes({}) + b"x", "neither JSON nor CBOR"),
         (b'{"a":1} {"b":2}', "JSON cannot be read"),
         (b"{}", "no `version`, `id` and `session`"),
         (b"[]", "no `version`, `id` and `session`"),

@@ -12,6 +12,7 @@ from pollux import prices, sessions
 from pollux.archive import history, refresh, store
 from pollux.archive.pricing import price_calls
 from pollux.model import Session, Tokens
+from pollux.terminal.usage import audit_lines
 from pollux.views import audit as audit_view
 from pollux.views import usage, usage_parts
 from pollux.views.audit import AuditedCall, audited, buckets, call_json, repeating
@@ -27,6 +28,10 @@ def audit(root: Path, wanted: str = builders.SESSION, others: tuple[str, ...] = 
     groups = [(one, sessions.opened(by_id[one])) for one in others]
     session: Session = by_id[wanted]
     return list(audited(session, sessions.opened(session), prices.load(), owners=owners, others=groups))
+
+
+def _session(root: Path) -> Session:
+    return sessions.history([home(root)]).sessions[0]
 
 
 def places(call: AuditedCall) -> list[tuple[str, int, str]]:
@@ -145,3 +150,13 @@ def test_record_that_was_overwritten_has_no_counts(tmp_path: Path) -> None:
     ((place,),) = audit_view._places(sessions.opened(session).files).values()
     file.write_bytes(b"{" * file.stat().st_size)
     assert audit_view._recorded(place) is None
+
+
+def test_audit_says_that_a_missing_total_was_computed(tmp_path: Path) -> None:
+    without = {key: value for key, value in tokens(1000).items() if key != "total"}
+    put(chats(tmp_path) / f"{builders.NAME}.jsonl", log(header(), user(), gemini("g1", tokens=without), TWO))
+    first, second = audit(tmp_path)
+    assert (first.call.tokens.total, first.is_total_computed) == (1005, True)
+    assert (second.call.tokens.total, second.is_total_computed) == (2005, False)
+    assert call_json(first)["total_computed"] is True
+    assert "computed" in "\n".join(text.plain for text in audit_lines(_session(tmp_path), [first]))

@@ -149,9 +149,9 @@ def test_thoughts_are_not_told_twice() -> None:
     thoughts = (Thought("A", "S", later), Thought("", ""))
     options = Options(thoughts=True)
     assert shown(message(Thought("**S** A"), thoughts=thoughts), options=options) == [
-        Thinking("m", later, Fate.ACTIVE, "S", "A")
+        Thinking("m", later, Fate.ACTIVE, None, "S", "A")
     ]
-    assert shown(message(Thought("alone")), options=options) == [Thinking("m", START, Fate.ACTIVE, "", "alone")]
+    assert shown(message(Thought("alone")), options=options) == [Thinking("m", START, Fate.ACTIVE, None, "", "alone")]
 
 
 def test_a_tool_block_has_all_of_the_call() -> None:

@@ -32,8 +32,7 @@ def backup(path: Path, target: Path, *, force: bool = False, progress: Progress 
 
     Raises `PolluxError` if something is there already; not even with `force` does a damaged copy replace it.
     """
-    if target.is_dir():
-        target = target / path.name
+    target = target_of(path, target)
     if target.exists() and path.exists() and target.samefile(path):
         raise PolluxError(f"{target} is the archive itself; name another file.")
     _refuse_to_overwrite(target, force=force)
@@ -57,6 +56,11 @@ def backup(path: Path, target: Path, *, force: bool = False, progress: Progress 
         for suffix in ("", "-journal", "-wal", "-shm"):
             part.with_name(part.name + suffix).unlink(missing_ok=True)
     return Copied(target, target.stat().st_size, is_sound=report.bytes_are_sound)
+
+
+def target_of(path: Path, target: Path) -> Path:
+    """Return the file that a backup goes to: in a folder, it has the name of the archive."""
+    return target / path.name if target.is_dir() else target
 
 
 def _refuse_to_overwrite(target: Path, *, force: bool) -> None:

@@ -9,10 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from pollux.archive import facts
 from pollux.archive.damage import Damage, Report
+from pollux.archive.migrations import supply_imported
 from pollux.archive.store import Archive
-from pollux.archive.verify import NAMED, decoded, rederive
+from pollux.archive.verify import NAMED, PROVEN_BY_BYTES, rederive
 from pollux.sessions import Progress
 
 _NOT_COMPARED = {
@@ -20,6 +23,7 @@ _NOT_COMPARED = {
     "sessions": ("bundle",),
     "projects": ("path", "slug", "how_known", "proven", "git_remote"),
     "model_calls": ("cost_nanousd", "price_id"),
+    "session_digests": ("sha256",),
 }
 """What has more than one right form, is known from elsewhere and may change, or is looked up later."""
 _Row = tuple[Any, ...]
@@ -33,7 +37,7 @@ def verify_deeply(
     progress: Progress = lambda _done, _all: None,
 ) -> None:
     """Build all facts once more beside the archive, and compare them table by table with what is there."""
-    if not report.is_sound:
+    if not report.bytes_are_sound:
         report.notes.append("The facts were not compared with new ones: first the damage has to be repaired.")
         return
     if not facts.are_current(archive.database):
@@ -50,8 +54,9 @@ def verify_deeply(
             new.close()
     if found and _data_version(archive.database) != before:
         report.notes.append("The archive grew while its facts were compared; do it again when nobody writes to it.")
-    else:
-        report.damage += found
+        return
+    report.damage += found
+    report.not_compared = [one for one in report.not_compared if one != PROVEN_BY_BYTES]
 
 
 def comparable(table: str, columns: Sequence[str], row: _Row) -> _Row:
@@ -79,6 +84,7 @@ def _attached(archive: Archive, place: Path) -> sqlite3.Connection:
         with suppress(sqlite3.OperationalError):
             database.execute("DETACH kept")
         database.execute("ATTACH ? AS kept", (f"{archive.path.resolve().as_uri()}?mode=ro&immutable=1",))
+    supply_imported(database)
     database.execute("CREATE TABLE main.facts_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
     for table in facts.TABLES:  # so that no name means the archive's own
         database.execute(f"CREATE TABLE main.{table} (placeholder)")
@@ -112,17 +118,29 @@ def _side_by_side(
 
     one, other = next(old, None), next(new, None)
     while one is not None or other is not None:
-        if other is None or (one is not None and key(one) < key(other)):
-            assert one is not None
+        if one is not None and (other is None or _order(key(one)) < _order(key(other))):
             yield key(one), one, None
             one = next(old, None)
-        elif one is None or key(other) < key(one):
+        elif other is not None and (one is None or _order(key(other)) < _order(key(one))):
             yield key(other), None, other
             other = next(new, None)
-        else:
+        elif one is not None:
             yield key(one), one, other
             one, other = next(old, None), next(new, None)
 
 
-def _without_project(body: bytes) -> dict[str, Any]:
-    return {key: value for key, value in decoded(body).items() if key != "project"}
+def _order(key: _Row) -> tuple[tuple[int, Any], ...]:
+    """Return what orders keys as SQLite does, which puts numbers before text, and text before other bytes."""
+    return tuple((_RANKS.get(type(value), 1), value) for value in key)
+
+
+_RANKS: dict[type, int] = {type(None): 0, str: 2, bytes: 3}
+
+
+def _without_project(body: bytes) -> object:
+    """Return what a session's row says of it, but for its project; the body itself where it is damaged."""
+    try:
+        values = msgspec.msgpack.decode(body)
+    except (ValueError, TypeError):
+        return body
+    return {key: value for key, value in values.items() if key != "project"} if isinstance(values, dict) else body

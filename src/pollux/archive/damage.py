@@ -33,6 +33,8 @@ class Report:
     damage: list[Damage] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What is no damage, but left something out."""
+    not_compared: list[str] = field(default_factory=list)
+    """What this check does not prove."""
 
     @property
     def is_sound(self) -> bool:
@@ -42,7 +44,7 @@ class Report:
     @property
     def bytes_are_sound(self) -> bool:
         """Whether every byte that was kept can be read, so that facts can be derived from them."""
-        return all(one.is_repaired or one.code == "facts" for one in self.damage)
+        return all(one.is_repaired or one.code in ("facts", "edited") for one in self.damage)
 
 
 def damage_of(code: str, words: str, whose: Segment | Version, number: int, start: int, end: int) -> Damage:

@@ -14,16 +14,16 @@ from typing import NamedTuple
 import msgspec
 
 from pollux import retention
-from pollux.archive import facts, failures, raw, writing
+from pollux.archive import facts, failures, raw, row_digests, writing
 from pollux.archive.inventory import place_of
 from pollux.archive.joins import joined, shared_with
 from pollux.archive.migrations import savepoint
-from pollux.archive.readings import read_on, source_of, taken_up
+from pollux.archive.readings import compare_versions, read_on, source_of, taken_up
 from pollux.errors import DamagedArchiveError
 from pollux.formats.source import HEAD
 from pollux.grouping import Group, Placed, id8_inside, put_together
-from pollux.locate import Home, SessionFile, id8_in
-from pollux.model import Fate, Problem, Session
+from pollux.locate import Home, SessionFile, id8_in, session_file_kind
+from pollux.model import Problem, Session
 from pollux.project_claims import Known, known_from_files
 from pollux.reading import Reading, cannot_derive, reason_of
 from pollux.sessions import LOGS, Reader, claims
@@ -45,6 +45,8 @@ class File(msgspec.Struct, frozen=True):
         return self.read != self.kept
 
 
+_IMPORT = "import"
+"""What says of a home that a session file in it came from another archive."""
 _FEW = 16
 """Bundles that are looked for by their names."""
 _DIGIT, _LETTER = "[0-9]", r"[^./\]"
@@ -70,25 +72,32 @@ def reader_of(database: sqlite3.Connection, memory: Mapping[str, str]) -> Reader
 
     def known(home: Home) -> Known:
         which = "(path LIKE '%/.project_root' OR path NOT LIKE '%/%')"
-        files, problems = _current(database, str(home.root), which)
+        files, problems = _current(database, home, which)
         found = claims(home.root, lambda: known_from_files(str(home.root), files))
         return msgspec.structs.replace(found, problems=(*found.problems, *problems))
 
     def logs(file: SessionFile) -> bytes | None:
         path = f"tmp/{file.folder}/{LOGS}"
-        files, _ = _current(database, str(file.home.root), "path = ?", path)
+        files, _ = _current(database, file.home, "path = ?", path)
         return files.get(path)
 
     return Reader(memory, known, logs)
 
 
 def _current(
-    database: sqlite3.Connection, home: str, which: str, *values: str
+    database: sqlite3.Connection, home: Home, which: str, *values: str
 ) -> tuple[dict[str, bytes], list[Problem]]:
-    """Return the newest version of some files of a home by their paths, and which of them are damaged."""
+    """Return the newest version of some files of a home by their paths, and which of them are damaged.
+
+    Sessions that this machine has read itself never go by imported files; imported sessions go by both, where a file
+    of this machine comes before an import of the same path.
+    """
+    root = str(home.root)
+    is_import = "version_id IN (SELECT version_id FROM imported)"
     rows = database.execute(
-        f"SELECT path, version_id FROM files WHERE home = ? AND version_id IS NOT NULL AND {which} ORDER BY machine",  # noqa: S608
-        (home, *values),
+        f"SELECT path, version_id FROM files WHERE home = ? AND version_id IS NOT NULL AND {which} "  # noqa: S608
+        f"AND (? OR NOT {is_import}) ORDER BY {is_import} DESC, machine",
+        (root, *values, home.how == _IMPORT),
     ).fetchall()
     found, problems = {}, []
     for path, version_id in rows:
@@ -96,7 +105,7 @@ def _current(
         try:
             found[path] = read(0, read.size)
         except DamagedArchiveError as error:
-            problems.append(Problem("damaged-archive", str(error), str(place_of(home, path))))
+            problems.append(Problem("damaged-archive", str(error), str(place_of(root, path))))
     return found, problems
 
 
@@ -132,7 +141,10 @@ def _session_files(
     database: sqlite3.Connection, names: set[str], known: Mapping[str, str]
 ) -> Iterator[tuple[str, File]]:
     """Yield the files of some bundles."""
-    columns = "files.home, files.path, files.mtime_ns, files.id, versions.id, versions.kept, readings.kept"
+    is_import = "versions.id IN (SELECT version_id FROM imported)"
+    columns = (
+        f"files.home, files.path, files.mtime_ns, {is_import}, files.id, versions.id, versions.kept, readings.kept"
+    )
     few = [*names, *(name for name, bundle in known.items() if bundle in names)]
     few = few if len(few) <= _FEW else []
     is_named = "(files.path GLOB ? OR files.path GLOB ?)"
@@ -141,25 +153,25 @@ def _session_files(
         f"SELECT {columns} {facts.VERSIONS} {which} ORDER BY files.machine, files.home, files.path, versions.number",
         (*_NAMED, *few) if few else (),
     ).fetchall()
-    for home, path, mtime_ns, *ids in rows:
+    for home, path, mtime_ns, is_imported, *ids in rows:
         name = _bundle(database, path, ids[1])
         name = known.get(name, name)
-        if name in names and (session_file := _session_file(home, path, ids[2], mtime_ns)):
+        if name in names and (session_file := _session_file(home, path, ids[2], mtime_ns, is_imported)):
             yield name, File(session_file, *ids)
 
 
-def _session_file(home: str, path: str, size: int, mtime_ns: int) -> SessionFile | None:
+def _session_file(home: str, path: str, size: int, mtime_ns: int, is_import: int) -> SessionFile | None:
     _, folder, _, *rest = path.split("/")
     if len(rest) > 2 or not rest:  # noqa: PLR2004  a session, or a subagent below its parent
         return None
-    name = rest[-1]
-    if len(rest) == 1 and not name.startswith("session-"):
+    what = session_file_kind(rest[-1], is_nested=len(rest) > 1)
+    if what is None:
         return None
-    what = "leftover" if not name.endswith((".json", ".jsonl")) else "subagent" if len(rest) > 1 else "session"
     root = place_of(home, "")
     parent = rest[0] if len(rest) > 1 else None
+    how = _IMPORT if is_import else "archive"
     return SessionFile(
-        str(place_of(home, path)), Home(root, root / "tmp", "archive"), folder, parent, size, mtime_ns, 0, what
+        str(place_of(home, path)), Home(root, root / "tmp", how), folder, parent, size, mtime_ns, 0, what
     )
 
 
@@ -192,7 +204,7 @@ def _derived(database: sqlite3.Connection, reader: Reader, name: str, files: lis
             problems += _failed(database, [one], error)
         else:
             versions[one.file_id].append(Placed(reading, one.session_file, version_id=one.version_id))
-    placed = [one for found in versions.values() for one in _laid_over_each_other(database, found)]
+    placed = [one for found in versions.values() for one in _current_versions(database, found)]
     forgotten = {row[0] for row in database.execute("SELECT session_id FROM tombstones")}
     written, shared = set(), set()
     summed_up = reader.summed_up(put_together(placed, reader.full_id))
@@ -202,6 +214,7 @@ def _derived(database: sqlite3.Connection, reader: Reader, name: str, files: lis
         shared |= shared_with(database, session.id, name)
         if len(summed_up) == 1:  # most are: what goes wrong with one is undone with its bundle
             writing.write(database, group, session, name)
+            row_digests.write(database, session.id)
         elif failed := _write(database, group, session, name, files):
             problems += failed
             continue
@@ -217,6 +230,7 @@ def _write(
     try:
         with savepoint(database):
             writing.write(database, group, session, bundle)
+            row_digests.write(database, session.id)
     except Exception as error:  # noqa: BLE001  re-raised where it concerns more than this session
         own = {one.version_id for one in group.files}
         return _failed(database, [one for one in files if one.version_id in own], error)
@@ -258,20 +272,13 @@ def _read(database: sqlite3.Connection, file: File) -> Reading:
     return reading
 
 
-def _laid_over_each_other(database: sqlite3.Connection, versions: list[Placed]) -> list[Placed]:
-    """Deal with the versions of one file: what a later one has all of is done with, what the last lacks was rewound.
-
-    Old releases rewrite their one document at every turn, and take rewound messages out of it for good.
-    """
-    ids = [{entry.id for entry in one.timeline} for one in versions]
-    left = []
-    for number, one in enumerate(versions):
-        if any(ids[number] <= later for later in ids[number + 1 :]):
-            database.execute("UPDATE readings SET is_superseded = 1 WHERE version_id = ?", (one.version_id,))
-            continue
-        left.append(one)
-        if one.reading.format == "document":
-            for entry in one.timeline:
-                if entry.id not in ids[-1]:
-                    entry.fate = Fate.REWOUND
-    return left
+def _current_versions(database: sqlite3.Connection, versions: list[Placed]) -> list[Placed]:
+    """Return the versions of one file that still matter, and note those that a later version contains completely."""
+    current = []
+    is_superseded = compare_versions([version.reading for version in versions])
+    for version, superseded in zip(versions, is_superseded, strict=True):
+        if superseded:
+            database.execute("UPDATE readings SET is_superseded = 1 WHERE version_id = ?", (version.version_id,))
+        else:
+            current.append(version)
+    return current

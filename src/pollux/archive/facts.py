@@ -71,6 +71,12 @@ TABLES: Mapping[str, str] = {
         file_version_id INTEGER NOT NULL, n INTEGER NOT NULL, code TEXT NOT NULL, line INTEGER, message TEXT NOT NULL,
         PRIMARY KEY (file_version_id, n)
     """,
+    "call_digests": """
+        session_id TEXT NOT NULL, message_id TEXT NOT NULL, sha256 BLOB NOT NULL, PRIMARY KEY (session_id, message_id)
+    """,
+    "session_digests": """
+        session_id TEXT PRIMARY KEY, sha256 BLOB NOT NULL
+    """,
 }
 _OLD, _NEW, _REPLACED = (
     f"coalesce({row}.at_us - {row}.at_us % 900000000, {NO_TIME})" for row in ("OLD", "NEW", "replaced")
@@ -103,14 +109,23 @@ _BESIDE = (
 together (`joins.py`).
 """
 _UNOWNED, _UNPRICED = "unowned", "unpriced"
-OF_MESSAGES = ("messages", "tool_calls", "shell_commands", "file_touches", "value_problems")
-_OF_SESSIONS = ("sessions", "session_files", *OF_MESSAGES, "model_calls")
+OF_MESSAGES = ("messages", "tool_calls", "shell_commands", "file_touches", "value_problems", "call_digests")
+_OF_SESSIONS = ("sessions", "session_files", *OF_MESSAGES, "model_calls", "session_digests")
 
 VERSIONS = """
     FROM versions JOIN files ON files.id = versions.file_id LEFT JOIN readings ON readings.version_id = versions.id
     WHERE files.path LIKE 'tmp/%/chats/%' AND files.forgotten_us IS NULL AND coalesce(readings.is_superseded, 0) = 0
+    AND (
+        files.path GLOB '*.json' OR files.path GLOB '*.jsonl'
+        OR files.path GLOB '*.tmp-*' OR files.path GLOB '*.unreadable-*'
+    )
+    AND typeof(files.path) = 'text' AND typeof(versions.kept) = 'integer'
 """
-"""All versions of session files that still matter."""
+"""All versions of session files that still matter; damaged rows are for `verify` to name.
+
+`locate.session_file_kind` decides about each name; these patterns only keep files that are never sessions from being
+looked at again at every refresh.
+"""
 UNREAD = f"""
     {VERSIONS} AND versions.kept IS NOT readings.kept
     AND NOT EXISTS (SELECT 1 FROM failures WHERE version_id = versions.id AND failures.kept = versions.kept)
@@ -175,18 +190,35 @@ def reset(database: sqlite3.Connection) -> None:
     database.execute("INSERT OR REPLACE INTO facts_meta VALUES ('reader', ?)", (READER,))
 
 
-def sessions_of_homes(database: sqlite3.Connection, homes: Iterable[str]) -> set[str] | None:
-    """Return the sessions of which some home has a file, or had one; nothing where that is all there are."""
-    wanted = {sound(one) for one in homes}
+def count_sessions(database: sqlite3.Connection) -> int:
+    """Return the number of sessions in the archive, subagents and stubs included."""
+    number: int = database.execute("SELECT count(*) FROM sessions").fetchone()[0]
+    return number
+
+
+def sessions_of_homes(
+    database: sqlite3.Connection, homes: Iterable[str], *, with_imports: bool = False
+) -> set[str] | None:
+    """Return the IDs of the sessions that have, or had, a file in some homes; None if that is every session.
+
+    Args:
+        database: the archive.
+        homes: paths of `.gemini` folders.
+        with_imports: whether sessions that were imported from other archives are returned as well.
+
+    """
+    wanted = {sound(home) for home in homes}
     if wanted.issuperset(row[0] for row in database.execute("SELECT DISTINCT home FROM files")):
         return None
     rows: list[Any] = database.execute(
         """
-        SELECT DISTINCT session_files.session_id, files.home FROM session_files
+        SELECT DISTINCT
+            session_files.session_id, files.home, session_files.file_version_id IN (SELECT version_id FROM imported)
+        FROM session_files
         JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
         """
     ).fetchall()
-    return {session_id for session_id, home in rows if home in wanted}
+    return {session_id for session_id, home, is_import in rows if home in wanted or (with_imports and is_import)}
 
 
 def forget_sessions(database: sqlite3.Connection, ids: Iterable[str]) -> None:

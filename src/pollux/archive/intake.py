@@ -12,13 +12,13 @@ import platform
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from pollux.archive import facts, failures, raw, workers, writing
 from pollux.archive.deriving import File, bundle_name, derive_bundle, pending, reader_of
+from pollux.archive.imports import note_read_here
 from pollux.archive.inventory import Item
 from pollux.archive.joins import join, joined, shared_with
 from pollux.archive.migrations import savepoint, transaction
@@ -58,7 +58,7 @@ def keep(archive: Archive, changed: list[Item], result: Refreshed, *, now_us: in
         progress(done, n_bytes)
     if are_claims_new:
         _doubt_projects(database)
-    _merge_small(database, grown)
+    _merge_small(database, grown, result)
 
 
 def derive(archive: Archive, result: Refreshed, *, memory: Mapping[str, str], progress: Progress) -> None:
@@ -96,6 +96,7 @@ def _keep(database: sqlite3.Connection, batch: list[raw.Prepared], result: Refre
             try:
                 with savepoint(database):
                     version_id = raw.store(database, found, machine=platform.node(), now_us=now_us)
+                    note_read_here(database, [version_id])
             except Exception as error:
                 if failures.concerns_everybody(error):
                     raise
@@ -131,15 +132,18 @@ def _doubt_projects(database: sqlite3.Connection) -> None:
         )
 
 
-def _merge_small(database: sqlite3.Connection, grown: set[int]) -> None:
-    """Put the segments together of files that grew by many small pieces."""
+def _merge_small(database: sqlite3.Connection, grown: set[int], result: Refreshed) -> None:
+    """Put the segments together of files that grew by many small pieces; report those that are damaged."""
     for version_id in grown:
         number, length = database.execute(
             "SELECT count(*), sum(length) FROM segments WHERE version_id = ?", (version_id,)
         ).fetchone()
         if number > _MANY and length < number * raw.SEGMENT // 4:
-            with suppress(DamagedArchiveError), transaction(database):  # of which `verify` tells
-                raw.merge(database, version_id)
+            try:
+                with transaction(database):
+                    raw.merge(database, version_id)
+            except DamagedArchiveError as error:
+                result.problems.append(Problem("damaged-archive", str(error)))
 
 
 def _derive(

@@ -1,4 +1,4 @@
-"""The shape of what is ours to keep: named steps, each in a transaction of its own.
+"""The shape of what is ours to keep: named steps, of which an archive takes all that it lacks in one transaction.
 
 Derived tables have no steps: a newer reader throws them away and builds them again (`facts.py`).
 """
@@ -78,7 +78,45 @@ _SEALS = (
     "CREATE TABLE sealing (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
 )
 
-STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _seals)
+
+def _imports(database: sqlite3.Connection) -> None:
+    for statement in _IMPORTS:
+        database.execute(statement)
+
+
+IMPORTED = """
+    TABLE imported (
+        version_id INTEGER PRIMARY KEY REFERENCES versions (id) ON DELETE CASCADE,
+        source TEXT NOT NULL,
+        at_us INTEGER NOT NULL
+    )
+"""
+"""Versions that came from another archive, so that this machine has not read their bytes itself (`imports.py`)."""
+_IMPORTS = (
+    f"CREATE {IMPORTED}",
+    """
+    CREATE TABLE imported_entries (
+        chain TEXT NOT NULL, place INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (chain, place)
+    ) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE imported_seals (
+        chain TEXT NOT NULL, number INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (chain, number)
+    ) WITHOUT ROWID
+    """,
+)
+
+
+def _comparisons(database: sqlite3.Connection) -> None:
+    """Note when the inode of a file was last changed, and how far a large file was compared with the disk.
+
+    Nobody knows the first of files that are archived already, so the next refresh compares each of them once.
+    """
+    database.execute("ALTER TABLE files ADD COLUMN ctime_ns INTEGER NOT NULL DEFAULT 0")
+    database.execute("ALTER TABLE files ADD COLUMN compared INTEGER NOT NULL DEFAULT 0")
+
+
+STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _seals, _imports, _comparisons)
 """In order; `PRAGMA user_version` says how many of them an archive has taken."""
 
 
@@ -89,10 +127,24 @@ def migrate(database: sqlite3.Connection, path: object) -> None:
         raise ArchiveError(
             f"{path} was written by a newer Pollux (format {taken}, this one knows {len(STEPS)}); please update Pollux."
         )
-    for number in range(taken, len(STEPS)):
-        with transaction(database):
-            STEPS[number](database)
-            database.execute(f"PRAGMA user_version = {number + 1}")
+    if taken == len(STEPS):
+        return
+    with transaction(database):
+        for step in STEPS[taken:]:
+            step(database)
+        database.execute(f"PRAGMA user_version = {len(STEPS)}")
+
+
+def supply_imported(database: sqlite3.Connection) -> None:
+    """Create an empty table of imported versions for this connection, where its database has none.
+
+    Facts in memory come from no archive, and an older archive that is opened to be read cannot be migrated; with this,
+    queries may name the table all the same.
+    """
+    try:
+        database.execute("SELECT 1 FROM imported LIMIT 0")
+    except sqlite3.OperationalError:
+        database.execute(f"CREATE TEMP {IMPORTED}")
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """Model calls that several sessions hold: each belongs to one of them, so that no report counts it twice.
 
-An imported session repeats the messages of another, tokens and all. The owner is who is no import and began first.
+A session that the client loaded from another repeats its messages, tokens and all. The owner is a session of which
+this machine has read a file itself, before one that came from another archive; then one that was not loaded from
+another; then the one that began first.
 """
 
 from __future__ import annotations
@@ -27,7 +29,11 @@ _HOLDERS = """
     WHERE message_id IN (SELECT value FROM json_each(?))
     ORDER BY
         message_id,
-        EXISTS (SELECT 1 FROM session_files AS f WHERE f.session_id = sessions.session_id AND f.role = 'import'),
+        NOT EXISTS (
+            SELECT 1 FROM session_files AS f WHERE f.session_id = sessions.session_id
+                AND f.file_version_id NOT IN (SELECT version_id FROM imported)
+        ),
+        NOT EXISTS (SELECT 1 FROM session_files AS f WHERE f.session_id = sessions.session_id AND f.role = 'main'),
         started_us IS NULL, started_us, session_id
 """
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
+from pollux.archive.names import name_fault, printable
 from pollux.errors import PolluxError
 
 
@@ -64,9 +65,11 @@ def place_all(files: Sequence[Writing]) -> None:
             undo.take_back()
             raise
     except FileExistsError:
-        raise CollisionError(f"{place} has come into being meanwhile; nothing was written.") from None
+        raise CollisionError(f"{printable(str(place))} has come into being meanwhile; nothing was written.") from None
     except OSError as error:
-        raise RestoreError(f"{place} cannot be written ({error.strerror}); nothing was changed.") from None
+        raise RestoreError(
+            f"{printable(str(place))} cannot be written ({error.strerror}); nothing was changed."
+        ) from None
     for temporary, _ in staged:
         with suppress(OSError):  # all is done; the client never looks at these
             temporary.unlink(missing_ok=True)
@@ -75,10 +78,10 @@ def place_all(files: Sequence[Writing]) -> None:
 
 
 def below(folder: Path, *names: str) -> Path:
-    """Put names together; an archive may come from another system, where other names are possible."""
+    """Put names together. Raises `RestoreError` for one that no file of this system can have (`names.py`)."""
     for name in names:
-        if name in ("", ".", "..") or Path(name).name != name:
-            raise RestoreError(f"'{name}', as the archive has it, is no name for a file here.")
+        if fault := name_fault(name):
+            raise RestoreError(f"'{printable(name)}' in the archive cannot be the name of a file here: {fault}.")
     return folder.joinpath(*names)
 
 

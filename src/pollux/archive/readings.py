@@ -3,27 +3,41 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from pollux import formats
 from pollux.archive.inventory import place_of
-from pollux.archive.raw import reader
-from pollux.archive.snapshots import restored, snapshot
+from pollux.archive.raw import damaged, reader
+from pollux.archive.snapshots import BadSnapshotError, Snapshot, restored, snapshot
 from pollux.formats import log
 from pollux.formats.source import Source, Span
+from pollux.model import Fate
 from pollux.reading import Reading, finished, looks
 from pollux.replay import Running
 
 
 def source_of(database: sqlite3.Connection, version_id: int) -> Source:
-    """Open the bytes of a version, as the archive has them."""
-    home, path, mtime_ns = database.execute(
-        "SELECT files.home, files.path, versions.mtime_ns FROM versions JOIN files ON files.id = versions.file_id "
-        "WHERE versions.id = ?",
+    """Open the bytes of a version, as the archive has them.
+
+    Raises `DamagedArchiveError` if its rows are missing or damaged; so does whoever reads bytes that are.
+    """
+    row = database.execute(
+        "SELECT files.home, files.path, versions.mtime_ns, versions.kept, "
+        "versions.id IN (SELECT version_id FROM imported) "
+        "FROM versions JOIN files ON files.id = versions.file_id WHERE versions.id = ?",
         (version_id,),
     ).fetchone()
+    if row is None:
+        raise damaged(database, version_id, "its row is missing")
+    home, path, mtime_ns, kept, is_import = row
+    if not (isinstance(home, str) and isinstance(path, str) and isinstance(mtime_ns, int) and isinstance(kept, int)):
+        raise damaged(database, version_id, "its row holds values of the wrong type")
     read = reader(database, version_id)
-    return Source(place_of(home, path), read=read, size=read.size, modified=datetime.fromtimestamp(mtime_ns / 1e9, UTC))
+    if read.size != kept:
+        raise damaged(database, version_id, f"{read.size} of {kept} bytes are there")
+    modified = datetime.fromtimestamp(mtime_ns / 1e9, UTC)
+    return Source(place_of(home, path), read=read, size=read.size, modified=modified, is_import=bool(is_import))
 
 
 def read_on(source: Source, kept: bytes | None) -> tuple[Reading, bytes]:
@@ -31,8 +45,8 @@ def read_on(source: Source, kept: bytes | None) -> tuple[Reading, bytes]:
 
     That is what was set aside before where little has come since: to read it again is less work than to write all anew.
     """
-    if kept:
-        before, running = restored(kept, *looks(source))
+    if kept and (found := _restored(source, kept)):
+        before, running = found
         if before.format == "log":
             if source.size - before.offset < WORTH_A_SNAPSHOT:
                 return _with_the_rest(source, running, before.offset, before.line), kept
@@ -50,14 +64,46 @@ def read_on(source: Source, kept: bytes | None) -> tuple[Reading, bytes]:
 
 def taken_up(source: Source, kept: bytes) -> Reading:
     """Take a reading up as it was set aside; only what came since has to be read."""
-    if not kept:
+    found = _restored(source, kept) if kept else None
+    if found is None:
         return read_on(source, None)[0]
-    before, running = restored(kept, *looks(source))
+    before, running = found
     if before.format == "log":
         return _with_the_rest(source, running, before.offset, before.line)
     if before.format == "document":
         return finished(source, "document", running.result, source)
     return read_on(source, None)[0]
+
+
+def compare_versions(versions: Sequence[Reading]) -> list[bool]:
+    """Compare the versions of one file, oldest first; return for each whether a later one contains all its messages.
+
+    Old releases rewrite a document at every turn and remove rewound messages from it, so a message of an earlier
+    version that the last one lacks gets the fate `rewound`. Versions that this machine has read itself are compared
+    with each other only: an import neither supersedes them nor takes back a message of theirs.
+    """
+    ids = [{entry.id for entry in reading.replay.timeline} for reading in versions]
+    is_import = [reading.original.is_import for reading in versions]
+    is_superseded = []
+    for number, reading in enumerate(versions):
+        alike = [place for place, kind in enumerate(is_import) if kind == is_import[number]]
+        covering = [place for place in alike if place > number]
+        if is_import[number]:
+            covering += [place for place, kind in enumerate(is_import) if not kind]
+        is_superseded.append(any(ids[number] <= ids[place] for place in covering))
+        if reading.format == "document" and not is_superseded[-1]:
+            for entry in reading.replay.timeline:
+                if entry.id not in ids[alike[-1]]:
+                    entry.fate = Fate.REWOUND
+    return is_superseded
+
+
+def _restored(source: Source, kept: bytes) -> tuple[Snapshot, Running] | None:
+    """Return a replay that was set aside, or nothing if it is damaged: the bytes of the file still tell everything."""
+    try:
+        return restored(kept, *looks(source))
+    except BadSnapshotError:
+        return None
 
 
 def _read_log(source: Source, running: Running, offset: int, line: int) -> tuple[Reading, bytes]:

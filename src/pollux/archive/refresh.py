@@ -31,11 +31,16 @@ _TICK_US = 20_000
 """Longer than a tick of any clock that file systems go by, but for those of old memory cards."""
 _LONGEST_US = 600_000_000
 """A refresh that takes longer than that may miss it; a file that is dated later has its time from elsewhere."""
-_MAY_BE_OLDER = f"mtime_ns / 1000 > last_us - {_TICK_US} AND mtime_ns / 1000 < last_us + {_LONGEST_US}"
-"""Whether a file may have been written again right after we looked, without its time telling.
+_MAY_BE_OLDER = " OR ".join(
+    f"({column} / 1000 > last_us - {_TICK_US} AND {column} / 1000 < last_us + {_LONGEST_US})"
+    for column in ("mtime_ns", "ctime_ns")
+)
+"""Whether a file may have been written again right after we looked, without its times telling.
 
-File systems count in ticks: who writes twice within one leaves the same time.
+File systems count in ticks: who writes twice within one leaves the same times.
 """
+_UNSEEN = ("unreadable-folder", "link-outside")
+"""Problems that hide files which may still be there."""
 _NO_MEMORY: Mapping[str, str] = {}
 
 
@@ -169,8 +174,11 @@ def _shares(progress: Progress, number: int) -> tuple[Progress, Progress]:
     )
 
 
-_Known: TypeAlias = tuple[str, str, int, int, int]
-"""Home and path of a file, and how it looked when it was last looked into: its size, time and inode."""
+_Known: TypeAlias = tuple[str, str, int, int, int, int]
+"""Home and path of a file, and its status when it was last looked into: size, mtime, inode and ctime.
+
+The ctime tells of a file that was edited and given its old mtime back; any change of a file's status costs one look.
+"""
 
 
 def compared(database: sqlite3.Connection, items: list[Item]) -> tuple[set[_Known], list[Item]]:
@@ -184,7 +192,8 @@ def _known(database: sqlite3.Connection) -> set[_Known]:
     """Return the files that were there last time; one that has to be looked into again has a size that none has."""
     rows = database.execute(
         f"""
-        SELECT home, path, CASE WHEN {_MAY_BE_OLDER} THEN -1 ELSE size END, mtime_ns, inode FROM files
+        SELECT home, path, CASE WHEN {_MAY_BE_OLDER} THEN -1 ELSE size END, mtime_ns, inode, ctime_ns
+        FROM files
         WHERE machine = ? AND gone_us IS NULL
         """,  # noqa: S608  ours
         (platform.node(),),
@@ -211,7 +220,7 @@ def _note_gone(
     if not missing:
         return
     there = {(one.home, one.path) for one in items}
-    unseen = tuple(str(problem.file) for problem in result.problems if problem.code == "unreadable-folder")
+    unseen = tuple(str(problem.file) for problem in result.problems if problem.code in _UNSEEN)
     homes = {sound(str(home.root)) for home in result.located.homes if home.tmp.is_dir()}
     gone = [
         (now_us, platform.node(), home, path)

@@ -54,9 +54,18 @@ def filled(
     place = place_of(version.home, version.path)
     if version.is_current and version.machine == platform.node() and place.is_file():
         if repair:
-            _take_anew(database, version.id)
+            take_anew(database, version.id)
         return replace(damage, source=f"{place}, which cannot be proven to be the same; taken in as a new version")
     return damage
+
+
+def take_anew(database: sqlite3.Connection, version_id: int) -> None:
+    """Make the next refresh look at the file again, and see that it is not what was kept."""
+    with transaction(database):
+        database.execute("UPDATE versions SET head = x'' WHERE id = ?", (version_id,))
+        database.execute("UPDATE files SET size = -1 WHERE version_id = ?", (version_id,))
+        if facts.are_current(database):
+            database.execute("UPDATE readings SET is_superseded = 1 WHERE version_id = ?", (version_id,))
 
 
 def _elsewhere(
@@ -78,7 +87,8 @@ def _elsewhere(
             name = f"version {twin.number} of {place_of(twin.home, twin.path)}, bytes {start}–{start + twin.length}"
             yield name, lambda _start, _end, found=segment_id: raw.content(database, found)  # type: ignore[misc]
     rows = database.execute(
-        "SELECT versions.id, number, machine, home, path FROM versions JOIN files ON files.id = file_id "
+        "SELECT versions.id, number, machine, CAST(home AS TEXT), CAST(path AS TEXT) "
+        "FROM versions JOIN files ON files.id = file_id "
         "WHERE (path = ? OR path LIKE ?) AND versions.id <> ? ORDER BY number DESC",
         (lost.path, f"%/{lost.path.rpartition('/')[2]}", version_id),
     )
@@ -86,7 +96,7 @@ def _elsewhere(
         place = place_of(home, path)
         if machine == platform.node():
             yield str(place), _from_disk(place)
-        yield f"version {number} of {place}", raw.reader(database, other_id)
+        yield f"version {number} of {place}", _from_version(database, other_id)
 
 
 def _from_disk(place: Path) -> _Read:
@@ -94,6 +104,13 @@ def _from_disk(place: Path) -> _Read:
         with place.open("rb") as file:
             file.seek(start)
             return file.read(end - start)
+
+    return read
+
+
+def _from_version(database: sqlite3.Connection, version_id: int) -> _Read:
+    def read(start: int, end: int) -> bytes:
+        return raw.reader(database, version_id)(start, end)  # in here, since it may be damaged, too
 
     return read
 
@@ -115,12 +132,3 @@ def _proven(version: Version, read: _Read, start: int, end: int) -> bytes | None
             if data is not None and len(data) == last - first and hashlib.sha256(data).digest() == digest:
                 return data[start - first : end - first]
     return None
-
-
-def _take_anew(database: sqlite3.Connection, version_id: int) -> None:
-    """Make the next refresh look at the file again, and see that it is not what was kept."""
-    with transaction(database):
-        database.execute("UPDATE versions SET head = x'' WHERE id = ?", (version_id,))
-        database.execute("UPDATE files SET size = -1 WHERE version_id = ?", (version_id,))
-        if facts.are_current(database):
-            database.execute("UPDATE readings SET is_superseded = 1 WHERE version_id = ?", (version_id,))

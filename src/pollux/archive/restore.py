@@ -17,6 +17,7 @@ from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
 
+from pollux.archive.names import printable
 from pollux.archive.placing import CollisionError, RestoreError, Writing, below, place_all
 from pollux.archive.readings import read_on, source_of
 from pollux.archive.restored_files import EARLIEST, Kept, companions, new_ids, pieces_of
@@ -26,6 +27,7 @@ from pollux.locate import Home, id8_in
 from pollux.model import Role, Session
 from pollux.projects import Known, known_paths, project_hash, slug
 from pollux.reading import Reading, read, state
+from pollux.shell import quoted
 from pollux.times import stamp
 
 
@@ -65,7 +67,7 @@ def plan(
     Args:
         database: the archive's.
         session: one of its sessions.
-        homes: those that are looked at; the session goes back to its own, or to the first if that is not there.
+        homes: those that are looked at; the session goes back to its own, or to the first if that is not among them.
         now: what becomes the time of its last update.
         to: another home.
         new_id: another id, under which nothing can be in the way.
@@ -89,7 +91,7 @@ def plan(
     new = [one for one in beside if not os.path.lexists(one.place)]
     kept = [one.place for one in beside if one not in new and not _is_same(one)]
     own = Writing(main, lambda: pieces_of(best, session, ids, now))
-    notes = (*_notes(best, found), *(f"{one} has other contents now, and keeps them." for one in kept))
+    notes = (*_notes(best, found), *(f"{printable(str(one))} has other contents now, and keeps them." for one in kept))
     return Plan(new_id or session.id, home, main, best.n_messages, (*marker, *new, own), notes)
 
 
@@ -119,9 +121,12 @@ def _all_kept(database: sqlite3.Connection, session: Session) -> list[Kept]:
 def _best(session: Session, found: list[Kept]) -> Kept:
     """Choose what to restore."""
     if session.kind != "main":
-        parent = f": `pollux restore {session.parent}` restores that, and this with it" if session.parent else ""
+        parent = (
+            f": `pollux restore {quoted(session.parent)}` restores that, and this with it" if session.parent else ""
+        )
         raise RestoreError(f"{session.id} is the session of a subagent and part of another{parent}.")
-    main = {id_ for one in found if one.role in (Role.MAIN, Role.IMPORT) for id_ in one.message_ids}
+    own = [one for one in found if not one.is_import] or found
+    main = {id_ for one in own if one.role in (Role.MAIN, Role.IMPORT) for id_ in one.message_ids}
     fitting = (one for one in found if one.reading.format in _FORMATS)
     best = max(fitting, key=lambda one: one.rank(main), default=None)
     if best is None or not best.is_resumable:
@@ -146,15 +151,22 @@ def _notes(best: Kept, found: Iterable[Kept]) -> Iterator[str]:
     ids = best.message_ids
     parts = {one.name for one in found if one.role == Role.PART and not one.message_ids <= ids}
     if parts:
-        yield f"Not restored, since the client can only go on from one file, but kept: {', '.join(sorted(parts))}."
+        names = ", ".join(map(printable, sorted(parts)))
+        yield f"Not restored, since the client can only go on from one file, but archived: {names}."
+    n_imported = len({id_ for one in found if one.is_import for id_ in one.message_ids} - ids)
+    if n_imported and not best.is_import:
+        yield f"Not restored: {n_imported} messages that only an import has; `pollux show` shows them."
 
 
 def _own_home(root: str, homes: tuple[Home, ...]) -> Home:
-    """Return the home that a session was kept from; one that is not there gives way to the first of the others."""
-    same = next((home for home in homes if str(home.root) == root), None)
-    if same is None and (not homes or Path(root).is_dir()):
-        same = Home(Path(root), Path(root) / "tmp", "archive")
-    return same or homes[0]
+    """Return the home that a session was archived from, if it is one of those looked at, else the first of them.
+
+    What an archive says about homes only chooses among those: it may come from somebody else, and must not decide where
+    on this machine something is written.
+    """
+    if not homes:
+        raise RestoreError("There is no Gemini home to restore to; name one with --to.")
+    return next((home for home in homes if str(home.root) == root), homes[0])
 
 
 def _folder(home: Home, path: str | None, kept: str) -> tuple[str, bool]:
@@ -231,7 +243,7 @@ def _is_there(there: Mapping[Path, Reading], session: Session, best: Kept, home:
             end = path.stem.rpartition("-")[2]
             stubs = [one for one in there if one != path and one.stem.endswith(end) and not _can_go_on(there[one])]
             notes = tuple(
-                f"{one} is a stub: the next session that is started in this project makes the client delete both."
+                f"{printable(str(one))} is a stub: the next session in this project makes the client delete both."
                 for one in stubs
             )
             return Plan(session.id, home, path, len(found.replay.timeline), notes=notes)
@@ -244,13 +256,14 @@ def _is_it(found: Reading, session: Session) -> bool:
 
 
 def _refusal(path: Path, found: Reading | None, session: Session, best: Kept) -> str:
+    place = printable(str(path))
     if found and _is_it(found, session):
         n = len(found.replay.timeline)
         return (
-            f"{path} is there, with {n} of {best.n_messages} messages, and is not overwritten; "
+            f"{place} is there, with {n} of {best.n_messages} messages, and is not overwritten; "
             "--new-id writes the fuller version beside it."
         )
-    return f"{path} is there already and is not overwritten; --new-id writes the session under another id."
+    return f"{place} is there already and is not overwritten; --new-id writes the session under another id."
 
 
 def _read(path: Path) -> Reading | None:

@@ -49,8 +49,13 @@ class Kept:
         """What it holds."""
         return {entry.id for entry in self.reading.replay.timeline}
 
-    def rank(self, main: set[str]) -> tuple[bool, bool, int, bool, datetime, int]:
-        """Tell how good it is: the fullest that the client can go on from, then the newest.
+    @property
+    def is_import(self) -> bool:
+        """Whether it came from another archive, so that this machine has not read the file itself."""
+        return self.reading.original.is_import
+
+    def rank(self, main: set[str]) -> tuple[bool, bool, bool, int, bool, datetime, int]:
+        """Return how good it is: one that this machine has read itself, the fullest, then the newest.
 
         Args:
             main: the messages of the file that the client would load; what lacks some of them and is no version of it
@@ -60,7 +65,15 @@ class Kept:
         result = self.reading.replay
         updated = instant(result.seen.get("lastUpdated")) or EARLIEST
         is_it = self.role != Role.PART or self.message_ids >= main
-        return self.is_resumable, is_it, self.n_messages, result.is_readable, updated, self.version_id
+        return (
+            self.is_resumable,
+            not self.is_import,
+            is_it,
+            self.n_messages,
+            result.is_readable,
+            updated,
+            self.version_id,
+        )
 
 
 def new_ids(database: sqlite3.Connection, old: str, new: str) -> dict[str, str]:
@@ -76,12 +89,13 @@ def companions(
     """Yield the subagents, tool outputs, plans and logs of a session."""
     own = _safe(id_)
     agents = {Path(rest).stem for _, _, rest, _ in _beside(database, [own]) if rest.startswith("chats/")}
-    found: dict[str, int] = {}
+    found: dict[str, Source] = {}
     rows = sorted(_beside(database, [own, *agents]), key=lambda row: row[:2] != (best.home, best.folder))
-    for _, _, rest, version_id in rows:
-        found.setdefault(rest, version_id)
-    for rest, version_id in sorted(found.items()):
-        yield _companion(source_of(database, version_id), place, rest, ids)
+    sources = [(rest, source_of(database, version_id)) for _, _, rest, version_id in rows]
+    for rest, source in sorted(sources, key=lambda one: one[1].is_import):
+        found.setdefault(rest, source)
+    for rest, source in sorted(found.items()):
+        yield _companion(source, place, rest, ids)
 
 
 def pieces_of(best: Kept, session: Session, ids: Mapping[str, str], now: datetime) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
 """What a sealed archive keeps beside its files: the entries that were sealed, the seals, and a secret for salts.
 
 Entries only ever come to the end of their list, and nothing of it is ever changed; what they say is the business of
-`pollux.proofs`. Here they are bytes in a certain place.
+`pollux.proofs`. Here they are bytes in a certain place. Seals that came with an import stand in tables of their own.
 """
 
 from __future__ import annotations
@@ -12,15 +12,11 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-import zstandard
-
 from pollux.archive import raw
 from pollux.archive.migrations import transaction
-from pollux.archive.segments import UNPACKING
+from pollux.errors import DamagedArchiveError
 
 _SECRET = 32
-_HEADER = 18
-"""Bytes at the beginning of what zstandard packs, at most, in which it says how much there is."""
 _NAME = "CAST(machine AS TEXT), CAST(home AS TEXT), CAST(path AS TEXT)"
 """Whoever tampers may have put anything anywhere: types are made sure of."""
 
@@ -35,6 +31,18 @@ class Kept(NamedTuple):
     name: Name
     first_us: int
     kept: int
+
+
+Numbered: TypeAlias = Sequence[tuple[int, bytes]]
+"""Seals with their numbers, or entries with their places."""
+
+
+class Chain(NamedTuple):
+    """The seals of an imported archive, and the entries they are over."""
+
+    id: str
+    seals: Numbered
+    entries: Numbered
 
 
 class Prefixes(NamedTuple):
@@ -122,21 +130,16 @@ def prefixes(database: sqlite3.Connection, version_id: int, lengths: Sequence[in
     whole, position = hashlib.sha256(), 0
     digests: dict[int, bytes] = {0: whole.digest()} if 0 in lengths else {}
     rows = database.execute(
-        f"SELECT id, start, length, sha256, substr(data, 1, {_HEADER}) "  # noqa: S608
-        "FROM segments WHERE version_id = ? ORDER BY start",
+        "SELECT id, start, length FROM segments WHERE version_id = ? ORDER BY start",
         (version_id,),
     ).fetchall()
-    for segment_id, start, length, sha256, head in rows:
+    for segment_id, start, length in rows:
         if start != position or not isinstance(length, int):
             return Prefixes(digests, f"its bytes from {position} on are missing")
         try:
-            data = raw.content(database, segment_id) if zstandard.frame_content_size(head) <= length else None
-        except UNPACKING:
-            data = None
-        if data is None:
-            return Prefixes(digests, f"its bytes from {start} on cannot be unpacked")
-        if len(data) != length or hashlib.sha256(data).digest() != sha256:
-            return Prefixes(digests, f"its bytes from {start} on are damaged")
+            data = raw.content(database, segment_id)
+        except DamagedArchiveError as error:
+            return Prefixes(digests, f"its bytes from {start} on are damaged: {error.reason}")
         for end in sorted(one for one in lengths if start < one <= start + length):
             whole.update(data[position - start : end - start])
             digests[end], position = whole.digest(), end
@@ -146,13 +149,63 @@ def prefixes(database: sqlite3.Connection, version_id: int, lengths: Sequence[in
     return Prefixes(digests, f"only {position} of {max(short)} bytes are there" if short else None)
 
 
-def take_over(ours: sqlite3.Connection, theirs: sqlite3.Connection) -> bool:
-    """Take over the seals of another archive, where there are none yet: two chains cannot be one."""
-    if not seals(theirs) or seals(ours):
-        return False
-    with transaction(ours):
-        for table, columns in (("sealed", "place, body"), ("seals", "number, body"), ("sealing", "key, value")):
-            rows = theirs.execute(f"SELECT {columns} FROM {table}")  # noqa: S608
-            ours.execute(f"DELETE FROM {table}")  # noqa: S608
-            ours.executemany(f"INSERT INTO {table} ({columns}) VALUES (?, ?)", rows)  # noqa: S608
-    return True
+def keep_apart(database: sqlite3.Connection, seals_there: Numbered, entries_there: Numbered) -> int:
+    """Store the seals of an imported archive beside this archive's own; return how many were not here.
+
+    They never become this archive's own here, and the secret that the salts over there are made from is not stored at
+    all: whoever made that archive knows it. A chain that continues one that is here replaces it; one that is here
+    already, or is the beginning of this archive's own, adds nothing.
+    """
+    if not seals_there or _begins(seals_there, seals(database)):
+        return 0
+    n_known = 0
+    for chain in chains(database):
+        if _begins(seals_there, chain.seals) and _begins(entries_there, chain.entries):
+            return 0
+        if _begins(chain.seals, seals_there) and _begins(chain.entries, entries_there):
+            n_known = max(n_known, len(chain.seals))
+            _remove_chain(database, chain.id)
+    chain_id = hashlib.sha256(b"".join(hashlib.sha256(body).digest() for _, body in seals_there)).hexdigest()
+    for table, column, rows in (
+        ("imported_seals", "number", seals_there),
+        ("imported_entries", "place", entries_there),
+    ):
+        database.executemany(
+            f"INSERT OR IGNORE INTO {table} (chain, {column}, body) VALUES (?, ?, ?)",  # noqa: S608
+            [(chain_id, number, body) for number, body in rows],
+        )
+    return len(seals_there) - n_known
+
+
+def chains(database: sqlite3.Connection) -> list[Chain]:
+    """Return the seals that came with imports, by the chain they belong to."""
+    if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'imported_seals'").fetchone() is None:
+        return []
+    ids = [row[0] for row in database.execute("SELECT DISTINCT chain FROM imported_seals ORDER BY chain")]
+    return [_chain(database, one) for one in ids]
+
+
+def _chain(database: sqlite3.Connection, chain_id: str) -> Chain:
+    seals_of = database.execute("SELECT number, body FROM imported_seals WHERE chain = ? ORDER BY number", (chain_id,))
+    entries_of = database.execute(
+        "SELECT place, body FROM imported_entries WHERE chain = ? ORDER BY place", (chain_id,)
+    )
+    return Chain(chain_id, seals_of.fetchall(), entries_of.fetchall())
+
+
+def adopt(database: sqlite3.Connection, chain: Chain) -> None:
+    """Make a chain that came with an import this archive's own; the caller has checked that it has none yet."""
+    with transaction(database):
+        database.executemany("INSERT INTO sealed (place, body) VALUES (?, ?)", chain.entries)
+        database.executemany("INSERT INTO seals (number, body) VALUES (?, ?)", chain.seals)
+        _remove_chain(database, chain.id)
+
+
+def _remove_chain(database: sqlite3.Connection, chain_id: str) -> None:
+    for table in ("imported_seals", "imported_entries"):
+        database.execute(f"DELETE FROM {table} WHERE chain = ?", (chain_id,))  # noqa: S608
+
+
+def _begins(short: Numbered, long: Numbered) -> bool:
+    """Return whether a list is the beginning of another."""
+    return list(short) == list(long[: len(short)])

@@ -1,6 +1,7 @@
 """A replay, set aside: so that of a file that grew only what is new has to be read.
 
 Derived like the facts, and thrown away with them. Plain data all through: an archive may come from somebody else.
+A checksum in the packed form tells of damage; the file is read from its beginning then.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from pollux.formats.operations import Document, Record
 from pollux.formats.source import Span
 from pollux.model import Problem, Tokens
 from pollux.replay import Replay, Running
+
+
+class BadSnapshotError(Exception):
+    """A snapshot is damaged."""
 
 
 class _Call(msgspec.Struct, frozen=True, array_like=True):
@@ -97,14 +102,17 @@ def snapshot(running: Running, *, offset: int, line: int, format_: str) -> bytes
             repeats=timeline.repeats,
         )
     )
-    return zstandard.ZstdCompressor(_LEVEL).compress(whole)
+    return zstandard.ZstdCompressor(_LEVEL, write_checksum=True).compress(whole)
 
 
 def restored(
     data: bytes, fingerprint: Callable[[Record], Fingerprint], words: Callable[[Record], str | None]
 ) -> tuple[Snapshot, Running]:
-    """Take a replay up again, to read it or to go on with it."""
-    found = _decode(zstandard.ZstdDecompressor().decompress(data))
+    """Take a replay up again, to read it or to go on with it. Raises `BadSnapshotError` if it is damaged."""
+    try:
+        found = _decode(zstandard.ZstdDecompressor().decompress(data))
+    except (zstandard.ZstdError, msgspec.DecodeError, UnicodeDecodeError, TypeError, MemoryError) as error:
+        raise BadSnapshotError(error) from None
     entries = found.entries
     result = Replay(
         metadata=json.loads(found.metadata),

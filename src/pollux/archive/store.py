@@ -12,8 +12,9 @@ from typing import Self
 import msgspec
 
 from pollux.archive.lock import WriterLock
-from pollux.archive.migrations import STEPS, migrate
+from pollux.archive.migrations import STEPS, migrate, supply_imported
 from pollux.errors import ArchiveError, NoArchiveError, UnfinishedArchiveError
+from pollux.private_files import make_private_folder
 
 _BUSY_MS = 10_000
 _MAGIC, _HEAD = b"SQLite format 3\0", 100
@@ -87,7 +88,7 @@ def opened(path: Path, *, write: bool = True, wait: Callable[[str], None] | None
 
 def _locked(path: Path, lock: WriterLock, wait: Callable[[str], None] | None) -> str:
     """Become the writer, or say why not."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     if wait:
         lock.wait(wait)
         return ""
@@ -96,7 +97,7 @@ def _locked(path: Path, lock: WriterLock, wait: Callable[[str], None] | None) ->
 
 def _writable(path: Path) -> sqlite3.Connection:
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    _check_size(path)
+    check_size(path)
     database = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_MS / 1000)
     try:
         database.execute("PRAGMA journal_mode = WAL")
@@ -111,7 +112,7 @@ def _writable(path: Path) -> sqlite3.Connection:
 
 def _readable(path: Path, why: str) -> sqlite3.Connection:
     if path.exists():
-        _check_size(path)
+        check_size(path)
         with suppress(sqlite3.OperationalError):
             return _checked(path, "mode=ro")
     if writer := _writer(path):
@@ -119,7 +120,7 @@ def _readable(path: Path, why: str) -> sqlite3.Connection:
     if path.exists():
         with suppress(sqlite3.OperationalError):
             return _checked(path, "mode=ro")  # a writer may have finished in between
-        if _has_journal(path):
+        if has_journal(path):
             raise ArchiveError(
                 f"The newest part of {path} is in {path.name}-wal, which cannot be read here ({why}); "
                 "copy both to a place that can be written."
@@ -148,18 +149,19 @@ def _checked(path: Path, options: str) -> sqlite3.Connection:
         if database.execute("PRAGMA user_version").fetchone()[0] > len(STEPS):
             migrate(database, path)
         database.execute("SELECT count(*) FROM files").fetchone()
+        supply_imported(database)
     except BaseException:
         database.close()
         raise
     return database
 
 
-def _check_size(path: Path) -> None:
+def check_size(path: Path) -> None:
     """Refuse what SQLite would not: a copy that was cut short, or a tiny file of somebody else's.
 
     While there is a journal beside it, the file may be shorter than it says; then SQLite knows better.
     """
-    has_journal = _has_journal(path)
+    may_be_short = has_journal(path)
     with path.open("rb") as file:
         head = file.read(_HEAD)
         size = os.fstat(file.fileno()).st_size
@@ -167,11 +169,12 @@ def _check_size(path: Path) -> None:
         raise sqlite3.DatabaseError("file is not a database")
     page_size = int.from_bytes(head[16:18], "big")
     said = int.from_bytes(head[28:32], "big") * (page_size if page_size > 1 else 1 << 16)
-    if not has_journal and (0 < len(head) < _HEAD or said > size):
+    if not may_be_short and (0 < len(head) < _HEAD or said > size):
         raise sqlite3.DatabaseError(f"it is cut short: {size} bytes of {said or 'more'}")
 
 
-def _has_journal(path: Path) -> bool:
+def has_journal(path: Path) -> bool:
+    """Return whether the newest part of a database stands in a journal beside it."""
     journal = path.with_name(path.name + "-wal")
     return journal.exists() and journal.stat().st_size > 0
 

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pollux.archive import facts, raw, store
-from pollux.archive.inventory import place_of
+from pollux.archive.imports import BESIDE_OWN
 from pollux.archive.lock import WriterLock
 from pollux.archive.migrations import transaction
-from pollux.archive.segments import UNPACKING
 from pollux.archive.store import Archive
 from pollux.archive.verify import is_written
-from pollux.errors import ArchiveError, PolluxError
+from pollux.errors import ArchiveError, DamagedArchiveError, PolluxError
 from pollux.sessions import Progress
 
 
@@ -47,6 +46,8 @@ class Info:
     n_subagents: int
     n_gone: int
     """Sessions that only the archive still has."""
+    n_imported: int
+    """Versions that came from other archives and were not read on this machine."""
     n_forgotten: int
     last_us: int | None
     """When something new was last seen."""
@@ -71,7 +72,7 @@ class Compacted:
     is_clean: bool = True
     """Whether nothing of the old file is left; somebody who still reads it keeps it for a while."""
     damaged: list[str] = field(default_factory=list)
-    """Files that were left as they are."""
+    """A sentence for each version that was left as it is, because a segment of it is damaged."""
 
 
 def writable(path: Path) -> Archive:
@@ -97,7 +98,7 @@ def info(archive: Archive) -> Info:
     database = archive.database
     are_current = facts.are_current(database)
     n_kept, n_stored, n_segments = _row(
-        database, "SELECT coalesce(sum(length), 0), coalesce(sum(length(data)), 0), count(*) FROM segments"
+        database, "SELECT CAST(total(length) AS INTEGER), CAST(total(length(data)) AS INTEGER), count(*) FROM segments"
     )
     n_files, n_gone_files = _row(database, "SELECT count(*), count(gone_us) FROM files WHERE forgotten_us IS NULL")
     n_sessions, n_subagents, n_gone = _sessions(database) if are_current else (0, 0, 0)
@@ -113,6 +114,7 @@ def info(archive: Archive) -> Info:
         n_sessions,
         n_subagents,
         n_gone,
+        _row(database, "SELECT count(*) FROM imported")[0],
         _row(database, "SELECT count(*) FROM tombstones")[0],
         database.execute("SELECT max(max(last_us, coalesce(gone_us, 0))) FROM files").fetchone()[0],
         WriterLock(archive.path).owner() if is_written(archive) else None,
@@ -122,19 +124,22 @@ def info(archive: Archive) -> Info:
 
 
 def compact(archive: Archive, *, progress: Progress = lambda _done, _all: None) -> Compacted:
-    """Put small segments together, version by version, and write the file anew without its gaps."""
+    """Put small segments together, version by version, and write the file anew without its gaps.
+
+    A version with a damaged segment stays as it is: merged, the damage would get a new hash.
+    """
     database = archive.database
     result = Compacted(_on_disk(archive.path))
     versions = _mergeable(database)
     for done, version_id in enumerate(versions, 1):
-        before = _digest(database, version_id)
-        if before is None:
-            result.damaged.append(_name(database, version_id))
-        else:
+        try:
             with transaction(database):
+                before = _digest(database, version_id)
                 result.n_merged += raw.merge(database, version_id)
                 if _digest(database, version_id) != before:
                     raise ArchiveError(f"{archive.path}: merging would have changed bytes, so it was not done.")
+        except DamagedArchiveError as error:
+            result.damaged.append(str(error))
         progress(done, len(versions))
     result.is_clean = written_anew(database)
     result.after = _on_disk(archive.path)
@@ -164,11 +169,12 @@ def _sessions(database: sqlite3.Connection) -> tuple[int, int, int]:
     )
     (n_there,) = _row(
         database,
-        """
+        f"""
         SELECT count(DISTINCT session_files.session_id) FROM session_files
         JOIN sessions USING (session_id) JOIN versions ON versions.id = file_version_id JOIN files ON files.id = file_id
         WHERE gone_us IS NULL AND role NOT IN ('stub', 'unreadable') AND sessions.kind <> 'subagent'
-        """,
+            AND NOT {BESIDE_OWN}
+        """,  # noqa: S608  our own words
     )
     (n_stubs,) = _row(
         database,
@@ -183,8 +189,8 @@ def _sessions(database: sqlite3.Connection) -> tuple[int, int, int]:
 def _places(database: sqlite3.Connection) -> tuple[Place, ...]:
     rows = database.execute(
         """
-        SELECT machine, home, count(*), count(gone_us), coalesce(sum(bytes), 0)
-        FROM files LEFT JOIN (SELECT file_id, sum(kept) AS bytes FROM versions GROUP BY file_id) ON file_id = files.id
+        SELECT CAST(machine AS TEXT), CAST(home AS TEXT), count(*), count(gone_us), CAST(total(bytes) AS INTEGER)
+        FROM files LEFT JOIN (SELECT file_id, total(kept) AS bytes FROM versions GROUP BY file_id) ON file_id = files.id
         WHERE forgotten_us IS NULL GROUP BY machine, home ORDER BY machine, home
         """
     )
@@ -210,23 +216,10 @@ def _mergeable(database: sqlite3.Connection) -> list[int]:
     return [row[0] for row in rows]
 
 
-def _digest(database: sqlite3.Connection, version_id: int) -> bytes | None:
-    """Hash a whole version; nothing where a segment is not what its own hash says."""
+def _digest(database: sqlite3.Connection, version_id: int) -> bytes:
+    """Hash a whole version. Raises `DamagedArchiveError` if one of its segments is damaged."""
     whole = hashlib.sha256()
-    rows = database.execute("SELECT id, sha256 FROM segments WHERE version_id = ? ORDER BY start", (version_id,))
-    for segment_id, sha256 in rows.fetchall():
-        try:
-            data = raw.content(database, segment_id)
-        except UNPACKING:
-            return None
-        if hashlib.sha256(data).digest() != sha256:
-            return None
-        whole.update(data)
+    rows = database.execute("SELECT id FROM segments WHERE version_id = ? ORDER BY start", (version_id,))
+    for (segment_id,) in rows.fetchall():
+        whole.update(raw.content(database, segment_id))
     return whole.digest()
-
-
-def _name(database: sqlite3.Connection, version_id: int) -> str:
-    home, path = database.execute(
-        "SELECT home, path FROM versions JOIN files ON files.id = file_id WHERE versions.id = ?", (version_id,)
-    ).fetchone()
-    return str(place_of(home, path))

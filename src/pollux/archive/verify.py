@@ -1,25 +1,26 @@
-"""Whether an archive is sound: every byte against its hash, every reference, the facts against the bytes.
+"""Check an archive: every byte against its SHA-256, every reference, the rows of each session against their digest.
 
-What is damaged is named to the byte, and where the same bytes are still to be had. What is derived is built anew.
+Damage is named to the byte, with the place that still has the same bytes. Whether the facts follow from the bytes is
+another check, which derives all of them once more (`compare`).
 """
 
 from __future__ import annotations
 
+import platform
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import msgspec
 
-from pollux.archive import facts
+from pollux.archive import facts, raw, row_digests
 from pollux.archive.damage import Damage, Report, damage_of
 from pollux.archive.intake import derive
 from pollux.archive.inventory import place_of
-from pollux.archive.lock import WriterLock
+from pollux.archive.lock import ForeignLockError, WriterLock
 from pollux.archive.migrations import transaction
 from pollux.archive.refresh import Refreshed
-from pollux.archive.repair import filled, mended
+from pollux.archive.repair import filled, mended, take_anew
 from pollux.archive.segments import Version, fault, segment
 from pollux.archive.store import Archive
 from pollux.locate import Home, locate
@@ -27,6 +28,8 @@ from pollux.sessions import Progress
 
 NAMED = 5
 """Rows that are named of each table."""
+PROVEN_BY_BYTES = "the facts (sessions, messages, calls) with the bytes they are derived from"
+_NEVER_COMPARED = "prices and project paths, which are looked up elsewhere"
 
 
 def verify(
@@ -36,19 +39,33 @@ def verify(
     repair: bool = False,
     progress: Progress = lambda _done, _all: None,
 ) -> Report:
-    """Look at everything that was kept; with `repair`, put back what can be had elsewhere."""
-    report = Report()
+    """Check all that is archived; with `repair`, put back what can be had elsewhere."""
+    report = Report(not_compared=[PROVEN_BY_BYTES, _NEVER_COMPARED])
     roots = [str(home.root) for home in homes]
     with _one_moment(archive.database, is_wanted=not repair):
         _check_file(archive.database, report)
         try:
+            _check_types(archive.database, report)
             _check_references(archive.database, report)
             _check_segments(archive.database, roots, report, progress, repair=repair)
             _check_ranges(archive.database, roots, report, repair=repair)
+            _check_disk(archive.database, report, repair=repair)
             _check_facts(archive, report)
         except sqlite3.DatabaseError as error:
             report.damage.append(Damage("sqlite", f"nothing more can be read: {error}"))
     return report
+
+
+def damage_of_rows(archive: Archive) -> Damage | None:
+    """Return the first damage of the rows, if there is any; unpacks no bytes of files."""
+    report = Report()
+    try:
+        _check_types(archive.database, report)
+        _check_references(archive.database, report)
+        _check_facts(archive, report)
+    except sqlite3.DatabaseError as error:
+        return Damage("sqlite", str(error))
+    return report.damage[0] if report.damage else None
 
 
 def rebuild(
@@ -94,6 +111,39 @@ def _check_file(database: sqlite3.Connection, report: Report) -> None:
     report.damage += [Damage("sqlite", f"SQLite: {line}") for line in found]
 
 
+_RAW_TABLES = ("files", "versions", "segments")
+_STORED_AS = {"INTEGER": "integer", "TEXT": "text", "BLOB": "blob"}
+
+
+def _check_types(database: sqlite3.Connection, report: Report) -> None:
+    """Name the rows that hold a value of another type than their column has: nothing that we write does."""
+    for table in _RAW_TABLES:
+        report.damage += _mistyped(database, table, "types", "id")
+    if facts.are_current(database):
+        for table in facts.TABLES:
+            report.damage += _mistyped(database, table, "facts", None)
+
+
+def _mistyped(database: sqlite3.Connection, table: str, code: str, key: str | None) -> Iterator[Damage]:
+    wrong = _wrong_types(database, table)
+    rows = database.execute(f"SELECT {key or 'NULL'} FROM {table} WHERE {wrong}").fetchall()  # noqa: S608
+    if rows:
+        shown = ", ".join(str(row[0]) for row in rows[:NAMED]) + (" …" if len(rows) > NAMED else "")
+        words = f"{len(rows)} rows of {table} hold a value of the wrong type"
+        yield Damage(code, f"{words} (rows {shown})" if key else words)
+
+
+def _wrong_types(database: sqlite3.Connection, table: str) -> str:
+    """Return the condition that holds for rows with a value of another type than the column has."""
+    conditions = []
+    for _, name, declared, is_required, _, is_key in database.execute(f"PRAGMA table_info({table})"):
+        if (table, name) == ("segments", "data"):
+            continue  # whatever it holds cannot be unpacked, and may be had elsewhere
+        allowed = [_STORED_AS[declared], *(() if is_required or is_key else ("null",))]
+        conditions.append(f"typeof({table}.{name}) NOT IN ({', '.join(map(repr, allowed))})")
+    return " OR ".join(conditions)
+
+
 _REFERENCES = {
     "versions belong to a file that is missing": "versions WHERE file_id NOT IN (SELECT id FROM files)",
     "segments belong to a version that is missing": "segments WHERE version_id NOT IN (SELECT id FROM versions)",
@@ -119,8 +169,9 @@ def _check_segments(
     database: sqlite3.Connection, roots: Sequence[str], report: Report, progress: Progress, *, repair: bool
 ) -> None:
     """Unpack every segment; what others lean on comes first, so that its repair is theirs too."""
-    ids = [row[0] for row in database.execute("SELECT id FROM segments ORDER BY depth, id")]
-    n_bytes = database.execute("SELECT coalesce(sum(length), 0) FROM segments").fetchone()[0]
+    sound = f"NOT ({_wrong_types(database, 'segments')})"
+    ids = [row[0] for row in database.execute(f"SELECT id FROM segments WHERE {sound} ORDER BY depth, id")]  # noqa: S608
+    n_bytes = database.execute(f"SELECT coalesce(sum(length), 0) FROM segments WHERE {sound}").fetchone()[0]  # noqa: S608
     damaged: set[int] = set()
     for segment_id in ids:
         try:
@@ -130,7 +181,7 @@ def _check_segments(
             continue
         report.n_segments += 1
         report.n_bytes += one.length
-        wrong = "what they lean on is damaged" if one.base_id in damaged else fault(database, one)
+        wrong = "what they are compressed against is damaged" if one.base_id in damaged else fault(database, one)
         if wrong:
             found = mended(database, one, wrong, roots, repair=repair)
             report.damage.append(found)
@@ -140,16 +191,22 @@ def _check_segments(
 
 
 def _check_ranges(database: sqlite3.Connection, roots: Sequence[str], report: Report, *, repair: bool) -> None:
-    """See that the segments of each version stand side by side, from its first byte to its last."""
+    """Check that the segments of each version stand side by side, from its first byte to its last."""
     rows = database.execute(
-        "SELECT versions.id, number, kept, head, tail, versions.id IS files.version_id, machine, home, path "
-        "FROM versions JOIN files ON files.id = file_id ORDER BY versions.id"
+        f"""
+        SELECT versions.id, number, kept, head, tail, versions.id IS files.version_id, machine, home, path
+        FROM versions JOIN files ON files.id = file_id
+        WHERE NOT ({_wrong_types(database, "versions")}) AND NOT ({_wrong_types(database, "files")})
+        ORDER BY versions.id
+        """  # noqa: S608  names of our own
     )
+    of_version = f"version_id = ? AND NOT ({_wrong_types(database, 'segments')})"
     for row in rows.fetchall():
         version = Version(*row)
         position = 0
         segments = database.execute(
-            "SELECT start, length FROM segments WHERE version_id = ? ORDER BY start", (version.id,)
+            f"SELECT start, length FROM segments WHERE {of_version} ORDER BY start",  # noqa: S608
+            (version.id,),
         ).fetchall()
         for start, length in segments:
             if start > position:
@@ -165,8 +222,40 @@ def _check_ranges(database: sqlite3.Connection, roots: Sequence[str], report: Re
             report.damage.append(damage_of("length", words, version, version.number, version.kept, position))
 
 
+def _check_disk(database: sqlite3.Connection, report: Report, *, repair: bool) -> None:
+    """Compare large files on the disk with what is archived of them: a refresh compares only some segments each time.
+
+    A file whose status is not the one that was noted has changed since, which is for the next refresh to see.
+    """
+    if not any(row[1] == "ctime_ns" for row in database.execute("PRAGMA table_info(files)")):
+        return  # last written by an older Pollux
+    rows = database.execute(
+        f"""
+        SELECT version_id, number, home, path, size, files.mtime_ns, inode, ctime_ns
+        FROM files JOIN versions ON versions.id = version_id
+        WHERE machine = ? AND gone_us IS NULL AND kept > ?
+            AND NOT ({_wrong_types(database, "versions")}) AND NOT ({_wrong_types(database, "files")})
+        """,  # noqa: S608  names of our own
+        (platform.node(), raw.COMPARED_WHOLE),
+    )
+    for version_id, number, home, path, *noted in rows.fetchall():
+        place = place_of(home, path)
+        try:
+            status = place.stat()
+            now = [status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns]
+            if now != noted or not raw.differs_from_disk(database, version_id, str(place)):
+                continue
+        except OSError:
+            continue  # gone or out of reach: what is archived of it is checked all the same
+        if repair:
+            take_anew(database, version_id)
+        words = f"the file was edited inside the bytes that are archived as version {number}"
+        source = f"{place}; taken in as a new version"
+        report.damage.append(Damage("edited", words, platform.node(), str(place), number, source=source))
+
+
 def _check_facts(archive: Archive, report: Report) -> None:
-    """Hold the facts against the bytes, as far as counting tells."""
+    """Check that the facts belong together, and that the rows of each session are those that were written."""
     database = archive.database
     if not facts.are_current(database):
         report.notes.append("The facts were made by another version of Pollux; the next `pollux sync` makes them anew.")
@@ -183,6 +272,7 @@ def _check_facts(archive: Archive, report: Report) -> None:
         if "session_id" in names and table != "sessions":
             report.damage += _strays(database, table, "session_id", "sessions", "session_id", "session")
     report.damage += _miscounted(database)
+    report.damage += _altered(database)
 
 
 def is_written(archive: Archive) -> bool:
@@ -192,7 +282,7 @@ def is_written(archive: Archive) -> bool:
         if archive.is_writable or not lock.path.stat().st_size:
             return False
         is_free = lock.take()
-    except OSError:
+    except (OSError, ForeignLockError):  # no lock can be there, or something else is: nobody has it
         return False
     if is_free:
         lock.release()
@@ -201,7 +291,7 @@ def is_written(archive: Archive) -> bool:
 
 def _n_behind(database: sqlite3.Connection) -> int:
     """Count the files that were kept before somebody was stopped, and are not read yet."""
-    rows = database.execute(f"SELECT DISTINCT files.path {facts.UNREAD}")
+    rows = database.execute(f"SELECT DISTINCT CAST(files.path AS TEXT) {facts.UNREAD}")
     return sum(_is_session(path) for (path,) in rows)
 
 
@@ -221,7 +311,27 @@ def _strays(database: sqlite3.Connection, table: str, column: str, other: str, k
         yield Damage("facts", f"{number} rows of {table} belong to {noun} {one}, which is missing")
 
 
+def _altered(database: sqlite3.Connection) -> Iterator[Damage]:
+    """Name the first sessions whose rows somebody has changed."""
+    sessions = list(row_digests.altered(database))
+    for session_id in sessions[:NAMED]:
+        yield Damage("facts", f"the rows of session {session_id} are not those that were derived")
+    if len(sessions) > NAMED:
+        yield Damage("facts", f"so are those of {len(sessions) - NAMED} more sessions")
+
+
 _COUNTED = ("tool_calls", "messages", "session_files")
+
+
+class _Counts(msgspec.Struct, frozen=True):
+    """What the row of a session says of its other rows."""
+
+    tool_calls: int = 0
+    fates: dict[str, int] = {}
+    files: tuple[msgspec.Raw, ...] = ()
+
+
+_decode_counts = msgspec.msgpack.Decoder(_Counts).decode
 
 
 def _miscounted(database: sqlite3.Connection) -> Iterator[Damage]:
@@ -231,11 +341,15 @@ def _miscounted(database: sqlite3.Connection) -> Iterator[Damage]:
         for table in _COUNTED
     }
     for session_id, body in database.execute("SELECT session_id, body FROM sessions ORDER BY session_id"):
-        said = decoded(body)
+        try:
+            session = _decode_counts(body)
+        except (ValueError, TypeError):
+            yield Damage("facts", f"the row of session {session_id} cannot be read")
+            continue
         expected = {
-            "tool_calls": said.get("tool_calls", 0),
-            "messages": sum(said.get("fates", {}).values()),
-            "session_files": len(said.get("files", ())),
+            "tool_calls": session.tool_calls,
+            "messages": sum(session.fates.values()),
+            "session_files": len(session.files),
         }
         for table, number in expected.items():
             there = counts[table].get(session_id, 0)
@@ -248,23 +362,14 @@ def _without_session(database: sqlite3.Connection) -> Iterator[Damage]:
     """Find files that were read and led to nothing, though nobody asked to forget their session."""
     rows = database.execute(
         """
-        SELECT machine, home, path, number FROM files JOIN versions ON versions.id = files.version_id
-        JOIN readings ON readings.version_id = versions.id
+        SELECT machine, CAST(home AS TEXT), CAST(path AS TEXT), number
+        FROM files JOIN versions ON versions.id = files.version_id JOIN readings ON readings.version_id = versions.id
         WHERE forgotten_us IS NULL AND is_superseded = 0
             AND versions.id NOT IN (SELECT file_version_id FROM session_files)
         ORDER BY home, path
         """
     ).fetchall()
-    forgotten = [row[0] for row in database.execute("SELECT session_id FROM tombstones")]
+    forgotten = [str(row[0]) for row in database.execute("SELECT session_id FROM tombstones")]
     for machine, home, path, number in rows:
         if not any(one[:8] in path for one in forgotten):
             yield Damage("facts", "no session is known of this file", machine, str(place_of(home, path)), number)
-
-
-def decoded(body: bytes) -> dict[str, Any]:
-    """Read what a session says of itself; nothing where that is damaged."""
-    try:
-        found = msgspec.msgpack.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return {}
-    return found if isinstance(found, dict) else {}

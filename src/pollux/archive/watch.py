@@ -3,6 +3,9 @@
 The system tells of changes, or, where it cannot (network file systems), the folders are looked through again and
 again. Twice a second, moreover, the folders themselves are looked at: one that is made, mounted or put in another's
 place is watched from then on. Nothing hangs on a single event: each only says that a refresh is due.
+
+On Linux every folder needs a watch of its own. The library would find them by following links, which may lead to the
+whole disk, so they are listed here, and listed again after each change: a new folder is a change of the one above it.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -33,6 +37,7 @@ _ANYWAY = 60.0
 """Seconds after which there is a refresh although nothing was told."""
 _SHORTEST, _LONGEST = 0.25, 30.0
 """Seconds between attempts when a refresh fails."""
+_EACH_FOLDER = sys.platform == "linux"
 _NAMED = 3
 _FAR = {"9p", "afs", "ceph", "cifs", "drvfs", "lustre", "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs"}
 """File systems on which others write without our system knowing."""
@@ -105,9 +110,11 @@ def _looks(folders: Sequence[str], *, poll: bool, tell: Tell) -> Iterator[bool]:
     import watchfiles  # noqa: PLC0415  only a watch needs it
 
     if folders and not poll and not is_far(folders, _mounts()):
+        watched, is_first = _watched(folders), True
         try:
             for found in watchfiles.watch(
-                *folders,
+                *watched,
+                recursive=not _EACH_FOLDER,
                 watch_filter=None,
                 debounce=_DEBOUNCE_MS,
                 step=_STEP_MS,
@@ -117,6 +124,9 @@ def _looks(folders: Sequence[str], *, poll: bool, tell: Tell) -> Iterator[bool]:
                 ignore_permission_denied=True,
             ):
                 yield bool(found)
+                if (found or is_first) and _watched(folders) != watched:
+                    return  # a folder came or went
+                is_first = False
         except FileNotFoundError:
             return  # gone since it was listed
         except (OSError, RuntimeError) as error:  # no more watches to be had
@@ -144,6 +154,13 @@ def _stamps(folders: Sequence[str]) -> Iterator[tuple[str, int, int]]:
                 with suppress(OSError):  # gone since it was listed
                     status = os.stat(path)  # noqa: PTH116
                     yield path, status.st_size, status.st_mtime_ns
+
+
+def _watched(folders: Iterable[str]) -> list[str]:
+    """List the folders to watch: where each needs a watch of its own, also those below, but none behind a link."""
+    if not _EACH_FOLDER:
+        return [*folders]
+    return [place for folder in folders for place, _, _ in os.walk(folder)]
 
 
 def _folders(homes: Iterable[Home]) -> dict[str, tuple[int, int]]:

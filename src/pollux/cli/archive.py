@@ -16,11 +16,14 @@ from pollux.cli.scope import Scope, options, progress
 if TYPE_CHECKING:
     from pollux.archive.exchange import Merged
     from pollux.archive.upkeep import Info
+    from pollux.proofs.public import PublicKey
 
 MODULES = {"seal": "pollux.cli.archive_seal", "prove": "pollux.cli.archive_prove"}
 SCHEMA = "pollux.archive/1"
 IMPORTED = "pollux.imported/1"
 
+_NAMED = 5
+"""Files that are named in words."""
 _STILL_READ = "Somebody still reads the old file: `pollux archive compact` once they are done frees the rest."
 
 
@@ -46,7 +49,7 @@ def command(ctx: click.Context) -> None:
 
 
 @command.command(short_help="Say what it holds.")
-@options(filters=False)
+@options(filters=False, all_homes=False)
 def info(scope: Scope) -> None:
     """Say what the archive holds, how much room it takes, and who writes to it.
 
@@ -68,7 +71,7 @@ def info(scope: Scope) -> None:
 
 
 @command.command(short_help="Print where it is.")
-@options(json=False, filters=False)
+@options(json=False, filters=False, all_homes=False)
 def path(scope: Scope) -> None:
     """Print where the archive is.
 
@@ -80,7 +83,7 @@ def path(scope: Scope) -> None:
 
 
 @command.command(short_help="Make it smaller.")
-@options(json=False, filters=False)
+@options(json=False, filters=False, all_homes=False)
 def compact(scope: Scope) -> None:
     """Take less room: small pieces are put together, and what was deleted leaves no gaps. No byte is lost.
 
@@ -94,15 +97,15 @@ def compact(scope: Scope) -> None:
     click.echo(f"{_size(found.before)} before, {_size(found.after)} now; {_counted(found.n_merged, 'piece')} fewer.")
     if not found.is_clean:
         output.words(_STILL_READ)
-    for one in found.damaged:
-        output.words(f"{output.short(one)} is damaged and was left as it is; `pollux verify` tells more.")
+    for sentence in found.damaged:
+        output.words(sentence)
     click.get_current_context().exit(1 if found.damaged else 0)
 
 
 @command.command(short_help="Copy it into a file.")
 @click.argument("target", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Replace what is there.")
-@options(json=False, filters=False)
+@options(json=False, filters=False, all_homes=False)
 def backup(scope: Scope, target: Path, *, force: bool) -> None:
     """Copy the archive into a file, also while somebody writes to it, and look at every byte of the copy.
 
@@ -111,9 +114,13 @@ def backup(scope: Scope, target: Path, *, force: bool) -> None:
       pollux archive backup ~/pollux-today.db --force
     """
     from pollux.archive import backup
+    from pollux.cli.output_guard import check_output
 
+    own, target = place(scope), backup.target_of(place(scope), target.expanduser())
+    for suffix in ("", "-wal", "-shm"):  # all that a backup replaces or removes
+        check_output(target.with_name(target.name + suffix))
     with progress("copying") as tell:
-        found = backup.backup(place(scope), target.expanduser(), force=force, progress=tell)
+        found = backup.backup(own, target, force=force, progress=tell)
     if found.is_sound:
         click.echo(f"{output.short(found.path)}: {_size(found.n_bytes)}, every byte checked.")
     else:
@@ -121,21 +128,25 @@ def backup(scope: Scope, target: Path, *, force: bool) -> None:
     click.get_current_context().exit(0 if found.is_sound else 1)
 
 
-@command.command("import", short_help="Take another archive in.")
+@command.command("import", short_help="Import another archive.")
 @click.argument("other", metavar="OTHER.DB", type=click.Path(path_type=Path))
-@options(filters=False)
+@options(filters=False, all_homes=False)
 def import_(scope: Scope, other: Path) -> None:
-    """Take another archive in: one of another machine, a backup, a colleague's.
+    """Import another archive: one of another machine, a backup, a colleague's.
 
-    Files keep their machine and home. What is here already is told by its bytes, nothing is overwritten, and what was
-    forgotten here stays forgotten. A session that both have is one session.
+    Files keep their machine and home. Nothing that this machine has read itself is changed: bytes that it has not read
+    become versions of their own, marked as imported, and the result names those that claim to be from this machine.
+    What was forgotten here stays forgotten. A session that both have is one session. An import that fails or is stopped
+    changes nothing.
 
     \b
       pollux archive import laptop.db
       pollux archive import /mnt/backup/pollux.db
     """
-    from pollux.archive import exchange, store, upkeep
-    from pollux.errors import ArchiveError, NoArchiveError, PolluxError
+    from pollux.archive import exchange, foreign, store
+    from pollux.errors import PolluxError
+    from pollux.proofs.imported_seals import adopt_own
+    from pollux.times import microseconds
 
     own, other = place(scope), other.expanduser().absolute()
     if not other.exists():
@@ -143,18 +154,16 @@ def import_(scope: Scope, other: Path) -> None:
     if own.exists() and own.samefile(other):
         raise click.UsageError(f"{other} is the archive itself.")
     known = memory.recalled()
-    try:
-        upkeep.readable(other).close()
-    except NoArchiveError as error:  # what to do about one's own is no help here
-        raise ArchiveError(f"{error.what}; name an archive, or a backup of one.") from None
-    with upkeep.readable(other) as theirs, store.opened(own) as archive, progress("taking in") as tell:
+    now_us = microseconds(output.now()) or 0
+    with foreign.opened(other) as theirs, store.opened(own) as archive, progress("importing") as tell:
         if not archive.is_writable:
             raise PolluxError(f"The archive {own} cannot be changed now: {archive.why_not}.")
-        found = exchange.take_in(archive, theirs, memory=known, progress=tell)
+        found = exchange.take_in(archive, theirs, memory=known, now_us=now_us, progress=tell)
+        n_adopted = adopt_own(archive, _own_keys())
     if scope.as_json:
-        output.print_json(_imported_row(found, other))
+        output.print_json(_imported_row(found, other, n_adopted))
     else:
-        _say_imported(found, other)
+        _say_imported(found, other, n_adopted)
     click.get_current_context().exit(1 if found.problems else 0)
 
 
@@ -169,13 +178,15 @@ def _lines(found: Info) -> dict[str, str]:
         "archive": clean(output.short(found.path)),
         "size": f"{_size(found.n_on_disk)}{room}",
         "files": f"{found.n_files}, {found.n_gone_files} of them gone; {_counted(found.n_versions, 'version')}",
+        "imported": f"{_counted(found.n_imported, 'version')}, not read on this machine",
         "sessions": sessions if found.facts_are_current else "not counted yet: `pollux sync` does",
         "forgotten": str(found.n_forgotten),
         "last new": ago(last, output.now()) if last else "never",
         "writer": clean(found.writer) if found.writer else "nobody",
         "homes": str(len(found.places)),
     }
-    return {label: text for label, text in lines.items() if (label, text) != ("forgotten", "0")}
+    left_out = {"forgotten": not found.n_forgotten, "imported": not found.n_imported}
+    return {label: text for label, text in lines.items() if not left_out.get(label)}
 
 
 def _row(found: Info) -> dict[str, Any]:
@@ -188,6 +199,7 @@ def _row(found: Info) -> dict[str, Any]:
         "files": found.n_files,
         "gone_files": found.n_gone_files,
         "versions": found.n_versions,
+        "imported_versions": found.n_imported,
         "segments": found.n_segments,
         "kept_bytes": found.n_kept,
         "stored_bytes": found.n_stored,
@@ -211,7 +223,15 @@ def _row(found: Info) -> dict[str, Any]:
     }
 
 
-def _imported_row(found: Merged, other: Path) -> dict[str, Any]:
+def _own_keys() -> list[PublicKey]:
+    """Return the public halves of the keys that the user can sign with."""
+    from pollux.cli import keyring
+    from pollux.proofs import keys
+
+    return [one.public for one in keys.known(keyring.folder()) if one.is_own and one.public]
+
+
+def _imported_row(found: Merged, other: Path, n_adopted: int) -> dict[str, Any]:
     from pollux.views.listing import problem_row
 
     return {
@@ -220,25 +240,58 @@ def _imported_row(found: Merged, other: Path) -> dict[str, Any]:
         "files": found.n_files,
         "versions": found.n_versions,
         "bytes": found.n_bytes,
+        "not_read_here": [{"file": one.file, "bytes": one.n_bytes} for one in found.not_read_here],
         "forgotten": found.n_forgotten,
+        "seals": {"imported": found.n_seals, "adopted": n_adopted},
         "problems": [problem_row(one) for one in found.problems],
     }
 
 
-def _say_imported(found: Merged, other: Path) -> None:
+def _say_imported(found: Merged, other: Path, n_adopted: int) -> None:
     taken = f"{_counted(found.n_files, 'file')}, {_counted(found.n_versions, 'version')}, {_size(found.n_bytes)}"
-    click.echo(f"Taken from {output.short(other)}: {taken}." if found.n_files else "Everything is here already.")
+    click.echo(f"Imported from {output.short(other)}: {taken}." if found.n_files else "Everything is here already.")
+    _say_not_read_here(found)
     if found.n_forgotten:
         output.words(f"{_counted(found.n_forgotten, 'file')} of forgotten sessions left out.")
-    if found.seals_are_taken:
-        output.words(f"{_counted(found.n_seals, 'seal')} taken over, too.")
+    if n_adopted:
+        output.words(
+            f"This archive has taken over {_counted(n_adopted, 'seal')}: your key signed the chain, "
+            "and it fits what was imported."
+        )
     elif found.n_seals:
-        output.words("Its seals stay with it, since this archive has its own: keep that file if they matter.")
+        output.words(
+            f"{_counted(found.n_seals, 'seal')} of it kept apart from this archive's own; `pollux verify --seal` checks"
+            " them separately."
+        )
     output.say_problems(found.problems, hint="--json lists them all.")
 
 
+def _say_not_read_here(found: Merged) -> None:
+    """Name the files that are said to be of this machine, which has not read those bytes itself."""
+    from pollux.archive.names import printable
+
+    files = found.not_read_here
+    if not files:
+        return
+    amount = f"{_counted(len(files), 'file')}, {_size(sum(one.n_bytes for one in files))}"
+    output.words(
+        f"Said to be from this machine, which never read these bytes: {amount}. "
+        "They are kept as imports and change nothing that it has read."
+    )
+    for one in files[:_NAMED]:
+        output.words(f"  {printable(output.short(one.file))}: {_size(one.n_bytes)}")
+    if len(files) > _NAMED:
+        output.words(f"  … and {len(files) - _NAMED} more; --json lists them all.")
+
+
 def _moment(at_us: int | None) -> datetime | None:
-    return datetime.fromtimestamp(at_us / 1_000_000, UTC) if at_us else None
+    """Return a time; none for what an archive says that is no time at all."""
+    if not at_us or not isinstance(at_us, int):
+        return None
+    try:
+        return datetime.fromtimestamp(at_us / 1_000_000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _named(one: Any) -> str:  # noqa: ANN401  imported late

@@ -1,4 +1,4 @@
-"""`pollux archive prove`: what shows to somebody else that a session is as it was sealed."""
+"""`pollux archive prove`: prove to others that a session is as it was sealed."""
 # ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 @click.argument("wanted", metavar="[ID]", required=False, shell_complete=session_ids)
 @click.option("--continues", "old", metavar="SEAL", help="Instead: that the last seal goes on from this older one.")
 @click.option("--output", "-o", "target", default="-", show_default=True, help="A file, or - for stdout.")
-@options(json=False, filters=False)
+@options(json=False, filters=False, all_homes=False)
 def command(scope: Scope, wanted: str | None, *, old: str | None, target: str) -> None:
-    """Write the proof that the last seal is over a session's files: its own, its subagents', outputs and plans.
+    """Write the proof that the last seal covers a session and the files that it was read from.
 
-    The proof holds names and hashes, and no text. It is looked at with `pollux record verify`, on any machine, without
-    the archive; with `--file` it also shows that a file is one of those that were sealed. With --continues it shows to
-    whoever keeps an older seal that nothing was taken away from what that is over, and names nothing.
+    The proof holds names and hashes, but no text. `pollux record verify` checks it on any machine, without the archive;
+    with `--file` it also checks that a file is one of those that were sealed. Files of subagents, tool outputs and
+    plans are listed too: they are proven to be sealed, but not to belong to the session. With --continues, the proof
+    shows to whoever keeps an older seal that the last one covers all that the older one covered, and nothing else.
 
     \b
       pollux archive prove latest -o proof.json

@@ -25,10 +25,12 @@ _SHOWN = 10
 @click.command("seal", short_help="Seal it.")
 @click.argument("wanted", metavar="[ID]...", nargs=-1, shell_complete=session_ids)
 @keyring.signing_key
-@click.option("--issuer", metavar="NAME", help="Who seals; without it, the thumbprint of the key.")
+@click.option(
+    "--issuer", metavar="NAME", help="A name to seal under, which is only your claim; without it, the key's thumbprint."
+)
 @click.option("--output", "-o", "target", help="Also write the newest seal into a file; - is stdout.")
 @click.option("--entries", is_flag=True, help="Write all sealed entries with it: they name every file.")
-@options(filters=False)
+@options(filters=False, all_homes=False)
 def command(
     scope: Scope, wanted: tuple[str, ...], *, key: str | None, issuer: str | None, target: str | None, entries: bool
 ) -> None:
@@ -42,10 +44,13 @@ def command(
       pollux archive seal
       pollux archive seal -o /mnt/safe/seal.cbor
     """
+    from pollux.cli.output_guard import check_output
     from pollux.proofs.seal import seal
 
     if entries and not target:
         raise click.UsageError("--entries says what goes into a file; name it with -o.")
+    if target and target != "-":
+        check_output(Path(target))  # before anything is sealed
     private, name = keyring.own_key(key)
     archive, by_id = _taken_in(scope)
     again = [scope_session(scope, by_id, one) for one in wanted]

@@ -102,30 +102,33 @@ class _SettingsReader:
         return project, retention_policy.policy(list(self._layers(home, project)))
 
     def _layers(self, home: Home, project: str | None) -> Iterator[Settings]:
-        """Give the settings that count in a project, the strongest last."""
+        """Yield the settings that count in a project, the strongest last."""
         from pollux.retention_policy import is_trusted
 
         defaults, system = _system_settings()
         root = home.root.parent.parent / ".gemini" if home.how.endswith("sandbox") else home.root
-        below = [one for path in (defaults, root / "settings.json") if (one := self._read(path))]
-        above = [one for path in (system,) if (one := self._read(path))]
+        users = self._read(root / "settings.json", root if home.link_limit else None)
+        below = [one for one in (self._read(defaults), users) if one]
+        above = [one for one in (self._read(system),) if one]
         own = None
         if project and Path(project).is_absolute() and Path(project) != root.parent:
-            own = self._read(Path(project, ".gemini", "settings.json"))
-        rules = self._read(home.root / "trustedFolders.json")
+            own = self._read(Path(project, ".gemini", "settings.json"), Path(project))
+        rules = self._read(home.root / "trustedFolders.json", home.link_limit)
         yield from below
         if own and project and is_trusted(project, [*below, *above], rules.value if rules else {}):
             yield own
         yield from above
 
-    def _read(self, path: Path) -> Settings | None:
-        from pollux.retention_policy import settings_from
+    def _read(self, path: Path, within: Path | None = None) -> Settings | None:
+        """Read a file of settings; no link may lead out of the folder that it must lie in."""
+        from pollux.regular_files import is_missing, read_side_file
+        from pollux.retention_policy import Settings, settings_from
 
         if path not in self._files:
             try:
-                self._files[path] = settings_from(str(path), path.read_bytes(), os.environ)
-            except (OSError, ValueError):  # of paths, which say what no file can be called
-                self._files[path] = None
+                self._files[path] = settings_from(str(path), read_side_file(path, within=within), os.environ)
+            except OSError as error:
+                self._files[path] = None if is_missing(error) else Settings(str(path), unread=error.strerror)
         return self._files[path]
 
 

@@ -77,14 +77,18 @@ def _logged(found: History) -> tuple[list[LoggedPrompt], list[Problem]]:
     from pollux.formats import prompts
     from pollux.model import Problem
     from pollux.reading import cannot_derive, reason_of
+    from pollux.regular_files import PROMPT_LOG, problem_of, read_side_file
 
     logged: list[LoggedPrompt] = []
     problems: list[Problem] = []
-    for path in (folder.logs for folder in found.located.folders if folder.logs):
+    for folder in found.located.folders:
+        path = folder.logs
+        if path is None:
+            continue
         try:
-            read = prompts.read(path.read_bytes())
+            read = prompts.read(read_side_file(path, within=folder.home.tmp, limit=PROMPT_LOG))
         except OSError as error:
-            problems.append(Problem("unreadable-file", f"cannot be read: {error.strerror}", str(path)))
+            problems.append(problem_of(error, path))
             continue
         except Exception as error:  # noqa: BLE001  reported; the other logs must be read
             problems.append(cannot_derive(path, reason_of(error)))

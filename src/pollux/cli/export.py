@@ -326,8 +326,11 @@ def _reported(job: _Job, session: Session | None, raised: frozenset[int]) -> Ite
 
 def _to_folder(job: _Job, folder: Path) -> None:
     from pollux.cli import export_folder as folders
+    from pollux.cli.output_guard import check_output
+    from pollux.private_files import make_private_folder
 
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    check_output(folder)
+    make_private_folder(folder)
     before = folders.remembered(folder)
     after, written, taken, n_same = dict(before), list[Written](), set[str](), 0
     contents = job.scope.contents()

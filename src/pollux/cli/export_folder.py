@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tempfile
 import unicodedata
 from collections.abc import Callable, Iterable
 from itertools import chain
@@ -15,7 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from pollux.cli.output_guard import check_output
 from pollux.exports.subject import folder_beside
+from pollux.private_files import make_private_folder, write_private
+from pollux.regular_files import NAMED_FILE, read_side_file
 
 if TYPE_CHECKING:
     from pollux.model import Session
@@ -65,8 +67,8 @@ class Place(NamedTuple):
     def put(self, name: str, data: bytes) -> str:
         """Write a file that belongs to it, and return how to refer to it."""
         relative = f"{folder_beside(self.name)}/{name}"
-        (self.folder / relative).parent.mkdir(parents=True, exist_ok=True)
-        write(self.folder / relative, [data], mode=self.mode)
+        make_private_folder((self.folder / relative).parent)
+        write(self.folder / relative, [data])
         self.beside.append(relative)
         return relative
 
@@ -74,7 +76,7 @@ class Place(NamedTuple):
 def remembered(folder: Path) -> dict[str, Kept]:
     """Tell what the files of a folder were made from; what cannot be read is made anew."""
     try:
-        return msgspec.json.decode((folder / MEMORY).read_bytes(), type=Memory).files
+        return msgspec.json.decode(read_side_file(folder / MEMORY, limit=NAMED_FILE), type=Memory).files
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return {}
 
@@ -139,19 +141,11 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def write(path: Path, pieces: Iterable[bytes], *, mode: int = 0o600) -> None:
-    """Write beside the place and move into it, so that nobody ever sees half a file."""
+def write(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write a file at once or not at all. Raises `ProtectedOutputError` for one that no output may replace."""
+    check_output(path)
     if path.exists() and not path.is_file():  # a device or a pipe
         with path.open("wb") as stream:
             stream.writelines(pieces)
-        return
-    path = path.resolve()  # a link stays one
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
-            file.writelines(pieces)
-            file.flush()
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
-    Path(file.name).chmod(mode)
-    Path(file.name).replace(path)
+    else:
+        write_private(path, pieces)

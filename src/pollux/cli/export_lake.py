@@ -25,12 +25,14 @@ def check(scope: Scope, target: str) -> None:
 def write(scope: Scope, ids: set[str], target: str) -> None:
     """Write the tables of some sessions into a folder."""
     from pollux import prices
+    from pollux.cli.output_guard import check_output
     from pollux.lake import parquet
 
     if scope.archive is None:
         raise click.UsageError("Parquet is made of the archive's tables: name sessions by their ids, or take --all.")
     try:
-        counts = parquet.write(scope.archive.database, Path(target), prices.load(), ids)
+        check_output(Path(target))
+        counts = parquet.write(scope.archive.database, Path(target), prices.load(), ids, check=check_output)
     except OSError as error:
         raise click.ClickException(
             f"{target} cannot be written: {error.strerror or error}; give another place with `-o`."

@@ -34,6 +34,14 @@ def config() -> Path:
     return platformdirs.user_config_path(_NAME, appauthor=False)
 
 
+def current() -> Path:
+    """Return the current folder; if it was deleted, its last known path, so that commands still work there."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path(os.environ.get("PWD") or Path.home())
+
+
 def _on_linux(variable: str, usual: str) -> Path | None:
     """Tell where there is no doubt."""
     if sys.platform != "linux" or "ANDROID_DATA" in os.environ:

@@ -26,7 +26,7 @@ _SHOWN = 10
 @click.command()
 @click.argument("wanted", metavar="ID...", nargs=-1, required=True, shell_complete=session_ids)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@options(json=False, filters=False)
+@options(json=False, filters=False, all_homes=False)
 def command(scope: Scope, wanted: tuple[str, ...], *, yes: bool) -> None:
     """Remove sessions from the archive for good: their files, subagents, outputs and plans, and all that was told.
 

@@ -47,7 +47,9 @@ def own_key(wanted: str | None) -> tuple[Ed25519PrivateKey, str]:
 
 
 def believed(wanted: Sequence[str]) -> list[PublicKey]:
-    """Return the public keys that may have signed: those wanted, else all in the folder that are sound."""
+    """Return the public keys to check signatures with: those given with `--key`, else all usable ones in the folder."""
+    from dataclasses import replace
+
     from pollux.cli import output
     from pollux.proofs import keys, public
 
@@ -57,7 +59,8 @@ def believed(wanted: Sequence[str]) -> list[PublicKey]:
     for one in found:
         if one.fault:
             output.words(one.fault)
-    return [one.public for one in found if one.public]
+    trust = {True: public.Trust.OWN, False: public.Trust.FOLDER}
+    return [replace(one.public, trust=trust[one.is_own]) for one in found if one.public]
 
 
 def new_passphrase() -> bytes:

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 @click.command()
 @options()
 @click.option("--all", "everything", is_flag=True, help="Also subagents, and stubs that hold nothing.")
+@click.option("--saved", is_flag=True, help="List the conversations stored with /chat save instead.")
 @click.option("--limit", "-n", type=click.IntRange(min=1), help="Only so many.")
-def command(scope: Scope, *, everything: bool, limit: int | None) -> None:
+def command(scope: Scope, *, everything: bool, saved: bool, limit: int | None) -> None:
     """List sessions, newest first.
 
     On a terminal a table; in a pipe one line a session, with tabs between id, time, project, title, prompts, tool
@@ -30,8 +31,12 @@ def command(scope: Scope, *, everything: bool, limit: int | None) -> None:
     \b
       pollux ls --last 7d
       pollux ls --project skywatch --model pro
+      pollux ls --saved
       pollux ls --json | jq '.sessions[].title'
     """
+    if saved:
+        _list_saved(scope, limit)
+        return
     found = scope.history()
     sessions = scope.sessions(found, everything=everything)[:limit]
     if scope.as_json:
@@ -41,6 +46,27 @@ def command(scope: Scope, *, everything: bool, limit: int | None) -> None:
     else:
         print_lines(found, sessions)
     click.get_current_context().exit(_status(scope, found, sessions))
+
+
+def _list_saved(scope: Scope, limit: int | None) -> None:
+    """List saved conversations; `show TAG` reads one."""
+    from pollux.terminal.listing import saved_lines, saved_table
+
+    found = scope.saved()
+    conversations = scope.sessions(found, everything=True)[:limit]
+    if scope.as_json:
+        _print_json(found, conversations)
+    elif output.is_terminal() and conversations:
+        output.console().print(saved_table(conversations, now=output.now(), width=output.width()))
+        output.words("`pollux show TAG` reads one.")
+    else:
+        output.write(line.encode("utf-8", "replace") for line in saved_lines(conversations))
+    problems = _problems(found, conversations)
+    if not scope.as_json:
+        if not conversations:
+            output.words("No saved conversation matches; `/chat save TAG` in Gemini CLI stores one.")
+        say_count(problems)
+    click.get_current_context().exit(1 if problems or not conversations else 0)
 
 
 def print_lines(found: History, sessions: tuple[Session, ...]) -> None:
@@ -61,7 +87,7 @@ def _print_json(found: History, sessions: tuple[Session, ...]) -> None:
         {
             "schema": SESSIONS,
             "sessions": [session_row(one, by_id, prices) for one in sessions],
-            "problems": [problem_row(one) for one in (*found.problems, *_problems(sessions))],
+            "problems": [problem_row(problem) for problem in _problems(found, sessions)],
         }
     )
 
@@ -81,11 +107,11 @@ def _print_table(scope: Scope, found: History, sessions: tuple[Session, ...]) ->
 
 
 def _status(scope: Scope, found: History, sessions: tuple[Session, ...]) -> int:
-    problems = (*found.problems, *_problems(sessions))
+    problems = _problems(found, sessions)
     if scope.as_json:
         return 1 if problems or not sessions else 0
     if not sessions:
-        output.words(output.NOTHING_FITS if found.main else output.NOTHING_HERE)
+        output.words(output.NOTHING_FITS if found.main else scope.nothing_here())
     say_count(problems)
     return 1 if problems or not sessions else 0
 
@@ -97,5 +123,7 @@ def say_count(problems: Sequence[Problem]) -> None:
         output.words(f"{n_files} file{'s' * (n_files != 1)} with problems; `pollux doctor` lists them.")
 
 
-def _problems(sessions: tuple[Session, ...]) -> list[Problem]:
-    return [problem for one in sessions for problem in one.problems]
+def _problems(found: History, sessions: tuple[Session, ...]) -> list[Problem]:
+    """Return the problems of the listed sessions, of files that hold no readable session, and of the homes."""
+    listed = {session.id: session for session in (*sessions, *found.unreadable)}
+    return [*found.problems, *(problem for session in listed.values() for problem in session.problems)]

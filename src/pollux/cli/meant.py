@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pollux.shell import quoted
+
 if TYPE_CHECKING:
     from pollux.cli.scope import Scope
     from pollux.grouping import Group
@@ -16,18 +18,44 @@ if TYPE_CHECKING:
     from pollux.sessions import History
 
 
+_NOT_REASONS = ("no-session", "no-session-id")
+"""Problems that only repeat that a file contains no session."""
+_STDIN = "pollux.stdin"
+"""Where a command's context keeps the name of the copy of standard input."""
+
+
 def meant(scope: Scope, wanted: str) -> tuple[Session, Group, dict[str, Session]]:
-    """Open a session; the last value holds all sessions that were read on the way, by id."""
+    """Open the session or the saved conversation that an argument names; also return all sessions read, by ID."""
+    from pollux.errors import NoSuchSessionError
+
     if file := named_file(wanted):
         session, group = in_file(file)
         return session, group, {session.id: session}
     found = scope.history()
-    session = _with_unread(in_history(scope, found, wanted), found)
+    try:
+        session = in_history(scope, found, wanted)
+    except (NoSuchSessionError, click.ClickException):
+        saved = _saved_file(scope, wanted)
+        if saved is None:
+            raise
+        session, group = in_file(saved)
+        return session, group, {session.id: session}
+    session = _with_unread(session, found)
     return session, scope.opened(session), {one.id: one for one in found.sessions}
 
 
+def _saved_file(scope: Scope, tag: str) -> Path | None:
+    """Return the file of the one conversation that was saved under a tag."""
+    from pollux.sessions import saved_tag
+
+    fitting = [one for one in scope.saved().sessions if saved_tag(one) == tag]
+    return fitting[0].files[0].path if len(fitting) == 1 else None
+
+
 def named_file(wanted: str) -> Path | None:
-    """Return the file that an argument means: it names one, or can mean nothing else."""
+    """Return the file that an argument means: it names one, is `-` for standard input, or can mean nothing else."""
+    if wanted == "-":
+        return _standard_input()
     path = Path(wanted)
     if os.path.isfile(wanted):  # noqa: PTH113  which answers no where Path.is_file() raises
         return path
@@ -35,6 +63,26 @@ def named_file(wanted: str) -> Path | None:
         return None
     if os.path.isdir(wanted):  # noqa: PTH112
         raise _is_folder(wanted)
+    return path
+
+
+def _standard_input() -> Path:
+    """Copy standard input to a private file that is deleted when the command ends, since readers need to seek."""
+    import shutil
+    import sys
+    import tempfile
+
+    context = click.get_current_context()
+    if _STDIN in context.meta:
+        return Path(context.meta[_STDIN])
+    if sys.stdin.isatty():
+        raise click.UsageError("`-` reads a session from a pipe, as in `gemini -o json -p hello | pollux show -`.")
+    folder = tempfile.TemporaryDirectory(prefix="pollux-")
+    context.call_on_close(folder.cleanup)
+    path = Path(folder.name) / "stdin"
+    context.meta[_STDIN] = str(path)
+    with path.open("wb") as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy)
     return path
 
 
@@ -49,9 +97,10 @@ def in_file(path: Path) -> tuple[Session, Group]:
         return session, group
     if group.main.reading.format == "prompts":
         raise click.ClickException(f"{path} is the client's log of what was typed; sessions are in `chats` beside it.")
-    reasons = [f": {problem.message}" for problem in session.problems if problem.code != "no-session"]
+    reasons = [f": {problem.message}" for problem in session.problems if problem.code not in _NOT_REASONS]
     why = reasons[0] if reasons else ""
-    raise click.ClickException(f"{path} holds no session{why}; `pollux ls` lists the sessions there are.")
+    name = "Standard input" if click.get_current_context().meta.get(_STDIN) == str(path) else path
+    raise click.ClickException(f"{name} contains no session{why}; `pollux ls` lists the sessions there are.")
 
 
 def in_history(scope: Scope, found: History, wanted: str) -> Session:
@@ -79,4 +128,6 @@ def _with_unread(session: Session, found: History) -> Session:
 
 
 def _is_folder(wanted: str) -> click.UsageError:
-    return click.UsageError(f"{wanted} is a folder, not a session; `pollux ls --home {wanted}` lists what it holds.")
+    return click.UsageError(
+        f"{wanted} is a folder, not a session; `pollux ls --home {quoted(wanted)}` lists what it holds."
+    )

@@ -25,6 +25,18 @@ def recalled() -> dict[str, str]:
     return project_claims.load_memory(memory_path())
 
 
+def known_here() -> dict[str, str]:
+    """Return the pairs proven before, and those of the current folder and the folders above it."""
+    from pollux.project_paths import project_hash, spellings
+
+    pairs = recalled()
+    here = folders.current()
+    for folder in (here, *here.parents):
+        for spelling in spellings(str(folder)):
+            pairs.setdefault(project_hash(spelling), spelling)
+    return pairs
+
+
 def remember(sessions: Iterable[Session], known: dict[str, str]) -> Problem | None:
     """Keep what these sessions prove and memory does not know yet; where it cannot be kept, it is found again."""
     from pollux import project_claims
@@ -39,7 +51,7 @@ def unproven(sessions: Iterable[Session]) -> set[str]:
     return {one.project.hash for one in sessions if one.project.hash and not one.project.proven}
 
 
-def proven(sessions: Sequence[Session], roots: Iterable[Path], *, depth: int = 3) -> tuple[Session, ...]:
+def proven(sessions: Sequence[Session], roots: Iterable[Path], *, depth: int = 4) -> tuple[Session, ...]:
     """Try folders on the projects without a proven path."""
     from pollux import project_search
 

@@ -30,8 +30,8 @@ def command() -> None:
             return
         print_lines(found, found.main)
         if not found.main:
-            output.words(output.NOTHING_HERE)
-        say_count([*found.problems, *(problem for one in found.main for problem in one.problems)])
+            output.words(scope.nothing_here())
+        say_count([*found.problems, *(problem for one in found.sessions for problem in one.problems)])
 
 
 def _print(scope: Scope, found: History) -> None:

@@ -36,7 +36,7 @@ def command(scope: Scope, *, scan: bool) -> None:
     found = scope.history()
     sessions = scope.sessions(found, everything=True)
     if scan:
-        sessions = _scanned(sessions)
+        sessions = _scanned(sessions, remember=scope.archive_path is not None)
     rows = [row for row in project_rows(sessions) if row.n_sessions]
     if scope.as_json:
         output.print_json({"schema": PROJECTS, "projects": [project_json(row) for row in rows]})
@@ -50,15 +50,15 @@ def command(scope: Scope, *, scan: bool) -> None:
         click.get_current_context().exit(1)
 
 
-def _scanned(sessions: tuple[Session, ...]) -> tuple[Session, ...]:
-    """Try the hashes of likely folders on projects without a path, and remember what fits."""
+def _scanned(sessions: tuple[Session, ...], *, remember: bool) -> tuple[Session, ...]:
+    """Compare the hashes of likely folders with the projects that have no path, and store the matches."""
     from pollux import project_search
 
     n_unknown = len(memory.unproven(sessions))
     better = memory.proven(sessions, project_search.likely_roots(Path.home()))
     n_found = n_unknown - len(memory.unproven(better))
     output.words(f"{n_found} of {n_unknown} unknown projects found")
-    problem = memory.remember(better, memory.recalled())
+    problem = memory.remember(better, memory.recalled()) if remember else None
     output.say_problems([problem] if problem else [])
     return better
 

@@ -18,7 +18,7 @@ from pollux.cli.scope import Scope, options
 if TYPE_CHECKING:
     from pollux.model import Json, Session
 
-PROFILES = ("vac-00",)
+PROFILES = ("vac-00", "seed")
 
 
 @click.command()
@@ -26,7 +26,13 @@ PROFILES = ("vac-00",)
 @options(json=False)
 @click.option("--output", "-o", "target", default="-", show_default=True, help="A file, or - for stdout.")
 @click.option("--format", "-f", "name", type=click.Choice(["json", "cbor"]), default="json", show_default=True)
-@click.option("--profile", type=click.Choice(PROFILES), default=PROFILES[0], show_default=True, help="Which schema.")
+@click.option(
+    "--profile",
+    type=click.Choice(PROFILES),
+    default=PROFILES[0],
+    show_default=True,
+    help="With seed, only the fields of the draft's translation document.",
+)
 @click.option(
     "--branches",
     type=click.Choice(["active", "all"]),
@@ -58,16 +64,21 @@ def command(
     from pollux.exports.subject import Wanted, subject
     from pollux.exports.vac.encode import cbor_pieces, json_pieces
     from pollux.exports.vac.record import record
+    from pollux.exports.vac.seed_profile import seed_record
     from pollux.views.transcript import Branches
 
-    del profile  # there is one
+    if profile == "seed" and (created or looks_at_vcs or branches == "all"):
+        raise click.UsageError("--profile seed has no place for --created, --vcs or --branches all: leave them out.")
     if name == "cbor" and target == "-" and output.is_terminal():
         raise click.UsageError("CBOR is not for the eye: give a file with `-o`.")
     moment = _moment(created)
     session, group, by_id = meant(scope, wanted)
     made = subject(session, group, by_id, scope.opened, wanted=Wanted(branches=Branches(branches)))
     vcs = _vcs(session) if looks_at_vcs else None
-    pieces = {"json": json_pieces, "cbor": cbor_pieces}[name](record(made, created=moment, vcs=vcs))
+    value = record(made, created=moment, vcs=vcs)
+    if profile == "seed":
+        value = seed_record(value, made.losses)
+    pieces = {"json": json_pieces, "cbor": cbor_pieces}[name](value)
     if target == "-":
         output.write(pieces)
     else:

@@ -1,4 +1,4 @@
-"""`pollux record redact`: a record with parts of it hidden, which still proves where it comes from."""
+"""`pollux record redact`: hide parts of a record and prove the rest."""
 # ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _ALWAYS = "content-hash"
 def command(
     scope: Scope, wanted: str, *, names: tuple[str, ...], pattern: str | None, hides_secrets: bool, target: str
 ) -> None:
-    """Write the record of a sealed session without what is to be hidden.
+    """Write the record of a sealed session with `[redacted]` in place of what you hide.
 
-    What it shows is proven to be what was sealed, field by field; of what it hides only a salted hash is left. It is
-    looked at with `pollux record verify`, and can be signed like any record.
+    `pollux record verify` proves that the rest is what was sealed, and that nothing else was left out, moved or
+    renamed. Of a hidden value only a salted hash is left. The result can be signed like any record.
 
-    With --secrets, what the rules of redaction take for a secret decides; e-mail addresses and names are none. What
-    was found, and what could not be looked into, is said at the end.
+    --secrets hides every value in which the rules of redaction find a secret; e-mail addresses and names are not
+    secrets. At the end the command prints what it found, and what it could not look into.
 
     \b
       pollux record redact latest --secrets -o redacted.json

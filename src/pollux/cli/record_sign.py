@@ -1,4 +1,4 @@
-"""`pollux record sign`: who says so, since when, about which bytes."""
+"""`pollux record sign`: sign a record or a session file."""
 # ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ DETACHED, ATTACHED = ".sig.cbor", ".signed.cbor"
 @keyring.signing_key
 @click.option("--raw", is_flag=True, help="Sign a session's own file as it is; an ID means the one in the archive.")
 @click.option("--attached", is_flag=True, help="Put what is signed into the signature's file.")
-@click.option("--issuer", metavar="NAME", help="Who signs; without it, the thumbprint of the key.")
+@click.option(
+    "--issuer", metavar="NAME", help="A name to sign under, which is only your claim; without it, the key's thumbprint."
+)
 @click.option("--subject", metavar="NAME", help="What is signed; without it, the id of the session.")
 @click.option("--output", "-o", "target", help="Where to; without it, beside the file. - is stdout.")
 @options(json=False, filters=False)
@@ -41,8 +43,8 @@ def command(
 ) -> None:
     """Sign a record, or with --raw a session file, as COSE_Sign1 with Ed25519.
 
-    What is signed are the bytes of the file. A record must be written in its one form (RFC 8785), as `record create`
-    does, so that nobody can break the signature by writing the same differently; --attached puts it into that form.
+    The signature covers the bytes of the file. A record has to be in canonical form (RFC 8785), as `record create`
+    writes it, so that no program breaks the signature by writing the same values differently; --attached converts it.
 
     \b
       pollux record sign session.json
@@ -112,10 +114,11 @@ def _beside(path: Path, suffix: str) -> Path:
 
 
 def read(path: Path) -> bytes:
-    """Read a file that somebody named."""
+    """Read a file that the user named. Raises `UnreadableFileError`."""
     from pollux.errors import UnreadableFileError
+    from pollux.regular_files import read_named
 
     try:
-        return path.read_bytes()
+        return read_named(path)
     except OSError as error:
         raise UnreadableFileError(path, error.strerror) from None

@@ -1,4 +1,4 @@
-"""`pollux record verify`: whether a signature, a proof or a redacted record holds, and if not, what does not match."""
+"""`pollux record verify`: check a signature, a seal, a proof or a redacted record."""
 # ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from pollux.cli import keyring, output
 from pollux.cli.record_sign import DETACHED, read
 
 if TYPE_CHECKING:
-    from pollux.proofs.verdict import Verdict
+    from collections.abc import Iterator
+
+    from pollux.proofs.verdict import Signer, Verdict
 
 SCHEMA = "pollux.verdict/1"
 _SUFFIXES = (".json", ".jsonl", ".cbor")
@@ -21,14 +23,18 @@ _SHOWN = 10
 
 @click.command(short_help="Check a signature, a seal or a proof.")
 @click.argument("path", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--file", type=click.Path(path_type=Path), help="What was signed, or should be proven.")
+@click.option(
+    "--file",
+    type=click.Path(path_type=Path),
+    help="The file that was signed, or that a proof is about: a session file, or an older seal.",
+)
 @keyring.believed_keys
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of words.")
 def command(path: Path, *, file: Path | None, keys: tuple[str, ...], as_json: bool) -> None:
-    """Look at a signature, a seal, a proof or a redacted record, without network and without the archive.
+    """Check a signature, a seal, a proof or a redacted record, without network and without the archive.
 
-    Names what does not match, and ends with status 1 if anything does not. A signature that stands beside what was
-    signed finds it by its name.
+    Prints what does not match, which key signed and why you believe it, and what the file says that nothing proves.
+    Ends with status 1 if anything does not match. A signature finds the file beside it that has the same name.
 
     \b
       pollux record verify session.sig.cbor --key mara.pub
@@ -41,6 +47,8 @@ def command(path: Path, *, file: Path | None, keys: tuple[str, ...], as_json: bo
     if file is None and is_detached(data):
         file = _signed(path)
     found = examine(data, read(file) if file else None, keyring.believed(keys))
+    if file and found.kind not in ("signature", "proof", "continuation"):
+        raise click.UsageError(f"--file is for signatures and proofs, but {path} is a {found.kind}; leave --file out.")
     if as_json:
         output.print_json(row(found, str(path)))
     else:
@@ -49,25 +57,28 @@ def command(path: Path, *, file: Path | None, keys: tuple[str, ...], as_json: bo
 
 
 def row(found: Verdict, subject: str) -> dict[str, Any]:
-    """Write a verdict as JSON."""
+    """Return a verdict as JSON."""
     return {
         "schema": SCHEMA,
         "subject": subject,
         "kind": found.kind,
         "good": found.is_good,
-        "faults": [{"what": one.what, "message": one.message, "file": one.file} for one in found.faults],
-        "notes": found.notes,
+        "faults": [{"what": fault.what, "message": fault.message, "file": fault.file} for fault in found.faults],
+        "unproven": [name for unproven in found.unproven for name in unproven.names],
+        "signers": [_signer_row(signer) for signer in found.signers],
+        "notes": [*found.notes, *(unproven.sentence for unproven in found.unproven)],
         "files": [{"sha256": digest, "length": length, "path": path} for digest, length, path in found.digests],
         "facts": {name.replace(" ", "_"): value for name, value in found.facts.items()},
     }
 
 
 def say(found: Verdict, subject: str) -> None:
-    """Say a verdict: what does not match, what the proof says, and what has to be known to read it rightly."""
-    width = max((len(name) for name in found.facts), default=0)
+    """Print a verdict: what does not match, who signed, what the proof says, and what nothing proves."""
+    lines = [*_signer_lines(found), *found.facts.items()]
+    width = max((len(name) for name, _ in lines), default=0)
     for fault in found.faults:
         _line(f"{output.short(fault.file) if fault.file else fault.what}: {fault.message}.")
-    for name, value in found.facts.items():
+    for name, value in lines:
         _line(f"{name:<{width}}  {value}")
     for digest, _, path in found.digests:
         _line(f"{digest}  {path}")
@@ -75,14 +86,37 @@ def say(found: Verdict, subject: str) -> None:
         output.words(f"{note}.")
     if len(found.notes) > _SHOWN:
         output.words(f"… and {len(found.notes) - _SHOWN} more; --json lists them all.")
+    for unproven in found.unproven:
+        output.words(f"{unproven.sentence}.")
     output.words(f"{subject}: {_verdict(found)}.")
 
 
+def _signer_lines(found: Verdict) -> Iterator[tuple[str, str]]:
+    for signer in found.signers:
+        yield ("signed by" if signer.of == "signature" else f"{signer.of} by"), signer.words
+        if signer.thumbprint:
+            yield "key", signer.thumbprint
+
+
+def _signer_row(signer: Signer) -> dict[str, Any]:
+    return {
+        "of": signer.of,
+        "key": signer.thumbprint,
+        "key_file": signer.file,
+        "trust": signer.trust,
+        "verified": signer.is_verified,
+        "issuer": signer.issuer,
+        "issuer_proven": signer.is_issuer_proven,
+    }
+
+
 def _verdict(found: Verdict) -> str:
-    if found.faults and all(one.what == "key" for one in found.faults):
-        return "nobody known here has signed this; name the public key of who should have with --key"
+    if found.faults and all(fault.what == "key" for fault in found.faults):
+        return "no key known here has signed this; give the public key of whoever should have signed it with --key"
     if found.kind == "archive":
         return "all is as it was sealed" if found.is_good else "not all is as it was sealed"
+    if found.is_good and found.unproven:
+        return f"the {found.kind} is good, except for what nothing proves (see above)"
     return f"the {found.kind} {'is good' if found.is_good else 'does not hold'}"
 
 
@@ -93,7 +127,7 @@ def _line(text: str) -> None:
 
 
 def _signed(path: Path) -> Path:
-    """Find what a signature is about: the file of the same name."""
+    """Return the file that a signature is about: the one of the same name beside it."""
     stem = path.name.removesuffix(DETACHED)
     for suffix in _SUFFIXES if stem != path.name else ():
         place = path.with_name(stem + suffix)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pollux.archive.names import printable
 from pollux.cli import output
 from pollux.cli.complete import session_ids
-from pollux.cli.resume import command_line
+from pollux.cli.resume import UnsafeIdError, command_line
 from pollux.cli.scope import Scope, options
 
 if TYPE_CHECKING:
@@ -62,41 +63,51 @@ def command(scope: Scope, wanted: str, *, new_id: bool, to: Path | None, dry_run
     )
     if plan.files and not dry_run:
         restore.carry_out(plan)
-    line = command_line(session.project.path, plan.id, plan.home, os.environ, Path.home())
+    line = _command_line(plan, session)
     if scope.as_json:
         output.print_json(_row(plan, session, line, is_written=bool(plan.files) and not dry_run))
         return
     _say(plan, session, dry_run=dry_run)
     if dry_run:
         for one in plan.files:
-            click.echo(str(one.place))
-    else:
+            click.echo(printable(str(one.place)))
+    elif line:
         click.echo(line)
+
+
+def _command_line(plan: Plan, session: Session) -> str | None:
+    """Return how to go on with the session; nothing where its ID cannot be given to the client, which is said."""
+    try:
+        return command_line(session.project.path, plan.id, plan.home, os.environ, Path.home())
+    except UnsafeIdError as error:
+        output.words(str(error))
+        return None
 
 
 def written(plan: Plan) -> str:
     """Say what was written where."""
     n_others = len(plan.files) - 1
     others = f", and {n_others} file{'s' * (n_others != 1)} that belong to it" if n_others else ""
-    return f"Written below {output.short(plan.home.root)}: {plan.main.name} with {_messages(plan)}{others}."
+    name = printable(plan.main.name)
+    return f"Written below {output.short(plan.home.root)}: {name} with {_messages(plan)}{others}."
 
 
 def _say(plan: Plan, session: Session, *, dry_run: bool) -> None:
     if not plan.files:
-        output.words(f"Nothing to restore: {output.short(plan.main)} is there, with {_messages(plan)}.")
+        output.words(f"Nothing to restore: {printable(output.short(plan.main))} is there, with {_messages(plan)}.")
     elif dry_run:
-        output.words(f"Nothing is written yet; this would be, to resume {plan.id} with {_messages(plan)}:")
+        output.words(f"Nothing is written yet; this would be, to resume {printable(plan.id)} with {_messages(plan)}:")
     else:
         output.words(written(plan))
     for note in plan.notes:
         output.words(note)
     path = session.project.path
     if path is None:
-        output.words(
-            f"Nobody knows the folder of its project {session.project.name}: the client must be started there."
-        )
+        output.words(f"The folder of its project {printable(session.project.name)} is unknown: start the client there.")
     elif not os.path.isdir(path):  # noqa: PTH112  which does not fail where it may not look
-        output.words(f"The folder of its project, {path}, is gone; make it again, since the client goes by its path.")
+        output.words(
+            f"The folder of its project, {printable(path)}, is gone; make it again, since the client goes by its path."
+        )
     if plan.home.root.name != ".gemini":
         output.words(f"The client only looks into folders called .gemini: it will not find {plan.home.root}.")
 
@@ -116,7 +127,7 @@ def _home(path: Path) -> Home:
         ) from None
 
 
-def _row(plan: Plan, session: Session, line: str, *, is_written: bool) -> dict[str, object]:
+def _row(plan: Plan, session: Session, line: str | None, *, is_written: bool) -> dict[str, object]:
     return {
         "schema": RESTORE,
         "session": session.id,

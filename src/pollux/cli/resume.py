@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from pollux import shell
 from pollux.cli import output
 from pollux.cli.complete import session_ids
 from pollux.cli.scope import Scope, options
+from pollux.errors import PolluxError
 
 if TYPE_CHECKING:
     from pollux.archive.restore import Plan
@@ -23,10 +24,26 @@ if TYPE_CHECKING:
 
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 _CLIENT = "gemini"
+_LONGEST_ID = 60
+"""Characters of an ID in a sentence."""
 _WARNING = (
     "Most releases of the client since 0.42 delete a session that was resumed as soon as another one is started in the "
     "same project; it is kept here, and `pollux restore {id}` brings it back."
 )
+
+
+class UnsafeIdError(PolluxError):
+    """A session has an ID that the client would not take for one."""
+
+    status = 2
+
+    def __init__(self, id_: str) -> None:
+        """Say what to do instead."""
+        shown = id_ if len(id_) <= _LONGEST_ID else f"{id_[:_LONGEST_ID]}…"
+        super().__init__(
+            f"The client cannot be started with the session ID {shown!r}, which begins with a dash, is empty or holds "
+            "control characters; `pollux restore --new-id` writes a copy under another ID."
+        )
 
 
 @click.command()
@@ -50,6 +67,7 @@ def command(scope: Scope, wanted: str, *, run: bool, yes: bool) -> None:
     if run and scope.as_json:
         raise click.UsageError("--exec hands the terminal over to the client: leave --json out.")
     session = in_history(scope, scope.history(), wanted)
+    resume_option(session.id)  # refuse a bad ID before anything is looked up or written
     folder = project_folder(session)
     if run:
         click.get_current_context().exit(_run(scope, session, folder, is_sure=yes))
@@ -80,16 +98,29 @@ def project_folder(session: Session) -> str:
 
 
 def command_line(folder: str | None, id_: str, home: Home | None, environ: Mapping[str, str], user_home: Path) -> str:
-    """Write what to type: for PowerShell where the folder is one of Windows, else for any other shell."""
+    """Return what to type: for PowerShell where the folder is one of Windows, else for any other shell.
+
+    Raises `UnsafeIdError`.
+    """
     is_windows = bool(folder and _WINDOWS.match(folder))
-    quote = _powershell if is_windows else shlex.quote
-    resume = f"{_CLIENT} --resume {quote(id_)}"
+    quote = shell.powershell_quoted if is_windows else shell.quoted
+    resume = f"{_CLIENT} {quote(resume_option(id_))}"
     if (place := client_home(home, environ, user_home)) is not None:
         name = "$env:GEMINI_CLI_HOME = {}; {}" if is_windows else "GEMINI_CLI_HOME={} {}"
         resume = name.format(quote(str(place)), resume)
     if folder is None:
         return resume
     return f"cd -LiteralPath {quote(folder)}; {resume}" if is_windows else f"cd {quote(folder)} && {resume}"
+
+
+def resume_option(id_: str) -> str:
+    """Return the one word that has the client resume a session. Raises `UnsafeIdError`.
+
+    The ID comes from a file that anybody may have written, and as a word of its own it could be an option, `--yolo`.
+    """
+    if not id_ or id_.startswith("-") or not id_.isprintable():
+        raise UnsafeIdError(id_)
+    return f"--resume={id_}"
 
 
 def client_home(home: Home | None, environ: Mapping[str, str], user_home: Path) -> Path | None:
@@ -100,10 +131,6 @@ def client_home(home: Home | None, environ: Mapping[str, str], user_home: Path) 
     if home.root.resolve() in ((usual / ".gemini").resolve(), (usual / ".cache" / ".gemini").resolve()):
         return None
     return home.root.parent
-
-
-def _powershell(word: str) -> str:
-    return word if re.fullmatch(r"[\w-]+", word) else "'" + word.replace("'", "''") + "'"
 
 
 def _found(scope: Scope, session: Session) -> tuple[Home | None, list[str]]:
@@ -119,7 +146,7 @@ def _found(scope: Scope, session: Session) -> tuple[Home | None, list[str]]:
         return _home(scope, session), [str(error)]
     for note in () if found.files else found.notes:
         output.words(note)
-    hint = f"It is not where the client looks for it: `pollux restore {session.id}` writes it back."
+    hint = f"It is not where the client looks for it: `pollux restore {shell.quoted(session.id)}` writes it back."
     return found.home, [hint] if found.files else []
 
 
@@ -143,11 +170,12 @@ def _run(scope: Scope, session: Session, folder: str, *, is_sure: bool) -> int:
     place = client_home(plan.home if plan else _home(scope, session), os.environ, Path.home())
     environment = {**os.environ, **({"GEMINI_CLI_HOME": str(place)} if place else {})}
     id_ = plan.id if plan else session.id
-    status = subprocess.run([client, "--resume", id_], cwd=folder, env=environment, check=False).returncode  # noqa: S603  what was asked for
+    words = [client, resume_option(id_)]
+    status = subprocess.run(words, cwd=folder, env=environment, check=False).returncode  # noqa: S603  what was asked for
     if plan:
         scope.history()
         if not is_restored(plan.main):
-            output.words(_WARNING.format(id=id_))
+            output.words(_WARNING.format(id=shell.quoted(id_)))
     return status
 
 

@@ -7,7 +7,7 @@ import functools
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import click
 import msgspec
 
-from pollux.cli import memory, output
+from pollux.cli import folders, memory, output
 from pollux.cli.complete import project_names
 
 if TYPE_CHECKING:
@@ -42,12 +42,16 @@ class Scope(msgspec.Struct):
     homes: tuple[Path, ...]
     wanted: Filter
     as_json: bool = False
+    all_homes: bool = False
+    """Whether every home in the archive is meant, not only those that the options or the environment name."""
     archive_path: Path | None = None
     """Where the archive is; without one, all is read anew and nothing is stored."""
     archive: Archive | None = None
     """Once it is open: sessions are read from it as long as the command runs."""
     unused_archive: Archive | None = None
     """Open, but not what sessions are read from, because it cannot be brought up to date."""
+    n_elsewhere: int = 0
+    """Archived sessions of homes that were not asked for, once the archive was read."""
     _in_use: ExitStack = msgspec.field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
@@ -58,6 +62,8 @@ class Scope(msgspec.Struct):
     ) -> None:
         """Close the archive; what SQLite has against it becomes a sentence."""
         self._in_use.__exit__(kind, error, trace)
+        if self.archive_path and isinstance(error, TypeError | ValueError | LookupError | ArithmeticError):
+            _raise_for_damage(self.archive_path)
 
     def using(self, archive: Archive) -> Archive:
         """Leave an open archive to this scope, which closes it."""
@@ -69,12 +75,21 @@ class Scope(msgspec.Struct):
 
         try:
             return home.homes(self.homes, os.environ, Path.home())
-        except FileNotFoundError as error:  # a home that was named and is not there
+        except FileNotFoundError as error:
+            if error.errno is not None:  # the current folder was deleted, so a relative path means nothing
+                raise
             raise click.UsageError(f"{error}.") from None
 
     def history(self) -> History:
         """Take in what changed and return what there is, with a progress bar when it takes time."""
         return self._read() if self.archive_path is None else self._archived(self.archive_path)
+
+    def saved(self) -> History:
+        """Read the conversations that `/chat save` stored in the homes asked for."""
+        from pollux.locate import locate
+        from pollux.sessions import saved
+
+        return saved(locate(self.places()), memory=memory.known_here())
 
     def opened(self, session: Session) -> Group:
         """Open a session that the history named, to read its messages."""
@@ -97,7 +112,7 @@ class Scope(msgspec.Struct):
         from pollux.sessions import history
 
         with progress("reading") as tell:
-            return history(self.places(), memory=memory.recalled(), progress=tell)
+            return history(self.places(), memory=memory.known_here(), progress=tell)
 
     def _read_meanwhile(self, archive: Archive) -> History:
         """Read the files while somebody else fills the archive for the first time or anew, or nobody can."""
@@ -127,8 +142,11 @@ class Scope(msgspec.Struct):
             if files_say_more(self.archive.database, result.located):
                 return self._read_meanwhile(self.archive)
             output.words(f"The archive cannot be written ({self.archive.why_not}): this is what it holds so far.")
-        only = {str(home.root) for home in result.located.homes} if self._names_homes() else None
-        found = history.history(self.archive.database, result.located, tuple(result.problems), only=only, memory=known)
+        only = self.sessions_in_homes(self.archive, result.located.homes)
+        self.n_elsewhere = facts.count_sessions(self.archive.database) - len(only) if only is not None else 0
+        found = history.history(
+            self.archive.database, result.located, tuple(result.problems), only=only, memory=memory.known_here()
+        )
         if self.archive.lock_is_taken and _is_behind(found):
             if not found.sessions:
                 return self._read_meanwhile(self.archive)
@@ -136,9 +154,20 @@ class Scope(msgspec.Struct):
         memory.remember(found.sessions, known)
         return found
 
-    def _names_homes(self) -> bool:
-        """Tell whether somebody said which homes to look at; else the archive shows all that it has."""
-        return bool(self.homes or os.environ.get("POLLUX_HOME"))
+    def sessions_in_homes(self, archive: Archive, homes: Iterable[Home]) -> set[str] | None:
+        """Return the IDs of the archived sessions that belong to the homes asked for; None if that is all of them.
+
+        Where nothing names a home, the question is about the user's own history: the user's home and what was
+        imported from other archives.
+        """
+        from pollux.archive.facts import sessions_of_homes
+        from pollux.home import USER_HOME
+
+        if self.all_homes:
+            return None
+        homes = tuple(homes)
+        is_own_history = any(home.how == USER_HOME for home in homes)
+        return sessions_of_homes(archive.database, [str(home.root) for home in homes], with_imports=is_own_history)
 
     def sessions(self, found: History, *, everything: bool = False) -> tuple[Session, ...]:
         """Return the sessions meant; subagents and stubs only when asked for."""
@@ -155,33 +184,67 @@ class Scope(msgspec.Struct):
         chosen = self._chosen(found.sessions) if found.sessions else ()
         try:
             return select(History(found.located, chosen), wanted)
-        except NoSuchSessionError:
+        except NoSuchSessionError as error:
             if failed := failed_files(found.problems, wanted):
                 raise FailedSessionError([*failed], next(iter(failed.values())).message) from None
             if not found.sessions:
-                raise click.ClickException(output.NOTHING_HERE) from None
+                raise click.ClickException(self.nothing_here()) from None
             if not chosen:
                 raise click.ClickException(output.NOTHING_FITS) from None
-            raise
+            if not self.n_elsewhere:
+                raise
+            raise click.ClickException(f"{error} {self._hint()}") from None
+
+    def nothing_here(self) -> str:
+        """Return the sentence for homes without sessions, with a hint when the archive has sessions of other homes."""
+        return f"{output.NOTHING_HERE} {self._hint()}".rstrip()
+
+    def _hint(self) -> str:
+        if not self.n_elsewhere:
+            return ""
+        sessions = f"{self.n_elsewhere} session{'s' * (self.n_elsewhere != 1)}"
+        return f"The archive has {sessions} of other homes: add --all-homes to include them."
 
     def _chosen(self, sessions: Sequence[Session]) -> tuple[Session, ...]:
-        """Apply the filter; where it names a project that only hashes can mean, look for folders that have them."""
-        from pollux import filters
-        from pollux.errors import NoSuchProjectError
+        """Return the sessions that pass the filter.
 
-        choose = functools.partial(filters.chosen, wanted=self.wanted, cwd=Path.cwd(), user_home=Path.home())
+        A project that is known by its hash alone is found by hashing the folder that was typed and, if the query names
+        no known project exactly, the folders where projects usually are.
+        """
+        from pollux import filters, project_search
+
+        cwd, user_home = folders.current(), Path.home()
+        choose = functools.partial(filters.chosen, wanted=self.wanted, cwd=cwd, user_home=user_home)
         query = self.wanted.project
         if query is None or not memory.unproven(sessions):
             return choose(sessions)
         typed = Path(os.path.expanduser(query))  # noqa: PTH111  which does not fail over `~nobody`
-        better = memory.proven(sessions, [typed, *(Path.cwd().parents if query == "." else ())], depth=0)
-        try:
-            chosen = choose(better)
-        except NoSuchProjectError:
-            better = _searched(sessions, typed if typed.is_dir() else None)
-            chosen = choose(better)
-        memory.remember(better, memory.recalled())
-        return chosen
+        better = memory.proven(sessions, [typed], depth=0)
+        if not project_search.is_exact({session.project for session in better}, query, cwd, user_home):
+            # A folder with exactly this name may belong to a project that is known by its hash alone.
+            better = _searched(better, typed if typed.is_dir() else None)
+        if self.archive_path is not None:
+            memory.remember(better, memory.recalled())
+        return choose(better)
+
+
+def _raise_for_damage(path: Path) -> None:
+    """Raise `PolluxError` if rows of an archive are damaged, which explains an exception that nothing else does."""
+    from pollux.archive.upkeep import readable
+    from pollux.archive.verify import damage_of_rows
+    from pollux.errors import PolluxError
+
+    try:
+        archive = readable(path)
+    except PolluxError:
+        return  # none that rows could be read from
+    with archive:
+        damage = damage_of_rows(archive)
+    if damage:
+        raise PolluxError(
+            f"The archive {path} is damaged ({damage.message}); `pollux verify --repair` derives the facts anew and "
+            "puts back what is on the disk, otherwise restore the archive from a backup."
+        )
 
 
 def _is_behind(found: History) -> bool:
@@ -218,8 +281,11 @@ def _searched(sessions: Sequence[Session], folder: Path | None) -> tuple[Session
     return memory.proven(sessions, [folder] if folder else project_search.likely_roots(Path.home()))
 
 
-def options(*, json: bool = True, filters: bool = True) -> Callable[[_Function], _Function]:
-    """Give a command the shared options; it gets them as one `scope`."""
+def options(*, json: bool = True, filters: bool = True, all_homes: bool = True) -> Callable[[_Function], _Function]:
+    """Add the shared options to a command, which receives them as one `scope`.
+
+    A command that answers no question about sessions has no use for `--all-homes`.
+    """
 
     def decorate(function: _Function) -> _Function:
         @functools.wraps(function)
@@ -227,6 +293,7 @@ def options(*, json: bool = True, filters: bool = True) -> Callable[[_Function],
             home: tuple[Path, ...],
             archive: Path | None,
             *,
+            all_homes: bool = False,
             no_archive: bool,
             as_json: bool = False,
             **rest: Any,  # noqa: ANN401  click's
@@ -235,12 +302,20 @@ def options(*, json: bool = True, filters: bool = True) -> Callable[[_Function],
             if no_archive and archive:
                 raise click.UsageError("--archive and --no-archive say the opposite: give one of them.")
             path = None if no_archive else archive or archive_path()
+            if all_homes and home:
+                raise click.UsageError("--home and --all-homes contradict each other: use one of them.")
+            if all_homes and path is None:
+                raise click.UsageError("--all-homes reads every home in the archive, so it cannot work without one.")
             if path and os.path.isdir(path):  # noqa: PTH112  which does not fail where it may not look
                 raise click.UsageError(f"The archive {path} is a folder: name a file, such as {path / 'archive.db'}.")
-            with Scope(home, wanted, as_json, path) as scope:
+            if path and os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113
+                raise click.UsageError(f"The archive {path} is a pipe or a device: name a regular file.")
+            with Scope(home, wanted, as_json, all_homes=all_homes, archive_path=path) as scope:
+                click.get_current_context().obj = scope  # for `output_guard`, which protects what the options name
                 return function(scope=scope, **rest)
 
-        chosen = (_HOME, *_ARCHIVE, *(_FILTERS.values() if filters else ()), *((_JSON,) if json else ()))
+        chosen = [_HOME, *([_ALL_HOMES] if all_homes else []), *_ARCHIVE]
+        chosen += [*(_FILTERS.values() if filters else ()), *((_JSON,) if json else ())]
         for option in reversed(chosen):
             wrapped = option(wrapped)
         return wrapped  # type: ignore[return-value]
@@ -284,8 +359,9 @@ _HOME = click.option(
     "--home",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="A folder that contains .gemini, or is it, or is its tmp; repeatable.",
+    help="Gemini home to read: the folder that contains .gemini, .gemini itself or its tmp folder. Repeatable.",
 )
+_ALL_HOMES = click.option("--all-homes", is_flag=True, help="Include every home that the archive has ever read.")
 _ARCHIVE = (
     click.option("--archive", type=click.Path(path_type=Path), help="Another archive than your own."),
     click.option("--no-archive", is_flag=True, help="Read the files alone, and store nothing."),

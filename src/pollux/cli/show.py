@@ -45,6 +45,11 @@ def command(
     else:
         chosen = Options(Detail(detail or "normal"), Branches(branches or "active"), thoughts, session.project.path)
         _print(session, group, chosen, pager=pager)
+        if group.n_imported:
+            output.words(
+                f"Messages from an imported archive, not read on this machine: {group.n_imported} of these; "
+                f"`pollux raw {session.id} --path` lists the files."
+            )
         status = output.say_problems(session.problems)
     click.get_current_context().exit(status)
 

@@ -85,7 +85,7 @@ def _read(scope: Scope) -> Iterator[Facts]:
     problems: list[tuple[str | None, Problem]] = [(None, one) for one in (*history.problems, *gone)]
     problems += [(session.id, one) for session in history.sessions for one in session.problems]
     with closing(database):
-        yield Facts(database, history.located, problems, None, memory.recalled())
+        yield Facts(database, history.located, problems, None, memory.known_here())
 
 
 def _print(found: Statistics, scope: Scope, *, as_csv: bool) -> None:

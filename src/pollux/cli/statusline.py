@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pollux.cli import output
+from pollux.cli import folders, output
 from pollux.cli.scope import Scope, options
 from pollux.cli.usage import facts, price_table, read_files, zone_of
 
@@ -60,7 +60,7 @@ def command(scope: Scope, pattern: str, *, everything: bool, timezone: str | Non
         "input": count(total.tokens.input),
         "kept": count(kept.tokens.total),
         "output": count(total.tokens.output),
-        "project": next((one.name for one in known.values() if one.path), "" if everything else Path.cwd().name),
+        "project": next((one.name for one in known.values() if one.path), "" if everything else folders.current().name),
         "tokens": count(total.tokens.total),
     }
     try:
@@ -75,7 +75,7 @@ def _here(projects: dict[str, Project]) -> dict[str, Project]:
     from pollux import project_search
     from pollux.project_paths import project_hash, spellings
 
-    here = Path.cwd()
+    here = folders.current()
     fitting = set(project_search.find(tuple(dict.fromkeys(projects.values())), ".", here, Path.home()))
     digests = {project_hash(spelling) for spelling in spellings(os.path.realpath(here))}
     return {one: of for one, of in projects.items() if of in fitting or of.hash in digests}

@@ -19,7 +19,7 @@ SCHEMA = "pollux.sync/1"
 
 
 @click.command()
-@options(filters=False)
+@options(filters=False, all_homes=False)
 @click.option(
     "--keep-only", is_flag=True, help="Only keep the bytes: the next command that asks reads what is in them."
 )

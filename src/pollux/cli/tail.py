@@ -16,6 +16,7 @@ from pollux.cli.meant import in_file, in_history, named_file
 from pollux.cli.scope import Scope, options
 from pollux.cli.transcript_options import transcript_options
 from pollux.cli.watch import homes_of
+from pollux.shell import quoted
 
 if TYPE_CHECKING:
     from pollux.grouping import Group
@@ -123,9 +124,11 @@ def _newest(scope: Scope) -> tuple[Session, ...]:
 
 
 def _say_what(session: Session) -> None:
+    from pollux.sessions import short_id
+
     title = session.title or session.first_prompt
     words = f': "{title[:_TITLE]}"' if title else "."
-    output.words(f"Following {session.id[:8]} in {session.project.name}{words} Ctrl-C ends it.")
+    output.words(f"Following {short_id(session)} in {session.project.name}{words} Ctrl-C ends it.")
 
 
 def _print(following: Following, chosen: Options, count: int) -> None:
@@ -164,7 +167,7 @@ def _news(following: Following, count: int, begin: Callable[[], _Told[_Item]]) -
     is_first = True
     for members, others in following.looks(lambda group: group.id in told and told[group.id].is_in_doubt(group)):
         for id8, folder in others.items():
-            output.words(f"Session {id8} in {folder} is written to as well; `pollux tail {id8}` follows it.")
+            output.words(f"Session {id8} in {folder} is written to as well; `pollux tail {quoted(id8)}` follows it.")
         for session, group in members:
             one = told.setdefault(session.id, begin())
             n_last = count if session.id == following.session.id else 0

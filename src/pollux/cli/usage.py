@@ -246,7 +246,7 @@ def read_files(scope: Scope, *, prices: Prices, with_tools: bool = False) -> Ite
     problems += [(session.id, one) for session in found.sessions for one in session.problems]
     with closing(database):
         price_calls(database, prices)
-        yield Facts(database, found.located, problems, None, memory.recalled())
+        yield Facts(database, found.located, problems, None, memory.known_here())
 
 
 def _counted(question: Question) -> tuple[Sequence[Part | TimePart], tuple[Row, ...], list[Problem]]:
@@ -260,7 +260,7 @@ def _counted(question: Question) -> tuple[Sequence[Part | TimePart], tuple[Row, 
     add_up = partial(times_of, since=wanted.since, until=wanted.until)
     with progress("reading") as tell:
         found = counts(
-            question.scope.places(), partial(priced, question.prices), add_up, memory=memory.recalled(), progress=tell
+            question.scope.places(), partial(priced, question.prices), add_up, memory=memory.known_here(), progress=tell
         )
     calls = [one for one in found.sums if _fits(one, wanted.model)]
     return calls, usage.time_rows(question.by, calls, zone=question.zone), found.problems
@@ -277,7 +277,7 @@ def _archived(
 ) -> Iterator[Facts]:
     """Bring the archive up to date; of all that it holds, only the sums are read."""
     from pollux.archive import failures, store
-    from pollux.archive.facts import are_behind, sessions_of_homes
+    from pollux.archive.facts import are_behind
     from pollux.archive.pricing import price_calls
     from pollux.archive.refresh import refresh_to_read
     from pollux.errors import UnfinishedArchiveError
@@ -309,13 +309,11 @@ def _archived(
             output.words(f"The archive cannot be written ({archive.why_not}): this is what it holds so far.")
         problems: list[tuple[str | None, Problem]] = [(None, one) for one in result.problems]
         problems += file_problems(archive.database)
-        homes = only = None
-        if scope.homes or os.environ.get("POLLUX_HOME"):
-            homes = [str(home.root) for home in result.located.homes]
-            only = sessions_of_homes(archive.database, homes)
+        only = scope.sessions_in_homes(archive, result.located.homes)
+        homes = None if only is None else [str(home.root) for home in result.located.homes]
         problems += [(None, one) for one in failures.problems(archive.database, homes)]
         problems = [*dict.fromkeys(problems)]
-        yield Facts(archive.database, result.located, problems, only, known, is_archived=True)
+        yield Facts(archive.database, result.located, problems, only, memory.known_here(), is_archived=True)
 
 
 def _is_of_use(archive: Archive, located: Located) -> bool:

@@ -1,4 +1,4 @@
-"""`pollux verify`: whether the archive is sound, and what of it can be had back."""
+"""`pollux verify`: check the archive, and repair what can be repaired."""
 # ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
@@ -12,31 +12,39 @@ from pollux.cli.archive import place
 from pollux.cli.scope import Scope, options, progress
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pollux.archive.damage import Damage, Report
     from pollux.archive.store import Archive
+    from pollux.proofs.public import PublicKey
 
 SCHEMA = "pollux.verify/1"
+_NOT_SEALED = (
+    "A seal covers bytes: the facts (titles, counts, tokens) were not compared; `pollux verify --deep` compares them."
+)
 
 
 @click.command()
-@options(filters=False)
-@click.option("--repair", is_flag=True, help="Put back what is elsewhere with the same hash; make wrong facts anew.")
-@click.option("--deep", is_flag=True, help="Also make all facts once more, and compare.")
+@options(filters=False, all_homes=False)
+@click.option(
+    "--repair", is_flag=True, help="Put back bytes that are elsewhere with the same hash; derive wrong facts anew."
+)
+@click.option("--deep", is_flag=True, help="Also derive all facts once more from the bytes, and compare.")
 @click.option(
     "--seal",
     metavar="[FILE]",
     is_flag=False,
     flag_value="",
-    help="Instead, hold it against its seals, or one in a FILE kept elsewhere.",
+    help="Instead, compare the bytes with the archive's seals, or with one in a FILE kept elsewhere.",
 )
 @keyring.believed_keys
 def command(scope: Scope, *, repair: bool, deep: bool, seal: str | None, keys: tuple[str, ...]) -> None:
-    """Look at every byte that was kept: against its hash, its place, and what the facts say of it.
+    """Compare every archived byte with its SHA-256, and the rows of each session with the digest written with them.
 
-    Names what is damaged, and where the same bytes are still to be had: in the client's own file, in a copy of it, in
-    another version. Ends with status 1 if something is damaged.
+    Damage is named with the place that still has the same bytes: the client's own file, a copy of it, another version.
+    Whether the facts follow from the bytes is only checked with --deep: a digest tells of accidents, and whoever
+    forges rows can write it anew. Ends with status 1 if something is damaged.
 
     \b
       pollux verify
@@ -64,20 +72,39 @@ def command(scope: Scope, *, repair: bool, deep: bool, seal: str | None, keys: t
 
 
 def _hold_against_seals(scope: Scope, path: Path, seal: str, keys: tuple[str, ...]) -> None:
-    """Show that nothing was changed or removed since the archive was sealed."""
+    """Check that no byte was changed or removed since the archive was sealed."""
     from pollux.archive import upkeep
     from pollux.cli.archive_prove import given_seal
     from pollux.cli.record_verify import row, say
+    from pollux.errors import PolluxError
     from pollux.proofs.sealed import verify
 
     given = given_seal(seal) if seal else None
+    known = keyring.believed(keys)
     with upkeep.readable(path) as archive, progress("verifying") as tell:
-        found = verify(archive, keyring.believed(keys), given, progress=tell)
+        imported = _imported_seals(archive, known)
+        try:
+            found = verify(archive, known, given, progress=tell)
+        except PolluxError:  # no seal of its own
+            for one in imported:
+                output.words(f"{one}.")
+            raise
+    found.notes += imported
+    found.notes.insert(0, _NOT_SEALED)
     if scope.as_json:
         output.print_json(row(found, str(path)))
     else:
         say(found, output.short(path))
     click.get_current_context().exit(0 if found.is_good else 1)
+
+
+def _imported_seals(archive: Archive, known: Sequence[PublicKey]) -> list[str]:
+    """Return one sentence about the seals of each imported archive; they never decide about this one."""
+    from pollux.archive import seals
+    from pollux.proofs import imported_seals
+
+    found = seals.chains(archive.database)
+    return [imported_seals.note(one, imported_seals.look_at(archive, one, known)) for one in found]
 
 
 def _verified(scope: Scope, archive: Archive, *, repair: bool, deep: bool) -> Report:
@@ -109,9 +136,11 @@ def _mend(scope: Scope, archive: Archive, report: Report) -> None:
         with progress("making facts") as tell:
             rebuild(archive, memory=known, progress=tell)
         report.damage = [replace(one, is_repaired=True) if one.code == "facts" else one for one in report.damage]
-    if any(one.code == "gap" and one.source and not one.is_repaired for one in report.damage):
+    is_on_disk = [one.code in ("gap", "edited") and one.source and not one.is_repaired for one in report.damage]
+    if any(is_on_disk):
         with progress("taking in") as tell:
             refresh(archive, homes, memory=known, progress=tell)
+        report.damage = [replace(one, is_repaired=True) if one.code == "edited" else one for one in report.damage]
 
 
 def _print(report: Report, path: Path) -> None:
@@ -128,11 +157,20 @@ def _print(report: Report, path: Path) -> None:
     seen = f"{counted(report.n_segments, 'piece')}, {size(report.n_bytes)}"
     if not report.damage:
         click.echo(f"{output.short(path)} is sound: {seen}, every byte as it was kept.")
+    if report.not_compared:
+        click.echo(f"Not compared: {'; '.join(report.not_compared)}.{_more(report)}")
+    if not report.damage:
         return
     mended = f"{n_repaired} repaired, " if n_repaired else ""
     output.words(f"{seen} looked at in {output.short(path)}: {mended}{n_left} damaged.")
     if any(one.source or one.code == "facts" for one in report.damage if not one.is_repaired):
         output.words("`pollux verify --repair` puts back what can be had, and makes the facts anew.")
+
+
+def _more(report: Report) -> str:
+    from pollux.archive.verify import PROVEN_BY_BYTES
+
+    return " `pollux verify --deep` compares the facts." if PROVEN_BY_BYTES in report.not_compared else ""
 
 
 def _line(one: Damage) -> str:
@@ -167,4 +205,5 @@ def _row(report: Report, path: Path, *, deep: bool) -> dict[str, Any]:
             for one in report.damage
         ],
         "notes": report.notes,
+        "not_compared": report.not_compared,
     }

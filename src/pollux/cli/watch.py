@@ -28,7 +28,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @click.command()
-@options(filters=False)
+@options(filters=False, all_homes=False)
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing of what is taken in, only of trouble.")
 @click.option("--poll", is_flag=True, help="Look for changes instead of being told; automatic on network folders.")
 @click.option("--install", "action", flag_value="install", help="Have the system start this at every login.")
@@ -161,6 +161,10 @@ def _absolute(paths: str) -> str:
 
 
 def _install(service: Service, *, yes: bool) -> None:
+    from pollux.cli.output_guard import check_output
+    from pollux.private_files import make_private_folder, write_private
+
+    check_output(service.path)
     click.echo(service.text, nl=False)
     place = output.short(service.path)
     if not yes and not output.is_anybody_there():
@@ -169,8 +173,8 @@ def _install(service: Service, *, yes: bool) -> None:
     if not yes and not click.confirm(f"Write this to {place}?", err=True):
         output.words("Nothing was written.")
         return
-    service.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    service.path.write_text(service.text, "utf-8")
+    make_private_folder(service.path.parent)
+    write_private(service.path, [service.text.encode()])
     output.words("\n".join([f"Written to {place}. Now run:", *(f"  {one}" for one in service.to_enable)]))
 
 

@@ -41,7 +41,7 @@ _MEDIA = ("inlineData", "fileData")
 _CANCELLED = "[Operation Cancelled]"
 _LAST_PART = 999  # part times stay within the entry's second
 
-_SESSION_NAME = re.compile(r"session-(2\d{3}-\d\d-\d\dT\d\d-\d\d(?:-\d\d)?)-[0-9a-f]{8,}")
+_SESSION_NAME = re.compile(r"session-(2\d{3}-\d\d-\d\dT\d\d-\d\d(?:-[0-5]\d(?=-))?)(?:\D.*)?", re.DOTALL)
 _DATED_NAME = re.compile(r"(?:.*-)?(2\d{3}-\d\d-\d\dT\d\d-\d\d-\d\d[-_]\d{3})Z(?:-.*)?")
 _NUMBERED_NAME = re.compile(r"(?:gemini-conversation|bug-report-history)-(\d{13})")
 _CHECKPOINT_NAME = re.compile(r"checkpoint-(.+)")

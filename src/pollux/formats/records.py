@@ -42,7 +42,7 @@ class _Tokens(msgspec.Struct):
     output: _Count | None = 0
     thoughts: _Count | None = 0
     tool: _Count | None = 0
-    total: _Count | None = 0
+    total: _Count | None = None
 
 
 class Wire(msgspec.Struct):
@@ -124,16 +124,7 @@ def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
         kind=kind,
         at=wire.timestamp,
         model=wire.model,
-        tokens=Tokens(
-            tokens.input or 0,
-            tokens.cached or 0,
-            tokens.output or 0,
-            tokens.thoughts or 0,
-            tokens.tool or 0,
-            tokens.total or 0,
-        )
-        if tokens
-        else None,
+        tokens=counts(tokens) if tokens else None,
         calls=tuple(wire.tool_calls or ()),
         has_thoughts=_holds_something(wire.thoughts),
         origin=origin,
@@ -146,6 +137,13 @@ def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
         is_masked=bool(wire.tool_calls) and _MASKED in data,
         is_bare=kind == Kind.GEMINI and not (wire.model or wire.tokens or wire.tool_calls) and _is_list(wire.content),
     )
+
+
+def counts(tokens: _Tokens) -> Tokens:
+    """Return recorded counts. A total that the file does not contain is the sum of the counts that it does contain."""
+    prompt, output, thoughts, tool = tokens.input or 0, tokens.output or 0, tokens.thoughts or 0, tokens.tool or 0
+    total = prompt + output + thoughts + tool if tokens.total is None else tokens.total
+    return Tokens(prompt, tokens.cached or 0, output, thoughts, tool, total)
 
 
 def fields(data: bytes) -> dict[str, bytes]:

@@ -11,6 +11,8 @@ from io import FileIO
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from pollux.regular_files import open_regular
+
 _BLOCK = 4 << 20
 HEAD = 64 << 10
 """Bytes in which a file says what it is, and whose."""
@@ -42,10 +44,15 @@ class Source:
         read: Callable[[int, int], bytes] | None = None,
         size: int = 0,
         modified: datetime | None = None,
+        is_import: bool = False,
     ) -> None:
-        """Open a file, or take its contents: as bytes, or as a function that returns those between two offsets."""
+        """Open a file, or take its contents: as bytes, or as a function that returns those between two offsets.
+
+        `is_import` says that the bytes came from another archive and that this machine never read the file itself.
+        """
         self.path = path
         self.modified = modified or datetime.fromtimestamp(0, UTC)
+        self.is_import = is_import
         self.size = len(data) if data is not None else size
         self._file: FileIO | None = None
         self._read: Callable[[int, int], bytes]
@@ -57,7 +64,7 @@ class Source:
             self._open(path)
 
     def _open(self, path: Path) -> None:
-        self._file = file = path.open("rb", buffering=0)
+        self._file = file = open_regular(path)
         weakref.finalize(self, file.close)  # many sources are simply let go
         stat = os.fstat(file.fileno())
         self.size = stat.st_size

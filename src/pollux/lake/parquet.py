@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +15,7 @@ from pollux.archive.pricing import price_calls
 from pollux.errors import PolluxError
 from pollux.lake.tables import TABLES, columns, query
 from pollux.prices import Prices
+from pollux.private_files import make_private_folder, private_file
 
 SCHEMA = "pollux.facts/1"
 BATCH = 50_000
@@ -30,11 +31,26 @@ class NoParquetError(PolluxError):
 
 
 def write(
-    database: sqlite3.Connection, folder: Path, prices: Prices, sessions: AbstractSet[str] | None = None
+    database: sqlite3.Connection,
+    folder: Path,
+    prices: Prices,
+    sessions: AbstractSet[str] | None = None,
+    *,
+    check: Callable[[Path], None] = lambda _path: None,
 ) -> dict[str, int]:
     """Write all tables of an archive, or the part of some sessions, and return how many rows each has.
 
-    Raises `NoParquetError` without pyarrow, `OSError` where the folder cannot be written.
+    Args:
+        database: of the archive.
+        folder: to write into; it is made if it is missing.
+        prices: to put a price on calls by.
+        sessions: whose rows to write; all, if not given.
+        check: is called with each file before it is written, and raises to refuse it.
+
+    Raises:
+        NoParquetError: pyarrow is not installed.
+        OSError: the folder cannot be written.
+
     """
     pyarrow = _pyarrow()
     price_calls(database, prices)
@@ -43,13 +59,14 @@ def write(
         database.execute("DROP TABLE IF EXISTS temp.chosen")
         database.execute("CREATE TEMP TABLE chosen (session_id TEXT PRIMARY KEY)")
         database.executemany("INSERT INTO temp.chosen VALUES (?)", ((one,) for one in sorted(sessions)))
-    folder.mkdir(parents=True, exist_ok=True)
+    paths = {table: folder / f"{table}.parquet" for table in TABLES}
+    for path in paths.values():
+        check(path)
+    make_private_folder(folder)
     about = {"schema": SCHEMA, "pollux": __version__, "reader": facts.READER, "prices": f"{prices.table} {prices.date}"}
     return {
-        table: _write_table(
-            pyarrow, database, folder / f"{table}.parquet", _schema(pyarrow, table, about), only_chosen=only_chosen
-        )
-        for table in TABLES
+        table: _write_table(pyarrow, database, path, _schema(pyarrow, table, about), only_chosen=only_chosen)
+        for table, path in paths.items()
     }
 
 
@@ -74,21 +91,15 @@ def _schema(pyarrow: Any, table: str, about: dict[str, str]) -> Any:  # noqa: AN
 
 
 def _write_table(pyarrow: Any, database: sqlite3.Connection, path: Path, schema: Any, *, only_chosen: bool) -> int:  # noqa: ANN401
-    """Write beside the place and move into it, so that nobody ever sees half a table."""
-    half = path.with_name(f".{path.name}.{os.getpid()}")
+    """Write one table, as a whole or not at all, and return how many rows it has."""
     rows = database.execute(query(path.stem, only_chosen=only_chosen))
     n_rows = 0
-    try:
-        with pyarrow.parquet.ParquetWriter(half, schema, compression="zstd") as writer:
-            while found := rows.fetchmany(BATCH):
-                arrays = [
-                    pyarrow.array(values, field.type)
-                    for values, field in zip(zip(*found, strict=True), schema, strict=True)
-                ]
-                writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema), row_group_size=BATCH)
-                n_rows += len(found)
-        half.chmod(0o600)
-        half.replace(path)
-    finally:
-        half.unlink(missing_ok=True)
+    with private_file(path) as file, pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        while found := rows.fetchmany(BATCH):
+            arrays = [
+                pyarrow.array(values, field.type)
+                for values, field in zip(zip(*found, strict=True), schema, strict=True)
+            ]
+            writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema), row_group_size=BATCH)
+            n_rows += len(found)
     return n_rows

@@ -30,6 +30,7 @@ import msgspec
 
 from pollux.errors import PolluxError, UnreadableFileError
 from pollux.model import Tokens
+from pollux.regular_files import SIDE_FILE, read_named
 
 TABLE = Path(__file__).with_name("table.json")
 
@@ -253,7 +254,7 @@ def _id(model: str, since: date | None) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_named(path, limit=SIDE_FILE)
     except OSError as error:
         raise UnreadableFileError(path, error.strerror) from error
 
@@ -266,6 +267,8 @@ def _overrides(path: Path, text: bytes) -> tuple[Price, ...]:
         content: dict[str, object] = tomllib.loads(text.decode("utf-8-sig"), parse_float=Decimal)
     except ValueError as error:
         raise BadPricesError(path, "not valid TOML", str(error)) from error
+    except RecursionError as error:
+        raise BadPricesError(path, "not valid TOML", "its values are nested too deeply") from error
     except InvalidOperation as error:
         raise BadPricesError(path, "a number", "its exponent is far beyond any price") from error
     rows = content.pop("price", [])

@@ -42,9 +42,13 @@ def json_bytes(value: Json) -> bytes:
 
 
 def json_value(data: bytes) -> Json:
-    """Read JSON as it is: big integers whole, half surrogates kept. Raises `ValueError` for what is no JSON."""
+    """Parse JSON with big integers whole and half surrogates kept.
+
+    Raises `ValueError` for what is no JSON. That includes an object that names a member twice: readers disagree on
+    which one counts, so one that nobody proved could be shown beside one that is proven.
+    """
     try:
-        value: Json = json.loads(data.decode(), parse_constant=_no_constant)
+        value: Json = json.loads(data.decode(), parse_constant=_no_constant, object_pairs_hook=_object)
     except RecursionError:
         raise ValueError("its values are nested too deeply") from None
     return value
@@ -128,6 +132,15 @@ def _with_point(digits: str, point: int) -> str:
         return f"0.{'0' * -point}{digits}"
     rest = f".{digits[1:]}" if digits[1:] else ""
     return f"{digits[0]}{rest}e{point - 1:+d}"
+
+
+def _object(members: list[tuple[str, Json]]) -> Json:
+    value = dict(members)
+    if len(value) < len(members):
+        names = [name for name, _ in members]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"an object has the member {twice!r} twice")
+    return value
 
 
 def _no_constant(name: str) -> Json:

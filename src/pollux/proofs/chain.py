@@ -10,8 +10,8 @@ from pollux.errors import PolluxError
 from pollux.proofs import cose, merkle
 from pollux.proofs.canonical import cbor_bytes, sha256
 from pollux.proofs.public import PublicKey
-from pollux.proofs.seal import Seal, seal_from
-from pollux.proofs.signatures import check_signature, signer_facts
+from pollux.proofs.seal import SUBJECT, Seal, seal_from
+from pollux.proofs.signatures import check_signature
 from pollux.proofs.verdict import Verdict
 
 Numbered: TypeAlias = Sequence[tuple[int, bytes]]
@@ -60,18 +60,24 @@ def check_chain(stored: Numbered, entries: Numbered, keys: Sequence[PublicKey], 
             found.fault("chain", f"the seal in place {number} says that it is seal {seal.number}")
         elif seal.previous != (sha256(before).hex() if before is not None else None):
             found.fault("chain", f"seal {number} does not follow on seal {number - 1} as it stands here")
-        _check_seal(seal, envelope, f"seal {number}", keys, found)
+        _check_named(seal, envelope, f"seal {number}", keys, found)
         good.append(seal)
         before = data
     _check_roots(good, entries, found)
     return good
 
 
+def check_seal(seal: Seal, envelope: cose.Envelope, keys: Sequence[PublicKey], found: Verdict) -> None:
+    """Check the signature of a seal, and that it was signed as a seal and not as something else."""
+    check_signature(envelope, envelope.payload or b"", keys, found, of=f"seal {seal.number}")
+    if envelope.claims.get(cose.SUBJECT) != SUBJECT:
+        found.fault("claims", f"its subject (CWT claim 2) is not '{SUBJECT}', so it was not signed as a seal")
+
+
 def check_given(given: Given, keys: Sequence[PublicKey], found: Verdict) -> Seal:
-    """Look at a seal by itself, and at the entries that came with it."""
+    """Check a seal, and the entries that came with it."""
     seal, envelope = seal_from(given.data)
-    _check_seal(seal, envelope, _name(seal), keys, found)
-    found.facts |= signer_facts(envelope)
+    _check_named(seal, envelope, _name(seal), keys, found)
     if given.entries is not None and _root(given.entries) != (seal.size, seal.root):
         found.fault("leaf", f"{_name(seal)} is not over the {len(given.entries)} entries that came with it")
     return seal
@@ -97,11 +103,15 @@ def check_outside(
     return seal, bodies if given.entries is None else [*given.entries]
 
 
-def _check_seal(seal: Seal, envelope: cose.Envelope, name: str, keys: Sequence[PublicKey], found: Verdict) -> None:
+def _check_named(seal: Seal, envelope: cose.Envelope, name: str, keys: Sequence[PublicKey], found: Verdict) -> None:
     verdict = Verdict("seal")
-    check_signature(envelope, envelope.payload or b"", keys, verdict)
-    for one in verdict.faults:
-        found.fault(one.what, f"{name} of {seal.at}: {one.message}")
+    check_seal(seal, envelope, keys, verdict)
+    for fault in verdict.faults:
+        found.fault(fault.what, f"{name} of {seal.at}: {fault.message}")
+    # A chain can have thousands of seals: only the newest one of each key and name is kept.
+    new = {(one.key_id, one.issuer, one.is_verified) for one in verdict.signers}
+    found.signers[:] = [one for one in found.signers if (one.key_id, one.issuer, one.is_verified) not in new]
+    found.signers += verdict.signers
 
 
 def _check_places(entries: Numbered, found: Verdict) -> None:

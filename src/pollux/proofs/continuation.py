@@ -1,6 +1,6 @@
-"""A proof for whoever keeps an old seal: the newest one is over all that the old one was over, and more.
+"""Prove to whoever keeps an old seal that the newest seal covers everything that the old one covered.
 
-It holds no entries, so that nothing is told but that nothing was taken away.
+The proof holds no entries, so it reveals nothing else.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pollux.errors import PolluxError
 from pollux.model import Json
 from pollux.proofs import merkle
 from pollux.proofs.canonical import json_bytes
+from pollux.proofs.chain import check_seal, given_from
 from pollux.proofs.public import PublicKey
-from pollux.proofs.seal import seal_from
-from pollux.proofs.signatures import check_signature, signer_facts
+from pollux.proofs.seal import Seal, seal_from
 from pollux.proofs.verdict import Verdict
 
 SCHEMA = "pollux.continuation/1"
@@ -35,7 +35,7 @@ _decode = msgspec.json.Decoder(_Continuation).decode
 
 
 def continuation(database: sqlite3.Connection, old: bytes) -> dict[str, Json]:
-    """Make the proof that the last seal goes on from an old one. Raises `PolluxError` where it does not."""
+    """Return the proof that the last seal continues an old one. Raises `PolluxError` where it does not."""
     seal, _ = seal_from(old)
     stored = seals.seals(database)
     hashes = [merkle.leaf_hash(body) for _, body in seals.entries(database)]
@@ -45,8 +45,8 @@ def continuation(database: sqlite3.Connection, old: bytes) -> dict[str, Json]:
     return {"schema": SCHEMA, "old": b64encode(old).decode(), "new": b64encode(stored[-1][1]).decode(), "path": path}
 
 
-def verify(value: Mapping[str, Json], keys: Sequence[PublicKey]) -> Verdict:
-    """Look at such a proof."""
+def verify(value: Mapping[str, Json], file: bytes | None, keys: Sequence[PublicKey]) -> Verdict:
+    """Check such a proof; `file`, if given, is the old seal that somebody kept."""
     found = Verdict("continuation")
     try:
         proof = _decode(json_bytes(value))
@@ -57,9 +57,26 @@ def verify(value: Mapping[str, Json], keys: Sequence[PublicKey]) -> Verdict:
         found.fault("envelope", f"it is no proof that can be read ({str(error).rstrip('.')})")
         return found
     for seal, envelope in (old, new):
-        check_signature(envelope, envelope.payload or b"", keys, found)
-        found.facts |= signer_facts(envelope)
-        found.facts[f"seal {seal.number}"] = f"{seal.at}, {seal.size} entries"
+        check_seal(seal, envelope, keys, found)
+        found.facts[f"seal {seal.number}"] = f"{seal.at}, {seal.size} entries, root {seal.root}"
     if not merkle.is_consistent(old[0].size, new[0].size, roots[0], roots[1], path):
         found.fault("chain", f"seal {new[0].number} does not go on from seal {old[0].number}")
+    _check_kept(old[0], b64decode(proof.old), file, found)
     return found
+
+
+def _check_kept(seal: Seal, old: bytes, file: bytes | None, found: Verdict) -> None:
+    """Check that the proof begins with the seal that was kept: whoever has the key can make another chain."""
+    if file is None:
+        found.leave_unproven(
+            [f"seal {seal.number}"],
+            f"Nothing proves that seal {seal.number} is the one that you kept; name your copy of it with --file",
+        )
+        return
+    try:
+        kept = given_from(file).data
+    except PolluxError as error:
+        found.fault("file", f"the file is no seal: {str(error).rstrip('.')}")
+        return
+    if kept != old:
+        found.fault("file", f"the file is not the seal {seal.number} that the proof begins with")

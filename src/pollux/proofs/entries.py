@@ -15,6 +15,9 @@ import msgspec
 from pollux.archive.seals import Name
 from pollux.proofs.canonical import json_bytes
 
+TREE = "tree"
+"""The commitment of `pollux.proofs.commitment`."""
+
 
 class _Named(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_fields=True):
     machine: str
@@ -41,7 +44,9 @@ class ForgottenEntry(_Named, frozen=True, tag="forgotten"):
     at_us: int
 
 
-class SessionEntry(msgspec.Struct, frozen=True, tag="session", tag_field="kind", forbid_unknown_fields=True):
+class SessionEntry(
+    msgspec.Struct, frozen=True, tag="session", tag_field="kind", forbid_unknown_fields=True, omit_defaults=True
+):
     """What a session says, committed to field by field."""
 
     session: str
@@ -52,7 +57,9 @@ class SessionEntry(msgspec.Struct, frozen=True, tag="session", tag_field="kind",
     fields: int
     root: str
     files: Sequence[str]
-    """Hashes of the bytes that it was read from, as they stand in the entries of files."""
+    """SHA-256 of the files that the session was read from, as in their own entries."""
+    form: str | None = None
+    """How the commitment is computed: `TREE`. Entries without it have an older form, which did not show removals."""
 
 
 Entry: TypeAlias = FileEntry | ForgottenEntry | SessionEntry
@@ -65,9 +72,9 @@ def entry_bytes(entry: Entry) -> bytes:
 
 
 def entry_from(data: bytes) -> Entry | None:
-    """Read an entry; nothing where it is none, or is not written as it should be."""
+    """Parse an entry; return None where it is none, or is not in its canonical form."""
     try:
-        found = _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        entry = _decode(data)
+    except ValueError:  # msgspec's own error is one, too
         return None
-    return found if entry_bytes(found) == data else None
+    return entry if entry_bytes(entry) == data else None

@@ -1,7 +1,7 @@
-"""Proofs that need no archive: a seal, the entries of one session, and the hashes that lead from them to its root.
+"""Prove without the archive that a seal covers a session.
 
-A proof is a JSON file; a redacted record carries one in itself (`redacted`). Either is looked at with nothing but the
-public key of who sealed.
+A proof holds a seal, entries of one session, and the hashes that lead from the entries to the root of the seal. It is a
+JSON file, or a member of a redacted record (`redacted`); checking it needs only the public key of whoever sealed.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from pollux.errors import PolluxError
 from pollux.model import Json
 from pollux.proofs import merkle
 from pollux.proofs.canonical import json_bytes, sha256
+from pollux.proofs.chain import check_seal
 from pollux.proofs.disclosure import Proof
-from pollux.proofs.entries import Entry, FileEntry, SessionEntry, entry_from
+from pollux.proofs.entries import Entry, FileEntry, ForgottenEntry, SessionEntry, entry_from
 from pollux.proofs.public import PublicKey
 from pollux.proofs.seal import Seal, seal_from
-from pollux.proofs.signatures import check_signature, signer_facts
-from pollux.proofs.verdict import Verdict
+from pollux.proofs.verdict import Verdict, listed
 
 SCHEMA = "pollux.proof/1"
 
 
 class _Included(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry, and the way from it to the root."""
+    """An entry, and the hashes that lead from it to the root."""
 
     entry: dict[str, Any]
     index: int
@@ -37,7 +37,7 @@ class _Included(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class InclusionProof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Entries that a seal is over."""
+    """Entries that a seal covers."""
 
     schema: str
     session: str
@@ -46,38 +46,51 @@ class InclusionProof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fields: tuple[Proof, ...] | None = None
     """How each field of a redacted record is proven."""
     checks: str | None = None
-    """A little of the hash of each, to name what was changed."""
+    """The first bytes of the digest of each field, to name the one that was changed."""
 
 
 _decode = msgspec.json.Decoder(InclusionProof).decode
 
 
 def prove(database: sqlite3.Connection, session: str) -> dict[str, Json]:
-    """Make the proof that the last seal is over the files of a session, as they were then."""
-    names = seals.names(database, forget.files_of(database, forget.family(database, [session])))
-    last: dict[object, int] = {}
+    """Return the proof that the last seal covers a session and its files.
+
+    Raises `PolluxError` where no seal covers what the session says: then nothing ties the files to it.
+    """
     bodies = [body for _, body in seals.entries(database)]
-    for place, body in enumerate(bodies):
-        match entry_from(body):
-            case FileEntry() as entry if entry.name in names:
-                last[entry.name, entry.first_seen_us] = place
-            case SessionEntry() as entry if entry.session == session:
-                last[session] = place
-    if not last:
-        raise PolluxError(f"Nothing of session {session} is sealed yet; `pollux archive seal` does it.")
-    return proof_of(database, session, bodies, sorted(last.values()))
+    entries = [entry_from(body) for body in bodies]
+    own = [place for place, entry in enumerate(entries) if isinstance(entry, SessionEntry) and entry.session == session]
+    if not own:
+        raise PolluxError(
+            f"Session {session} is not sealed yet; run `pollux archive seal`, which says why if it cannot seal it."
+        )
+    sealed = entries[own[-1]]
+    assert isinstance(sealed, SessionEntry)
+    names = seals.names(database, forget.files_of(database, forget.family(database, [session])))
+    read_from: dict[str, int] = {}
+    newest: dict[object, int] = {}
+    for place, entry in enumerate(entries):
+        if isinstance(entry, FileEntry) and entry.sha256 in sealed.files:
+            read_from[entry.sha256] = place
+        if isinstance(entry, FileEntry) and entry.name in names:
+            newest[entry.name, entry.first_seen_us] = place
+    return proof_of(database, session, bodies, sorted({own[-1], *read_from.values(), *newest.values()}))
 
 
 def verify_proof(value: Mapping[str, Json], file: bytes | None, keys: Sequence[PublicKey]) -> Verdict:
-    """Look at a proof about files, and at a file that should be one of them."""
+    """Check a proof about files; `file`, if given, has to be one of them."""
     found = Verdict("proof")
     shown = opened(value, keys, found)
     if shown is None:
         return found
     proof, entries = shown
-    check_session(proof, entries, found)
-    files = [one for one in entries if isinstance(one, FileEntry)]
-    found.digests += [(one.sha256, one.length, one.path) for one in files]
+    if proof.fields is not None or proof.checks is not None:
+        found.fault("envelope", "it has `fields` or `checks`, which belong to a redacted record")
+    session = session_entry(proof, entries, found)
+    files = [entry for entry in entries if isinstance(entry, FileEntry)]
+    found.digests += [(entry.sha256, entry.length, entry.path) for entry in files]
+    if session is not None:
+        _check_files(session, files, found)
     if file is not None:
         _check_file(file, files, found)
     return found
@@ -86,7 +99,7 @@ def verify_proof(value: Mapping[str, Json], file: bytes | None, keys: Sequence[P
 def proof_of(
     database: sqlite3.Connection, session: str, bodies: Sequence[bytes], places: Sequence[int]
 ) -> dict[str, Json]:
-    """Lead some entries to the root of the last seal. Raises `PolluxError` where they do not lead there."""
+    """Return the proof for the entries at some places. Raises `PolluxError` where the last seal does not fit them."""
     stored = seals.seals(database)
     hashes = [merkle.leaf_hash(body) for body in bodies]
     if not stored or merkle.root(hashes).hex() != seal_from(stored[-1][1])[0].root:
@@ -109,44 +122,80 @@ def proof_of(
 
 
 def opened(value: Json, keys: Sequence[PublicKey], found: Verdict) -> tuple[InclusionProof, list[Entry]] | None:
-    """Read a proof, look at its seal, and lead every entry to the root."""
+    """Parse a proof, check its seal, and return the entries that lead to the root of the seal."""
     try:
         proof = _decode(json_bytes(value))
         if proof.schema != SCHEMA:
-            raise ValueError(f"it is of the form {proof.schema}")  # noqa: TRY301
+            raise ValueError(f"its schema is {proof.schema}")  # noqa: TRY301
         seal, envelope = seal_from(b64decode(proof.seal, validate=True))
-    except (msgspec.DecodeError, ValueError) as error:
+    except ValueError as error:  # msgspec's own error is one, too
         found.fault("envelope", f"it is no proof that can be read ({error})")
         return None
     except PolluxError as error:
         found.fault("seal", str(error).rstrip("."))
         return None
     found.facts |= {"session": proof.session, "seal": str(seal.number), "sealed at": seal.at, "root": seal.root}
-    found.facts |= signer_facts(envelope)
-    check_signature(envelope, envelope.payload or b"", keys, found)
-    return proof, [entry for one in proof.entries if (entry := _led(one, seal, found))]
+    check_seal(seal, envelope, keys, found)
+    if len({included.index for included in proof.entries}) < len(proof.entries):
+        found.fault("leaf", "it has the same entry twice")
+    return proof, [entry for included in proof.entries if (entry := _included(included, seal, found))]
 
 
-def _led(one: _Included, seal: Seal, found: Verdict) -> Entry | None:
-    body = json_bytes(one.entry)
+def session_entry(proof: InclusionProof, entries: Sequence[Entry], found: Verdict) -> SessionEntry | None:
+    """Return the one entry of the session that a proof is about; without it the proof fails."""
+    sessions = [entry for entry in entries if isinstance(entry, SessionEntry)]
+    others = sorted({entry.session for entry in sessions} - {proof.session})
+    if others:
+        found.fault("leaf", f"it is about session {proof.session}, but was sealed for {', '.join(others)}")
+    elif not sessions:
+        found.fault("leaf", f"it has no sealed entry of session {proof.session}, so it proves nothing about it")
+    elif len(sessions) > 1:
+        found.fault("leaf", f"it has {len(sessions)} entries of session {proof.session}, where it should have one")
+    else:
+        return sessions[0]
+    return None
+
+
+def _included(included: _Included, seal: Seal, found: Verdict) -> Entry | None:
+    """Return an entry if it leads to the root of the seal."""
     try:
-        path = [bytes.fromhex(step) for step in one.path]
-    except ValueError:
-        path = []
-    root = merkle.root_from_inclusion(merkle.leaf_hash(body), one.index, seal.size, path)
+        body = json_bytes(included.entry)
+        path = [bytes.fromhex(step) for step in included.path]
+    except (ValueError, PolluxError):
+        body, path = b"", []
+    root = merkle.root_from_inclusion(merkle.leaf_hash(body), included.index, seal.size, path)
     if root is None or root.hex() != seal.root:
-        found.fault("leaf", f"entry {one.index} is not one that seal {seal.number} is over")
+        found.fault("leaf", f"entry {included.index} is not one that seal {seal.number} covers")
         return None
     entry = entry_from(body)
     if entry is None:
-        found.fault("leaf", f"entry {one.index} is of no kind that this Pollux knows")
+        found.fault("leaf", f"entry {included.index} is of no kind that this Pollux knows")
+    elif isinstance(entry, ForgottenEntry):
+        found.fault("leaf", f"entry {included.index} is about a forgotten file, which proves nothing about a session")
     return entry
 
 
+def _check_files(session: SessionEntry, files: Sequence[FileEntry], found: Verdict) -> None:
+    """Check that no file of the session is left out, and name those that nothing ties to the session."""
+    shown = {entry.sha256 for entry in files}
+    for digest in session.files:
+        if digest not in shown:
+            found.fault("file", f"it leaves out a file that the session was read from (SHA-256 {digest})")
+    others = [entry.path for entry in files if entry.sha256 not in session.files]
+    if others:
+        found.leave_unproven(
+            others,
+            f"These files are sealed, but nothing proves that they belong to session {session.session}, "
+            f"which was not read from them: {listed(others)}",
+        )
+
+
 def _check_file(file: bytes, files: Sequence[FileEntry], found: Verdict) -> None:
-    """Look for the file among those that were sealed; one that has grown since is proven up to there."""
-    same = [one for one in files if len(file) >= one.length and sha256(file[: one.length]).hex() == one.sha256]
-    longest = max(same, key=lambda one: one.length, default=None)
+    """Look for a file among the sealed ones; one that has grown since is proven up to its old length."""
+    same = [
+        entry for entry in files if len(file) >= entry.length and sha256(file[: entry.length]).hex() == entry.sha256
+    ]
+    longest = max(same, key=lambda entry: entry.length, default=None)
     if longest is None:
         found.fault("file", f"the file (SHA-256 {sha256(file).hex()}) is none of those that were sealed")
     elif longest.length < len(file):
@@ -154,12 +203,3 @@ def _check_file(file: bytes, files: Sequence[FileEntry], found: Verdict) -> None
         found.fault("file", f"{words}, as {longest.path}")
     else:
         found.notes.append(f"the file is {longest.path} as it was sealed")
-
-
-def check_session(proof: InclusionProof, entries: Sequence[Entry], found: Verdict) -> None:
-    """See whose the entries are said to be, and whose they were sealed as."""
-    sealed = {one.session for one in entries if isinstance(one, SessionEntry)}
-    if not sealed:
-        found.notes.append(f"that these files are of session {proof.session} is said, but not sealed")
-    elif sealed != {proof.session}:
-        found.fault("leaf", f"it speaks of session {proof.session}, but was sealed for {', '.join(sorted(sealed))}")

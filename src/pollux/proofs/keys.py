@@ -16,8 +16,10 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from pollux.private_files import make_private_folder
 from pollux.proofs.passphrase import locked
 from pollux.proofs.public import KeyFileError, PublicKey, key_bytes, private_from, public_key, public_of
+from pollux.shell import quoted
 
 DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -44,7 +46,7 @@ def create(folder: Path, name: str, passphrase: bytes | None = None) -> PublicKe
     public = PublicKey(public_of(private).raw, folder / f"{name}.pub")
     own = folder / f"{name}.pem"
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
         _write(own, _pem(private, passphrase), 0o600)
         _write(folder / f"{name}.pub", public.pem, 0o644)
     except FileExistsError as error:
@@ -124,4 +126,6 @@ def _check_mode(path: Path) -> None:
     except OSError as error:
         raise KeyFileError(f"{path} cannot be read: {error.strerror}.") from None
     if os.name == "posix" and mode & 0o077:
-        raise KeyFileError(f"{path} can be read by others, so it may not be yours alone; `chmod 600 {path}` first.")
+        raise KeyFileError(
+            f"{path} can be read by others, so it may not be yours alone; `chmod 600 {quoted(str(path))}` first."
+        )

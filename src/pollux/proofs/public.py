@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
-import cbor2
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from pollux.errors import PolluxError
 from pollux.proofs.canonical import cbor_bytes, sha256
+from pollux.proofs.reader import read
+from pollux.regular_files import read_named
 
 _KTY, _CRV, _X, _OKP, _ED25519 = 1, -1, -2, 1, 6
 """Labels and values of a COSE_Key (RFC 9053)."""
@@ -25,15 +27,27 @@ _BIGGEST = 1 << 16
 
 
 class KeyFileError(PolluxError):
-    """A key cannot be used as it is; the sentence names the file."""
+    """A key file cannot be used; the message names it."""
+
+
+class Trust(StrEnum):
+    """Why a public key is believed."""
+
+    OWN = "own"
+    """Its private half is in the user's folder of keys."""
+    FOLDER = "folder"
+    """The user put somebody else's `.pub` into the folder of keys."""
+    GIVEN = "given"
+    """The user named it with `--key`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """The public half of a key, and where it was found."""
+    """The public half of a key, the file that it was read from, and why it is believed."""
 
     raw: bytes
     path: Path | None = None
+    trust: Trust = Trust.GIVEN
 
     @property
     def id(self) -> bytes:
@@ -84,8 +98,7 @@ def public_of(private: Ed25519PrivateKey) -> PublicKey:
 def key_bytes(path: Path) -> bytes:
     """Read a file that should hold a key."""
     try:
-        with path.open("rb") as file:
-            return file.read(_BIGGEST)
+        return read_named(path, limit=_BIGGEST)
     except OSError as error:
         raise KeyFileError(f"{path} cannot be read: {error.strerror}.") from None
 
@@ -117,10 +130,10 @@ def _raw_from_pem(data: bytes) -> bytes | None:
 
 def _raw_from_cose(data: bytes) -> bytes | None:
     try:
-        found = cbor2.loads(data)
-    except (cbor2.CBORError, ValueError, RecursionError):
+        key = read(data)
+    except ValueError:
         return None
-    match found:
+    match key:
         case {1: 1, -1: 6, -2: bytes(raw)} if len(raw) == 32:  # noqa: PLR2004
             return raw
     return None

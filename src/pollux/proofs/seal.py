@@ -27,7 +27,8 @@ from pollux.sessions import Progress
 from pollux.times import stamp
 
 SCHEMA = "pollux.seal/1"
-_SUBJECT = "pollux archive"
+SUBJECT = "pollux archive"
+"""The CWT subject of every seal, which tells it from other signatures of the same key."""
 
 
 class Seal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,11 +101,11 @@ def seal(
 
 
 def seal_from(data: bytes) -> tuple[Seal, cose.Envelope]:
-    """Open a seal, without believing it. Raises `PolluxError` where it is none."""
+    """Open a seal without checking it. Raises `PolluxError` where the bytes are none."""
     envelope = cose.opened(data)
     try:
         found = msgspec.json.decode(envelope.payload or b"", type=Seal)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except ValueError:  # msgspec's own error is one, too
         raise PolluxError("This is a signature, but not one of an archive's seal.") from None
     if found.schema != SCHEMA:
         raise PolluxError(
@@ -132,7 +133,7 @@ def _last(entries: Sequence[tuple[int, bytes]], known: Sequence[tuple[int, bytes
 def _signed(seal: Seal, private: Ed25519PrivateKey, at: datetime, issuer: str | None) -> bytes:
     claims: dict[int | str, object] = {
         cose.ISSUER: issuer or public_of(private).uri,
-        cose.SUBJECT: _SUBJECT,
+        cose.SUBJECT: SUBJECT,
         cose.ISSUED_AT: int(at.timestamp()),
     }
     payload = json_bytes(msgspec.to_builtins(seal))

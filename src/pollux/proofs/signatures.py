@@ -1,59 +1,72 @@
-"""Signatures, looked at: what does not match is named."""
+"""Check signatures, and name what does not match."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from pollux.errors import PolluxError
 from pollux.proofs import cose
 from pollux.proofs.canonical import sha256
-from pollux.proofs.public import PublicKey, shown, uri
+from pollux.proofs.headers import check_headers, signed_at
+from pollux.proofs.public import PublicKey, shown
 from pollux.proofs.signing import record_from
 from pollux.proofs.trace import HASH_LABEL, LABEL, metadata_hash, trace_of_record
-from pollux.proofs.verdict import Verdict
+from pollux.proofs.verdict import Signer, Verdict
 
-_ALGORITHMS = {cose.EDDSA, -19}
-"""EdDSA, and the same under its newer name (RFC 9864)."""
+_METADATA = "trace-metadata"
+_MEMBERS: dict[str, tuple[type, ...]] = {
+    "session-id": (str, bytes),
+    "agent-vendor": (str,),
+    "trace-format": (str,),
+    "timestamp-start": (str, int),
+    "timestamp-end": (str, int),
+    "content-hash": (str,),
+    "content-hash-alg": (str,),
+}
+"""Members of trace metadata, and the types of their values."""
 
 
 def verify(data: bytes, file: bytes | None, keys: Sequence[PublicKey]) -> Verdict:
-    """Look at a signature: over the file, or over what it carries itself."""
+    """Check a signature over a file, or over the payload that it carries."""
     found = Verdict("signature")
     try:
         envelope = cose.opened(data)
     except cose.NoEnvelopeError as error:
         found.fault("envelope", str(error).rstrip("."))
         return found
-    found.facts |= signature_facts(envelope)
     payload = file if envelope.payload is None else envelope.payload
     if payload is None:
         found.fault("payload", "it is kept outside of the envelope, and no file was given")
         return found
     if file is not None and file != payload:
         found.fault("payload", f"the file (SHA-256 {_hex(file)}) is not what the envelope carries ({_hex(payload)})")
+    found.facts |= _facts(envelope)
     _check_metadata(envelope, payload, found)
     check_signature(envelope, payload, keys, found)
     return found
 
 
 def payload_of(data: bytes) -> bytes | None:
-    """Return what an envelope carries."""
+    """Return the payload that an envelope carries."""
     try:
         return cose.opened(data).payload
     except cose.NoEnvelopeError:
         return None
 
 
-def check_signature(envelope: cose.Envelope, payload: bytes, keys: Sequence[PublicKey], found: Verdict) -> None:
-    """Look for the key of an envelope, and at its signature."""
-    if envelope.protected.get(cose.ALGORITHM, cose.EDDSA) not in _ALGORITHMS:
-        found.fault("header", f"its algorithm is {envelope.protected[cose.ALGORITHM]}, not EdDSA (-8)")
-    if not all(isinstance(envelope.claims.get(label), str) for label in (cose.ISSUER, cose.SUBJECT)):
-        found.fault("claims", "its header does not say who signed what (CWT claims 1 and 2)")
+def check_signature(
+    envelope: cose.Envelope, payload: bytes, keys: Sequence[PublicKey], found: Verdict, of: str = "signature"
+) -> None:
+    """Check the headers of an envelope and its signature, and add its signer to the verdict."""
+    check_headers(envelope, found)
     key = _key(envelope, keys, found)
-    if key is None or cose.is_signed(envelope, payload, key):
+    is_verified = key is not None and cose.is_signed(envelope, payload, key)
+    issuer = envelope.claims.get(cose.ISSUER)
+    found.signers.append(
+        Signer(of, envelope.key_id, key, issuer if isinstance(issuer, str) else None, is_verified=is_verified)
+    )
+    if key is None or is_verified:
         return
     if any(one.what == "payload" for one in found.faults):
         found.fault("signature", "it does not fit this payload")
@@ -62,45 +75,56 @@ def check_signature(envelope: cose.Envelope, payload: bytes, keys: Sequence[Publ
 
 
 def _key(envelope: cose.Envelope, keys: Sequence[PublicKey], found: Verdict) -> PublicKey | None:
-    """Find the key that an envelope names; one without a name is tried with the only key there is."""
+    """Return the key that an envelope names; if it names none, the only key there is."""
     key_id = envelope.key_id
     if key_id is None:
         if len(keys) == 1:
             return keys[0]
         found.fault("key", "the envelope does not name its key, and there is not just one to try")
         return None
-    for one in keys:
-        if one.id == key_id:
-            return one
-    others = ", ".join(shown(one.id) for one in keys) or "none"
+    for key in keys:
+        if key.id == key_id:
+            return key
+    others = ", ".join(shown(key.id) for key in keys) or "none"
     found.fault("key", f"signed with the key {shown(key_id)}, which is not known here (known: {others})")
     return None
 
 
 def _check_metadata(envelope: cose.Envelope, payload: bytes, found: Verdict) -> None:
+    """Check the trace metadata. Only their hash in the protected header makes them part of what was signed."""
     metadata = envelope.unprotected.get(LABEL)
-    bound = envelope.protected.get(HASH_LABEL)
-    if bound is not None and _hash_of(metadata) != bound:
-        found.fault("metadata", "the trace metadata are not those that were signed")
+    if HASH_LABEL in envelope.protected:
+        if _hash_of(metadata) != envelope.protected[HASH_LABEL]:
+            found.fault("metadata", "the trace metadata are not those that were signed")
+    elif LABEL in envelope.unprotected:
+        found.leave_unproven(
+            [_METADATA],
+            f"Nothing proves the trace metadata (header {LABEL}): the signature does not cover them, so anyone can "
+            "have set them, and they are not shown",
+        )
     if not isinstance(metadata, dict):
         return
+    for name, types in _MEMBERS.items():
+        if name in metadata and (not isinstance(metadata[name], types) or isinstance(metadata[name], bool)):
+            found.fault("metadata", f"the {name} in the trace metadata has the wrong type")
+            return
     said, there = metadata.get("content-hash"), _hex(payload)
-    if isinstance(said, str) and metadata.get("content-hash-alg", "sha-256") == "sha-256" and said.lower() != there:
-        found.fault("payload", f"its SHA-256 is {there}, but what was signed has {said}{_rewritten(payload, said)}")
+    if said is not None and metadata.get("content-hash-alg", "sha-256") == "sha-256" and said.lower() != there:
+        found.fault("payload", f"its SHA-256 is {there}, but the metadata name {said}{_rewritten(payload, said)}")
     session_id = _session_id(payload, metadata)
     if session_id is not None and session_id != metadata.get("session-id"):
-        found.fault("metadata", f"they speak of session {metadata.get('session-id')}, the record of {session_id!s}")
+        found.fault("metadata", f"they name session {metadata.get('session-id')}, the record is of {session_id!s}")
 
 
 def _hash_of(metadata: object) -> bytes | None:
     try:
         return metadata_hash(metadata) if isinstance(metadata, dict) else None
-    except PolluxError:  # values that nobody would write
+    except PolluxError:  # it holds values that have no canonical form
         return None
 
 
 def _rewritten(payload: bytes, said: str) -> str:
-    """Tell whether only the spelling differs: spaces, or the order of members."""
+    """Return a hint where only the spelling of a record differs: its spaces, or the order of its members."""
     try:
         _, canonical, _ = record_from(payload)
     except PolluxError:
@@ -109,7 +133,7 @@ def _rewritten(payload: bytes, said: str) -> str:
 
 
 def _session_id(payload: bytes, metadata: dict[str, Any]) -> str | bytes | None:
-    if not str(metadata.get("trace-format")).startswith("ietf-vac"):
+    if not metadata.get("trace-format", "").startswith("ietf-vac"):
         return None
     try:
         return trace_of_record(record_from(payload)[0]).session_id
@@ -117,35 +141,18 @@ def _session_id(payload: bytes, metadata: dict[str, Any]) -> str | bytes | None:
         return None
 
 
-def signature_facts(envelope: cose.Envelope) -> dict[str, str]:
-    """Say what an envelope says of itself."""
-    claims, metadata = envelope.claims, envelope.unprotected.get(LABEL)
-    found = {
-        **signer_facts(envelope),
-        "signed at": _when(claims.get(cose.ISSUED_AT)),
-        "subject": claims.get(cose.SUBJECT),
+def _facts(envelope: cose.Envelope) -> dict[str, str]:
+    """Return what the signer says about the payload."""
+    facts = {
+        "signed at": signed_at(envelope),
+        "subject": envelope.claims.get(cose.SUBJECT),
         "content": envelope.protected.get(cose.CONTENT_TYPE),
     }
-    if isinstance(metadata, dict):
-        found |= {"format": metadata.get("trace-format"), "began": metadata.get("timestamp-start")}
-        found |= {"ended": metadata.get("timestamp-end")}
-    return {name: str(value) for name, value in found.items() if value is not None}
-
-
-def signer_facts(envelope: cose.Envelope) -> dict[str, str]:
-    """Say who signed; where nobody is named, the key."""
-    issuer, key_id = envelope.claims.get(cose.ISSUER), envelope.key_id
-    is_named = isinstance(issuer, str) and (key_id is None or issuer != uri(key_id))
-    return {**({"signed by": str(issuer)} if is_named else {}), **({"key": shown(key_id)} if key_id else {})}
-
-
-def _when(seconds: object) -> str | None:
-    if not isinstance(seconds, int | float):
-        return None
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
-    except (ValueError, OverflowError, OSError):
-        return None
+    metadata = envelope.unprotected.get(LABEL)
+    if HASH_LABEL in envelope.protected and isinstance(metadata, dict):
+        facts |= {"format": metadata.get("trace-format"), "began": metadata.get("timestamp-start")}
+        facts |= {"ended": metadata.get("timestamp-end")}
+    return {name: str(value) for name, value in facts.items() if isinstance(value, str | int)}
 
 
 def _hex(data: bytes) -> str:

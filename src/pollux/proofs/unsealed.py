@@ -11,8 +11,8 @@ from pollux.archive.inventory import place_of
 from pollux.archive.store import Archive
 from pollux.errors import PolluxError
 from pollux.model import Json, Problem
-from pollux.proofs.disclosure import commitment
-from pollux.proofs.entries import Entry, FileEntry, ForgottenEntry, SessionEntry
+from pollux.proofs.commitment import Salts, commitment
+from pollux.proofs.entries import TREE, Entry, FileEntry, ForgottenEntry, SessionEntry
 from pollux.sessions import Progress
 
 PROFILE = "vac-00"
@@ -86,14 +86,16 @@ def _sessions(
         progress(done, len(sources))
         hashes = sorted({digest for one in versions if (digest := digests.get(one))})
         before = last.get(session)
-        if not hashes or (before and session not in again and (before.by, [*before.files]) == (BY, hashes)):
+        if not hashes:
+            continue
+        if before and session not in again and (before.by, before.form, [*before.files]) == (BY, TREE, hashes):
             continue
         try:
-            root, n_fields = commitment(record_of(session), secret, session)
+            root, n_fields = commitment(record_of(session), Salts(secret, session))
         except PolluxError as error:
             found.problems.append(Problem("not-sealed", f"what session {session} says is not sealed: {error}"))
             continue
-        entry = SessionEntry(session, PROFILE, BY, n_fields, root.hex(), hashes)
+        entry = SessionEntry(session, PROFILE, BY, n_fields, root.hex(), hashes, TREE)
         if entry != before:
             found.n_sessions += 1
             yield entry

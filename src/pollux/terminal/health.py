@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from pollux.model import Problem
+from pollux.sessions import History
 from pollux.terminal.listing import counted
 from pollux.terminal.text import line
 from pollux.views.amounts import size
@@ -33,8 +34,7 @@ def findings(health: Health, named: Named = str) -> Iterator[tuple[str, str]]:
     n_bytes = sum(file.size for file in health.files)
     folders = f"{counted(len(found.located.folders), 'project folder')}, {health.n_hashed} of them named by hash"
     yield "found", f"{counted(len(health.files), 'file')}, {size(n_bytes)}, in {folders}"
-    others = len(found.sessions) - len(found.main)
-    yield "sessions", f"{len(found.main)} with content, {others} subagents and stubs"
+    yield "sessions", _sessions(found)
     yield from _counts("written by", generations(found.sessions))
     n_unproven = sum(not one.project.proven for one in found.main)
     yield "projects", f"{counted(len(found.main) - n_unproven, 'session')} with a proven path, {n_unproven} without"
@@ -45,6 +45,18 @@ def findings(health: Health, named: Named = str) -> Iterator[tuple[str, str]]:
     for (code, message), files in _alike(health.problems).items():
         yield "", f"  {message} [{code}]"
         yield from (("", f"    {_place(file, lines, named)}") for file, lines in files.items())
+
+
+def _sessions(found: History) -> str:
+    n_unreadable = len(found.unreadable)
+    n_subagents = sum(session.kind == "subagent" for session in found.sessions)
+    n_subagents -= sum(session.kind == "subagent" for session in found.unreadable)
+    n_empty = len(found.sessions) - len(found.main) - n_unreadable - n_subagents
+    parts = [f"{len(found.main)} with content"]
+    parts += [counted(n_subagents, "subagent")] if n_subagents else []
+    parts += [f"{n_empty} empty"] if n_empty else []
+    parts += [f"{n_unreadable} unreadable"] if n_unreadable else []
+    return ", ".join(parts)
 
 
 def fitted(label: str, text: str, width: int) -> str:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pollux.model import Fate, Session
+from pollux.sessions import saved_tag, short_id
 from pollux.terminal.text import line
 from pollux.views.amounts import age, count
 from pollux.views.harmless import clean
@@ -16,6 +17,7 @@ from pollux.views.listing import calls_of, total, when
 from pollux.views.projects import ProjectRow
 
 _SHORT_ID = 8
+_TAG = 24
 _NO_RISKS: Mapping[str, str] = {}
 
 # Columns that a terminal must have for a column of ours to be worth its room.
@@ -40,7 +42,7 @@ def session_table(
     if numbers:
         columns["@"] = [f"@{numbers[one.id]}" if one.id in numbers else "" for one in sessions]
     if width >= _FOR_BOTH_NAMES or any(one.id not in numbers for one in sessions):
-        columns["session"] = [line(one.id, _SHORT_ID, ellipsis="") for one in sessions]
+        columns["session"] = [line(short_id(one), _SHORT_ID, ellipsis="") for one in sessions]
     columns["used"] = [age(at, now) if (at := _used(one)) else "" for one in sessions]
     if width >= _FOR_PROJECT:
         columns["project"] = [line(one.project.name, 20 if width >= _WIDE else 12) for one in sessions]
@@ -49,6 +51,26 @@ def session_table(
         columns["asks"] = [str(one.counts.get("user", 0)) for one in sessions]
         columns["tokens"] = [count(total(calls_of(one, by_id)).total) for one in sessions]
     return _table(columns, flexible="title")
+
+
+def saved_table(conversations: Sequence[Session], *, now: datetime, width: int) -> Table:
+    """Lay out conversations saved with `/chat save`; the title takes the room that is left."""
+    columns: dict[str, list[Text | str]] = {"tag": [line(saved_tag(one), _TAG) for one in conversations]}
+    columns["saved"] = [age(at, now) if (at := _used(one)) else "" for one in conversations]
+    if width >= _FOR_PROJECT:
+        columns["project"] = [line(one.project.name, 20 if width >= _WIDE else 12) for one in conversations]
+    columns["title"] = [_title(one, None) for one in conversations]
+    if width >= _FOR_NUMBERS:
+        columns["asks"] = [str(one.counts.get("user", 0)) for one in conversations]
+    return _table(columns, flexible="title")
+
+
+def saved_lines(conversations: Sequence[Session]) -> Iterator[str]:
+    """Yield one line per saved conversation: tag, time, project, title, prompts and file, separated by tabs."""
+    for one in conversations:
+        project = one.project.path or one.project.name
+        path = one.files[0].path
+        yield tabbed(saved_tag(one), when(_used(one)) or "", project, one.title, one.counts.get("user", 0), path)
 
 
 def session_lines(sessions: Sequence[Session], by_id: Mapping[str, Session]) -> Iterator[str]:
@@ -105,8 +127,8 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-_STYLES = {"@": "dim", "session": "cyan", "project": "green"}
-_RIGHT = frozenset({"@", "used", "asks", "sessions", "tokens"})
+_STYLES = {"@": "dim", "session": "cyan", "tag": "cyan", "project": "green"}
+_RIGHT = frozenset({"@", "used", "saved", "asks", "sessions", "tokens"})
 
 
 def _table(columns: Mapping[str, Sequence[Text | str]], *, flexible: str) -> Table:

@@ -233,6 +233,8 @@ def _call_lines(number: int, one: AuditedCall) -> Iterator[Text]:
     recorded = one.recorded if isinstance(one.recorded, dict) else {}
     words = "  ".join(f"{line(name, 20)} {line(str(value), 24)}" for name, value in recorded.items())
     yield Text(f"   recorded  {words}")
+    if one.is_total_computed:
+        yield Text("   the file has no total: computed as input + output + thoughts + tool", "yellow")
     if not call.tokens.is_consistent:
         yield Text("   the total is not input + output + thoughts + tool: shown as recorded", "yellow")
     if one.owner:

@@ -78,6 +78,11 @@ class AuditedCall:
     owner: str | None = None
     """The session that this call is counted in, where that is another one."""
 
+    @property
+    def is_total_computed(self) -> bool:
+        """Whether the file contains counts without a total, so that the total is their sum."""
+        return isinstance(self.recorded, dict) and not isinstance(self.recorded.get("total"), int)
+
 
 class _Place(NamedTuple):
     """One recording of a call."""
@@ -150,6 +155,7 @@ def call_json(one: AuditedCall) -> dict[str, Json]:
         "recorded": one.recorded,
         "tokens": tokens_row(call.tokens),
         "consistent": call.tokens.is_consistent,
+        "total_computed": one.is_total_computed,
         "price": _price_json(one.price, one.tier),
         "buckets": [
             {"name": each.name, "tokens": each.tokens, "picousd_per_token": each.picousd, "picousd": each.amount}

@@ -9,7 +9,7 @@ import msgspec
 
 from pollux.archive import facts, writing
 from pollux.archive.failures import concerns_everybody, left_out
-from pollux.archive.migrations import savepoint
+from pollux.archive.migrations import savepoint, supply_imported
 from pollux.archive.owners import mark_copies
 from pollux.errors import UnreadableFileError
 from pollux.grouping import Group
@@ -25,6 +25,7 @@ def in_memory(
     database = sqlite3.connect(":memory:", isolation_level=None)
     database.execute("CREATE TABLE facts_meta (key TEXT PRIMARY KEY, value TEXT)")
     facts.reset(database)
+    supply_imported(database)
     database.execute("BEGIN")
     for number, one in enumerate(sessions, 1):
         try:

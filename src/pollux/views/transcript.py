@@ -110,6 +110,7 @@ class Thinking(msgspec.Struct, frozen=True, tag="thinking"):
     message_id: str
     at: datetime | None
     fate: Fate
+    model: str | None
     subject: str
     text: str
 
@@ -330,7 +331,7 @@ def _thoughts(message: Message) -> Iterator[Block]:
     for thought in message.thoughts or (part for part in message.parts if isinstance(part, Thought)):
         if thought.subject or thought.text.strip():
             at = thought.at or message.at
-            yield Thinking(message.id, at, message.fate, thought.subject, thought.text.strip("\n"))
+            yield Thinking(message.id, at, message.fate, message.model, thought.subject, thought.text.strip("\n"))
 
 
 def _part(message: Message, part: Part, options: Options) -> Iterator[Block]:

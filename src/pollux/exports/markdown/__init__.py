@@ -104,7 +104,8 @@ def _speaker(before: Shown[Subject] | None, shown: Shown[Subject]) -> str:
         return ""
     if isinstance(block, Tool) and before and isinstance(before.block, Tool):
         return ""
-    words = " · ".join(filter(None, (clock(block.at), plain(block.model or "") if isinstance(block, Answer) else "")))
+    model = block.model if isinstance(block, Answer | Thinking) else None
+    words = " · ".join(filter(None, (clock(block.at), plain(model or ""))))
     return f"*{words}*" if words else ""
 
 

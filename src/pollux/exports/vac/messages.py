@@ -18,6 +18,7 @@ from pollux.proofs import canonical
 
 _USERS = frozenset({Origin.HUMAN, Origin.AGENT_PROMPT, Origin.LOADED, Origin.SHELL_MODE})
 _NOTICES = frozenset({Kind.INFO, Kind.WARNING, Kind.ERROR})
+_FINISHED = frozenset({"success", "error", "cancelled"})
 _ROLES = {Kind.USER: "user", Kind.GEMINI: "assistant"}
 
 
@@ -51,7 +52,7 @@ def message_entry(message: Message, kind: str, answers: Answers, agents: Mapping
     new = [part for part in parts if not answers.has(part)]
     children = _children(message, agents)
     for call in message.tool_calls:
-        if call.status != "pending":
+        if not _is_unfinished(call):
             answers.remember(call)
     members: Entry = told(
         id=message.id,
@@ -94,9 +95,14 @@ def _children(message: Message, agents: Mapping[int, Entry]) -> list[Entry]:
     children: list[Entry] = [_reasoning(thought) for thought in message.thoughts]
     for number, call in enumerate(message.tool_calls):
         children.append(_tool_call(call, message, agents.get(number)))
-        if call.status != "pending":
+        if not _is_unfinished(call):
             children.append(_tool_result(call, message))
     return children
+
+
+def _is_unfinished(call: ToolCall) -> bool:
+    """Return whether a call has no result because it never ended, so that a record must not claim one."""
+    return call.status not in _FINISHED and call.output is None and call.error is None and call.response is None
 
 
 def _reasoning(thought: Thought) -> Entry:
@@ -116,6 +122,7 @@ def _tool_call(call: ToolCall, message: Message, agent: Entry | None) -> Entry:
         canonical_name=call.canonical,
         category=call.category,
         mcp_server=call.mcp_server,
+        display=_display(call) if _is_unfinished(call) else None,
         native=dict(call.extra) or None,
     )
     entry["input"] = call.args
@@ -123,8 +130,7 @@ def _tool_call(call: ToolCall, message: Message, agent: Entry | None) -> Entry:
 
 
 def _tool_result(call: ToolCall, message: Message) -> Entry:
-    """Tell what a call came to, also where that is nothing but its status."""
-    display: Json = msgspec.to_builtins(call.display) if call.display else None
+    """Return the result of a finished call; where the file has no result, `output` is empty."""
     return told(
         type="tool-result",
         call_id=call.id,
@@ -133,9 +139,14 @@ def _tool_result(call: ToolCall, message: Message) -> Entry:
         is_error=call.status == "error" or call.error is not None,
         timestamp=time(call.at or message.at),
         exit_code=call.exit_code,
-        display=display,
+        display=_display(call),
         renderOutputAsMarkdown=call.markdown or None,
     )
+
+
+def _display(call: ToolCall) -> Json:
+    value: Json = msgspec.to_builtins(call.display) if call.display else None
+    return value
 
 
 def _digest(value: Json) -> bytes:

@@ -10,11 +10,14 @@ import re
 from pathlib import Path
 
 from pollux.model import Json
+from pollux.regular_files import read_side_file
 
 _REMOTE = re.compile(r'\[remote "origin"\][^\[]*?^\s*url\s*=\s*(\S+)', re.MULTILINE)
 _LOGIN = re.compile(r"(?<=://)[^/@]*@")
 _REVISION = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _BRANCH = "refs/heads/"
+_LARGEST = 64 << 20
+"""Bytes of one of git's files: a list of all references may be long."""
 
 
 def observed(folder: Path) -> dict[str, Json] | None:
@@ -54,8 +57,8 @@ def _revision(git: Path, shared: Path, name: str) -> str:
 
 
 def _text(path: Path) -> str:
-    """Read a small file; nothing, if there is none."""
+    """Return the text of one of git's files; nothing, if it cannot be read."""
     try:
-        return path.read_text("utf-8", "replace").strip() if path.is_file() else ""
+        return read_side_file(path, limit=_LARGEST).decode("utf-8", "replace").strip()
     except OSError:
         return ""

@@ -1,0 +1,346 @@
+"""Open an archive that somebody else made, and check all of it that is used before it is used.
+
+Such a file may be anything: a backup, a damaged copy, or a trap. It is opened to be read alone, with SQLite's own
+guards on. The tables must be plain tables with the columns of an archive, because a view can run for ever. Each row
+must have the right types and ranges, because rows of an archive are read everywhere without being checked again. Bytes
+are unpacked only as far as their segment says, and are believed only if they have the hash that it names. Whatever is
+wrong is said of this file, and never of the archive that it is imported into.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+import zstandard
+from msgspec import Meta
+
+from pollux.archive import facts, raw
+from pollux.archive.inventory import place_of
+from pollux.archive.migrations import STEPS
+from pollux.archive.names import path_fault, printable
+from pollux.archive.segments import UNPACKING
+from pollux.archive.store import check_size, has_journal
+from pollux.errors import ArchiveError
+from pollux.model import Problem
+
+_Row = TypeVar("_Row", bound=msgspec.Struct)
+_Id = Annotated[int, Meta(ge=1)]
+_Time = Annotated[int, Meta(ge=0, le=253_402_300_799_999_999)]
+"""Microseconds since 1970, up to the year 9999, which is the last that Python knows."""
+_Count = Annotated[int, Meta(ge=0, le=1 << 50)]
+_Text = Annotated[str, Meta(min_length=1, max_length=4096)]
+_Probe = Annotated[bytes, Meta(max_length=32)]
+"""A SHA-256, or nothing where a file was written while it was read."""
+_Body = Annotated[bytes, Meta(max_length=1 << 20)]
+_FAULTS = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite raises for a damaged file; its own words may quote bytes of the file that are no UTF-8."""
+_DEEPEST = 64
+"""More segments than that never lean on each other."""
+_LARGEST = 32 << 20
+"""Bytes of one value that SQLite may hand over: far more than a segment ever takes."""
+_HEADER = 18
+"""Bytes at the beginning of what zstandard packs, at most, in which it says how much there is."""
+
+
+class FileRow(msgspec.Struct, frozen=True):
+    """A row of `files`."""
+
+    id: _Id
+    machine: Annotated[str, Meta(max_length=4096)]
+    home: _Text
+    path: _Text
+    mtime_ns: int
+    first_us: _Time
+    last_us: _Time
+    gone_us: _Time | None
+    version_id: _Id | None
+
+
+class VersionRow(msgspec.Struct, frozen=True):
+    """A row of `versions`."""
+
+    id: _Id
+    number: int
+    kept: _Count
+    head: _Probe
+    tail: _Probe
+    mtime_ns: int
+    first_us: _Time
+
+
+class SegmentRow(msgspec.Struct, frozen=True):
+    """A row of `segments`, without the packed bytes."""
+
+    id: _Id
+    start: _Count
+    length: Annotated[int, Meta(ge=1, le=raw.SEGMENT)]
+    sha256: Annotated[bytes, Meta(min_length=32, max_length=32)]
+    base_id: _Id | None
+    depth: Annotated[int, Meta(ge=0, le=_DEEPEST)]
+
+    @property
+    def key(self) -> tuple[int, int, bytes]:
+        """What tells whether two segments of versions of one file hold the same bytes."""
+        return self.start, self.length, self.sha256
+
+
+class _SealRow(msgspec.Struct, frozen=True):
+    number: _Id
+    body: _Body
+
+
+class _EntryRow(msgspec.Struct, frozen=True):
+    place: _Count
+    body: _Body
+
+
+class _OwnerRow(msgspec.Struct, frozen=True):
+    file_version_id: _Id
+    session_id: str
+
+
+_NEEDED: Mapping[str, frozenset[str]] = {
+    "files": frozenset({*FileRow.__struct_fields__, "forgotten_us"}),
+    "versions": frozenset({*VersionRow.__struct_fields__, "file_id"}),
+    "segments": frozenset({*SegmentRow.__struct_fields__, "version_id", "data"}),
+    "facts_meta": frozenset({"key", "value"}),
+}
+_OPTIONAL: Mapping[str, frozenset[str]] = {
+    "sealed": frozenset({"place", "body"}),
+    "seals": frozenset({"number", "body"}),
+    "session_files": frozenset({"session_id", "file_version_id"}),
+}
+"""Tables that an archive of an older Pollux does not have, or that can be made anew."""
+
+
+class Foreign:
+    """An archive of somebody else, open to be read, as it was at one moment."""
+
+    def __init__(self, path: Path, database: sqlite3.Connection) -> None:
+        """Take a connection that `opened` has checked."""
+        self.path = path
+        self.database = database
+        self.problems: list[Problem] = []
+        """Rows that are not what they should be, and were left out."""
+        self._tables = {row[0] for row in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+    def n_bytes(self) -> int:
+        """Return about how many bytes there are to read, for a progress bar."""
+        found = next(self._rows("SELECT CAST(total(min(max(length, 0), ?)) AS INTEGER) FROM segments", raw.SEGMENT))[0]
+        return found if isinstance(found, int) else 0
+
+    def files(self) -> Iterator[FileRow]:
+        """Yield the files that were not forgotten over there; those with a wrong row become problems."""
+        for row in self._checked("files", FileRow, "WHERE forgotten_us IS NULL ORDER BY id"):
+            fault = path_fault(row.path) or ("its home contains a NUL character" if "\0" in row.home else None)
+            if fault:
+                self._problem(f"row {row.id} of its table files: {fault}")
+            else:
+                yield row
+
+    def versions(self, file: FileRow) -> list[VersionRow]:
+        """Return the versions of a file, oldest first."""
+        return [*self._checked("versions", VersionRow, "WHERE file_id = ? ORDER BY number, id", file.id, file=file)]
+
+    def segments(self, version: VersionRow, file: FileRow) -> list[SegmentRow]:
+        """Return the segments of a version, in order."""
+        which = "WHERE version_id = ? ORDER BY start, id"
+        return [*self._checked("segments", SegmentRow, which, version.id, file=file)]
+
+    def content(self, segment: SegmentRow) -> bytes | None:
+        """Return the bytes of a segment if they are those that its hash names, else nothing."""
+        try:
+            if not self._can_be_unpacked(segment):
+                return None
+            return raw.content(self.database, segment.id)
+        except UNPACKING:
+            return None
+
+    def packed(self, segment: SegmentRow) -> bytes:
+        """Return the bytes of a segment as they are packed over there; only of one whose content was checked."""
+        found: bytes = next(self._rows("SELECT data FROM segments WHERE id = ?", segment.id))[0]
+        return found
+
+    def reader(self, version: VersionRow, segments: list[SegmentRow]) -> raw.Reader:
+        """Return the bytes of segments that were checked, to be read in any order."""
+        return raw.Reader(self.database, version.id, [(one.start, one.length, one.id) for one in segments])
+
+    def owners(self) -> dict[int, set[str]]:
+        """Return which sessions each file is part of, as far as the facts over there are of this version of Pollux."""
+        found: dict[int, set[str]] = {}
+        if "session_files" not in self._tables or not self._asked(lambda: facts.are_current(self.database)):
+            return found
+        files = {row[0]: row[1] for row in self._rows("SELECT id, file_id FROM versions")}
+        for row in self._checked("session_files", _OwnerRow, ""):
+            if row.file_version_id in files:
+                found.setdefault(files[row.file_version_id], set()).add(row.session_id)
+        return found
+
+    def seals(self) -> list[tuple[int, bytes]]:
+        """Return the seals with their numbers."""
+        if not {"seals", "sealed"} <= self._tables:
+            return []
+        return [(row.number, row.body) for row in self._checked("seals", _SealRow, "ORDER BY number")]
+
+    def entries(self) -> list[tuple[int, bytes]]:
+        """Return the sealed entries with their places."""
+        if not {"seals", "sealed"} <= self._tables:
+            return []
+        return [(row.place, row.body) for row in self._checked("sealed", _EntryRow, "ORDER BY place")]
+
+    def _can_be_unpacked(self, segment: SegmentRow) -> bool:
+        """Return whether a segment and all that it leans on say how long they are, and lean on each other in order."""
+        while True:
+            head = next(
+                self._rows(
+                    f"SELECT substr(data, 1, {_HEADER}), typeof(data) FROM segments WHERE id = ?",  # noqa: S608
+                    segment.id,
+                )
+            )
+            if head[1] != "blob" or zstandard.frame_content_size(head[0]) > segment.length:
+                return False
+            if segment.base_id is None:
+                return True
+            base = next(self._checked("segments", SegmentRow, "WHERE id = ?", segment.base_id), None)
+            if base is None or base.depth >= segment.depth:
+                return False
+            segment = base
+
+    def _checked(
+        self, table: str, kind: type[_Row], which: str, *values: int, file: FileRow | None = None
+    ) -> Iterator[_Row]:
+        """Yield the rows of a table whose values have the right types and ranges; the others become problems."""
+        columns = kind.__struct_fields__
+        for row in self._rows(f"SELECT {', '.join(columns)} FROM {table} {which}", *values):  # noqa: S608  our names
+            try:
+                yield msgspec.convert(dict(zip(columns, row, strict=True)), kind, builtin_types=(bytes,))
+            except msgspec.ValidationError as error:
+                self._problem(f"row {row[0]!s:.40} of its table {table} is not what it should be ({error})", file)
+
+    def _rows(self, query: str, *values: int) -> Iterator[tuple[Any, ...]]:
+        rows = self._asked(lambda: self.database.execute(query, values))
+        while (row := self._asked(rows.fetchone)) is not None:
+            yield row
+
+    def _asked(self, ask: Callable[[], Any]) -> Any:  # noqa: ANN401  whatever SQLite answers
+        try:
+            return ask()
+        except _FAULTS as error:
+            raise _refusal(self.path, error) from None
+
+    def _problem(self, words: str, file: FileRow | None = None) -> None:
+        place = str(place_of(file.home, file.path)) if file else str(self.path)
+        self.problems.append(Problem("damaged-archive", f"left out: {printable(words)}", place))
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Foreign]:
+    """Open an archive of somebody else. Raises `ArchiveError` if it is none, or not one that can be trusted to end."""
+    try:
+        check_size(path)
+        database = _connected(path)
+    except (OSError, *_FAULTS) as error:
+        raise _refusal(path, error) from None
+    with closing(database):
+        try:
+            _check_format(database, path)
+            _check_tables(database, path)
+        except _FAULTS as error:
+            raise _refusal(path, error) from None
+        yield Foreign(path, database)
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    """Connect to be read alone; a file on a medium that cannot be written has no journal and is read as it is."""
+    last = sqlite3.OperationalError("unable to open database file")
+    for options in ("mode=ro", "mode=ro&immutable=1"):
+        if options != "mode=ro" and has_journal(path):
+            break  # it would leave the newest part out
+        database = sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, isolation_level=None)
+        try:
+            _guard(database)
+            database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError as error:
+            database.close()
+            last = error
+        except BaseException:
+            database.close()
+            raise
+        else:
+            return database
+    raise last
+
+
+def _guard(database: sqlite3.Connection) -> None:
+    """Turn on what keeps SQLite from running what a schema says, and from believing damaged pages."""
+    database.text_factory = _text
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
+    for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "ignore_check_constraints = ON", "mmap_size = 0"):
+        database.execute(f"PRAGMA {pragma}")
+    database.execute("PRAGMA query_only = ON")
+    database.execute("BEGIN")  # one moment, whatever its owner writes meanwhile
+
+
+def _text(data: bytes) -> str | bytes:
+    """Decode text; what is no UTF-8 stays bytes, which no column of text may hold."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
+
+
+def _check_format(database: sqlite3.Connection, path: Path) -> None:
+    number = database.execute("PRAGMA user_version").fetchone()[0]
+    if number > len(STEPS):
+        raise ArchiveError(
+            f"{path} was written by a newer Pollux (format {number}, this one knows {len(STEPS)}); update Pollux first."
+        )
+
+
+def _check_tables(database: sqlite3.Connection, path: Path) -> None:
+    """Raise `ArchiveError` unless what is read are plain tables with the columns of an archive, in sound pages."""
+    wanted = {**_NEEDED, **_OPTIONAL}
+    found = set()
+    for kind, name, table, statement in database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"):
+        is_virtual = kind == "table" and " ".join(str(statement).upper().split()[:2]) == "CREATE VIRTUAL"
+        if kind == "view" or is_virtual or (kind == "trigger" and table in wanted):
+            what = "virtual table" if is_virtual else kind
+            raise _strange(path, f"it has a {what} called {printable(str(name))[:80]}, which no archive has")
+        if kind == "table":
+            found.add(name)
+    for table, columns in wanted.items():
+        if table not in found:
+            if table in _NEEDED:
+                raise _strange(path, f"it has no table called {table}")
+            continue
+        shape = database.execute(f"PRAGMA table_xinfo({table})").fetchall()
+        missing = columns - {row[1] for row in shape if row[6] == 0}
+        if missing:
+            raise _strange(path, f"its table {table} has no plain column {min(missing)}")
+        if "id" in columns and not any(row[1] == "id" and row[5] == 1 for row in shape):
+            raise _strange(path, f"the rows of its table {table} have no number of their own")
+        for (found_by_sqlite,) in database.execute(f"PRAGMA quick_check({table})"):
+            if found_by_sqlite != "ok":  # pages that lead back to each other would be read for ever
+                raise _strange(path, f"its table {table} is damaged ({_last_line(found_by_sqlite)})")
+
+
+def _last_line(text: str) -> str:
+    """Return the last line of what SQLite says; the first may only name the database."""
+    return printable(text.strip().rpartition("\n")[2])[:200]
+
+
+def _strange(path: Path, reason: str) -> ArchiveError:
+    return ArchiveError(f"{path} cannot be imported: {reason}; name an archive, or a backup of one.")
+
+
+def _refusal(path: Path, error: Exception) -> ArchiveError:
+    if isinstance(error, UnicodeDecodeError):
+        reason = "its schema is damaged"
+    else:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return ArchiveError(f"{path} cannot be imported ({printable(reason)}); name an archive, or a backup of one.")

@@ -1,0 +1,138 @@
+"""A SHA-256 for the rows of each session, so that `verify` sees cheaply that somebody changed them.
+
+It is written with the rows and protects against accidents and careless edits. Whoever changes rows on purpose can write
+another digest beside them: only a comparison with the bytes (`compare`) proves facts.
+
+The rows of tool calls may be whole files, so they have a digest for each message, which is written once. That of the
+session is over those digests and all other rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from pollux.archive import facts
+
+_OF_CALLS = {
+    "tool_calls": "ORDER BY message_id, idx",
+    "shell_commands": "ORDER BY message_id, idx, n",
+    "file_touches": "ORDER BY message_id, idx, path",
+}
+_OF_VERSIONS = "(SELECT file_version_id FROM session_files WHERE session_id = ?)"
+_OF_SESSION = {
+    "readings": f"version_id IN {_OF_VERSIONS} ORDER BY version_id",
+    "problems": f"file_version_id IN {_OF_VERSIONS} ORDER BY file_version_id, n",
+    "sessions": "session_id = ?",
+    "session_files": "session_id = ? ORDER BY file_version_id",
+    "messages": "session_id = ? ORDER BY message_id",
+    "model_calls": "session_id = ? ORDER BY message_id",
+    "call_digests": "session_id = ? ORDER BY message_id",
+}
+_LATER = {
+    "sessions": {"bundle"},
+    "model_calls": {"cost_nanousd", "price_id", "copy_of"},
+    "readings": {"version_id", "kept", "is_superseded"},
+    "tool_calls": {"fate"},
+}
+"""Columns that are written at another time than the rest: prices, owners of shared calls, what is read together.
+
+The fate of a tool call is that of its message.
+"""
+_FEW = 20
+"""Messages that are looked up one by one; where more are new, all rows of the session are read."""
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def write(database: sqlite3.Connection, session_id: str) -> None:
+    """Write the digests of a session's rows, which have just been written."""
+    rows = database.execute(_WITHOUT_DIGEST, (session_id,)).fetchall()
+    new = [message_id for (message_id,) in rows]
+    if len(new) <= _FEW:
+        digests = {message_id: _digest_of_calls(database, session_id, message_id) for message_id in new}
+    else:
+        digests = _digests_of_calls(database, session_id)
+    database.executemany(
+        "INSERT INTO call_digests VALUES (?, ?, ?)",
+        [(session_id, message_id, digests.get(message_id, _EMPTY)) for message_id in sorted(new)],
+    )
+    digest = _digest_of_session(database, session_id)
+    database.execute("INSERT OR REPLACE INTO session_digests VALUES (?, ?)", (session_id, digest))
+
+
+def altered(database: sqlite3.Connection) -> Iterator[str]:
+    """Yield the sessions whose rows are not those that were written.
+
+    A session that waits to be read again may have rows of two readings, and is left out.
+    """
+    waiting = {row[0] for row in database.execute(_WAITING)}
+    has_other_fates = {row[0] for row in database.execute(_OTHER_FATES)}
+    rows = database.execute(
+        "SELECT session_id, sha256 FROM sessions LEFT JOIN session_digests USING (session_id) ORDER BY session_id"
+    ).fetchall()
+    for session_id, sha256 in rows:
+        is_same = session_id not in has_other_fates and _digest_of_session(database, session_id) == sha256
+        if session_id not in waiting and not (is_same and _has_its_calls(database, session_id)):
+            yield session_id
+
+
+_WITHOUT_DIGEST = """
+    SELECT message_id FROM messages WHERE session_id = ?1 AND calls_line IS NOT NULL
+        AND message_id NOT IN (SELECT message_id FROM call_digests WHERE session_id = ?1)
+"""
+_WAITING = """
+    SELECT session_id FROM session_files JOIN versions ON versions.id = file_version_id
+    LEFT JOIN readings ON readings.version_id = versions.id WHERE versions.kept IS NOT readings.kept
+"""
+_OTHER_FATES = """
+    SELECT DISTINCT session_id FROM tool_calls JOIN messages USING (session_id, message_id)
+    WHERE tool_calls.fate <> messages.fate
+"""
+_EMPTY = hashlib.sha256().digest()
+
+
+def _digest_of_session(database: sqlite3.Connection, session_id: str) -> bytes:
+    whole = hashlib.sha256()
+    for table, which in _OF_SESSION.items():
+        query = f"SELECT {_columns(table)} FROM {table} WHERE {which}"  # noqa: S608  names of our own
+        whole.update(_encode(database.execute(query, (session_id,)).fetchall()))
+    return whole.digest()
+
+
+def _has_its_calls(database: sqlite3.Connection, session_id: str) -> bool:
+    rows = database.execute("SELECT message_id, sha256 FROM call_digests WHERE session_id = ?", (session_id,))
+    written = {message_id: sha256 for message_id, sha256 in rows if sha256 != _EMPTY}
+    return written == _digests_of_calls(database, session_id)
+
+
+def _digests_of_calls(database: sqlite3.Connection, session_id: str) -> dict[str, bytes]:
+    """Return the digests of all tool calls of a session by their message."""
+    return _hashed(database, "session_id = ?", session_id)
+
+
+def _digest_of_calls(database: sqlite3.Connection, session_id: str, message_id: str) -> bytes:
+    return _hashed(database, "session_id = ? AND message_id = ?", session_id, message_id).get(message_id, _EMPTY)
+
+
+def _hashed(database: sqlite3.Connection, which: str, *values: str) -> dict[str, bytes]:
+    hashes: dict[str, Any] = defaultdict(hashlib.sha256)
+    for table, order in _OF_CALLS.items():
+        query = f"SELECT {_columns(table)} FROM {table} WHERE {which} {order}"  # noqa: S608  begins with message_id
+        for row in database.execute(query, values):
+            hashes[row[0]].update(_encode(row))
+    return {message_id: digest.digest() for message_id, digest in hashes.items()}
+
+
+@cache
+def _columns(table: str) -> str:
+    """Return the columns of a table that are written with the rest of a session."""
+    columns = facts.TABLES[table].partition("PRIMARY KEY (")[0].split(",")
+    names = [column.split()[0] for column in columns if column.strip()]
+    left_out = {"session_id", *_LATER.get(table, ())}  # the rows of one session are looked up by its id
+    return ", ".join(name for name in names if name not in left_out)

@@ -1,0 +1,130 @@
+"""Seals that came with an import are checked apart, and become our own only as a backup of ours that fits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests import builders
+from tests.archive.test_verify import LOG, changed, damage, grown, kept, lived_in, synced
+from tests.proofs.samples import OTHER, PUBLIC, STRANGER
+from tests.proofs.sealing import look, seal_it
+from tests.proofs.test_seal import put_other
+
+from pollux.archive import exchange, foreign, seals, store
+from pollux.proofs import seal as sealing
+from pollux.proofs.imported_seals import adopt_own, look_at, note
+from pollux.proofs.public import PublicKey, shown
+
+
+@pytest.fixture
+def backup(tmp_path: Path) -> Path:
+    """Give a sealed archive, to be imported."""
+    _, found = kept(tmp_path)
+    seal_it(found)
+    return found
+
+
+def imported(archive: Path, other: Path, *own: PublicKey) -> tuple[int, int]:
+    """Import an archive; return how many seals were new, and how many of them became our own."""
+    with store.opened(archive) as ours, foreign.opened(other) as theirs:
+        return exchange.take_in(ours, theirs, memory={}, now_us=1).n_seals, adopt_own(ours, own)
+
+
+def notes(archive: Path, *keys: PublicKey) -> list[str]:
+    with store.opened(archive, write=False) as opened:
+        return [note(one, look_at(opened, one, keys)) for one in seals.chains(opened.database)]
+
+
+def test_a_backup_of_ours_brings_its_seals_but_not_its_secret(tmp_path: Path, backup: Path) -> None:
+    archive = tmp_path / "new.db"
+    assert imported(archive, backup, PUBLIC) == (1, 1)
+    assert look(archive).is_good
+    assert notes(archive, PUBLIC) == []
+    with store.opened(archive) as ours, store.opened(backup, write=False) as theirs:
+        assert seals.known_secret(ours.database) is None
+        assert seals.secret(ours.database) != seals.known_secret(theirs.database)
+    assert imported(archive, backup, PUBLIC) == (0, 0)
+
+
+def test_seals_of_strangers_stay_apart_and_never_decide_about_ours(tmp_path: Path, backup: Path) -> None:
+    archive = tmp_path / "mine.db"
+    synced(archive, lived_in(tmp_path / "second"))
+    assert imported(archive, backup, STRANGER) == (1, 0)
+    assert imported(archive, backup, STRANGER) == (0, 0)
+    with store.opened(archive, write=False) as opened:
+        assert (seals.seals(opened.database), seals.entries(opened.database)) == ([], [])
+    made = sealing.seal
+    with store.opened(archive) as opened:
+        assert made(opened, OTHER, at=builders.instant_of(0), record_of=lambda _: {"session": {}}).seal
+    verdict = look(archive, keys=(STRANGER,))
+    assert (verdict.is_good, verdict.facts["entries"]) == (True, verdict.facts["entries"])
+    (words,) = notes(archive, STRANGER)
+    assert f"not confirmed: key: seal 1 is signed with the key {shown(PUBLIC.id)}, which is not known here" in words
+    (words,) = notes(archive, STRANGER, PUBLIC)
+    assert words.endswith("what was imported is as it was sealed")
+
+
+def test_a_chain_that_grew_replaces_what_is_here_of_it(tmp_path: Path, backup: Path) -> None:
+    archive = tmp_path / "mine.db"
+    assert imported(archive, backup) == (1, 0)
+    grown(tmp_path / "home", LOG, builders.log(builders.user("u3", "and on", second=9)))
+    synced(backup, tmp_path / "home")
+    seal_it(backup, hours=1)
+    assert imported(archive, backup) == (1, 0)
+    (words,) = notes(archive, PUBLIC)
+    assert words.startswith("2 seals of an imported archive")
+    assert words.endswith("as it was sealed")
+
+
+@pytest.mark.parametrize("is_unsealed", [True, False])
+def test_a_backup_that_was_tampered_with_does_not_make_our_verification_fail(
+    tmp_path: Path,
+    backup: Path,
+    is_unsealed: bool,  # noqa: FBT001
+) -> None:
+    with changed(backup) as database:
+        (segment_id,) = database.execute("SELECT id FROM segments WHERE base_id IS NULL LIMIT 1").fetchone()
+    put_other(backup, segment_id)
+    archive = tmp_path / "mine.db"
+    if not is_unsealed:
+        synced(archive, lived_in(tmp_path / "second"))
+        seal_it(archive)
+    assert imported(archive, backup, PUBLIC) == (1, 0)
+    (words,) = notes(archive, PUBLIC)
+    assert "that were sealed are not here" in words
+    if not is_unsealed:
+        assert look(archive).is_good
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE seals SET body = x'd28443a10126a0f640'",
+        "UPDATE seals SET body = x'00'",
+        "UPDATE seals SET number = 7",
+        "UPDATE sealed SET body = x'7b7d' WHERE place = 0",
+        "DELETE FROM sealed WHERE place = 0",
+        "INSERT INTO seals SELECT 2, body FROM seals",
+    ],
+)
+def test_seals_that_were_changed_are_not_ours(tmp_path: Path, backup: Path, statement: str) -> None:
+    damage(backup, statement)
+    archive = tmp_path / "mine.db"
+    assert imported(archive, backup, PUBLIC)[1] == 0
+    (words,) = notes(archive, PUBLIC)
+    assert "not confirmed" in words
+
+
+def test_a_file_that_we_forgot_is_not_missing_from_an_import(tmp_path: Path, backup: Path) -> None:
+    archive = tmp_path / "mine.db"
+    imported(archive, backup)
+    with changed(archive) as database:
+        (file_id,) = database.execute("SELECT id FROM files WHERE path LIKE '%run_shell_18%'").fetchone()
+        database.execute(
+            "DELETE FROM segments WHERE version_id IN (SELECT id FROM versions WHERE file_id = ?)", (file_id,)
+        )
+        database.execute("DELETE FROM versions WHERE file_id = ?", (file_id,))
+        database.execute("UPDATE files SET forgotten_us = 1, version_id = NULL WHERE id = ?", (file_id,))
+    (words,) = notes(archive, PUBLIC)
+    assert words.endswith("as it was sealed")
