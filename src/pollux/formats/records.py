@@ -89,10 +89,10 @@ _decode_elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def wire(data: bytes) -> tuple[Wire, str | None]:
-    """Decode an object; the second value says what had to be left out of it.
+    """Return the decoded object, and the names of the values that had to be left out of it, if any.
 
-    Raises `ValueError` for what the fast decoder does not take (see `lenient.mask`), and gives an empty `Wire` for what
-    is no object.
+    Raises `ValueError` for what the fast decoder does not take (see `lenient.mask`). Returns an empty `Wire` for a
+    value that is not an object.
     """
     try:
         return _decode_wire(data), None
@@ -103,7 +103,10 @@ def wire(data: bytes) -> tuple[Wire, str | None]:
     if not isinstance(value, dict):
         return Wire(), None
     bad = _drop_bad_values(value)
-    return _decode_wire(lenient.encode(value)), bad
+    decoded = _decode_wire(lenient.encode(value))
+    if decoded.set:  # with the bytes of the file, because its messages are looked up there (`elements`)
+        decoded.set = msgspec.Raw(fields(data)["$set"])
+    return decoded, bad
 
 
 def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
@@ -157,7 +160,10 @@ def fields(data: bytes) -> dict[str, bytes]:
 
 
 def elements(array: bytes, data: bytes) -> Iterator[tuple[Span, bytes]]:
-    """Split an array into its values, undecoded, each with its place in the text that the array stands in."""
+    """Yield the values of an array, undecoded, each with its place in the text that contains the array.
+
+    Raises `ValueError` if the text does not contain the array.
+    """
     position = _place(array, data) + 1
     for raw in _decode_elements(array):
         element = bytes(raw)
@@ -168,12 +174,17 @@ def elements(array: bytes, data: bytes) -> Iterator[tuple[Span, bytes]]:
 
 
 def _place(part: bytes, data: bytes) -> int:
-    """Find a large value in its text; a search for all of it at once would prepare longer than it looks."""
+    """Return where a large value begins in its text.
+
+    It searches for the first bytes only, because `find` prepares a search for a long text by walking through all of it.
+    """
     head = part[:256]
     place = data.find(head)
-    while not data.startswith(part, place):
+    while place >= 0:
+        if data.startswith(part, place):
+            return place
         place = data.find(head, place + 1)
-    return place
+    raise ValueError("an array that is not in its text")
 
 
 def metadata(raw: dict[str, bytes]) -> dict[str, Json]:
