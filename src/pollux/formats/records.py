@@ -15,6 +15,7 @@ import msgspec
 
 from pollux.formats import lenient
 from pollux.formats.operations import PROMPT_KEPT, CallHead, Record
+from pollux.formats.short import MASKED, Short
 from pollux.formats.source import Span
 from pollux.model import Json, Kind, Origin, Tokens
 from pollux.origins import origin_of, user_origin
@@ -76,7 +77,6 @@ class Wire(msgspec.Struct):
 _TEXTS = ("$rewindTo", "id", "sessionId", "projectHash")
 _TEXTS_OR_NULL = ("type", "timestamp", "model")
 _CALL_TEXTS = ("id", "status", "timestamp", "displayName", "agentId")
-_MASKED = b"<tool_output_masked>"
 _GAP = re.compile(rb"[\s,]*")
 _QUOTES = len(b'""')
 _EMPTY = (b"", b"[]", b"null")
@@ -109,8 +109,8 @@ def wire(data: bytes) -> tuple[Wire, str | None]:
     return decoded, bad
 
 
-def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
-    """Make the light record of a message."""
+def record(wire: Wire, data: bytes, span: Span, line: int, short: Short | None = None) -> Record:
+    """Return the light record of a message; where it was decoded from a short text, with the counts of the long one."""
     kind = wire.type or Kind.UNKNOWN
     tokens = wire.tokens
     if kind == Kind.USER:
@@ -140,15 +140,19 @@ def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
         calls=tuple(wire.tool_calls or ()),
         has_thoughts=_holds_something(wire.thoughts),
         origin=origin,
-        prompt=prompt[:PROMPT_KEPT],
+        prompt=(short.plain(prompt) if short else prompt)[:PROMPT_KEPT],
         span=span,
         line=line,
-        checksum=crc32(prompt.encode("utf-8", "replace")) if len(prompt) > PROMPT_KEPT else 0,
-        n_chars=len(text),
+        checksum=_checksum(prompt, short) if (short.n_chars(prompt) if short else len(prompt)) > PROMPT_KEPT else 0,
+        n_chars=short.n_chars(text) if short else len(text),
         responses=responses,
-        is_masked=bool(wire.tool_calls) and _MASKED in data,
+        is_masked=bool(wire.tool_calls) and (MASKED in data or (short is not None and short.has_cut_out(MASKED, data))),
         is_bare=kind == Kind.GEMINI and not (wire.model or wire.tokens or wire.tool_calls) and _is_list(wire.content),
     )
+
+
+def _checksum(prompt: str, short: Short | None) -> int:
+    return crc32((short.exact(prompt) if short else prompt).encode("utf-8", "replace"))
 
 
 def fields(data: bytes) -> dict[str, bytes]:
@@ -162,10 +166,14 @@ def fields(data: bytes) -> dict[str, bytes]:
 def elements(array: bytes, data: bytes) -> Iterator[tuple[Span, bytes]]:
     """Yield the values of an array, undecoded, each with its place in the text that contains the array.
 
-    Raises `ValueError` if the text does not contain the array.
+    Raises `ValueError` if the text does not contain the array, or if it is nested too deeply.
     """
     position = _place(array, data) + 1
-    for raw in _decode_elements(array):
+    try:
+        values = _decode_elements(array)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    for raw in values:
         element = bytes(raw)
         gap = _GAP.match(data, position)
         start = gap.end() if gap else position
