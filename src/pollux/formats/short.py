@@ -9,8 +9,8 @@ decoder that reads it checks it.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-import secrets
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ import msgspec
 from pollux.formats import lenient
 from pollux.formats.source import LONG, Source, Span
 
-_NONCE = secrets.token_hex(16)
+_NONCE = os.urandom(16).hex()
 """No file can hold a mark of this process, since it is different each time; and no mark leaves this process."""
 _MARK = re.compile(rf"<cut {_NONCE}:([0-9a-f]{{8}})>")
 _MARK_IN_BYTES = re.compile(_MARK.pattern.encode())
