@@ -15,7 +15,8 @@ from pollux.model import Fate
 from pollux.origins import user_origin
 from pollux.shell import commands
 from pollux.terminal.transcript import transcript
-from pollux.views import diffs, transcript as blocks
+from pollux.views import diffs
+from pollux.views import transcript as blocks
 from pollux.views.harmless import clean
 from pollux.views.wrappings import without_layout
 
@@ -54,7 +55,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "colours": lambda n: "\x1b[31ma" * (n // 6),
     "one line": lambda n: "a" * n,
     "words": lambda n: "lorem ipsum " * (n // 12),
-} | {unit: lambda n, unit=unit: (unit * n)[:n] for unit in UNITS}  # type: ignore[misc]
+} | {unit: lambda n, unit=unit: (unit * n)[:n] for unit in UNITS}
 
 
 def on_a_terminal(words: str) -> None:

@@ -31,7 +31,7 @@ LANGUAGES: dict[str, tuple[str, ...]] = {
     "bash": ("sh", "shell", "zsh", "ksh"),
     "c": ("h",),
     "cmake": (),
-    "console": ("shell-session", "terminal"),
+    "console": ("terminal", "shell-session"),
     "cpp": ("c++", "cc", "cxx", "hpp"),
     "css": (),
     "dart": (),
