@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from tests.builders import answers, call, checkpoint, gemini, header, line, log, rewind, source, tokens, user
 from tests.formats.fuzz import fuzzed
+from tests.formats.small import make_small
 
 from pollux import formats, reading
 from pollux.formats import document as document_module
-from pollux.formats import short as module
-from pollux.formats import source as source_module
 from pollux.formats.operations import Document, Header, Operation, Put, Record, Update
 from pollux.formats.short import EXIT_CODE, MASKED, LeftOut, has_mark, shorten, value_at
 from pollux.formats.source import LongLine, Source, Span
@@ -39,16 +38,6 @@ WORDS = (
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     make_small(monkeypatch)
-
-
-def make_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make everything long that has more than a few hundred bytes."""
-    limits = (module._Limit(200, 60, 30), module._Limit(100, 60, 30), module._Limit(80, 40, 20))
-    monkeypatch.setattr(module, "_LIMITS", limits)
-    monkeypatch.setattr(module, "_PIECE", 64)
-    monkeypatch.setattr(source_module, "_BLOCK", 100)
-    for owner in (source_module, module, document_module, reading):
-        monkeypatch.setattr(owner, "LONG", 500)
 
 
 def whole_and_short(data: bytes, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Operation], list[Operation]]:

@@ -7,7 +7,7 @@ import string
 import sys
 from collections.abc import Iterator
 
-from pollux.views.languages import LANGUAGES, LONGEST, LONGEST_LINE, WINDOW, lexer_for
+from pollux.views.languages import LANGUAGES, LONGEST_LINE, WINDOW, lexer_for
 
 UNITS = (
     *(
@@ -35,16 +35,16 @@ UNITS = (
     ),
     *("<!--", '"""', "${", "<a ", "a: "),
 )
-MARKS = "\"'\\/*<>()[]{}$#`=-:@"
+MARKS = "\"'\\/*<([{$#-"
 MORE_UNITS = (*string.printable, *(first + second for first in MARKS for second in MARKS))
 
 
 def main() -> None:
-    """Lex hostile texts: of one window, or of all that a block may have; the last words say which one."""
+    """Lex hostile texts: of one window, or more of them, of three; the last words say which one."""
     seconds, is_long = int(sys.argv[1]), "long" in sys.argv
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     for language in LANGUAGES:
-        for text in texts((*UNITS, *MORE_UNITS) if is_long else UNITS, LONGEST if is_long else WINDOW):
+        for text in texts((*UNITS, *MORE_UNITS) if is_long else UNITS, 3 * WINDOW if is_long else WINDOW):
             lexer = lexer_for(language, text)
             assert lexer is not None, language
             print(f"{language} {text[:9]!r}", flush=True)  # noqa: T201  for whoever ends this

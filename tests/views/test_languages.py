@@ -1,4 +1,4 @@
-"""Which code is coloured. `POLLUX_LONG=1` gives longer and more hostile texts to the lexers."""
+"""Which code is coloured. `POLLUX_LONG=1` gives more hostile texts to the lexers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pollux.views import languages
 from pollux.views.languages import LANGUAGES, LONGEST, LONGEST_LINE, WINDOW, lexer_for, windows
 
 IS_LONG = bool(os.environ.get("POLLUX_LONG"))
-SECONDS = 3600 if IS_LONG else 90
+SECONDS = 1200 if IS_LONG else 90
 SCRIPT = "from tests.views.hostile_code import main; main()"
 
 
