@@ -68,7 +68,7 @@ def _link_by_words(children: list[Group], by_id: dict[str, Group]) -> None:
             (call.id, list(_texts(call.args)))
             for placed, entry in parent.timeline
             if any(not head.agent_id and tool(head.name, head.display_name).is_agent for head in entry.calls)
-            for call in whole(placed.reading, entry).tool_calls
+            for call in whole(placed.reading, entry, shortened=True).tool_calls
             if tool(call.name, call.display_name).is_agent and call.id not in taken
         ]
         prompt = next((entry.prompt for entry in child.entries if entry.prompt), "")
@@ -80,7 +80,7 @@ def _link_by_words(children: list[Group], by_id: dict[str, Group]) -> None:
 def _told(placed: Placed, entry: Entry) -> Iterator[str]:
     """Yield the words that the agent calls of a message gave to their agents."""
     if entry.kind == Kind.GEMINI:
-        for call in whole(placed.reading, entry).tool_calls:
+        for call in whole(placed.reading, entry, shortened=True).tool_calls:
             if tool(call.name).is_agent:
                 yield from _texts(call.args)
 

@@ -109,10 +109,10 @@ class Group(msgspec.Struct):
         """The messages of all files."""
         return [entry for _, entry in self.timeline]
 
-    def messages(self) -> Iterator[Message]:
-        """Yield the timeline, one whole message at a time."""
+    def messages(self, *, shortened: bool = False) -> Iterator[Message]:
+        """Yield the timeline, one message at a time: whole, or for reading only with very long texts cut (`whole`)."""
         for placed, entry in self.timeline:
-            yield whole(placed.reading, entry)
+            yield whole(placed.reading, entry, shortened=shortened)
 
     def state(self) -> Iterator[Json]:
         """Yield the messages that the client itself would load, in its own words."""

@@ -70,10 +70,18 @@ def _without_blocks(text: str) -> tuple[str, Origin | None]:
             _, end, rest = text.partition(f"</{tag}>")
             found = found or origin
             text = rest.strip() if end else ""
-    while text.endswith(_HOOK_END) and (start := text.rfind(_HOOK_START)) >= 0:
+    stop = len(text)  # a text may end with thousands of blocks: it is cut once
+    while text.endswith(_HOOK_END, 0, stop) and (start := text.rfind(_HOOK_START, 0, stop)) >= 0:
         found = found or Origin.HOOK_CONTEXT
-        text = text[:start].strip()
-    return text, found
+        stop = _end_of_words(text, start)
+    return text[:stop], found
+
+
+def _end_of_words(text: str, end: int) -> int:
+    """Return where the words before some place end."""
+    while end and text[end - 1].isspace():
+        end -= 1
+    return end
 
 
 def origin_of(kind: str, text: str, *, n_responses: int = 0, has_media: bool = False) -> Origin:

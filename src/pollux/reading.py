@@ -13,9 +13,10 @@ from pollux.formats import lenient
 from pollux.formats.messages import message
 from pollux.formats.operations import Record
 from pollux.formats.parts import parts, title_words
-from pollux.formats.source import Source, Span
+from pollux.formats.short import LEFT_OUT, value_at
+from pollux.formats.source import LONG, Source, Span
 from pollux.integers import has_large_integer, without_large_integers
-from pollux.model import FunctionCall, FunctionResponse, Json, Message, Problem, Text
+from pollux.model import FunctionCall, FunctionResponse, Json, Kind, Message, Problem, Text
 from pollux.replay import Entry, Fingerprint, Replay, replay
 from pollux.sound import sound
 
@@ -49,8 +50,22 @@ def looks(source: Source) -> tuple[Callable[[Record], Fingerprint], Callable[[Re
     """Return what the replay asks where the head of a record is not enough: its fingerprint, and words for a title."""
     return (
         lambda record: _fingerprint(source, record),
-        lambda record: title_words(_object(source, record.span)),
+        lambda record: title_words(_object(source, record.span, shortened=True)),
     )
+
+
+def first_words(reading: Reading) -> str | None:
+    """Return the first words of a user in full; of very long ones the replay has only the beginning and the end."""
+    words = reading.replay.first_words
+    if words is None or LEFT_OUT not in words:
+        return words
+    for entry in reading.replay.timeline:
+        span = entry.content.span
+        if entry.kind == Kind.USER and span.end - span.start > LONG:
+            whole_words = title_words(_object(reading.source, span))
+            if whole_words is not None and title_words(_object(reading.source, span, shortened=True)) == words:
+                return whole_words
+    return words
 
 
 def finished(source: Source, format_: str, result: Replay, original: Source) -> Reading:
@@ -94,20 +109,33 @@ def state(reading: Reading) -> Iterator[bytes]:
         yield reading.source.slice(span)
 
 
-def whole(reading: Reading, entry: Entry) -> Message:
-    """Build one message from the recordings that hold its words, its calls and its thoughts."""
+def shortened_state(reading: Reading) -> Iterator[dict[str, Any]]:
+    """Yield the same, decoded, and of very long texts only the beginning and the end; what is no object is empty."""
+    for span in reading.replay.spans:
+        yield _object(reading.source, span, shortened=True)
+
+
+def whole(reading: Reading, entry: Entry, *, shortened: bool = False) -> Message:
+    """Build one message from the recordings that hold its words, its calls and its thoughts.
+
+    Args:
+        reading: the file.
+        entry: the message.
+        shortened: whether very long texts are replaced by their beginning, their end, and a sentence about the rest.
+
+    """
     loaded: dict[Span, dict[str, Any]] = {}
 
     def load(record: Record | None) -> dict[str, Any] | None:
         if record is None:
             return None
         if record.span not in loaded:
-            loaded[record.span] = _object(reading.source, record.span)
+            loaded[record.span] = _object(reading.source, record.span, shortened=shortened)
         return loaded[record.span]
 
     content = load(entry.content) or {}
     if not entry.calls and entry.content.is_bare:
-        content = content | {"toolCalls": _answered(reading, content)}
+        content = content | {"toolCalls": _answered(reading, content, shortened=shortened)}
     return message(
         {"id": entry.id, "type": entry.kind, **content, "timestamp": entry.at},
         calls=load(entry.calls_from),
@@ -121,7 +149,7 @@ def whole(reading: Reading, entry: Entry) -> Message:
     )
 
 
-def _answered(reading: Reading, content: dict[str, Any]) -> list[dict[str, Any]]:
+def _answered(reading: Reading, content: dict[str, Any], *, shortened: bool) -> list[dict[str, Any]]:
     """Rebuild the records of calls that only a history holds: the request here, the response in a later message."""
     responses = {one: entry.content.span for entry in reading.replay.timeline for one in entry.content.responses if one}
     found = []
@@ -129,7 +157,7 @@ def _answered(reading: Reading, content: dict[str, Any]) -> list[dict[str, Any]]
         if isinstance(part, FunctionCall):
             call: dict[str, Any] = {"id": part.id, "name": part.name, "args": part.args}
             if part.id in responses:
-                call["result"] = _object(reading.source, responses[part.id]).get("content")
+                call["result"] = _object(reading.source, responses[part.id], shortened=shortened).get("content")
                 call["status"] = "error" if _has_failed(call["result"], part.id) else "success"
             found.append(call)
     return found
@@ -141,12 +169,13 @@ def _has_failed(result: object, call_id: str | None) -> bool:
 
 
 def arguments(reading: Reading, entry: Entry) -> list[Json]:
-    """Return only the arguments of a message's tool calls, without building the rest."""
-    data = reading.source.slice(entry.calls_from.span) if entry.calls_from else b"{}"
+    """Return only the arguments of a message's tool calls, shortened, without building the rest."""
+    data, short = value_at(reading.source, entry.calls_from.span) if entry.calls_from else (b"{}", None)
     try:
-        return [call.args for call in _decode_calls(data).tool_calls]
+        found = [call.args for call in _decode_calls(data).tool_calls]
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return [call.args for call in whole(reading, entry).tool_calls]
+        return [call.args for call in whole(reading, entry, shortened=True).tool_calls]
+    return short.told(found) if short else found
 
 
 class _Call(msgspec.Struct):
@@ -160,19 +189,32 @@ class _Calls(msgspec.Struct, rename="camel"):
 _decode_calls = msgspec.json.Decoder(_Calls).decode
 
 
-def _object(source: Source, span: Span) -> dict[str, Any]:
+def _object(source: Source, span: Span, *, shortened: bool = False) -> dict[str, Any]:
     """Decode the object at a span; empty if the file was changed under our hands."""
+    if not shortened:
+        return _decoded(source.slice(span))
+    data, short = value_at(source, span)
+    found = _decoded(data)
+    return short.told(found) if short else found
+
+
+def _decoded(data: bytes) -> dict[str, Any]:
     try:
-        value = lenient.decode(source.slice(span))
+        value = lenient.decode(data)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
 
 
 def _fingerprint(source: Source, record: Record) -> Fingerprint:
-    found = parts(_object(source, record.span).get("content"))
+    if record.kind == Kind.USER:  # words of others are looked for in it
+        found, short = parts(_object(source, record.span).get("content")), None
+    else:
+        data, short = value_at(source, record.span)
+        found = parts(_decoded(data).get("content"))
     ids = frozenset(part.id for part in found if isinstance(part, FunctionCall | FunctionResponse) and part.id)
-    return record.kind, ids, tuple(text for part in found if isinstance(part, Text) and (text := part.text.strip()))
+    texts = (part.text.strip() for part in found if isinstance(part, Text))
+    return record.kind, ids, tuple(short.exact(text) if short else text for text in texts if text)
 
 
 def _refused(result: Replay, path: Path) -> Problem:

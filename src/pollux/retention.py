@@ -23,7 +23,7 @@ from pollux.formats import lenient
 from pollux.formats.parts import is_resumable
 from pollux.formats.source import Span
 from pollux.locate import SessionFile
-from pollux.reading import Reading, state
+from pollux.reading import Reading, shortened_state
 from pollux.retention_policy import JS_FALSE, Policy
 from pollux.times import instant
 
@@ -245,5 +245,4 @@ def _first_id(reading: Reading) -> str | None:
 
 
 def _has_resumable(reading: Reading) -> bool:
-    values = (lenient.decode(data) for data in state(reading))
-    return any(is_resumable(value) for value in values if isinstance(value, dict))
+    return any(is_resumable(value) for value in shortened_state(reading))

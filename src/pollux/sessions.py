@@ -336,7 +336,7 @@ def _project(group: Group, known: Known, folder: str | None, memory: Mapping[str
 def _context_directories(group: Group) -> Iterator[str]:
     for placed, entry in group.timeline[:3]:
         if entry.origin == Origin.SESSION_CONTEXT:
-            yield from projects.workspace_directories(whole(placed.reading, entry).text)
+            yield from projects.workspace_directories(whole(placed.reading, entry, shortened=True).text)
 
 
 def _argument_paths(group: Group) -> Iterator[str]:

@@ -66,7 +66,7 @@ def generation(reading: Reading) -> str:
     if reading.format != "document":
         return reading.format
     users = (entry.content.span for entry in result.timeline if entry.kind == Kind.USER)
-    if any(b'"content": [' in reading.source.slice(span) for span in users):
+    if any(reading.source.contains(b'"content": [', span) for span in users):
         return "J3"
     has_notices = any(entry.kind in _NOTICES for entry in result.timeline)
     return "J2" if has_notices or "summary" in result.seen else "J1"

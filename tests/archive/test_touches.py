@@ -6,8 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.builders import source
+from tests.formats.small import make_small
 
 from pollux.archive.touches import Found, call_rows
+from pollux.formats.short import has_mark, value_at
+from pollux.formats.source import Span
 
 STATUS, EXIT_CODE, ARGS, RESULT_BYTES = 7, 8, 10, 11
 
@@ -136,3 +140,49 @@ def test_halves_of_surrogate_pairs_in_arguments_written_as_text_are_replaced() -
     args = '{"command": "echo \\ud800"}'
     (found,) = rows({"id": "c", "name": "run_shell_command", "args": args})
     assert found.commands == [("echo \ufffd", "echo")]
+
+
+def whole_and_short(call: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> tuple[Found, Found]:
+    data = json.dumps({"id": "g", "toolCalls": [call]}).encode()
+    (whole,) = call_rows(data)
+    make_small(monkeypatch)
+    text, short = value_at(source(data), Span(0, len(data)))
+    assert short is not None
+    (found,) = call_rows(text, short)
+    assert not has_mark(found)
+    return whole, found
+
+
+def test_long_output_has_its_size_and_its_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    output = "é" * 2000 + "\nExit Code: 3"
+    call = {"id": "c", "name": "run_shell_command", "args": {"command": "ls"}, "result": result(output)}
+    whole, short = whole_and_short(call, monkeypatch)
+    assert short == whole
+    assert short.call[EXIT_CODE] == 3
+
+
+def test_exit_code_that_may_be_another_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    output = "x" * 1000 + "\nExit Code: 1\n" + "x" * 1000 + "\nExit Code: 3"
+    call = {"id": "c", "name": "run_shell_command", "args": {"command": "ls"}, "result": result(output)}
+    whole, short = whole_and_short(call, monkeypatch)
+    assert whole.call[EXIT_CODE] == 1
+    assert short.call[EXIT_CODE] is None
+
+
+def test_lines_of_a_long_diff_are_counted_only_by_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    display = {"fileDiff": "@@ -1 +1 @@\n" + "+x\n" * 1000, "filePath": "/a", "isNewFile": True}
+    call = {"id": "c", "name": "write_file", "args": {"file_path": "/a", "content": "x\n" * 1000}}
+    whole, short = whole_and_short(call | {"resultDisplay": display}, monkeypatch)
+    assert whole.touches == [("/a", "create", 1000, 0, "display")]
+    assert short.touches == [("/a", "create", None, None, "display")]
+    display["diffStat"] = {"model_added_lines": 1000}
+    monkeypatch.undo()
+    whole, short = whole_and_short(call | {"resultDisplay": display}, monkeypatch)
+    assert short.touches == whole.touches == [("/a", "create", 1000, 0, "display")]
+
+
+def test_long_arguments_are_told_by_their_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    call = {"id": "c", "name": "write_file", "args": {"file_path": "/a", "content": "x" * 2000}}
+    whole, short = whole_and_short(call, monkeypatch)
+    assert short.touches == whole.touches
+    assert json.loads(short.call[ARGS])["content"].strip("x") == "…"

@@ -315,6 +315,9 @@ class Made(Subject):
     def messages(self) -> Iterator[Message]:
         return map(self.redactor.message, self.timeline) if self.redactor else iter(self.timeline)
 
+    def shown_messages(self) -> Iterator[Message]:
+        return self.messages()
+
     def children(self) -> Iterator[Subject]:
         return iter(self.agents)
 

@@ -45,6 +45,7 @@ from pollux.model import (
     UnknownDisplay,
 )
 from pollux.views.harmless import clean, safe
+from pollux.views.languages import LONGEST
 from pollux.views.transcript import Branches, Detail
 
 INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -261,7 +262,7 @@ def test_what_is_too_long_too_deep_or_nothing_is_shown_as_it_is() -> None:
 
 def test_code_that_is_long_or_of_no_known_language_is_not_coloured() -> None:
     assert "<span" in code.coloured_code("return 1", "python")
-    assert "sk" not in code.coloured_code("return 1\n" * code.LONG, "python")
+    assert "sk" not in code.coloured_code("return 1\n" * LONGEST, "python")
     assert code.coloured_code("return 1", "klingon") == "return 1"
 
 
@@ -270,7 +271,7 @@ def test_code_that_a_lexer_would_change_is_not_coloured(monkeypatch: pytest.Monk
         def get_tokens(self, _code: str) -> list[tuple[object, str]]:
             return [(Token.Keyword, "retur")]
 
-    monkeypatch.setattr(code, "_lexer", lambda _language: Lossy())
+    monkeypatch.setattr(code, "lexer_for", lambda _language, _code: Lossy())
     assert code.coloured_code("return 1", "python") == "return 1"
 
 

@@ -242,3 +242,16 @@ def test_broken_text_is_read_where_the_client_reads_it() -> None:
     (update,) = operations(line(updates(summary="\ud83d")))
     assert isinstance(update, Update)
     assert update.fields == {"summary": "\ud83d"}
+
+
+@pytest.mark.parametrize("spaces", ["", " "])
+def test_messages_beside_a_value_of_a_wrong_type_lead_to_the_bytes(spaces: str) -> None:
+    message = f'{{"id":{spaces}"u1",{spaces}"type":"user","timestamp":"{at(1)}","content":"one"}}'
+    data = line(header()) + f'\n{{"$set":{spaces}{{"messages":{spaces}[{message}]}},{spaces}"model":5}}\n'.encode()
+    place = source(data)
+    _, problem, update = read(place)
+    assert isinstance(problem, Problem)
+    assert (problem.code, "model" in problem.message) == ("bad-value", True)
+    assert isinstance(update, Update)
+    assert update.records is not None
+    assert [place.slice(record.span) for record in update.records] == [message.encode()]

@@ -203,3 +203,8 @@ def test_fields_and_elements(obj: dict[str, Any], array: list[Any]) -> None:
 def test_fields_of_no_object_raise(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         fields(data)
+
+
+def test_an_array_that_is_not_in_its_text_is_an_error() -> None:
+    with pytest.raises(ValueError, match="not in its text"):
+        list(elements(b"[1,2]", b'{"messages": [1, 2]}'))

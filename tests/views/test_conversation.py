@@ -20,7 +20,7 @@ class Talk:
     agents: Sequence[Talk] = ()
     options: Options = field(default_factory=Options)
 
-    def messages(self) -> Iterator[Message]:
+    def shown_messages(self) -> Iterator[Message]:
         return iter(self.timeline)
 
     def children(self) -> Iterator[Talk]:

@@ -69,9 +69,9 @@ def test_end_of_a_session_of_many_notices_is_found(tmp_path: Path) -> None:
 def test_beginning_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
-    def whole(placed: Reading, entry: Entry) -> Message:
+    def whole(placed: Reading, entry: Entry, *, shortened: bool) -> Message:
         read.append(entry.id)
-        return reading.whole(placed, entry)
+        return reading.whole(placed, entry, shortened=shortened)
 
     monkeypatch.setattr(news, "whole", whole)
     records = [user(f"u{number}", str(number)) for number in range(100)]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pollux.formats import lenient
+from pollux.formats.short import EXIT_CODE, Short, has_mark
 from pollux.integers import COUNTED, parse_integer
 from pollux.shell import commands, program
 from pollux.times import instant, microseconds
@@ -59,8 +60,8 @@ _decode_calls = msgspec.json.Decoder(_Calls).decode
 _decode_diff = msgspec.json.Decoder(_Diff).decode
 
 
-def call_rows(data: bytes) -> Iterator[Found]:
-    """Yield the rows of the tool calls of one message record."""
+def call_rows(data: bytes, short: Short | None = None) -> Iterator[Found]:
+    """Yield the rows of the tool calls of one message record, or of the short text of a long one."""
     for call in _calls(data):
         known = tool(call.name, call.display_name)
         args = _decoded(call.args)
@@ -75,10 +76,10 @@ def call_rows(data: bytes) -> Iterator[Found]:
                 known.label,
                 known.mcp_server,
                 call.status or "pending",
-                _exit_code(known, call, left_out),
+                _exit_code(known, call, short, left_out),
                 microseconds(instant(call.timestamp)),
-                bytes(call.args).decode("utf-8", "replace"),
-                len(bytes(call.result)),
+                _plain(bytes(call.args).decode("utf-8", "replace"), short),
+                short.n_bytes(bytes(call.result)) if short else len(bytes(call.result)),
                 call.agent_id,
             ),
             [(one, program(one)) for line in _texts(args, known.commands) for one in commands(line)],
@@ -121,10 +122,16 @@ def _decoded(raw: msgspec.Raw) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _exit_code(known: Tool, call: _Call, left_out: list[str]) -> int | None:
+def _plain(text: str, short: Short | None) -> str:
+    return short.plain(text) if short else text
+
+
+def _exit_code(known: Tool, call: _Call, short: Short | None, left_out: list[str]) -> int | None:
     if known.canonical != "shell_exec":
         return None
     data = bytes(call.result)
+    if short and short.has_cut_out(EXIT_CODE, data):
+        return None
     place = data.find(b"Exit Code: ")
     match = _EXIT_CODE.search(data, max(place - 2, 0)) if place >= 0 else None
     if match is None:
@@ -163,6 +170,8 @@ def _lines(diff: _Diff, left_out: list[str]) -> tuple[int | None, int | None]:
     """Return how many lines were added and removed: as the client counted them, else as the diff shows them."""
     stat = lenient.decode(bytes(diff.diff_stat))
     if not isinstance(stat, dict):
+        if has_mark(diff.file_diff):
+            return None, None
         lines = [line for line in diff.file_diff.split("\n") if not line.startswith(("+++", "---"))]
         return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
     added, removed = (sum(_counts(stat, keys)) for keys in (_ADDED, _REMOVED))
@@ -181,5 +190,5 @@ def _texts(args: dict[str, Any], names: tuple[str, ...]) -> Iterator[str]:
     for name in names:
         value = args.get(name)
         for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, str) and one:
+            if isinstance(one, str) and one and not has_mark(one):
                 yield one

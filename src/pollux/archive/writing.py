@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pollux.archive.facts import OF_MESSAGES
-from pollux.archive.touches import call_rows
+from pollux.archive.touches import Found, call_rows
 from pollux.formats import lenient
+from pollux.formats.short import has_mark, value_at
+from pollux.formats.source import Span
 from pollux.model import Problem, Session
 from pollux.sound import sound
 from pollux.times import instant, microseconds
@@ -182,13 +184,21 @@ def _add_message(
     rows["messages"].append((*key, seq, *facts, version_id, entry.line, *lines))
     if not entry.calls_from:
         return
-    data = placed.reading.source.slice(entry.calls_from.span)
-    for idx, found in enumerate(call_rows(data)):
+    for idx, found in enumerate(_call_rows(placed, entry.calls_from.span)):
         rows["tool_calls"].append((*key, idx, *found.call, entry.fate))
         rows["shell_commands"] += [(*key, idx, n, *command) for n, command in enumerate(found.commands)]
         rows["file_touches"] += [(*key, idx, *touch) for touch in found.touches]
         place = (version_id, entry.calls_from.line)
         rows["value_problems"] += [(*key, idx, n, *place, what) for n, what in enumerate(found.left_out)]
+
+
+def _call_rows(placed: Placed, span: Span) -> list[Found]:
+    source = placed.reading.source
+    data, short = value_at(source, span)
+    found = list(call_rows(data, short))
+    if short and has_mark(found):  # an id is never cut
+        return list(call_rows(source.slice(span)))
+    return found
 
 
 def _write_model_calls(database: sqlite3.Connection, group: Group, session: Session) -> None:

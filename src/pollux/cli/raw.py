@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from pollux.cli.meant import in_file, meant, named_file
 from pollux.cli.scope import Scope, options
 
 if TYPE_CHECKING:
-    from pollux.formats.source import Source
+    from pollux.formats.source import Line, LongLine, Source
 
 
 @click.command()
@@ -44,10 +44,21 @@ def command(scope: Scope, wanted: str, *, only_path: bool, number: int | None, l
     if line is None:
         output.write(source.blocks())
         return
-    found = [one.data for one in source.lines() if one.number == line]
+    found = [one for one in source.lines() if one.number == line]
     if not found:
         raise click.ClickException(f"{source.path} has no line {line}.")
-    output.write([*found, b"\n"])
+    output.write(_bytes(found))
+
+
+def _bytes(lines: Iterable[Line | LongLine]) -> Iterator[bytes]:
+    from pollux.formats.source import LongLine
+
+    for one in lines:
+        if isinstance(one, LongLine):
+            yield from one.source.blocks(*one.span)
+        else:
+            yield one.data
+    yield b"\n"
 
 
 def _print_paths(scope: Scope, wanted: str) -> None:

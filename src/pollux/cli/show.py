@@ -60,7 +60,7 @@ def _print(session: Session, group: Group, chosen: Options, *, pager: bool) -> N
 
     with output.paged(wanted=pager) as console:
         console.print(header(session, encoding=console.encoding))
-        for renderable in transcript(blocks(group.messages(), chosen), encoding=console.encoding):
+        for renderable in transcript(blocks(group.messages(shortened=True), chosen), encoding=console.encoding):
             console.print(renderable)
 
 

@@ -13,6 +13,7 @@ from pollux.formats import lenient
 from pollux.formats.parts import is_resumable, title_words
 from pollux.model import Json
 from pollux.reading import Reading, state
+from pollux.reading import first_words as whole_first_words
 from pollux.times import stamp
 
 _KEYS = ("sessionId", "projectHash", "startTime", "lastUpdated", "summary", "memoryScratchpad", "directories", "kind")
@@ -26,7 +27,7 @@ def render(subject: Subject) -> Iterator[bytes]:
 def written(reading: Reading, clean: Callable[[Json], Json] | None = None) -> Iterator[bytes]:
     """Write one file's state as pretty JSON, message by message: a huge session never stands whole in memory."""
     n_messages, n_user, has_content = 0, 0, False
-    first_words: str | None = reading.replay.first_words
+    first_words = whole_first_words(reading)
     head = _head(reading)
     if clean:
         head, first_words = {key: clean(value) for key, value in head.items()}, first_words and str(clean(first_words))

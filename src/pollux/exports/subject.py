@@ -72,6 +72,10 @@ class Subject:
         found = self.group.messages()
         return map(self.redactor.message, found) if self.redactor else found
 
+    def shown_messages(self) -> Iterator[Message]:
+        """Yield the same for people to read, with very long texts cut; whole ones to a redactor, which needs them."""
+        return self.messages() if self.redactor else self.group.messages(shortened=True)
+
     def clean(self, value: Json) -> Json:
         """Give back what may be told of a value that comes from a file."""
         return self.redactor.json(value) if self.redactor else value

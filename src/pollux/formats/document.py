@@ -1,20 +1,23 @@
 """The document generation (0.4–0.38): one JSON object holds the whole session, rewritten at every change.
 
-A sound file of ordinary size is decoded at once. One that is broken or huge is read by its layout: the client indents
-by two, and JSON keeps line ends out of strings, so a line of four blanks and a brace begins or ends a message.
+A sound file of ordinary size is decoded at once, and of a huge one each message by itself. A broken file is read by its
+layout: the client indents by two, and JSON keeps line ends out of strings, so a line of four blanks and a brace begins
+or ends a message.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import msgspec
 
 from pollux.formats import lenient
 from pollux.formats.operations import Document, Operation, Record
 from pollux.formats.records import elements, fields, metadata, record, wire
-from pollux.formats.source import Line, Source, Span
+from pollux.formats.short import InexactError, Short, has_mark, shorten, value_at
+from pollux.formats.source import LONG, Line, LongLine, Source, Span
 from pollux.model import Json, Problem
 
 _BEGINNING = re.compile(
@@ -41,16 +44,13 @@ def looks_indented(head: bytes) -> bool:
 
 def read(source: Source) -> Iterator[Operation]:
     """Read one file; a bad message becomes a problem, never a gap."""
-    if source.size <= AT_ONCE:
-        try:
-            document, problems = sound(source.whole())
-        except ValueError:
-            pass
-        else:
-            yield document
-            yield from (msgspec.structs.replace(problem, file=str(source.path)) for problem in problems)
-            return
-    yield from _by_layout(source)
+    try:
+        document, problems = sound(source.whole()) if source.size <= AT_ONCE else _one_by_one(source)
+    except (ValueError, InexactError):
+        yield from _by_layout(source)
+        return
+    yield document
+    yield from (msgspec.structs.replace(problem, file=str(source.path)) for problem in problems)
 
 
 def sound(data: bytes) -> tuple[Document, list[Problem]]:
@@ -67,20 +67,71 @@ def sound(data: bytes) -> tuple[Document, list[Problem]]:
 def _whole(data: bytes) -> tuple[Document, list[Problem]]:
     raw = fields(data)
     array = raw.get("messages", b"")
-    position, number, has_null = 0, 1, False
-    spans, records, problems = [], [], []
-    for span, element in elements(array, data) if array[:1] == b"[" else ():
+    return _document(metadata(raw), array, _elements(array, data) if array[:1] == b"[" else iter(()))
+
+
+class _Element(NamedTuple):
+    data: bytes
+    span: Span
+    line: int
+    short: Short | None = None
+
+
+def _elements(array: bytes, data: bytes) -> Iterator[_Element]:
+    position, number = 0, 1
+    for span, element in elements(array, data):
         number += data.count(b"\n", position, span.start)
         position = span.start
-        spans.append(span)
-        found, problem = _message(element, span, number)
+        yield _Element(element, span, number)
+
+
+def _one_by_one(source: Source) -> tuple[Document, list[Problem]]:
+    """Read a huge document, message by message.
+
+    Raises `ValueError` if it is none, and `InexactError` if something else than objects stands in its list.
+    """
+    short = shorten(source, Span(0, source.size), has_lists=True, exactly=True)
+    if short is None:
+        raise InexactError
+    try:
+        raw = fields(short.text)
+        found = metadata(raw)
+    except ValueError:
+        raw = fields(lenient.mask(short.text))
+        found = {key: value for key, value in lenient.decode(short.text).items() if key != "messages"}
+    array = raw.get("messages", b"")
+    messages = short.messages(array) if array[:1] == b"[" else ()
+    return _document(found, array, (_element(source, one.span, 1 + one.n_lines) for one in messages), source)
+
+
+def _element(source: Source, span: Span, number: int) -> _Element:
+    data, short = value_at(source, span)
+    return _Element(data, span, number, short)
+
+
+def _document(
+    found_fields: dict[str, Json], array: bytes, messages: Iterable[_Element], source: Source | None = None
+) -> tuple[Document, list[Problem]]:
+    has_null = False
+    spans, records, problems = [], [], []
+    for element in messages:
+        spans.append(element.span)
+        found, problem = _readable_message(element, source)
         records += found
         problems += problem
-        has_null = has_null or element == b"null"
-    found_fields = metadata(raw) | ({"messages": None} if array == b"null" else {})
+        has_null = has_null or element.data == b"null"
+    if array == b"null":
+        found_fields = {**found_fields, "messages": None}
     refusals = list(_refusals(found_fields, array, has_null=has_null))
     document = Document(found_fields, tuple(records), tuple(spans), bool(refusals), has_list=array[:1] == b"[")
     return document, [*refusals, *problems]
+
+
+def _readable_message(element: _Element, source: Source | None) -> tuple[list[Record], list[Problem]]:
+    try:
+        return _message(element, source)
+    except ValueError:
+        return _message(element._replace(data=lenient.mask(element.data)), source)
 
 
 def _refusals(found: Mapping[str, Json], array: bytes, *, has_null: bool) -> Iterator[Problem]:
@@ -93,8 +144,11 @@ def _refusals(found: Mapping[str, Json], array: bytes, *, has_null: bool) -> Ite
         yield Problem("no-message", "a message is null: the client takes this file for corrupt", line=1)
 
 
-def _message(data: bytes, span: Span, line: int, *, salvaged: bool = False) -> tuple[list[Record], list[Problem]]:
+def _message(
+    element: _Element, source: Source | None = None, *, salvaged: bool = False
+) -> tuple[list[Record], list[Problem]]:
     """Make the record of one element of the list; an element without an id gets one by its place."""
+    data, span, line, short = element
     decoded, bad = wire(data)
     if salvaged and not decoded.is_message:
         return [], []  # a piece of one that is broken
@@ -104,15 +158,29 @@ def _message(data: bytes, span: Span, line: int, *, salvaged: bool = False) -> t
         if decoded.type is None:
             return [], problems
         decoded.id = f"line-{line}"
-    return [record(decoded, data, span, line)], problems
+    found = record(decoded, data, span, line, short)
+    if source and has_mark(found):  # an id is never cut
+        return _message(_Element(lenient.mask(source.slice(span)), span, line), salvaged=salvaged)
+    return [found], problems
+
+
+class _Place(NamedTuple):
+    """Where lines stand in the file, and the number of the first."""
+
+    number: int
+    span: Span
 
 
 class _Layout(msgspec.Struct):
     """What has been found so far in a file that is read line by line."""
 
-    outside: list[Line] = msgspec.field(default_factory=list)
+    source: Source
+    outside: list[_Place] = msgspec.field(default_factory=list)
     """The lines around the list of messages."""
-    inside: list[Line] = msgspec.field(default_factory=list)
+    runs: list[_Place] = msgspec.field(default_factory=list)
+    """The same, where no message stands between them taken together."""
+    is_new_run: bool = True
+    inside: _Place | None = None
     """The lines of the message at hand."""
     in_list: bool = False
     records: list[Record] = msgspec.field(default_factory=list)
@@ -121,15 +189,15 @@ class _Layout(msgspec.Struct):
 
 
 def _by_layout(source: Source) -> Iterator[Operation]:
-    layout = _Layout()
+    layout = _Layout(source)
     last = 1
     for line in source.lines():
         last = line.number
         _take_line(layout, line)
     _end_message(layout)
-    found, is_whole = _fields_outside([line.data for line in layout.outside])
+    found, is_whole = _fields_outside(layout)
     if not is_whole:
-        _take_outside(layout)
+        _save_outside(layout)
         text = "the file is cut short" if layout.outside or layout.records else "the file holds no session"
         layout.problems.append(Problem("torn-document", f"{text}; {len(layout.records)} message(s) saved", line=last))
     salvaged = not is_whole or bool(layout.problems)
@@ -138,79 +206,87 @@ def _by_layout(source: Source) -> Iterator[Operation]:
     yield from (msgspec.structs.replace(problem, file=str(source.path)) for problem in layout.problems)
 
 
-def _take_line(layout: _Layout, line: Line) -> None:
-    data = line.data
+def _take_line(layout: _Layout, line: Line | LongLine) -> None:
+    if isinstance(line, LongLine):
+        place, data = _Place(line.number, line.span), layout.source.slice(Span(line.start, line.start + len(_LIST) + 1))
+    else:
+        place, data = _Place(line.number, Span(line.start, line.start + len(line.data))), line.data
     if not data:
         return
     if not layout.in_list:
         if data.startswith(lenient.BOM):
-            line = Line(line.number, line.start + len(lenient.BOM), data.removeprefix(lenient.BOM))
+            place = _Place(line.number, Span(line.start + len(lenient.BOM), place.span.end))
             layout.problems.append(lenient.BOM_PROBLEM)
-        layout.outside.append(line)
+        _take_outside(layout, place)
         layout.in_list = data == _LIST
     elif not layout.inside and data in _LIST_ENDS:
-        layout.outside.append(line)
+        _take_outside(layout, place)
         layout.in_list = False
     else:
         if data == _MESSAGE and layout.inside:
             _end_message(layout)
-        layout.inside.append(line)
+        layout.inside = _joined(layout.inside or place, place)
+        layout.is_new_run = True
         if data in _MESSAGE_ENDS:
             _end_message(layout)
 
 
 def _end_message(layout: _Layout) -> None:
     """Read the lines of one message, or what whole records are in them."""
-    lines, layout.inside = layout.inside, []
-    if not lines:
+    place, layout.inside = layout.inside, None
+    if place is None:
         return
-    first = lines[0]
-    data = _joined(lines).removesuffix(b",")
-    blanks = len(data) - len(data.lstrip())
-    span = Span(first.start + blanks, lines[-1].start + len(lines[-1].data.removesuffix(b",")))
+    data, short = value_at(layout.source, place.span)
+    text = data.removesuffix(b",")
+    blanks = len(text) - len(text.lstrip())
+    span = Span(place.span.start + blanks, place.span.end - (len(data) - len(text)))
+    element = _Element(lenient.mask(text.strip()), span, place.number, short)
     try:
-        records, problems = _message(lenient.mask(data.strip()), span, first.number)
+        records, problems = _message(element, layout.source)
     except ValueError as error:
-        records, problems = _fragments(data, first)
-        text = f"a message that is not JSON ({error}); {len(records)} saved from it"
-        problems.append(Problem("torn-message", text, line=first.number))
+        records, problems = _fragments(layout.source, place)
+        words = f"a message that is not JSON ({error}); {len(records)} saved from it"
+        problems.append(Problem("torn-message", words, line=place.number))
     else:
         layout.spans.append(span)
     layout.records += records
     layout.problems += problems
 
 
-def _take_outside(layout: _Layout) -> None:
+def _take_outside(layout: _Layout, place: _Place) -> None:
+    layout.outside.append(place)
+    if layout.is_new_run:
+        layout.runs.append(place)
+    else:
+        layout.runs[-1] = _joined(layout.runs[-1], place)
+    layout.is_new_run = False
+
+
+def _save_outside(layout: _Layout) -> None:
     """Look for messages where none should be: the line that begins or ends their list may be broken."""
-    runs: list[list[Line]] = []
-    for line in layout.outside:
-        if not runs or line.number > runs[-1][-1].number + 1:
-            runs.append([])
-        runs[-1].append(line)
-    for run in runs:
-        records, problems = _fragments(_joined(run), run[0])
+    for run in layout.runs:
+        records, problems = _fragments(layout.source, run)
         layout.records += records
         layout.problems += problems
     layout.records.sort(key=lambda record: record.span)
 
 
-def _joined(lines: list[Line]) -> bytes:
-    """Put lines together again, each at its own distance from the first."""
-    ends = (line.start for line in lines[1:])
-    return b"".join(line.data.ljust(end - line.start, b"\n") for line, end in zip(lines, ends, strict=False)) + (
-        lines[-1].data
-    )
+def _joined(first: _Place, last: _Place) -> _Place:
+    return _Place(first.number, Span(first.span.start, last.span.end))
 
 
-def _fragments(data: bytes, first: Line) -> tuple[list[Record], list[Problem]]:
+def _fragments(source: Source, place: _Place) -> tuple[list[Record], list[Problem]]:
     records: list[Record] = []
     problems: list[Problem] = []
+    data, short = value_at(source, place.span)
     data = lenient.mask(data)
+    start = place.span.start
     for found in lenient.fragments(data):
-        number = first.number + data.count(b"\n", 0, found.start)
-        span = Span(first.start + found.start, first.start + found.end)
+        number = place.number + data.count(b"\n", 0, found.start)
+        span = short.span(found.start, found.end) if short else Span(start + found.start, start + found.end)
+        element = _Element(data[found.start : found.end], span, number, short)
         try:
-            more, new = _message(data[found.start : found.end], span, number, salvaged=True)
+            more, new = _message(element, source, salvaged=True)
         except ValueError:
             continue  # nested almost too deeply
         records += more
@@ -218,17 +294,19 @@ def _fragments(data: bytes, first: Line) -> tuple[list[Record], list[Problem]]:
     return records, problems
 
 
-def _fields_outside(lines: list[bytes]) -> tuple[dict[str, Json], bool]:
+def _fields_outside(layout: _Layout) -> tuple[dict[str, Json], bool]:
     """Decode the metadata around the messages, as far as it goes; say whether it was whole."""
-    text = lenient.mask(b"\n".join(lines))
-    try:
-        return metadata(fields(text)), True
-    except ValueError:
-        pass
-    found: dict[str, Json] = {}
-    for line in lines:  # every value that stands in one line
+    places = [place.span for place in layout.outside if place.span.end - place.span.start <= LONG]
+    n_bytes = sum(place.span.end - place.span.start for place in layout.outside)
+    if n_bytes <= LONG:
         try:
-            found |= metadata(fields(b"{" + lenient.mask(line).strip().rstrip(b",") + b"}"))
+            return metadata(fields(lenient.mask(b"\n".join(map(layout.source.slice, places))))), True
+        except ValueError:
+            pass
+    found: dict[str, Json] = {}
+    for place in places:  # every value that stands in one line
+        try:
+            found |= metadata(fields(b"{" + lenient.mask(layout.source.slice(place)).strip().rstrip(b",") + b"}"))
         except ValueError:
             continue
     return found, False

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from pollux.formats import lenient
 from pollux.formats.operations import Header, Operation, Put, Record, Rewind, Update
 from pollux.formats.records import Wire, elements, fields, metadata, record, wire
-from pollux.formats.source import Line, Source, Span
+from pollux.formats.short import InexactError, Short, has_mark, shorten, value_at
+from pollux.formats.source import Line, LongLine, Source, Span
 from pollux.model import Kind, Problem
 
 _KINDS = frozenset({Kind.USER, Kind.GEMINI, Kind.INFO, Kind.WARNING, Kind.ERROR})
@@ -31,8 +33,20 @@ def read(source: Source) -> Iterator[Operation]:
         yield from operations(line, source.path)
 
 
-def operations(line: Line, path: Path) -> list[Operation]:
+class _ShortLine(NamedTuple):
+    """A short text in place of a long line."""
+
+    number: int
+    data: bytes
+    short: Short
+    line: LongLine
+    is_masked: bool = False
+
+
+def operations(line: Line | LongLine, path: Path) -> list[Operation]:
     """Read one line: no operation in a blank one, several in one that is broken and could be saved."""
+    if isinstance(line, LongLine):
+        return _in_file(_long_line(line), path)
     if touch := TOUCH.fullmatch(line.data):
         return [Update(line.number, {"lastUpdated": touch[1].decode()})]
     if not line.data or line.data.isspace():
@@ -40,18 +54,58 @@ def operations(line: Line, path: Path) -> list[Operation]:
     found = _line(line)
     if len(found) == 1 and type(found[0]) is not Problem:
         return found
+    return _in_file(found, path)
+
+
+def _in_file(found: list[Operation], path: Path) -> list[Operation]:
     return [msgspec.structs.replace(one, file=str(path)) if isinstance(one, Problem) else one for one in found]
 
 
-def _line(line: Line) -> list[Operation]:
+def _long_line(line: LongLine) -> list[Operation]:
+    """Read a line from a short text of it; from the whole line, where the short one cannot say everything exactly."""
+    for is_exact in (False, True):
+        short = shorten(line.source, line.span, has_lists=True, exactly=is_exact)
+        if short is None:
+            break
+        try:
+            found = _line(_ShortLine(line.number, short.text, short, line))
+        except InexactError:
+            continue
+        if not any(_has_mark(one) for one in found):
+            return found
+    return _line(Line(line.number, line.start, line.data))
+
+
+def _has_mark(operation: Operation) -> bool:
+    """Return whether something was cut out of an id or of metadata, which must be whole."""
+    return has_mark(operation.fields if isinstance(operation, Header | Update) else operation)
+
+
+def _line(line: Line | _ShortLine) -> list[Operation]:
     try:
         return _whole(line.data, line)
     except ValueError as first:
-        masked = line._replace(data=lenient.mask(line.data))
+        masked = _masked(line)
         try:
             return [_exact(one, line.data) for one in _whole(masked.data, masked)]
         except ValueError:
-            return [*_salvage(masked, str(first))]
+            return [*_salvage(_with_lists(masked), str(first))]
+
+
+def _masked(line: Line | _ShortLine) -> Line | _ShortLine:
+    data = lenient.mask(line.data)
+    return line._replace(data=data, is_masked=True) if isinstance(line, _ShortLine) else line._replace(data=data)
+
+
+def _with_lists(line: Line | _ShortLine) -> Line | _ShortLine:
+    """Return a line with all messages in it, also those that a short text only says the places of."""
+    if isinstance(line, Line) or not line.short.has_lists:
+        return line
+    long = line.line
+    short = shorten(long.source, long.span)
+    if short is None:
+        return _masked(Line(long.number, long.start, long.data))
+    return _masked(_ShortLine(long.number, short.text, short, long))
 
 
 def _exact(operation: Operation, data: bytes) -> Operation:
@@ -63,17 +117,36 @@ def _exact(operation: Operation, data: bytes) -> Operation:
     return msgspec.structs.replace(operation, fields={key: exact[key] for key in exact if key != "messages"})
 
 
-def _whole(data: bytes, line: Line, *, salvaged: bool = False, start: int = 0) -> list[Operation]:
+def _span(line: Line | _ShortLine, start: int, end: int) -> Span:
+    """Return where a part of a line stands in the file."""
+    _refuse_list(line)
+    return line.short.span(start, end) if isinstance(line, _ShortLine) else Span(line.start + start, line.start + end)
+
+
+def _refuse_list(line: Line | _ShortLine) -> None:
+    """Raise `InexactError` if a list of messages was left out of a line which is read as something else."""
+    if isinstance(line, _ShortLine) and line.short.elements:
+        raise InexactError
+
+
+def _short(line: Line | _ShortLine) -> Short | None:
+    return line.short if isinstance(line, _ShortLine) else None
+
+
+def _whole(data: bytes, line: Line | _ShortLine, *, salvaged: bool = False, start: int = 0) -> list[Operation]:
     """Tell what a record does; raises `ValueError` if it is not JSON all through."""
     decoded, bad = wire(data)
     problems = [_bad_value(bad, line)] if bad else []
     if decoded.rewind_to is not msgspec.UNSET:  # the first test that fits decides, in the client's own order
+        _refuse_list(line)
         return [*problems, Rewind(line.number, decoded.rewind_to, salvaged)]
     if decoded.id is not msgspec.UNSET:
         if salvaged and not decoded.is_message:
             return []  # a piece of one that is broken
-        at = line.start + start
-        return [*problems, Put(record(decoded, data, Span(at, at + len(data)), line.number), salvaged)]
+        return [
+            *problems,
+            Put(record(decoded, data, _span(line, start, start + len(data)), line.number, _short(line)), salvaged),
+        ]
     if (update := bytes(decoded.set))[:1] in (b"{", b"["):
         raw = fields(update) if update[:1] == b"{" else {}
         records, more = _records(raw.get("messages", b""), line)
@@ -84,35 +157,49 @@ def _whole(data: bytes, line: Line, *, salvaged: bool = False, start: int = 0) -
         return [*problems, Header(line.number, metadata(raw), records or (), salvaged), *more]
     if decoded.type in _KINDS:
         return [*problems, *_without_id(decoded, data, line, start)]
+    _refuse_list(line)
     return [*problems, _unknown(data, line)]
 
 
-def _without_id(decoded: Wire, data: bytes, line: Line, start: int) -> list[Operation]:
-    """Keep a message that the client passes over, since it has no id: it was said all the same."""
+def _without_id(decoded: Wire, data: bytes, line: Line | _ShortLine, start: int) -> list[Operation]:
+    """Return a message that the client passes over, since it has no id: it was said all the same."""
     decoded.id = f"line-{line.number}"
-    at = line.start + start
     problem = Problem("no-message", "a message without an id, which the client passes over", line=line.number)
-    return [Put(record(decoded, data, Span(at, at + len(data)), line.number), salvaged=True), problem]
+    found = record(decoded, data, _span(line, start, start + len(data)), line.number, _short(line))
+    return [Put(found, salvaged=True), problem]
 
 
-def _records(array: bytes, line: Line) -> tuple[tuple[Record, ...] | None, list[Problem]]:
+def _records(array: bytes, line: Line | _ShortLine) -> tuple[tuple[Record, ...] | None, list[Problem]]:
     """Read a list of messages inside a line, each with its place in the file; `None` for what is no list."""
     if array[:1] != b"[":
+        _refuse_list(line)
         return None, []
     records, problems = [], []
-    for (start, end), element in elements(array, line.data):
+    for span, element, short in _elements(array, line):
         decoded, bad = wire(element)
         if bad:
             problems.append(_bad_value(bad, line))
         if decoded.id is not msgspec.UNSET:
-            span = Span(line.start + start, line.start + end)
-            records.append(record(decoded, element, span, line.number))
+            new = record(decoded, element, span, line.number, short)
+            if short and has_mark(new):
+                raise InexactError
+            records.append(new)
         else:
             problems.append(Problem("no-message", "an element of a list of messages has no id", line=line.number))
     return tuple(records), problems
 
 
-def _salvage(line: Line, reason: str) -> Iterator[Operation]:
+def _elements(array: bytes, line: Line | _ShortLine) -> Iterator[tuple[Span, bytes, Short | None]]:
+    if isinstance(line, _ShortLine) and line.short.has_lists:
+        for element in line.short.messages(array):
+            data, short = value_at(line.line.source, element.span)
+            yield element.span, lenient.mask(data) if line.is_masked else data, short
+        return
+    for (start, end), data in elements(array, line.data):
+        yield _span(line, start, end), data, _short(line)
+
+
+def _salvage(line: Line | _ShortLine, reason: str) -> Iterator[Operation]:
     """Take the whole records out of a line that is not JSON: half a record with another glued to it, mostly."""
     if line.data.startswith(lenient.BOM):
         yield lenient.BOM_PROBLEM
@@ -131,7 +218,7 @@ def _salvage(line: Line, reason: str) -> Iterator[Operation]:
     yield Problem("torn-line", f"not JSON ({reason}); {saved}", line=line.number)
 
 
-def _unknown(data: bytes, line: Line) -> Problem:
+def _unknown(data: bytes, line: Line | _ShortLine) -> Problem:
     value = lenient.decode(data)
     if not isinstance(value, dict):
         return Problem("unknown-record", f"a record that is no object: {str(value)[:40]}", line=line.number)
@@ -141,5 +228,5 @@ def _unknown(data: bytes, line: Line) -> Problem:
     return Problem("unknown-record", f"a record of unknown kind, with keys {sorted(value)[:8]}", line=line.number)
 
 
-def _bad_value(bad: str, line: Line) -> Problem:
+def _bad_value(bad: str, line: Line | _ShortLine) -> Problem:
     return Problem("bad-value", f"values of an unexpected type were left out: {bad}", line=line.number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pollux.formats.short import LeftOut
 from pollux.model import (
     Attachment,
     Code,
@@ -142,8 +143,10 @@ def _function_response(value: dict[str, Any]) -> Part:
 
 def _inline(value: dict[str, Any]) -> Part:
     data = _text(value.get("data"))
-    size = len(data) * 3 // 4 - data[-2:].count("=")
-    return Attachment(_text(value.get("mimeType")) or "application/octet-stream", size, data=data)
+    n_chars = data.length if isinstance(data, LeftOut) else len(data)
+    size = n_chars * 3 // 4 - data[-2:].count("=")
+    kept = None if isinstance(data, LeftOut) else data
+    return Attachment(_text(value.get("mimeType")) or "application/octet-stream", size, data=kept)
 
 
 def _file(value: dict[str, Any]) -> Part:

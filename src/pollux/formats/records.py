@@ -15,6 +15,7 @@ import msgspec
 
 from pollux.formats import lenient
 from pollux.formats.operations import PROMPT_KEPT, CallHead, Record
+from pollux.formats.short import MASKED, Short
 from pollux.formats.source import Span
 from pollux.model import Json, Kind, Origin, Tokens
 from pollux.origins import origin_of, user_origin
@@ -76,7 +77,6 @@ class Wire(msgspec.Struct):
 _TEXTS = ("$rewindTo", "id", "sessionId", "projectHash")
 _TEXTS_OR_NULL = ("type", "timestamp", "model")
 _CALL_TEXTS = ("id", "status", "timestamp", "displayName", "agentId")
-_MASKED = b"<tool_output_masked>"
 _GAP = re.compile(rb"[\s,]*")
 _QUOTES = len(b'""')
 _EMPTY = (b"", b"[]", b"null")
@@ -89,10 +89,10 @@ _decode_elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def wire(data: bytes) -> tuple[Wire, str | None]:
-    """Decode an object; the second value says what had to be left out of it.
+    """Return the decoded object, and the names of the values that had to be left out of it, if any.
 
-    Raises `ValueError` for what the fast decoder does not take (see `lenient.mask`), and gives an empty `Wire` for what
-    is no object.
+    Raises `ValueError` for what the fast decoder does not take (see `lenient.mask`). Returns an empty `Wire` for a
+    value that is not an object.
     """
     try:
         return _decode_wire(data), None
@@ -103,11 +103,14 @@ def wire(data: bytes) -> tuple[Wire, str | None]:
     if not isinstance(value, dict):
         return Wire(), None
     bad = _drop_bad_values(value)
-    return _decode_wire(lenient.encode(value)), bad
+    decoded = _decode_wire(lenient.encode(value))
+    if decoded.set:  # with the bytes of the file, because its messages are looked up there (`elements`)
+        decoded.set = msgspec.Raw(fields(data)["$set"])
+    return decoded, bad
 
 
-def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
-    """Make the light record of a message."""
+def record(wire: Wire, data: bytes, span: Span, line: int, short: Short | None = None) -> Record:
+    """Return the light record of a message; where it was decoded from a short text, with the counts of the long one."""
     kind = wire.type or Kind.UNKNOWN
     tokens = wire.tokens
     if kind == Kind.USER:
@@ -128,13 +131,13 @@ def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
         calls=tuple(wire.tool_calls or ()),
         has_thoughts=_holds_something(wire.thoughts),
         origin=origin,
-        prompt=prompt[:PROMPT_KEPT],
+        prompt=(short.plain(prompt) if short else prompt)[:PROMPT_KEPT],
         span=span,
         line=line,
-        checksum=crc32(prompt.encode("utf-8", "replace")) if len(prompt) > PROMPT_KEPT else 0,
-        n_chars=len(text),
+        checksum=_checksum(prompt, short) if (short.n_chars(prompt) if short else len(prompt)) > PROMPT_KEPT else 0,
+        n_chars=short.n_chars(text) if short else len(text),
         responses=responses,
-        is_masked=bool(wire.tool_calls) and _MASKED in data,
+        is_masked=bool(wire.tool_calls) and (MASKED in data or (short is not None and short.has_cut_out(MASKED, data))),
         is_bare=kind == Kind.GEMINI and not (wire.model or wire.tokens or wire.tool_calls) and _is_list(wire.content),
     )
 
@@ -146,6 +149,10 @@ def counts(tokens: _Tokens) -> Tokens:
     return Tokens(prompt, tokens.cached or 0, output, thoughts, tool, total)
 
 
+def _checksum(prompt: str, short: Short | None) -> int:
+    return crc32((short.exact(prompt) if short else prompt).encode("utf-8", "replace"))
+
+
 def fields(data: bytes) -> dict[str, bytes]:
     """Split an object into its values, undecoded; raises `ValueError` if it is none."""
     try:
@@ -155,9 +162,16 @@ def fields(data: bytes) -> dict[str, bytes]:
 
 
 def elements(array: bytes, data: bytes) -> Iterator[tuple[Span, bytes]]:
-    """Split an array into its values, undecoded, each with its place in the text that the array stands in."""
+    """Yield the values of an array, undecoded, each with its place in the text that contains the array.
+
+    Raises `ValueError` if the text does not contain the array, or if it is nested too deeply.
+    """
     position = _place(array, data) + 1
-    for raw in _decode_elements(array):
+    try:
+        values = _decode_elements(array)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    for raw in values:
         element = bytes(raw)
         gap = _GAP.match(data, position)
         start = gap.end() if gap else position
@@ -166,12 +180,17 @@ def elements(array: bytes, data: bytes) -> Iterator[tuple[Span, bytes]]:
 
 
 def _place(part: bytes, data: bytes) -> int:
-    """Find a large value in its text; a search for all of it at once would prepare longer than it looks."""
+    """Return where a large value begins in its text.
+
+    It searches for the first bytes only, because `find` prepares a search for a long text by walking through all of it.
+    """
     head = part[:256]
     place = data.find(head)
-    while not data.startswith(part, place):
+    while place >= 0:
+        if data.startswith(part, place):
+            return place
         place = data.find(head, place + 1)
-    return place
+    raise ValueError("an array that is not in its text")
 
 
 def metadata(raw: dict[str, bytes]) -> dict[str, Json]:

@@ -1,11 +1,16 @@
-"""The bytes of one file: read once from front to back, and again by span when a message is wanted."""
+"""The bytes of one file: read once from front to back, and again by span when a message is wanted.
+
+Memory does not grow with a line: one that is longer than `LONG` is not read but only told by its place, and
+`formats.short` makes a short text of it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from datetime import UTC, datetime
 from io import FileIO
 from pathlib import Path
@@ -16,6 +21,9 @@ from pollux.regular_files import open_regular
 _BLOCK = 4 << 20
 HEAD = 64 << 10
 """Bytes in which a file says what it is, and whose."""
+LONG = 8 << 20
+"""Bytes of a line or message that are read at once; of a longer one only a short text is made."""
+_RETURNS = re.compile(rb"\r")
 
 
 class Span(NamedTuple):
@@ -33,8 +41,26 @@ class Line(NamedTuple):
     data: bytes
 
 
+class LongLine(NamedTuple):
+    """The place of a line that is too long to be read at once."""
+
+    number: int
+    span: Span
+    source: Source
+
+    @property
+    def start(self) -> int:
+        """Where it begins."""
+        return self.span.start
+
+    @property
+    def data(self) -> bytes:
+        """All of it, however long."""
+        return self.source.slice(self.span)
+
+
 class Source:
-    """A file, or bytes that came from elsewhere; never more than a block and one line in memory at a time."""
+    """A file, or bytes from elsewhere, of which it holds a few blocks at a time."""
 
     def __init__(
         self,
@@ -90,17 +116,26 @@ class Source:
         """Return the bytes of a span; fewer if the file has shrunk meanwhile."""
         return self._read(span.start, span.end)
 
+    def contains(self, text: bytes, span: Span) -> bool:
+        """Return whether a short text stands somewhere in a span."""
+        before = b""
+        for block in self.blocks(*span):
+            if text in before + block:
+                return True
+            before = block[1 - len(text) :]
+        return False
+
     def whole(self) -> bytes:
         """Return everything; only for formats that cannot be read piece by piece."""
         return b"".join(self.blocks())
 
-    def blocks(self, start: int = 0) -> Iterator[bytes]:
-        """Yield the file in large pieces, from some place on."""
-        while block := self._read(start, start + _BLOCK):
+    def blocks(self, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+        """Yield the bytes between two places in large pieces."""
+        while block := self._read(start, start + _BLOCK if end is None else min(start + _BLOCK, end)):
             yield block
             start += len(block)
 
-    def lines(self, start: int = 0, number: int = 0) -> Iterator[Line]:
+    def lines(self, start: int = 0, number: int = 0) -> Iterator[Line | LongLine]:
         r"""Yield the lines as the client's reader cuts them: at `\n`, `\r\n` and a lone `\r`.
 
         Args:
@@ -109,26 +144,54 @@ class Source:
 
         """
         rest: list[bytes] = []
-        for block in self.blocks(start):
+        n_rest = 0
+        position = start
+        while block := self._read(position, position + _BLOCK):
+            position += len(block)
             last = block.rfind(b"\n") + 1
             if not last:
                 rest.append(block)
+                n_rest += len(block)
+                if n_rest > LONG:
+                    rest, n_rest, number = [], 0, number + 1
+                    start = yield from self._long_line(start, number)
+                    position = start
                 continue
             data = b"".join([*rest, block[:last]])
-            rest = [block[last:]]
-            position = 0
-            while position < len(data):
-                end = data.index(b"\n", position)
+            rest, n_rest = [block[last:]], len(block) - last
+            at = 0
+            while at < len(data):
+                end = data.index(b"\n", at)
                 number += 1
-                line = Line(number, start + position, data[position:end])
+                line = Line(number, start + at, data[at:end])
                 if b"\r" in line.data:
                     yield from _cut(line)
                 else:
                     yield line
-                position = end + 1
+                at = end + 1
             start += len(data)
         if tail := b"".join(rest):
             yield from _cut(Line(number + 1, start, tail))
+
+    def _long_line(self, start: int, number: int) -> Generator[Line | LongLine, None, int]:
+        r"""Yield the parts of a long line between its `\r`, and return where the next line begins."""
+        position = start
+        for block in self.blocks(start):
+            stop = block.find(b"\n")
+            for match in _RETURNS.finditer(block, 0, stop if stop >= 0 else len(block)):
+                yield self._part(number, Span(start, position + match.start()))
+                start = position + match.end()
+            if stop >= 0:
+                yield self._part(number, Span(start, position + stop))
+                return position + stop + 1
+            position += len(block)
+        yield self._part(number, Span(start, position))
+        return position
+
+    def _part(self, number: int, span: Span) -> Line | LongLine:
+        if span.end - span.start > LONG:
+            return LongLine(number, span, self)
+        return Line(number, span.start, self.slice(span))
 
     def sha256(self) -> str:
         """Return the digest of the whole file."""

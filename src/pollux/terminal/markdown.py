@@ -14,9 +14,7 @@ from rich.theme import Theme
 
 from pollux.terminal.page import Page
 from pollux.terminal.rows import Gutter, lay_out
-
-LONG_CODE = 20_000
-"""Characters above which code is not coloured."""
+from pollux.views.languages import lexer_for
 
 
 class _Heading(markdown.Heading):
@@ -32,10 +30,11 @@ class _Code(markdown.CodeBlock):
 
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
-        if len(code) > LONG_CODE:
+        lexer = lexer_for(self.lexer_name, code)
+        if lexer is None:
             yield from lay_out((("", line, "") for line in code.split("\n")), Text("    "))
         else:
-            body = Syntax(code, self.lexer_name, theme="ansi_dark", background_color="default", word_wrap=True)
+            body = Syntax(code, lexer, theme="ansi_dark", background_color="default", word_wrap=True)
             yield Gutter(body, "    ")
 
 

@@ -24,8 +24,8 @@ class Talk(Protocol):
     def options(self) -> Options:
         """What is to be shown of it."""
 
-    def messages(self) -> Iterator[Message]:
-        """Yield its timeline."""
+    def shown_messages(self) -> Iterator[Message]:
+        """Yield its timeline, with very long texts cut."""
 
     def children(self) -> Iterator[Self]:
         """Yield its subagents."""
@@ -58,7 +58,7 @@ def conversation(talk: _Talk, above: frozenset[str] = frozenset()) -> Iterator[S
 
     def counted() -> Iterator[Message]:
         nonlocal number
-        for number, message in enumerate(talk.messages(), 1):  # noqa: B007  read below, while the message is at hand
+        for number, message in enumerate(talk.shown_messages(), 1):  # noqa: B007  read below, while the message is at hand
             yield message
 
     for block in blocks(counted(), options):

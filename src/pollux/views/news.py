@@ -41,7 +41,7 @@ class News:
         while len(last) < len(changes) and (not last or len(found) < count):
             size = 2 * size + 1
             last = changes[-size:]
-            found = list(blocks(map(_message, last), self._options))
+            found = list(blocks(map(_shown, last), self._options))
         self._passed_over = {one.entry.id for one in changes[: len(changes) - len(last)]}
         self._note_all(found)
         return found[-count:] if count else []
@@ -49,8 +49,8 @@ class News:
     def next(self, group: Group) -> list[Block]:
         """Give what is new since the last look."""
         changes = self._memory.changes(group.timeline)
-        dropped = map(_message, (one for one in changes if one.is_dropped))
-        others = map(_message, filter(self._may_be_news, changes))
+        dropped = map(_shown, (one for one in changes if one.is_dropped))
+        others = map(_shown, filter(self._may_be_news, changes))
         lines = [one for one in blocks(dropped) if isinstance(one, LeftOut)]
         return [*lines, *self._note_all(blocks(others, self._options))]
 
@@ -105,3 +105,8 @@ def _row(group: Group, change: Change) -> dict[str, Json]:
 def _message(change: Change) -> Message:
     """Read the whole message that has changed."""
     return whole(change.placed.reading, change.entry)
+
+
+def _shown(change: Change) -> Message:
+    """Read it for people, with very long texts cut."""
+    return whole(change.placed.reading, change.entry, shortened=True)

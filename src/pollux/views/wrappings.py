@@ -32,9 +32,10 @@ def without_layout(output: str) -> str:
     head = _LAYOUT_HEAD.match(output)
     if head is None:
         return output
-    body = output[head.end() :]
-    while foot := _LAYOUT_FOOT.search(body, max(0, body.rfind("\n"))):
-        body = body[: foot.start()]
+    start, end = head.end(), len(output)  # an output may end with thousands of such lines: it is cut once
+    while foot := _LAYOUT_FOOT.search(output, max(start, output.rfind("\n", start, end)), end):
+        end = foot.start()
+    body = output[start:end]
     return "" if body.strip() in {"(empty)", "(none)"} else body
 
 

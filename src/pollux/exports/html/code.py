@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from itertools import groupby
 
-from pygments.lexer import Lexer
-from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Generic, Keyword, Literal, Name, Operator, _TokenType
-from pygments.util import ClassNotFound
 
 from pollux.exports.html.markup import Html, element, joined, long_text, text
-
-LONG = 20_000
-"""Characters above which code is not coloured: some lexers take very long."""
-_NAME = re.compile(r"[A-Za-z0-9_+#.-]{1,40}")
+from pollux.views.languages import lexer_for
 
 _CLASSES: tuple[tuple[_TokenType, str], ...] = (
     (Comment.Preproc, "sp"),
@@ -43,8 +36,8 @@ _CLASSES: tuple[tuple[_TokenType, str], ...] = (
 
 
 def coloured_code(code: str, language: str) -> Html:
-    """Colour code of a language that somebody named; what is unknown, too long or not understood stays as it is."""
-    lexer = _lexer(language.strip().lower()) if len(code) <= LONG else None
+    """Return code with the colours of its language, if it has any (`views.languages`)."""
+    lexer = lexer_for(language, code)
     if lexer is None:
         return long_text(code)
     tokens = [*lexer.get_tokens(code)]
@@ -61,13 +54,3 @@ def _run(name: str, value: str) -> Html:
 @lru_cache(maxsize=512)
 def _class(token: _TokenType) -> str:
     return next((name for kind, name in _CLASSES if token in kind), "")
-
-
-@lru_cache(maxsize=64)
-def _lexer(language: str) -> Lexer | None:
-    if not _NAME.fullmatch(language) or language in {"text", "txt", "plain"}:
-        return None
-    try:
-        return get_lexer_by_name(language, stripnl=False, ensurenl=False)
-    except ClassNotFound:
-        return None

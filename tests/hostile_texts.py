@@ -1,0 +1,89 @@
+"""Give hostile texts to everything that reads or lays out words; runs in a child whose processor time is limited."""
+
+from __future__ import annotations
+
+import io
+import resource
+import sys
+from collections.abc import Callable
+
+from rich.console import Console
+
+from pollux.exports.html import ansi, answers
+from pollux.exports.markdown import inert
+from pollux.model import Fate
+from pollux.origins import user_origin
+from pollux.shell import commands
+from pollux.terminal.transcript import transcript
+from pollux.views import diffs
+from pollux.views import transcript as blocks
+from pollux.views.harmless import clean
+from pollux.views.wrappings import without_layout
+
+UNITS = (
+    "(",
+    "[",
+    "![",
+    "[](",
+    "[a](",
+    "*",
+    "**",
+    "_",
+    "`",
+    "~~",
+    "<",
+    "&",
+    "|",
+    "> ",
+    "- ",
+    "1. ",
+    "\\",
+    "\n",
+    "\t",
+    "é",
+)
+SHAPES: dict[str, Callable[[int], str]] = {
+    "hooks": lambda n: "hi\n" + "<hook_context></hook_context> \n" * (n // 31),
+    "layout": lambda n: "Output: x" + "\nError: (none)" * (n // 14),
+    "quotes": lambda n: "> " * (n // 2) + "a",
+    "brackets": lambda n: "[" * (n // 2) + "]" * (n // 2),
+    "emphasis": lambda n: "*a **a " * (n // 7),
+    "ticks": lambda n: "".join("`" * length + " " for length in range(1, int((2 * n) ** 0.5))),
+    "lists": lambda n: "\n".join(" " * 2 * depth + "- a" for depth in range(int(n**0.5))),
+    "table": lambda n: "|a|b|\n|-|-|\n" + "|x|y|\n" * (n // 6),
+    "fences": lambda n: "```\na\n```\n" * (n // 10),
+    "colours": lambda n: "\x1b[31ma" * (n // 6),
+    "one line": lambda n: "a" * n,
+    "words": lambda n: "lorem ipsum " * (n // 12),
+} | {unit: lambda n, unit=unit: (unit * n)[:n] for unit in UNITS}
+
+
+def on_a_terminal(words: str) -> None:
+    console = Console(file=io.StringIO(), width=100, force_terminal=True)
+    for part in transcript([blocks.Answer("a", None, Fate.ACTIVE, None, words)]):
+        console.print(part)
+
+
+SURFACES: dict[str, tuple[Callable[[str], object], int]] = {
+    "origin": (user_origin, 20_000_000),
+    "layout of output": (without_layout, 20_000_000),
+    "commands": (commands, 200_000),
+    "clean": (clean, 1_000_000),
+    "colours": (ansi.coloured, 200_000),
+    "Markdown on a page": (answers.answer, 100_000),
+    "Markdown in Markdown": (inert.inert, 50_000),
+    "terminal": (on_a_terminal, 40_000),
+    "long text on a terminal": (on_a_terminal, 150_000),
+    "diff": (lambda words: diffs.diff_from_texts("a", words, words[::-1], None), 1_900),
+}
+"""Functions, and how much they get: all that they lay out, or much more."""
+
+
+def main() -> None:
+    """Try every shape on every surface; the last words say which."""
+    seconds = int(sys.argv[1])
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    for name, (surface, length) in SURFACES.items():
+        for shape, make in SHAPES.items():
+            print(name, "/", shape, flush=True)  # noqa: T201  for whoever ends this
+            surface(make(length))
