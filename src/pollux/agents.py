@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from pollux.formats.operations import CallHead
 from pollux.grouping import Group, Placed
@@ -13,18 +14,27 @@ from pollux.tools import tool
 
 
 def link(groups: Sequence[Group]) -> None:
-    """Find for each subagent the call that started it, by the id the call names, else by the words it was given."""
+    """Find for each subagent the call that started it, by the ID the call names, else by the words it was given."""
     by_id = {group.id: group for group in groups}
+    starters: dict[str, tuple[int, Group, CallHead]] = {}
+    for group in groups:
+        for call in _named_calls(group):
+            starters.setdefault(str(call.agent_id), (len(starters), group, call))
     unclaimed = []
     for child in groups:
         if child.kind != "subagent":
             continue
-        starter = next(((group, call) for group in groups for call in _agent_calls(group) if _names(call, child)), None)
+        names = (child.id, child.main.reading.path.stem)
+        starter = min((starters[name] for name in names if name in starters), key=_place, default=None)
         if starter:
-            child.parent, child.parent_call = starter[0].id, starter[1].id
+            child.parent, child.parent_call = starter[1].id, starter[2].id
         elif child.parent in by_id:
             unclaimed.append(child)
     _link_by_words(unclaimed, by_id)
+
+
+def _place(starter: tuple[int, Group, CallHead]) -> int:
+    return starter[0]
 
 
 def mark_prompts(group: Group) -> None:
@@ -47,30 +57,46 @@ def mark_prompts(group: Group) -> None:
                 last_human, n_human = None, n_human - 1
 
 
-def _agent_calls(group: Group) -> Iterator[CallHead]:
-    return (call for entry in group.entries for call in entry.calls if call.agent_id or tool(call.name).is_agent)
+def _named_calls(group: Group) -> Iterator[CallHead]:
+    return (call for entry in group.entries for call in entry.calls if call.agent_id)
 
 
-def _names(call: CallHead, child: Group) -> bool:
-    return call.agent_id is not None and call.agent_id in (child.id, child.main.reading.path.stem)
+_AT_A_TIME = 64
+"""Calls that are compared with the words of an agent; more do not run side by side."""
+
+
+class _Calls:
+    """The calls of a session that started agents and do not name them, in order."""
+
+    def __init__(self, parent: Group) -> None:
+        self._rest = _agent_calls(parent)
+        self._next: list[tuple[str | None, list[str]]] = []
+
+    def take(self, prompt: str) -> str | None:
+        """Return the ID of the call with these words, else of the first, and remove it."""
+        self._next += islice(self._rest, _AT_A_TIME - len(self._next))
+        if not self._next:
+            return None
+        same = (place for place, (_, told) in enumerate(self._next) if any(text and text in prompt for text in told))
+        return self._next.pop(next(same, 0))[0]
+
+
+def _agent_calls(parent: Group) -> Iterator[tuple[str | None, list[str]]]:
+    for placed, entry in parent.timeline:
+        if any(not head.agent_id and tool(head.name, head.display_name).is_agent for head in entry.calls):
+            for call in whole(placed.reading, entry).tool_calls:
+                if tool(call.name, call.display_name).is_agent:
+                    yield call.id, list(_texts(call.args))
 
 
 def _link_by_words(children: list[Group], by_id: dict[str, Group]) -> None:
     """Link agents of releases whose calls do not name them: same words, else same order."""
-    taken: set[str | None] = set()
+    calls: dict[str, _Calls] = {}
     for child in sorted(children, key=lambda one: str(one.main.started)):
-        parent = by_id[str(child.parent)]
-        calls = [
-            (call.id, list(_texts(call.args)))
-            for placed, entry in parent.timeline
-            if any(not head.agent_id and tool(head.name, head.display_name).is_agent for head in entry.calls)
-            for call in whole(placed.reading, entry).tool_calls
-            if tool(call.name, call.display_name).is_agent and call.id not in taken
-        ]
-        prompt = next((entry.prompt for entry in child.entries if entry.prompt), "")
-        same = [one for one, told in calls if any(text and text in prompt for text in told)]
-        child.parent_call = next(iter(same or [one for one, _ in calls]), None)
-        taken.add(child.parent_call)
+        parent = str(child.parent)
+        if parent not in calls:
+            calls[parent] = _Calls(by_id[parent])
+        child.parent_call = calls[parent].take(next((entry.prompt for entry in child.entries if entry.prompt), ""))
 
 
 def _told(placed: Placed, entry: Entry) -> Iterator[str]:

@@ -18,6 +18,7 @@ from pollux.formats.records import Wire, fields, metadata
 from pollux.formats.source import HEAD
 from pollux.locate import SessionFile
 from pollux.model import Json, Kind
+from pollux.timeline import drop_from
 from pollux.times import instant
 
 _LARGE = document.AT_ONCE
@@ -146,11 +147,9 @@ def _may_be_copy(wire: Wire) -> bool:
 def _other(found: _Read, wire: Wire, data: bytes, *, is_first: bool) -> None:
     """Take what is no message: who the session is, what was taken back, and what was written anew."""
     if wire.rewind_to is not msgspec.UNSET:
-        ids = list(found.alive)
         if wire.rewind_to not in found.alive:
             raise _NeedsReplayError
-        for one in ids[ids.index(wire.rewind_to) :]:
-            del found.alive[one]
+        drop_from(found.alive, wire.rewind_to)
     elif memoryview(wire.set).nbytes:
         raw = fields(bytes(wire.set))
         if "messages" in raw:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -149,8 +149,9 @@ def groups(bundle: Iterable[SessionFile], full_id: FullId) -> tuple[list[Group],
 def put_together(placed: list[Placed], full_id: FullId) -> list[Group]:
     """Put the sessions together whose files are read; the ids inside decide."""
     members: dict[tuple[str, str], list[Placed]] = defaultdict(list)
+    complete = _Complete(placed, full_id)
     for one in placed:
-        members[_key(one, placed, full_id)].append(one)
+        members[_key(one, complete)].append(one)
     return [_group(kind, id_, files) for (kind, id_), files in members.items()]
 
 
@@ -166,16 +167,29 @@ def regroup(kind: str, id_: str, readings: Iterable[Reading]) -> Group:
     return _group(kind, id_, [Placed(reading) for reading in readings])
 
 
-def _key(one: Placed, others: list[Placed], full_id: FullId) -> tuple[str, str]:
+class _Complete:
+    """Completes the beginnings of session IDs, each once."""
+
+    def __init__(self, placed: list[Placed], full_id: FullId) -> None:
+        self._ids = dict.fromkeys(one.reading.id for one in placed if one.reading.id)
+        self._full_id = full_id
+        self._inside: dict[str, str | None] = {}
+
+    def id(self, file: SessionFile, id8: str) -> str:
+        """Return the ID that another file of the bundle or a logged prompt has, else the beginning itself."""
+        if id8 not in self._inside:
+            self._inside[id8] = next((id_ for id_ in self._ids if id_ and id_.startswith(id8)), None)
+        return self._inside[id8] or self._full_id(file, id8) or id8
+
+
+def _key(one: Placed, complete: _Complete) -> tuple[str, str]:
     """Tell which session a file belongs to."""
     assert one.file is not None
     id_, stem = one.reading.id, one.reading.path.name.partition(".")[0]
     if one.file.parent:
         return "subagent", id_ or stem
     if id_ is None:
-        id8 = id8_in(one.reading.path.name) or stem
-        same = (other.reading.id for other in others if other.reading.id and other.reading.id.startswith(id8))
-        id_ = next(same, None) or full_id(one.file, id8) or id8
+        id_ = complete.id(one.file, id8_in(one.reading.path.name) or stem)
     if one.seen.get("kind") == "subagent":
         return "subagent", f"{id_}:{stem}"  # up to 0.36 it had its parent's id, and only the file was its own
     return "main", id_
@@ -220,6 +234,8 @@ def _give_roles(files: list[Placed]) -> None:
             one.reading.format == "log",
         ),
     )
+    names = Counter(one.reading.path.name for one in files)
+    stems = Counter(one.reading.path.stem for one in files)
     for one in files:
         path = one.reading.path
         if one is main:
@@ -229,11 +245,9 @@ def _give_roles(files: list[Placed]) -> None:
             one.role = Role.UNREADABLE
         elif one.is_stub:
             one.role = Role.STUB
-        elif any(other is not one and other.reading.path.name == path.name for other in files):
+        elif names[path.name] > 1:
             one.role = Role.COPY
-        elif path.suffix == ".json" and any(
-            other.reading.path.stem == path.stem for other in files if other is not one
-        ):
+        elif path.suffix == ".json" and stems[path.stem] > 1:
             one.role = Role.TWIN
         else:
             one.role = Role.PART

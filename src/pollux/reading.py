@@ -29,6 +29,14 @@ class Reading(msgspec.Struct):
     replay: Replay
     original: Source
     """The file as it is; another only where a file of another shape was written anew to be read."""
+    _responses: dict[str, Span] | None = None
+
+    def response_span(self, call_id: str | None) -> Span | None:
+        """Return where the last message stands that answers a call."""
+        if self._responses is None:
+            entries = self.replay.timeline
+            self._responses = {one: entry.content.span for entry in entries for one in entry.content.responses if one}
+        return self._responses.get(call_id) if call_id else None
 
     @property
     def id(self) -> str | None:
@@ -94,21 +102,36 @@ def whole(reading: Reading, entry: Entry) -> Message:
 
 def _answered(reading: Reading, content: dict[str, Any]) -> list[dict[str, Any]]:
     """Rebuild the records of calls that only a history holds: the request here, the response in a later message."""
-    responses = {one: entry.content.span for entry in reading.replay.timeline for one in entry.content.responses if one}
+    results: dict[Span, dict[str | None, Any]] = {}
     found = []
     for part in parts(content.get("content")):
         if isinstance(part, FunctionCall):
             call: dict[str, Any] = {"id": part.id, "name": part.name, "args": part.args}
-            if part.id in responses:
-                call["result"] = _object(reading.source, responses[part.id]).get("content")
-                call["status"] = "error" if _has_failed(call["result"], part.id) else "success"
+            span = reading.response_span(part.id)
+            if span:
+                if span not in results:
+                    results[span] = _results(_object(reading.source, span).get("content"))
+                call["result"] = results[span].get(part.id, [])
+                call["status"] = "error" if _has_failed(call["result"]) else "success"
             found.append(call)
     return found
 
 
-def _has_failed(result: object, call_id: str | None) -> bool:
-    mine = (part for part in parts(result) if isinstance(part, FunctionResponse) and part.id == call_id)
-    return any(isinstance(part.response, dict) and "error" in part.response for part in mine)
+def _results(content: object) -> dict[str | None, list[Any]]:
+    """Return the function responses of a message by the IDs of their calls; media that follow one belong to it."""
+    found: dict[str | None, list[Any]] = {}
+    mine: list[Any] = []
+    for value in content if isinstance(content, list) else [content]:
+        response = value.get("functionResponse") if isinstance(value, dict) else None
+        if isinstance(response, dict):
+            mine = found.setdefault(response.get("id"), [])
+        mine.append(value)
+    return found
+
+
+def _has_failed(result: list[Any]) -> bool:
+    responses = (part.response for part in parts(result) if isinstance(part, FunctionResponse))
+    return any(isinstance(response, dict) and "error" in response for response in responses)
 
 
 def arguments(reading: Reading, entry: Entry) -> list[Json]:

@@ -16,7 +16,7 @@ from pollux.entries import Call, Entry
 from pollux.formats.operations import Document, Header, Operation, Put, Record, Rewind, Update
 from pollux.formats.source import Span
 from pollux.model import Json, Kind, Problem
-from pollux.timeline import Timeline
+from pollux.timeline import Timeline, drop_from
 from pollux.times import instant
 
 __all__ = ["Call", "Entry", "Fingerprint", "Replay", "replay"]
@@ -95,7 +95,7 @@ class Running:
                 timeline.put(record, is_new_only=salvaged)
             case Rewind(line, target, salvaged):
                 if not salvaged:
-                    _drop_from(result.state, target)
+                    drop_from(result.state, target)
                     _note_stale(result)
                 timeline.rewind(target, line)
             case Update(_, fields, records, salvaged):
@@ -150,12 +150,3 @@ def _note_first_words(result: Replay, record: Record, words: Callable[[Record], 
 def _note_stale(result: Replay) -> None:
     if result.scratchpad_is_stale is not None:
         result.scratchpad_is_stale = True
-
-
-def _drop_from(state: dict[str, Record], target: str) -> list[str]:
-    """Drop a message and all after it, or everything if it is not there: as the client does."""
-    ids = list(state)
-    dropped = ids[ids.index(target) :] if target in state else ids
-    for one in dropped:
-        del state[one]
-    return dropped

@@ -6,13 +6,16 @@ fate of what it no longer holds: compressed when something new took its place, r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
-from pollux.copies import Copies, Fingerprint, Prints
+from pollux.copies import Copies, Fingerprint, Index
 from pollux.entries import Call, Entry
 from pollux.formats.operations import Record
 from pollux.model import Fate, Kind, Origin, Problem
 
+T = TypeVar("T")
 _NOTICES = frozenset({Kind.INFO, Kind.WARNING, Kind.ERROR})
 
 
@@ -26,15 +29,20 @@ class Timeline:
         problems: list[Problem],
         fingerprint: Callable[[Record], Fingerprint],
     ) -> None:
-        """Grow the lists given."""
+        """Take the lists to extend; messages that are in them already are indexed."""
         self.entries = entries
         self.calls = calls
         self.problems = problems
-        self.prints = Prints(fingerprint)
+        self.index = Index(fingerprint)
+        for entry in entries:
+            self.index.add(entry)
         self.by_id: dict[str, list[Entry]] = {}
         """A copy's id leads to its originals: more than one, if the copy is fused."""
         self.by_response: dict[str, Entry] = {}
         self.alive: dict[str, list[Entry]] = {}
+        """The conversation: what each of its IDs stands for, in order. `put_in_conversation` changes it."""
+        self._n_alive: dict[str, int] = {}
+        """How many IDs of the conversation stand for a message."""
         self.new: list[str] = []
         """The ids that were met for the first time since the last checkpoint, in order."""
         self.repeats = False
@@ -54,54 +62,77 @@ class Timeline:
             return
         elif len(entries) == 1 and entries[0].id == record.id:
             _merge(entries[0], record, is_rewrite=False)
+            self.index.add(entries[0])
         self._count(record, entries[0])
-        self.alive.setdefault(record.id, entries)
+        if record.id not in self.alive:
+            self.alive[record.id] = entries
+            for entry in entries:
+                self._n_alive[entry.id] = self._n_alive.get(entry.id, 0) + 1
         for entry in entries:
             entry.fate = Fate.ACTIVE
 
+    def put_in_conversation(self, alive: dict[str, list[Entry]]) -> None:
+        """Replace the conversation."""
+        self.alive = alive
+        self._n_alive = Counter(entry.id for entries in alive.values() for entry in entries)
+
     def rewind(self, target: str, line: int) -> None:
         """Drop a message and all after it, or everything if it is not there: as the client does."""
-        ids = list(self.alive)
         if target not in self.alive:
             text = f"a rewind to the unknown message {target} dropped all before it"
             self.problems.append(Problem("unknown-rewind", text, line=line))
-        dropped = [self.alive.pop(one) for one in (ids[ids.index(target) :] if target in self.alive else ids)]
-        still = _ids(self.alive)
-        for entry in (entry for entries in dropped for entry in entries):
-            if entry.id not in still:
-                entry.fate = Fate.REWOUND
+        for entries in drop_from(self.alive, target):
+            for entry in entries:
+                self._n_alive[entry.id] -= 1
+                if not self._n_alive[entry.id]:
+                    del self._n_alive[entry.id]
+                    entry.fate = Fate.REWOUND
         self.new.clear()
 
     def checkpoint(self, records: tuple[Record, ...]) -> None:
         """Take over a new list of messages: recognise copies, and tell what became of those that are gone."""
         is_history = self._repeats_history([record.id for record in records])
-        before = self._forget(records) if is_history else self.alive
+        if is_history:
+            self._forget(records)
+        before = self.alive
         is_summary = not is_history and any(
             record.origin == Origin.STATE_SNAPSHOT and record.id not in self.by_id for record in records
         )
-        known = {entry.id for record in records for entry in self.by_id.get(record.id, ())}
-        copies: Copies | None = None
+        originals = self._originals(records, is_summary=is_summary)
         alive: dict[str, list[Entry]] = {}
         has_new = False
         for record in records:
             entries = self.by_id.get(record.id)
             if entries is None:
-                copies = copies or Copies(self._candidates(before), known, self.prints)
-                is_copy = not (is_summary and record.origin in (Origin.STATE_SNAPSHOT, Origin.SYNTHETIC))
-                entries = copies.originals(record, is_history=is_history) if is_copy else []
-                if record.origin == Origin.HUMAN and not any(_is_typed(entry) for entry in entries):
-                    entries = []  # its preamble is known, its words are not
+                entries = originals.get(record.id)
                 if not entries:
                     entries = [self._add_loaded(record)]
                     has_new = has_new or record.origin != Origin.TOOL_RESPONSE
                 self.by_id[record.id] = entries
             elif entries[0].id == record.id:
-                _merge(entries[0], record, is_rewrite=True)
+                self._rewrite(entries[0], record)
             self._count(record, entries[0])
             alive[record.id] = entries
         _settle(before, alive, has_new=has_new)
-        self.alive = alive
+        self.put_in_conversation(alive)
         self.new.clear()
+
+    def _originals(self, records: tuple[Record, ...], *, is_summary: bool) -> dict[str, list[Entry]]:
+        """Return what the unknown messages of a checkpoint repeat, by their IDs."""
+        unknown = {record.id: record for record in records if record.id not in self.by_id}
+        if is_summary:
+            written = (Origin.STATE_SNAPSHOT, Origin.SYNTHETIC)
+            unknown = {id_: record for id_, record in unknown.items() if record.origin not in written}
+        if not unknown:
+            return {}
+        known = {entry.id for record in records for entry in self.by_id.get(record.id, ())}
+        copies = Copies(self.index, _entries(self.alive), known)
+        found = {}
+        for id_, record in unknown.items():
+            entries = copies.originals(record)
+            if record.origin != Origin.HUMAN or any(_is_typed(entry) for entry in entries):
+                found[id_] = entries  # else its preamble is known, and its words are not
+        return found
 
     def _repeats_history(self, ids: list[str]) -> bool:
         """Tell whether these messages were all recorded just now, though others that they may repeat are alive."""
@@ -114,23 +145,17 @@ class Timeline:
         """Recognise a copy that has a line of its own, as far as one line can tell."""
         if record.responses:
             return [self.by_response[one] for one in record.responses[:1] if one in self.by_response]
-        if record.is_bare:
-            return Copies(self._candidates(self.alive), set(), self.prints).originals(record, is_history=False)
+        if record.is_bare or (record.origin == Origin.HUMAN and self.repeats):  # in a history that was cut short
+            return self.index.latest_originals(record, lambda entry: entry.id in self._n_alive)
         if record.origin == Origin.SESSION_CONTEXT:
             return [entry for entry in self.entries[:1] if _says_the_same(entry, record)]
-        if record.origin == Origin.HUMAN and self.repeats:  # in the middle of a history that was cut short
-            return [entry for entry in self.entries if _says_the_same(entry, record)][:1]
         return []
-
-    def _candidates(self, before: dict[str, list[Entry]]) -> list[Entry]:
-        """Return the messages that may be copied: those alive first, then those that are dead."""
-        alive = {entry.id: entry for entries in before.values() for entry in entries}
-        return [*alive.values(), *(entry for entry in self.entries if entry.id not in alive)]
 
     def _add(self, record: Record) -> Entry:
         entry = Entry(record.id, record.kind, record.at, record.line, record.origin, record.prompt, record)
         _merge(entry, record, is_rewrite=False)
         self.entries.append(entry)
+        self.index.add(entry)
         for one in filter(None, record.responses):
             self.by_response.setdefault(one, entry)
         return entry
@@ -146,14 +171,29 @@ class Timeline:
         if record.tokens is not None:
             self.calls[record.id] = Call(record.id, entry, record.model, record.tokens, record.line)
 
-    def _forget(self, records: tuple[Record, ...]) -> dict[str, list[Entry]]:
-        """Forget lines that only repeat the history: the checkpoint will say which copy is whose."""
+    def _rewrite(self, entry: Entry, record: Record) -> None:
+        """Take what a checkpoint adds to a message."""
+        calls = entry.calls
+        _merge(entry, record, is_rewrite=True)
+        if entry.calls is not calls:
+            self.index.add(entry)
+
+    def _forget(self, records: tuple[Record, ...]) -> None:
+        """Forget the latest lines, which only repeat the history: the checkpoint tells which copy is whose."""
         ids = {record.id for record in records}
-        self.entries[:] = [entry for entry in self.entries if entry.id not in ids]
+        tail = self.entries[-len(ids) :]  # each of these lines has added one message at most, and nothing came after
+        del self.entries[-len(ids) :]
+        for entry in tail:
+            if entry.id not in ids:
+                self.entries.append(entry)
+                continue
+            self.index.discard(entry)
+            for one in entry.content.responses:
+                if self.by_response.get(one) is entry:
+                    del self.by_response[one]
         for one in ids:
             del self.by_id[one]
-        self.by_response = {one: entry for one, entry in self.by_response.items() if entry.id not in ids}
-        return {one: entries for one, entries in self.alive.items() if one not in ids}
+        self.put_in_conversation({one: entries for one, entries in self.alive.items() if one not in ids})
 
 
 def _merge(entry: Entry, record: Record, *, is_rewrite: bool) -> None:
@@ -176,15 +216,26 @@ def _settle(before: dict[str, list[Entry]], alive: dict[str, list[Entry]], *, ha
     failed or was cancelled. Single messages that the client loses on the way, such as a prompt fused with its preamble,
     are still what was said.
     """
-    still = _ids(alive)
-    heard = [entry for entries in before.values() for entry in entries if entry.kind not in _NOTICES]
+    still = {entry.id for entry in _entries(alive)}
+    heard = [entry for entry in _entries(before) if entry.kind not in _NOTICES]
     gone = [entry for entry in heard if entry.id not in still]
     first = next((index for index, entry in enumerate(heard) if entry.id not in still), len(heard))
     is_tail = all(entry.id not in still for entry in heard[first:])
     for entry in gone:
         entry.fate = Fate.COMPRESSED if has_new else Fate.ROLLED_BACK if is_tail else Fate.ACTIVE
-    for entry in (entry for entries in alive.values() for entry in entries):
+    for entry in _entries(alive):
         entry.fate = Fate.ACTIVE
+
+
+def drop_from(messages: dict[str, T], target: str) -> list[T]:
+    """Remove a message and all after it, or everything if it is not there; return what was removed, the last first."""
+    dropped = []
+    while messages:
+        id_, value = messages.popitem()
+        dropped.append(value)
+        if id_ == target:
+            break
+    return dropped
 
 
 def _says_the_same(entry: Entry, record: Record) -> bool:
@@ -195,5 +246,5 @@ def _is_typed(entry: Entry) -> bool:
     return entry.kind == Kind.USER and entry.origin in (Origin.HUMAN, Origin.LOADED)
 
 
-def _ids(entries: dict[str, list[Entry]]) -> set[str]:
-    return {entry.id for one in entries.values() for entry in one}
+def _entries(conversation: dict[str, list[Entry]]) -> Iterable[Entry]:
+    return (entry for entries in conversation.values() for entry in entries)
