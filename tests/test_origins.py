@@ -31,7 +31,8 @@ SNAPSHOT = "<state_snapshot>\nall of it\n</state_snapshot>"
         ("System: Potential loop detected. Details: x", Origin.CONTINUE),
         ("[System: You successfully executed a tool but returned an empty response. Go on.]", Origin.CONTINUE),
         (
-            "Your task is to do a deep investigation of the codebase to find all relevant files. <objective>",
+            "Your task is to do a deep investigation of the codebase to find all relevant files, and insights to solve "
+            "for the following user objective:\n<objective>\nFind it.\n</objective>",
             Origin.AGENT_PROMPT,
         ),
         ("", Origin.SYNTHETIC),
@@ -53,6 +54,7 @@ def test_what_nobody_typed(text: str, origin: Origin) -> None:
         "Please continue. And then stop.",
         "Why does it say <session_context> there?",
         "please continue.",
+        "Your task is to do a deep investigation of the codebase to find all relevant files please",
         "😀",
     ],
 )

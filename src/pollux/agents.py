@@ -40,27 +40,50 @@ def _place(starter: tuple[int, Group, CallHead]) -> int:
 def mark_prompts(group: Group) -> None:
     """Recognise what an agent was told: nobody typed it, though it stands there as a user's message."""
     if group.kind == "subagent":
-        first = next((entry for entry in group.entries if entry.origin == Origin.HUMAN), None)
-        if first:
-            first.origin = Origin.AGENT_PROMPT
-        return
-    last_human: tuple[int, Entry] | None = None
-    n_human = 0
-    for index, (placed, entry) in enumerate(group.timeline):
+        _mark_in_subagent(group)
+    else:
+        _mark_in_parent(group)
+
+
+def _mark_in_subagent(group: Group) -> None:
+    """Nobody types into a subagent: the first prompt is its task, and the client wrote the others."""
+    origin = Origin.AGENT_PROMPT
+    for entry in group.entries:
         if entry.origin == Origin.HUMAN:
-            last_human = (index, entry)
+            entry.origin = origin
+            origin = Origin.CONTINUE
+
+
+def _mark_in_parent(group: Group) -> None:
+    """Find the tasks of agents among the prompts of a session: up to 0.36 the file of a session has both."""
+    last_human: Entry | None = None
+    n_human = 0
+    for placed, entry in group.timeline:
+        if entry.origin == Origin.HUMAN:
+            last_human = entry
             n_human += 1
-        elif last_human and n_human > 1 and any(tool(call.name).is_agent for call in entry.calls):
-            told = [text for text in _told(placed, entry) if text]
-            if any(text in last_human[1].prompt and text != last_human[1].prompt for text in told):
-                last_human[1].origin = Origin.AGENT_PROMPT
+        elif last_human and n_human > 1 and any(map(_is_unnamed_agent, entry.calls)):
+            if any(_is_task(last_human.prompt, words) for words in _told(placed, entry)):
+                last_human.origin = Origin.AGENT_PROMPT
                 last_human, n_human = None, n_human - 1
+
+
+def _is_unnamed_agent(call: CallHead) -> bool:
+    """Return whether a call may have started an agent whose turns are in the same file: releases to 0.36."""
+    return not call.agent_id and call.name != _NAMING_CALL and tool(call.name, call.display_name).is_agent
+
+
+def _is_task(prompt: str, words: str) -> bool:
+    """Return whether a prompt is the task of an agent: the client puts the words of the call on lines of their own."""
+    return bool(words) and prompt != words and f"\n{words}\n" in f"\n{prompt}\n"
 
 
 def _named_calls(group: Group) -> Iterator[CallHead]:
     return (call for entry in group.entries for call in entry.calls if call.agent_id)
 
 
+_NAMING_CALL = "invoke_agent"
+"""Starts agents from 0.39 on, when they have files of their own."""
 _AT_A_TIME = 64
 """Calls that are compared with the words of an agent; more do not run side by side."""
 

@@ -25,8 +25,10 @@ _USER_PREFIXES = (
     ("This is the Gemini CLI. We are setting up the context for our chat.", Origin.SESSION_CONTEXT),
     ("- **Workspace Directories:**", Origin.SESSION_CONTEXT),
     ("First, reason in your scratchpad. Then, generate the <state_snapshot>", Origin.STATE_SNAPSHOT),
-    ("Your task is to do a deep investigation of the codebase to find all relevant files", Origin.AGENT_PROMPT),
 )
+
+_INVESTIGATION = "Your task is to do a deep investigation of the codebase to find all relevant files"
+_OBJECTIVE_END = "</objective>"
 
 _REFERENCED = "\n--- Content from referenced files ---"
 """Behind this, old releases put the files that a prompt names with @."""
@@ -57,6 +59,8 @@ def user_origin(text: str, *, n_responses: int = 0, has_media: bool = False) -> 
     for prefix, origin in _USER_PREFIXES:
         if typed.startswith(prefix):
             return origin, typed
+    if typed.startswith(_INVESTIGATION) and typed.endswith(_OBJECTIVE_END):
+        return Origin.AGENT_PROMPT, typed
     if not typed and not has_media:
         return Origin.SYNTHETIC, text
     return Origin.HUMAN, typed.partition(_REFERENCED)[0].rstrip()
