@@ -338,6 +338,14 @@ class TestTimeline:
         assert ids(found) == [PREAMBLE, "u1", "g1", "u2"]
         assert set(fates(found).values()) == {Fate.ACTIVE}
 
+    def test_a_prompt_that_is_typed_again_after_a_history_is_new(self, folder: Path) -> None:
+        again = user("u9", "one", second=20)
+        burst = [bare(ONE), bare(TWO)]
+        found = run(folder, preamble(), *TURNS, *burst, checkpoint(*burst), again)
+        assert ids(found) == [PREAMBLE, "u1", "g1", "u2", "g2", "u9"]
+        assert entry(found, "u9").origin == Origin.HUMAN
+        assert ids(run(folder, *TURNS, bare(TWO), rewind("g1-new"), again)) == ["u1", "g1", "u2", "g2", "u9"]
+
     def test_a_copy_recorded_again_is_still_a_copy(self, folder: Path) -> None:
         copy = bare(TWO)
         found = run(

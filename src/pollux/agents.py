@@ -62,10 +62,14 @@ def _mark_in_parent(group: Group) -> None:
         if entry.origin == Origin.HUMAN:
             last_human = entry
             n_human += 1
-        elif last_human and n_human > 1 and any(map(_is_unnamed_agent, entry.calls)):
-            if any(_is_task(last_human.prompt, words) for words in _told(placed, entry)):
-                last_human.origin = Origin.AGENT_PROMPT
-                last_human, n_human = None, n_human - 1
+        elif last_human and n_human > 1 and _starts_agent(placed, entry, last_human.prompt):
+            last_human.origin = Origin.AGENT_PROMPT
+            last_human, n_human = None, n_human - 1
+
+
+def _starts_agent(placed: Placed, entry: Entry, prompt: str) -> bool:
+    """Return whether a message calls an agent whose task is this prompt."""
+    return any(map(_is_unnamed_agent, entry.calls)) and any(_is_task(prompt, words) for words in _told(placed, entry))
 
 
 def _is_unnamed_agent(call: CallHead) -> bool:

@@ -46,7 +46,7 @@ class Timeline:
         self.new: list[str] = []
         """The ids that were met for the first time since the last checkpoint, in order."""
         self.repeats = False
-        """Whether the last of them was a copy."""
+        """Whether the last of them was a copy: a history is being recorded again."""
 
     def put(self, record: Record, *, is_new_only: bool = False) -> None:
         """Take a message that has a line of its own."""
@@ -87,7 +87,7 @@ class Timeline:
                 if not self._n_alive[entry.id]:
                     del self._n_alive[entry.id]
                     entry.fate = Fate.REWOUND
-        self.new.clear()
+        self._end_of_copies()
 
     def checkpoint(self, records: tuple[Record, ...]) -> None:
         """Take over a new list of messages: recognise copies, and tell what became of those that are gone."""
@@ -115,7 +115,11 @@ class Timeline:
             alive[record.id] = entries
         _settle(before, alive, has_new=has_new)
         self.put_in_conversation(alive)
+        self._end_of_copies()
+
+    def _end_of_copies(self) -> None:
         self.new.clear()
+        self.repeats = False
 
     def _originals(self, records: tuple[Record, ...], *, is_summary: bool) -> dict[str, list[Entry]]:
         """Return what the unknown messages of a checkpoint repeat, by their IDs."""
