@@ -31,7 +31,7 @@ SNAPSHOT = "<state_snapshot>\nall of it\n</state_snapshot>"
         ("System: Potential loop detected. Details: x", Origin.CONTINUE),
         ("[System: You successfully executed a tool but returned an empty response. Go on.]", Origin.CONTINUE),
         (
-            "Your task is to do a deep investigation of the codebase to find all relevant files:\n<objective>x</objective>",
+            "Your task is to do a deep investigation of the codebase to find all relevant files\n</objective>",
             Origin.AGENT_PROMPT,
         ),
         ("", Origin.SYNTHETIC),

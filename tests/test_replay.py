@@ -224,6 +224,22 @@ class TestTimeline:
         assert fate_of(found, Fate.ROLLED_BACK) == ["u2", "g2", "r1"]
         assert (total(found), total(found, kept=True)) == (40, 15)
 
+    def test_a_cancelled_request_after_a_call_in_a_message_of_its_own(self, folder: Path) -> None:
+        apart = gemini("g2", "", toolCalls=[call()])
+        rewritten = TWO | {"content": [{"text": "two"}, asks()]}
+        after = (user("r1", [answers()]), FOUR | {"id": "g3"}, user("u4", "slow"), notice("i1", "Request cancelled."))
+        listed = checkpoint(preamble(), ONE, rewritten, *after[:2])
+        found = run(folder, checkpoint(preamble()), ONE, TWO, notice("i0"), apart, *after, listed)
+        assert fate_of(found, Fate.ROLLED_BACK) == ["u4"]
+
+    def test_an_empty_answer_stays_when_it_is_not_loaded(self, folder: Path) -> None:
+        asked, answered = gemini("g2", "", toolCalls=[call()]), user("r1", [answers()])
+        empty = gemini("g3", "", tokens=tokens(20))
+        listed = checkpoint(preamble(), ONE, asked, answered)
+        found = run(folder, checkpoint(preamble()), ONE, asked, answered, empty, listed)
+        assert set(fates(found).values()) == {Fate.ACTIVE}
+        assert total(found, kept=True) == 25
+
     def test_a_resume_changes_nothing(self, folder: Path) -> None:
         asked = gemini("g2", "", second=4, tokens=tokens(20), toolCalls=[call()], thoughts=[{"description": "D"}])
         answered = user("r1", [answers()], second=5)
@@ -274,6 +290,48 @@ class TestTimeline:
         assert fate_of(found, Fate.COMPRESSED) == ["u1", "g1"]
         assert [entry(found, "s1").origin, entry(found, "s2").origin] == [Origin.STATE_SNAPSHOT, Origin.SYNTHETIC]
         assert (total(found), total(found, kept=True)) == (40, 25)
+
+    def test_a_compression_keeps_the_last_of_equal_messages(self, folder: Path) -> None:
+        snapshot = user("s1", [{"text": "<state_snapshot>all of it</state_snapshot>"}], second=8)
+        turns = [gemini(f"g{n}", "OK.", tokens=tokens(n)) if n % 2 else user(f"u{n}", "go on") for n in range(6)]
+        found = run(folder, preamble(), *turns, checkpoint(preamble(), snapshot, *map(bare, turns[-2:])))
+        assert fate_of(found, Fate.COMPRESSED) == ["u0", "g1", "u2", "g3"]
+        assert total(found, kept=True) == 10
+
+    def test_an_interrupted_answer_is_no_compression(self, folder: Path) -> None:
+        gap = bare(gemini("p1", "[The previous response was interrupted before it completed.]"), "p1")
+        found = run(folder, preamble(), ONE, TWO, THREE, checkpoint(preamble(), ONE, gap, TWO))
+        assert fate_of(found, Fate.ROLLED_BACK) == ["u2"]
+
+    def test_another_conversation_replaces_this_one(self, folder: Path) -> None:
+        burst = [bare(user("x1", "elsewhere")), bare(gemini("x2", "there"))]
+        found = run(folder, checkpoint(preamble()), ONE, TWO, *burst, checkpoint(*burst), THREE)
+        assert fate_of(found, Fate.REPLACED) == ["u1", "g1"]
+        assert fates(found)[PREAMBLE] == Fate.ACTIVE
+        assert entry(found, "x1-new").origin == Origin.LOADED
+
+    def test_an_earlier_part_of_the_conversation_replaces_it(self, folder: Path) -> None:
+        burst = [bare(ONE), bare(TWO)]
+        saved = notice("i1", "Conversation checkpoint saved with tag: here.")
+        found = run(folder, checkpoint(preamble()), *TURNS, saved, *burst, checkpoint(*burst))
+        assert fate_of(found, Fate.REPLACED) == ["u2", "g2"]
+
+    def test_an_empty_conversation_replaces_this_one(self, folder: Path) -> None:
+        found = run(folder, checkpoint(preamble()), *TURNS, header(startTime=at(30)), checkpoint(preamble()))
+        assert fate_of(found, Fate.REPLACED) == ["u1", "g1", "u2", "g2"]
+
+    def test_a_declined_tool_is_rolled_back(self, folder: Path) -> None:
+        burst = [bare(ONE), bare(TWO)]
+        declined = gemini("g2", "I write.", toolCalls=[call(status="cancelled")])
+        found = run(folder, checkpoint(preamble()), ONE, TWO, THREE, declined, *burst, checkpoint(*burst))
+        assert fate_of(found, Fate.ROLLED_BACK) == ["u2", "g2"]
+
+    def test_a_short_prompt_is_not_found_in_other_words(self, folder: Path) -> None:
+        short = user("u0", "e", second=3)
+        burst = [user("m1", [*preamble()["content"], {"text": "one"}]), bare(TWO)]
+        records = (ONE, TWO, short, gemini("g2", "no", second=4))
+        found = run(folder, checkpoint(preamble()), *records, *burst, checkpoint(*burst))
+        assert fate_of(found, Fate.REPLACED) == ["u0", "g2"]
 
     def test_a_masking_burst_is_folded(self, folder: Path) -> None:
         asked = gemini("g2", "", second=4, tokens=tokens(20), toolCalls=[call()])

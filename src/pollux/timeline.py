@@ -1,7 +1,8 @@
 """The timeline of one file while it grows: every message once, and what became of it.
 
 What the client records a second time under another id is folded into the original (`copies.py`). A checkpoint tells the
-fate of what it no longer holds: compressed when something new took its place, rolled back when only its end is missing.
+fate of what it no longer holds: compressed when a summary took its place, replaced when another conversation did,
+rolled back when only the end of an unfinished request is missing.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from pollux.formats.operations import Record
 from pollux.model import Fate, Kind, Origin, Problem
 
 T = TypeVar("T")
+_OF_THE_CLIENT = frozenset({Origin.TOOL_RESPONSE, Origin.SYNTHETIC, Origin.SESSION_CONTEXT, Origin.CONTINUE})
+"""What the client adds to a conversation that goes on."""
 _NOTICES = frozenset({Kind.INFO, Kind.WARNING, Kind.ERROR})
 
 
@@ -100,20 +103,24 @@ class Timeline:
         )
         originals = self._originals(records, is_summary=is_summary)
         alive: dict[str, list[Entry]] = {}
-        has_new = False
+        is_replaced = False
         for record in records:
             entries = self.by_id.get(record.id)
             if entries is None:
                 entries = originals.get(record.id)
                 if not entries:
                     entries = [self._add_loaded(record)]
-                    has_new = has_new or record.origin != Origin.TOOL_RESPONSE
+                    is_replaced = is_replaced or record.origin not in _OF_THE_CLIENT
                 self.by_id[record.id] = entries
             elif entries[0].id == record.id:
                 self._rewrite(entries[0], record)
             self._count(record, entries[0])
             alive[record.id] = entries
-        _settle(before, alive, has_new=has_new)
+        if is_summary or is_replaced:
+            _settle(before, alive, Fate.COMPRESSED if is_summary else Fate.REPLACED)
+        else:
+            is_fresh = all(record.origin == Origin.SESSION_CONTEXT for record in records)
+            _settle_end(before, alive, is_another=is_history or is_fresh)
         self.put_in_conversation(alive)
         self._end_of_copies()
 
@@ -130,9 +137,10 @@ class Timeline:
         if not unknown:
             return {}
         known = {entry.id for record in records for entry in self.by_id.get(record.id, ())}
-        copies = Copies(self.index, _entries(self.alive), known)
+        copies = Copies(self.index, _entries(self.alive), known, from_end=is_summary)
         found = {}
-        for id_, record in unknown.items():
+        # A compression keeps the end of the conversation, everything else its beginning.
+        for id_, record in reversed(unknown.items()) if is_summary else unknown.items():
             entries = copies.originals(record)
             if record.origin != Origin.HUMAN or any(_is_typed(entry) for entry in entries):
                 found[id_] = entries  # else its preamble is known, and its words are not
@@ -213,22 +221,50 @@ def _merge(entry: Entry, record: Record, *, is_rewrite: bool) -> None:
     entry.tokens = record.tokens or entry.tokens
 
 
-def _settle(before: dict[str, list[Entry]], alive: dict[str, list[Entry]], *, has_new: bool) -> None:
-    """Give a fate to what a new list no longer has; notices are never in such a list and live on.
-
-    Something new in its place means that it was compressed. A list that only lacks its end was rolled back: the request
-    failed or was cancelled. Single messages that the client loses on the way, such as a prompt fused with its preamble,
-    are still what was said.
-    """
+def _settle(before: dict[str, list[Entry]], alive: dict[str, list[Entry]], fate: Fate) -> None:
+    """Give a fate to all that a new list no longer has."""
     still = {entry.id for entry in _entries(alive)}
-    heard = [entry for entry in _entries(before) if entry.kind not in _NOTICES]
-    gone = [entry for entry in heard if entry.id not in still]
-    first = next((index for index, entry in enumerate(heard) if entry.id not in still), len(heard))
-    is_tail = all(entry.id not in still for entry in heard[first:])
-    for entry in gone:
-        entry.fate = Fate.COMPRESSED if has_new else Fate.ROLLED_BACK if is_tail else Fate.ACTIVE
+    for entry in _entries(before):
+        if _is_droppable(entry) and entry.id not in still:
+            entry.fate = fate
     for entry in _entries(alive):
         entry.fate = Fate.ACTIVE
+
+
+def _settle_end(before: dict[str, list[Entry]], alive: dict[str, list[Entry]], *, is_another: bool) -> None:
+    """Give a fate to the end that a new list lacks.
+
+    Mostly the request failed or was cancelled, and the client rolled it back. If the last answer was complete, the list
+    may be another conversation: one that `/chat save` saved earlier, or an empty one, with which `session/load` begins.
+    Single messages that the client loses on the way, such as a call in a message of its own or an empty answer, are
+    still what was said.
+    """
+    still = {entry.id for entry in _entries(alive)}
+    end: list[Entry] = []
+    for entry in reversed([entry for entry in _entries(before) if _is_droppable(entry)]):
+        if entry.id in still:
+            break
+        end.append(entry)
+    is_replaced = is_another and bool(end) and _is_complete(end[0])
+    for entry in (*_entries(before), *_entries(alive)):
+        entry.fate = Fate.ACTIVE
+    for entry in end:
+        if not _is_empty(entry):
+            entry.fate = Fate.REPLACED if is_replaced else Fate.ROLLED_BACK
+
+
+def _is_droppable(entry: Entry) -> bool:
+    """Return whether a checkpoint can drop a message; it never has notices, and always has the preamble."""
+    return entry.kind not in _NOTICES and entry.origin != Origin.SESSION_CONTEXT
+
+
+def _is_empty(entry: Entry) -> bool:
+    return entry.kind == Kind.GEMINI and not entry.content.n_chars and not entry.calls
+
+
+def _is_complete(entry: Entry) -> bool:
+    """Return whether a message is an answer that leaves nothing to do."""
+    return entry.kind == Kind.GEMINI and not entry.calls and not _is_empty(entry)
 
 
 def drop_from(messages: dict[str, T], target: str) -> list[T]:

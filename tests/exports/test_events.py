@@ -232,7 +232,7 @@ def test_prompts_that_were_loaded_or_are_an_agents_say_so(tmp_path: Path) -> Non
     (event,) = told_of(tmp_path, checkpoint(preamble(), user("u1", "from elsewhere")))
     assert event["metadata"]["origin"] == "loaded"
     path = builders.put(tmp_path / "agent.jsonl", log(header(kind="subagent"), user("u1", "do it"), user("u2", "stop")))
-    assert [event["metadata"].get("origin") for event in told(path)] == ["agent_prompt", None]
+    assert [event["metadata"].get("origin") for event in told(path)] == ["agent_prompt"]
 
 
 FULL = gemini(
