@@ -333,6 +333,14 @@ class TestTimeline:
         found = run(folder, checkpoint(preamble()), *records, *burst, checkpoint(*burst))
         assert fate_of(found, Fate.REPLACED) == ["u0", "g2"]
 
+    @pytest.mark.parametrize("words", ["Fix the board.", "Fix the board. " * 100])
+    def test_a_custom_command_is_recognised_by_what_it_sent(self, folder: Path, words: str) -> None:
+        command = user("u1", [{"text": words}], displayContent=[{"text": "/fix board"}])
+        burst = [bare(command, content=[{"text": words}]), bare(TWO)]
+        found = run(folder, checkpoint(preamble()), command, TWO, *burst, checkpoint(*burst))
+        assert ids(found) == [PREAMBLE, "u1", "g1"]
+        assert entry(found, "u1").prompt == "/fix board"
+
     def test_a_masking_burst_is_folded(self, folder: Path) -> None:
         asked = gemini("g2", "", second=4, tokens=tokens(20), toolCalls=[call()])
         answered = user("r1", [answers()], second=5)

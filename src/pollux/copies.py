@@ -41,6 +41,8 @@ class _Marks(NamedTuple):
 
     text: str
     """Its words, or their digest; empty if it has none."""
+    sent: str
+    """What went to the model in place of its words; a copy has nothing else."""
     ids: frozenset[str]
     """Of the calls and responses among its parts."""
     calls: frozenset[str]
@@ -155,7 +157,7 @@ class Index:
             first = before.first
         else:
             first = min((*ids, *calls), default=None)
-        return _Marks(_digest("".join(texts).strip()), ids, calls, first)
+        return _Marks(_digest("".join(texts).strip()), _digest(entry.content.sent), ids, calls, first)
 
 
 class Copies:
@@ -186,7 +188,7 @@ class Copies:
         kind, ids, texts = self._index.fingerprint(record)
         choices = _whole_or_parts(texts)
         if kind == Kind.USER and not record.responses:
-            choices = [self._index.fused_texts(record), *choices]
+            choices = [self._index.fused_texts(record), *choices, [record.prompt]]
         return _originals(self._index, kind, ids, choices, self._with_call, self._with_text)
 
     def _prepare(self, kind: str) -> None:
@@ -200,8 +202,9 @@ class Copies:
             if (entry.kind == Kind.USER) is not is_user:
                 continue
             marks = self._index.marks(entry)
-            if marks.text and entry.id not in self._known:
-                self._texts.setdefault((entry.kind, marks.text), deque()).append(entry)
+            for text in (marks.text, marks.sent) if entry.id not in self._known else ():
+                if text:
+                    self._texts.setdefault((entry.kind, text), deque()).append(entry)
             if marks.first:  # one ID is enough: those of a copy are looked up in the same order
                 self._calls.setdefault((entry.kind, marks.first), deque()).append(entry)
 
@@ -252,7 +255,7 @@ def _originals(
             covered |= index.marks(entry).among(ids)
     if ids and not found:
         return []
-    said = {index.marks(entry).text for entry in found.values()}
+    said = {text for entry in found.values() for text in index.marks(entry)[:2]}
     for texts in choices:
         is_found = False
         for key in filter(None, map(_digest, texts)):
@@ -268,7 +271,7 @@ def _originals(
 
 def _keys(marks: _Marks, besides: _Marks | None = None) -> list[Key]:
     """Return where to enter a message: what it says and the IDs it has, without those that it had before."""
-    keys = [(_TEXT, marks.text)] if marks.text else []
+    keys = [(_TEXT, text) for text in (marks.text, marks.sent) if text]
     keys += [(_CALL, id_) for id_ in marks.ids]
     if besides is None or besides.calls is not marks.calls:
         keys += [(_CALL, id_) for id_ in marks.calls]

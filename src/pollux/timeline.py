@@ -142,7 +142,7 @@ class Timeline:
         # A compression keeps the end of the conversation, everything else its beginning.
         for id_, record in reversed(unknown.items()) if is_summary else unknown.items():
             entries = copies.originals(record)
-            if record.origin != Origin.HUMAN or any(_is_typed(entry) for entry in entries):
+            if record.origin != Origin.HUMAN or any(entry.origin != Origin.SESSION_CONTEXT for entry in entries):
                 found[id_] = entries  # else its preamble is known, and its words are not
         return found
 
@@ -280,10 +280,6 @@ def drop_from(messages: dict[str, T], target: str) -> list[T]:
 
 def _says_the_same(entry: Entry, record: Record) -> bool:
     return (entry.prompt, entry.content.checksum) == (record.prompt, record.checksum)
-
-
-def _is_typed(entry: Entry) -> bool:
-    return entry.kind == Kind.USER and entry.origin in (Origin.HUMAN, Origin.LOADED)
 
 
 def _entries(conversation: dict[str, list[Entry]]) -> Iterable[Entry]:
