@@ -341,6 +341,63 @@ class TestTimeline:
         assert ids(found) == [PREAMBLE, "u1", "g1"]
         assert entry(found, "u1").prompt == "/fix board"
 
+    def test_calls_recorded_in_the_first_message_belong_to_the_answers_that_made_them(self, folder: Path) -> None:
+        """ACP has one message for the calls of a whole session."""
+
+        def calls(*numbers: int) -> Wire:
+            return gemini("acp", "", toolCalls=[call(f"c{n}", f"tool{n}") for n in numbers])
+
+        records = [
+            *(ONE, TWO, calls(1), calls(1, 2), user("r1", [answers("c1"), answers("c2")])),
+            *(gemini("g2", "done", tokens=tokens(20)), THREE, gemini("g3", "I write", tokens=tokens(30))),
+            *(calls(1, 2, 3), user("r2", [answers("c3")]), gemini("g4", "", tokens=tokens(40))),
+            *(calls(1, 2, 3, 4, 5), user("r3", [answers("c4"), answers("c5")])),
+        ]
+        found = run(folder, *records)
+        made = {one.id: [call.name for call in whole(found, one).tool_calls] for one in found.replay.timeline}
+        expected = {"acp": ["tool1", "tool2"], "g3": ["tool3"], "g4": ["tool4", "tool5"]}
+        assert {id_: names for id_, names in made.items() if names} == expected
+        assert [[head.id for head in entry(found, id_).calls] for id_ in ("acp", "g3", "g4")] == [
+            ["c1", "c2"],
+            ["c3"],
+            ["c4", "c5"],
+        ]
+
+    def test_calls_stay_where_the_answer_has_its_own(self, folder: Path) -> None:
+        first, second = gemini("acp", "", toolCalls=[call("c1")]), gemini("g2", "x", toolCalls=[call("c2")])
+        found = run(folder, ONE, first, second, first | {"toolCalls": [call("c1"), call("c3")]})
+        assert [head.id for head in entry(found, "acp").calls] == ["c1", "c3"]
+        assert [head.id for head in entry(found, "g2").calls] == ["c2"]
+
+    def test_call_ids_that_begin_anew_in_every_answer(self, folder: Path) -> None:
+        turns = []
+        for n in range(3):
+            turns += [gemini(f"g{n}", f"go {n}", toolCalls=[call("c0")]), user(f"r{n}", [answers("c0", output=str(n))])]
+        found = run(folder, checkpoint(preamble()), ONE, *turns)
+        assert ids(found) == [PREAMBLE, "u1", "g0", "r0", "g1", "r1", "g2", "r2"]
+        copies = [bare(one, content=[asks("c0")] if "g" in one["id"] else one["content"]) for one in turns]
+        again = run(folder, checkpoint(preamble()), ONE, *turns, checkpoint(preamble(), ONE, *copies))
+        assert ids(again) == ids(found)
+        assert set(fates(again).values()) == {Fate.ACTIVE}
+
+    def test_a_hook_that_sends_the_agent_on_is_no_prompt(self, folder: Path) -> None:
+        shown = [{"text": "one"}]
+        pushed = user("h1", [{"text": "You forgot the tests."}], displayContent=shown)
+        expanded = user(
+            "u3", [{"text": "one"}, {"text": "\n--- Content from referenced files ---"}], displayContent=shown
+        )
+        found = run(folder, ONE, TWO, pushed, FOUR, expanded)
+        assert [(one.origin, one.prompt) for one in found.replay.timeline if one.kind == "user"] == [
+            (Origin.HUMAN, "one"),
+            (Origin.HOOK_CONTEXT, "You forgot the tests."),
+            (Origin.HUMAN, "one"),
+        ]
+
+    def test_a_custom_command_that_is_given_twice_is_typed_twice(self, folder: Path) -> None:
+        commands = [user(id_, ["Fix it."], displayContent=["/fix"]) for id_ in ("u1", "u2")]
+        found = run(folder, commands[0], TWO, commands[1])
+        assert [one.origin for one in found.replay.timeline] == [Origin.HUMAN, Origin.MODEL, Origin.HUMAN]
+
     def test_a_masking_burst_is_folded(self, folder: Path) -> None:
         asked = gemini("g2", "", second=4, tokens=tokens(20), toolCalls=[call()])
         answered = user("r1", [answers()], second=5)

@@ -89,7 +89,7 @@ def whole(reading: Reading, entry: Entry) -> Message:
         content = content | {"toolCalls": _answered(reading, content)}
     return message(
         {"id": entry.id, "type": entry.kind, **content, "timestamp": entry.at},
-        calls=load(entry.calls_from),
+        calls=_own_calls(entry, load(entry.calls_from)),
         thinking=load(entry.thoughts_from),
         origin=entry.origin,
         fate=entry.fate,
@@ -98,6 +98,18 @@ def whole(reading: Reading, entry: Entry) -> Message:
         file=str(reading.path),
         line=entry.line,
     )
+
+
+def _own_calls(entry: Entry, recorded: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return a recording of calls without those that other messages made."""
+    if recorded is None or entry.calls_from is None or entry.calls == entry.calls_from.calls:
+        return recorded
+    ids = {call.id for call in entry.calls}
+    calls = recorded.get("toolCalls")
+    own = (
+        [call for call in calls if isinstance(call, dict) and call.get("id") in ids] if isinstance(calls, list) else []
+    )
+    return recorded | {"toolCalls": own}
 
 
 def _answered(reading: Reading, content: dict[str, Any]) -> list[dict[str, Any]]:

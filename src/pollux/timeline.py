@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from pollux.copies import Copies, Fingerprint, Index
 from pollux.entries import Call, Entry
-from pollux.formats.operations import Record
+from pollux.formats.operations import CallHead, Record
 from pollux.model import Fate, Kind, Origin, Problem
 
 T = TypeVar("T")
@@ -37,8 +37,11 @@ class Timeline:
         self.calls = calls
         self.problems = problems
         self.index = Index(fingerprint)
+        self._last_answer: Entry | None = None
+        self._last_prompt: Entry | None = None
         for entry in entries:
             self.index.add(entry)
+            self._note_last(entry)
         self.by_id: dict[str, list[Entry]] = {}
         """A copy's id leads to its originals: more than one, if the copy is fused."""
         self.by_response: dict[str, Entry] = {}
@@ -64,7 +67,10 @@ class Timeline:
             self._count(record, entries[0])
             return
         elif len(entries) == 1 and entries[0].id == record.id:
+            own, others = self._whose(entries[0], record)
             _merge(entries[0], record, is_rewrite=False)
+            if others and entries[0].calls_from is record:
+                self._give_calls(entries[0], record, own, others)
             self.index.add(entries[0])
         self._count(record, entries[0])
         if record.id not in self.alive:
@@ -73,6 +79,38 @@ class Timeline:
                 self._n_alive[entry.id] = self._n_alive.get(entry.id, 0) + 1
         for entry in entries:
             entry.fate = Fate.ACTIVE
+
+    def _whose(self, entry: Entry, record: Record) -> tuple[tuple[CallHead, ...], tuple[CallHead, ...]]:
+        """Return which calls of a new recording a message made itself, and which others made.
+
+        Over ACP the client records all calls of a session in the first message that it made for calls; those that came
+        after another answer are that answer's.
+        """
+        last = self._last_answer
+        if not entry.calls or not last or last is entry or entry.tokens or entry.content.n_chars:
+            return record.calls, ()
+        before = {call.id for call in entry.calls}
+        new = tuple(call for call in record.calls if call.id not in before)
+        return tuple(call for call in record.calls if call.id in before), new
+
+    def _give_calls(
+        self, entry: Entry, record: Record, own: tuple[CallHead, ...], others: tuple[CallHead, ...]
+    ) -> None:
+        """Give calls to the answer that made them, apart from those that were given away before."""
+        new = tuple(call for call in others if call.id not in entry.moved)
+        answer = self._last_answer
+        if answer and (not answer.calls_from or answer.calls_from.id == record.id) and all(call.id for call in new):
+            answer.calls, answer.calls_from = (*answer.calls, *new), record
+            self.index.add(answer)
+            entry.calls, entry.moved = own, (*entry.moved, *(str(call.id) for call in new))
+        else:  # the answer has calls of its own
+            entry.calls = (*own, *new)
+
+    def _note_last(self, entry: Entry) -> None:
+        if entry.kind == Kind.GEMINI:
+            self._last_answer = entry
+        elif entry.origin == Origin.HUMAN:
+            self._last_prompt = entry
 
     def put_in_conversation(self, alive: dict[str, list[Entry]]) -> None:
         """Replace the conversation."""
@@ -155,8 +193,9 @@ class Timeline:
 
     def _recorded_again(self, record: Record) -> list[Entry]:
         """Recognise a copy that has a line of its own, as far as one line can tell."""
-        if record.responses:
-            return [self.by_response[one] for one in record.responses[:1] if one in self.by_response]
+        if record.responses:  # with IDs that may begin anew in every answer
+            known = [self.by_response[one] for one in record.responses[:1] if one in self.by_response]
+            return known if self.repeats else []
         if record.is_bare or (record.origin == Origin.HUMAN and self.repeats):  # in a history that was cut short
             return self.index.latest_originals(record, lambda entry: entry.id in self._n_alive)
         if record.origin == Origin.SESSION_CONTEXT:
@@ -166,11 +205,21 @@ class Timeline:
     def _add(self, record: Record) -> Entry:
         entry = Entry(record.id, record.kind, record.at, record.line, record.origin, record.prompt, record)
         _merge(entry, record, is_rewrite=False)
+        if self._is_of_hook(record):
+            entry.origin, entry.prompt = Origin.HOOK_CONTEXT, record.sent
+        self._note_last(entry)
         self.entries.append(entry)
         self.index.add(entry)
         for one in filter(None, record.responses):
             self.by_response.setdefault(one, entry)
         return entry
+
+    def _is_of_hook(self, record: Record) -> bool:
+        """Return whether a hook sent the agent on: the client shows the prompt before in place of the hook's words."""
+        last = self._last_prompt
+        if record.origin != Origin.HUMAN or not record.sent or not last or last.prompt != record.prompt:
+            return False
+        return record.sent not in (last.prompt, last.content.sent) and not record.sent.startswith(record.prompt)
 
     def _add_loaded(self, record: Record) -> Entry:
         """Add a message that no line of its own came before: what was typed was typed elsewhere."""

@@ -182,7 +182,10 @@ def _add_message(
     if not entry.calls_from:
         return
     data = placed.reading.source.slice(entry.calls_from.span)
-    for idx, found in enumerate(call_rows(data)):
+    ids = {call.id for call in entry.calls}
+    is_shared = entry.calls != entry.calls_from.calls  # with messages that made some of the calls recorded there
+    own = (found for found in call_rows(data) if not is_shared or found.call[0] in ids)
+    for idx, found in enumerate(own):
         rows["tool_calls"].append((*key, idx, *found.call, entry.fate))
         rows["shell_commands"] += [(*key, idx, n, *command) for n, command in enumerate(found.commands)]
         rows["file_touches"] += [(*key, idx, *touch) for touch in found.touches]
