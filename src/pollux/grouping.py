@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,9 +20,9 @@ import msgspec
 from pollux.formats import lenient
 from pollux.formats.source import HEAD
 from pollux.locate import SessionFile, id8_in, name_facts
-from pollux.model import Fate, Json, Message, ModelCall, Origin, Problem, Role
+from pollux.model import Fate, Json, Kind, Message, ModelCall, Origin, Problem, Role, Tokens
 from pollux.reading import Reading, read, state, whole
-from pollux.replay import Call, Entry
+from pollux.replay import Call, Entry, Replay
 from pollux.sound import sound
 from pollux.times import instant
 
@@ -210,11 +211,50 @@ def _group(kind: str, id_: str, files: list[Placed]) -> Group:
                 found.timeline.append((one, entry))
             else:
                 found.timeline[place] = _better(found.timeline[place], (one, entry))
+    _share_fates(found.entries)
     fates = {entry.id: entry.fate for entry in found.entries}
+    partial = {id_ for one in files for id_ in _first_chunks(one.reading.replay)}
     for one in files:
         for call in one.reading.replay.calls.values():
+            if call.id in partial:
+                call.entry.tokens = None
+                continue
             found.calls.setdefault(call.id, _model_call(id_, one, call, fates.get(call.entry.id, call.entry.fate)))
     return found
+
+
+def _share_fates(entries: list[Entry]) -> None:
+    """Give messages that the client made for calls alone, and never loads again, the fate of the answer before."""
+    before: Entry | None = None
+    for entry in entries:
+        if entry.kind not in (Kind.USER, Kind.GEMINI):
+            continue
+        is_of_calls = entry.calls and not entry.tokens and not entry.content.n_chars
+        if before and before.kind == Kind.GEMINI and is_of_calls and entry.fate == Fate.ACTIVE:
+            entry.fate = before.fate
+        before = entry
+
+
+def _first_chunks(replay: Replay) -> set[str]:
+    """Return the messages whose counts are the first chunk of the next answer's: the same call, billed once.
+
+    Up to 0.43 the client attaches the counts that come first to the last message without any, which may be one that it
+    made for tool calls.
+    """
+    if replay.has_checkpoints:  # of 0.44 and later
+        return set()
+    answers = [entry for entry in replay.timeline if entry.kind == Kind.GEMINI]
+    found = set()
+    for entry, after in pairwise(answers):
+        first, final = replay.calls.get(entry.id), replay.calls.get(after.id)
+        is_of_calls = entry.calls and not entry.content.n_chars and not entry.thoughts_from
+        if first and final and is_of_calls and _is_chunk(first.tokens, final.tokens):
+            found.add(entry.id)
+    return found
+
+
+def _is_chunk(first: Tokens, final: Tokens) -> bool:
+    return 0 < first.input == final.input and first.output <= final.output
 
 
 def _oldest_first(one: Placed) -> tuple[bool, datetime, str, str]:
