@@ -9,6 +9,7 @@ from tests.builders import (
     HASH,
     NAME,
     OTHER,
+    PREAMBLE,
     SESSION,
     Wire,
     answers,
@@ -189,6 +190,24 @@ def test_sessions_of_the_same_beginning_stay_apart(tmp_path: Path) -> None:
     put(chats(tmp_path) / f"{LATER}.jsonl", log(header("6ece72aa-other"), THREE))
     found, _ = grouped(tmp_path)
     assert sorted(group.id for group in found) == [SESSION, "6ece72aa-other"]
+
+
+def test_sessions_of_one_file(tmp_path: Path) -> None:
+    """Two IDs that begin alike, in one minute: the client appends to the same file, and loads the last."""
+    first, second = header("6ece72aa-first"), header("6ece72aa-second", startTime=at(9))
+    five = gemini("g3", "five", second=5, tokens=tokens(30))
+    data = log(first, checkpoint(preamble()), ONE, TWO, second, checkpoint(preamble()), THREE, FOUR, five)
+    path = put(chats(tmp_path) / f"{NAME}.jsonl", data)
+    found, _ = grouped(tmp_path)
+    assert {group.id: ids(group)[1:] for group in found} == {
+        "6ece72aa-first": ["u1", "g1"],
+        "6ece72aa-second": ["u2", "g2", "g3"],
+    }
+    assert {group.id: total(group) for group in found} == {"6ece72aa-first": 15, "6ece72aa-second": 60}
+    assert all(entry.fate == Fate.ACTIVE for group in found for entry in group.entries)
+    assert [group.main.started for group in found] == [instant_of(0), instant_of(0)]
+    assert ids(regroup("main", "6ece72aa-first", [reading.read(path)])) == [PREAMBLE, "u1", "g1"]
+    assert group_from(path).id == "6ece72aa-second", "as the client says"
 
 
 def test_nested_subagents(tmp_path: Path) -> None:

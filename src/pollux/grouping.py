@@ -42,6 +42,11 @@ class Placed(msgspec.Struct, eq=False):
     version_id: int = 0
     """Which version of the file in the archive it is."""
 
+    def parts(self) -> list[Placed]:
+        """Return one for each session that the file holds."""
+        parts = self.reading.parts()
+        return [msgspec.structs.replace(self, reading=part) for part in parts] if len(parts) > 1 else [self]
+
     @property
     def seen(self) -> dict[str, Json]:
         """All metadata of the file."""
@@ -149,6 +154,7 @@ def groups(bundle: Iterable[SessionFile], full_id: FullId) -> tuple[list[Group],
 
 def put_together(placed: list[Placed], full_id: FullId) -> list[Group]:
     """Put the sessions together whose files are read; the ids inside decide."""
+    placed = [part for one in placed for part in one.parts()]
     members: dict[tuple[str, str], list[Placed]] = defaultdict(list)
     complete = _Complete(placed, full_id)
     for one in placed:
@@ -165,7 +171,12 @@ def group_from(path: Path) -> Group:
 
 def regroup(kind: str, id_: str, readings: Iterable[Reading]) -> Group:
     """Put a session together again whose files are known."""
-    return _group(kind, id_, [Placed(reading) for reading in readings])
+    return _group(kind, id_, [Placed(_part(reading, id_)) for reading in readings])
+
+
+def _part(reading: Reading, id_: str) -> Reading:
+    """Return what a file holds of a session; all of it, if it does not say whose it is."""
+    return next((part for part in reading.parts() if part.id == id_), reading)
 
 
 class _Complete:

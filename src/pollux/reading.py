@@ -38,6 +38,11 @@ class Reading(msgspec.Struct):
             self._responses = {one: entry.content.span for entry in entries for one in entry.content.responses if one}
         return self._responses.get(call_id) if call_id else None
 
+    def parts(self) -> list[Reading]:
+        """Return the reading of each session that the file holds: mostly one, this."""
+        earlier = [msgspec.structs.replace(self, replay=one, _responses=None) for one in self.replay.earlier]
+        return [*earlier, self]
+
     @property
     def id(self) -> str | None:
         """The session id that the file gives itself."""
