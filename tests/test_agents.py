@@ -14,6 +14,7 @@ from tests.builders import (
     header,
     home,
     log,
+    notice,
     put,
     user,
 )
@@ -149,6 +150,15 @@ def test_what_was_typed_before_a_call_was_typed(tmp_path: Path) -> None:
     group = group_from(path)
     agents.mark_prompts(group)
     assert origins(group) == [Origin.HUMAN, Origin.MODEL]
+
+
+def test_imported_prompts_were_typed_elsewhere(tmp_path: Path) -> None:
+    imported = notice("import-1794771361910", "Imported session from /tmp/x.jsonl", second=40)
+    records = (imported, user("u1", "one"), gemini("g1"), user("u2", "two", second=50))
+    path = put(tmp_path / f"{NAME}.jsonl", log(header(startTime=at(40)), *records))
+    group = group_from(path)
+    agents.mark_prompts(group)
+    assert origins(group) == [Origin.NOTICE, Origin.LOADED, Origin.MODEL, Origin.HUMAN]
 
 
 def test_calls_of_no_answer_tell_nothing(tmp_path: Path) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from pollux.formats.operations import CallHead
-from pollux.grouping import Group, Placed
-from pollux.model import Json, Kind, Origin
+from pollux.grouping import IMPORTED, Group, Placed
+from pollux.model import Json, Kind, Origin, Role
 from pollux.reading import whole
 from pollux.replay import Entry
+from pollux.times import instant
 from pollux.tools import tool
 
 
@@ -42,7 +43,20 @@ def mark_prompts(group: Group) -> None:
     if group.kind == "subagent":
         _mark_in_subagent(group)
     else:
+        _mark_imported(group)
         _mark_in_parent(group)
+
+
+def _mark_imported(group: Group) -> None:
+    """Recognise prompts that `--session-file` brought from another session: they are older than the import."""
+    if group.main.role != Role.IMPORT:
+        return
+    notices = (entry for entry in group.entries if entry.id.startswith(IMPORTED))
+    imported = next((instant(entry.at) for entry in notices), None)
+    for entry in group.entries:
+        at = instant(entry.at)
+        if entry.origin == Origin.HUMAN and imported and at and at < imported:
+            entry.origin = Origin.LOADED
 
 
 def _mark_in_subagent(group: Group) -> None:

@@ -30,6 +30,8 @@ FullId: TypeAlias = Callable[[SessionFile, str], str | None]
 """Knows the whole id of a session whose file has lost its header, from the eight characters in its name."""
 
 _ID_INSIDE = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{8})')
+IMPORTED = "import-"
+"""How the ID of the notice begins that `--session-file` puts before the messages of another session."""
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -290,7 +292,7 @@ def _give_roles(files: list[Placed]) -> None:
     for one in files:
         path = one.reading.path
         if one is main:
-            is_import = any(entry.id.startswith("import-") for entry in one.timeline[:3])
+            is_import = any(entry.id.startswith(IMPORTED) for entry in one.timeline[:3])
             one.role = Role.IMPORT if is_import else Role.MAIN
         elif path.suffix not in (".json", ".jsonl"):
             one.role = Role.UNREADABLE
