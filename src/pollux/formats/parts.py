@@ -49,18 +49,24 @@ def thoughts(values: Any) -> tuple[Thought, ...]:  # noqa: ANN401
 
 def verbose_text(content: Any) -> str:  # noqa: ANN401
     """Render a content as the client does to decide whether a session is worth resuming."""
-    if not content:
-        return ""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "".join(verbose_text(one) for one in content)
-    if not isinstance(content, dict):
-        return ""
+    texts: list[str] = []
+    waiting = [content]
+    while waiting:  # lists may be nested more deeply than calls
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += reversed(value)
+        else:
+            texts.append(_verbose_part(value))
+    return "".join(texts)
+
+
+def _verbose_part(value: Any) -> str:  # noqa: ANN401
+    if not isinstance(value, dict):
+        return value if isinstance(value, str) else ""
     for key, shown in _SHOWN.items():
-        if key in content:
+        if key in value:
             return shown
-    return _text(content.get("text"))
+    return _text(value.get("text"))
 
 
 def is_ignored(text: str) -> bool:
