@@ -61,8 +61,10 @@ class Index:
     def __init__(self, fingerprint: Callable[[Record], Fingerprint]) -> None:
         """Take the function that reads a record's bytes."""
         self._fingerprint = fingerprint
+        self.changed: list[Entry] = []
+        """Messages that are new or were recorded again. They are indexed when somebody first looks for copies."""
         self._waiting: dict[bool, dict[str, Entry]] = {True: {}, False: {}}
-        """Messages that are new or were recorded again, those of users apart: to index the others, the file is read."""
+        """The same, those of users apart: to index the others, the file is read."""
         self._marks: dict[str, _Marks] = {}
         self._entered: dict[str, set[Key]] = {}
         """All that messages were ever found by, if they have changed since they were indexed."""
@@ -71,12 +73,14 @@ class Index:
         self._by_text: dict[Key, list[Entry]] = {}
         self._by_call: dict[Key, list[Entry]] = {}
 
-    def add(self, entry: Entry) -> None:
-        """Index a message that is new or has changed, when somebody first looks for copies."""
-        self._waiting[entry.kind == Kind.USER][entry.id] = entry
+    def _take_changed(self) -> None:
+        for entry in self.changed:
+            self._waiting[entry.kind == Kind.USER][entry.id] = entry
+        self.changed.clear()
 
     def discard(self, entry: Entry) -> None:
         """Forget a message that was added lately."""
+        self._take_changed()
         self._waiting[entry.kind == Kind.USER].pop(entry.id, None)
         self._calls.pop(entry.id, None)
         marks = self._marks.pop(entry.id, None)
@@ -87,6 +91,7 @@ class Index:
 
     def index_waiting(self, kind: str) -> None:
         """Bring the index up to date for users, or for everybody else."""
+        self._take_changed()
         waiting = self._waiting[kind == Kind.USER]
         for entry in waiting.values():
             before, marks = self._marks.get(entry.id), self._marks_of(entry)

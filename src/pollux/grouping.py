@@ -238,14 +238,14 @@ def _group(kind: str, id_: str, files: list[Placed]) -> Group:
 
 def _share_fates(entries: list[Entry]) -> None:
     """Give messages that the client made for calls alone, and never loads again, the fate of the answer before."""
-    before: Entry | None = None
+    before: Entry | None = None  # the answer that no user's message has followed yet
     for entry in entries:
-        if entry.kind not in (Kind.USER, Kind.GEMINI):
-            continue
-        is_of_calls = entry.calls and not entry.tokens and not entry.content.n_chars
-        if before and before.kind == Kind.GEMINI and is_of_calls and entry.fate == Fate.ACTIVE:
-            entry.fate = before.fate
-        before = entry
+        if entry.kind == Kind.GEMINI:
+            if before and entry.calls and not entry.tokens and not entry.content.n_chars and entry.fate == Fate.ACTIVE:
+                entry.fate = before.fate
+            before = entry
+        elif entry.kind == Kind.USER:
+            before = None
 
 
 def _first_chunks(replay: Replay) -> set[str]:
@@ -259,10 +259,10 @@ def _first_chunks(replay: Replay) -> set[str]:
     answers = [entry for entry in replay.timeline if entry.kind == Kind.GEMINI]
     found = set()
     for entry, after in pairwise(answers):
-        first, final = replay.calls.get(entry.id), replay.calls.get(after.id)
-        is_of_calls = entry.calls and not entry.content.n_chars and not entry.thoughts_from
-        if first and final and is_of_calls and _is_chunk(first.tokens, final.tokens):
-            found.add(entry.id)
+        if entry.calls and not entry.content.n_chars and not entry.thoughts_from:
+            first, final = replay.calls.get(entry.id), replay.calls.get(after.id)
+            if first and final and _is_chunk(first.tokens, final.tokens):
+                found.add(entry.id)
     return found
 
 

@@ -41,7 +41,12 @@ _USER_TEXTS = (
     ),
     (re.compile(r"\[Function Response: [^\]\n]+\]"), Origin.TOOL_RESPONSE),
 )
-"""How texts begin that the client writes. Each goes on as nobody types: users quote the beginnings."""
+"""What texts of the client look like. Each goes on as nobody types: users quote the beginnings."""
+_BEGINNINGS = (
+    *("I ran the ", "Here is ", "System: ", "[System: ", "[Function Response: ", "This is the Gemini CLI."),
+    *("- **Workspace ", "First, reason in ", "Your task is "),
+)
+"""How they all begin: most prompts need no closer look."""
 
 _REFERENCED = "\n--- Content from referenced files ---"
 """Behind this the client puts the files that a prompt names with @."""
@@ -83,6 +88,8 @@ def user_words(
     From 0.28 on, when contents ceased to be strings, the client also records what it shows for a typed prompt, wherever
     it sends something else.
     """
+    if n_responses and not text:
+        return Words(Origin.TOOL_RESPONSE, text)
     origin, sent = user_origin(text, n_responses=n_responses, has_media=has_media)
     if is_string:
         return Words(origin, sent)
@@ -109,7 +116,7 @@ def user_origin(text: str, *, n_responses: int = 0, has_media: bool = False) -> 
         return block, text
     if typed == _CONTINUE:
         return Origin.CONTINUE, typed
-    for pattern, origin in _USER_TEXTS:
+    for pattern, origin in _USER_TEXTS if typed.startswith(_BEGINNINGS) else ():
         if pattern.match(typed):
             return origin, typed
     if not typed and not has_media:

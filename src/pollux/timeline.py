@@ -37,18 +37,17 @@ class Timeline:
         self.calls = calls
         self.problems = problems
         self.index = Index(fingerprint)
-        self._last_answer: Entry | None = None
-        self._last_prompt: Entry | None = None
-        for entry in entries:
-            self.index.add(entry)
-            self._note_last(entry)
+        self.index.changed += entries
+        backwards = entries[::-1]
+        self._last_answer = next((entry for entry in backwards if entry.kind == Kind.GEMINI), None)
+        self._last_prompt = next((entry for entry in backwards if entry.origin == Origin.HUMAN), None)
         self.by_id: dict[str, list[Entry]] = {}
         """A copy's id leads to its originals: more than one, if the copy is fused."""
         self.by_response: dict[str, Entry] = {}
         self.alive: dict[str, list[Entry]] = {}
         """The conversation: what each of its IDs stands for, in order. `put_in_conversation` changes it."""
-        self._n_alive: dict[str, int] = {}
-        """How many IDs of the conversation stand for a message."""
+        self._n_alive: Counter[str] | None = None
+        """How many IDs of the conversation stand for a message; counted when somebody first asks."""
         self.new: list[str] = []
         """The ids that were met for the first time since the last checkpoint, in order."""
         self.repeats = False
@@ -67,18 +66,23 @@ class Timeline:
             self._count(record, entries[0])
             return
         elif len(entries) == 1 and entries[0].id == record.id:
-            own, others = self._whose(entries[0], record)
-            _merge(entries[0], record, is_rewrite=False)
-            if others and entries[0].calls_from is record:
-                self._give_calls(entries[0], record, own, others)
-            self.index.add(entries[0])
+            self._record_again(entries[0], record)
         self._count(record, entries[0])
         if record.id not in self.alive:
             self.alive[record.id] = entries
-            for entry in entries:
-                self._n_alive[entry.id] = self._n_alive.get(entry.id, 0) + 1
+            if self._n_alive is not None:
+                self._n_alive.update(entry.id for entry in entries)
         for entry in entries:
             entry.fate = Fate.ACTIVE
+
+    def _record_again(self, entry: Entry, record: Record) -> None:
+        others: tuple[CallHead, ...] = ()
+        if entry.calls and record.calls and not entry.tokens:
+            own, others = self._whose(entry, record)
+        _merge(entry, record, is_rewrite=False)
+        if others and entry.calls_from is record:
+            self._give_calls(entry, record, own, others)
+        self.index.changed.append(entry)
 
     def _whose(self, entry: Entry, record: Record) -> tuple[tuple[CallHead, ...], tuple[CallHead, ...]]:
         """Return which calls of a new recording a message made itself, and which others made.
@@ -87,7 +91,7 @@ class Timeline:
         after another answer are that answer's.
         """
         last = self._last_answer
-        if not entry.calls or not last or last is entry or entry.tokens or entry.content.n_chars:
+        if not last or last is entry or entry.content.n_chars:
             return record.calls, ()
         before = {call.id for call in entry.calls}
         new = tuple(call for call in record.calls if call.id not in before)
@@ -101,32 +105,32 @@ class Timeline:
         answer = self._last_answer
         if answer and (not answer.calls_from or answer.calls_from.id == record.id) and all(call.id for call in new):
             answer.calls, answer.calls_from = (*answer.calls, *new), record
-            self.index.add(answer)
+            self.index.changed.append(answer)
             entry.calls, entry.moved = own, (*entry.moved, *(str(call.id) for call in new))
         else:  # the answer has calls of its own
             entry.calls = (*own, *new)
 
-    def _note_last(self, entry: Entry) -> None:
-        if entry.kind == Kind.GEMINI:
-            self._last_answer = entry
-        elif entry.origin == Origin.HUMAN:
-            self._last_prompt = entry
-
     def put_in_conversation(self, alive: dict[str, list[Entry]]) -> None:
         """Replace the conversation."""
         self.alive = alive
-        self._n_alive = Counter(entry.id for entries in alive.values() for entry in entries)
+        self._n_alive = None
+
+    def _counted(self) -> Counter[str]:
+        if self._n_alive is None:
+            self._n_alive = Counter(entry.id for entry in _entries(self.alive))
+        return self._n_alive
 
     def rewind(self, target: str, line: int) -> None:
         """Drop a message and all after it, or everything if it is not there: as the client does."""
         if target not in self.alive:
             text = f"a rewind to the unknown message {target} dropped all before it"
             self.problems.append(Problem("unknown-rewind", text, line=line))
+        n_alive = self._counted()
         for entries in drop_from(self.alive, target):
             for entry in entries:
-                self._n_alive[entry.id] -= 1
-                if not self._n_alive[entry.id]:
-                    del self._n_alive[entry.id]
+                n_alive[entry.id] -= 1
+                if not n_alive[entry.id]:
+                    del n_alive[entry.id]
                     entry.fate = Fate.REWOUND
         self._end_of_copies()
 
@@ -197,7 +201,8 @@ class Timeline:
             known = [self.by_response[one] for one in record.responses[:1] if one in self.by_response]
             return known if self.repeats else []
         if record.is_bare or (record.origin == Origin.HUMAN and self.repeats):  # in a history that was cut short
-            return self.index.latest_originals(record, lambda entry: entry.id in self._n_alive)
+            n_alive = self._counted()
+            return self.index.latest_originals(record, lambda entry: entry.id in n_alive)
         if record.origin == Origin.SESSION_CONTEXT:
             return [entry for entry in self.entries[:1] if _says_the_same(entry, record)]
         return []
@@ -205,19 +210,23 @@ class Timeline:
     def _add(self, record: Record) -> Entry:
         entry = Entry(record.id, record.kind, record.at, record.line, record.origin, record.prompt, record)
         _merge(entry, record, is_rewrite=False)
-        if self._is_of_hook(record):
+        if record.sent and self._is_of_hook(record):
             entry.origin, entry.prompt = Origin.HOOK_CONTEXT, record.sent
-        self._note_last(entry)
+        if entry.kind == Kind.GEMINI:
+            self._last_answer = entry
+        elif entry.origin == Origin.HUMAN:
+            self._last_prompt = entry
         self.entries.append(entry)
-        self.index.add(entry)
-        for one in filter(None, record.responses):
-            self.by_response.setdefault(one, entry)
+        self.index.changed.append(entry)
+        for one in record.responses:
+            if one:
+                self.by_response.setdefault(one, entry)
         return entry
 
     def _is_of_hook(self, record: Record) -> bool:
         """Return whether a hook sent the agent on: the client shows the prompt before in place of the hook's words."""
         last = self._last_prompt
-        if record.origin != Origin.HUMAN or not record.sent or not last or last.prompt != record.prompt:
+        if record.origin != Origin.HUMAN or not last or last.prompt != record.prompt:
             return False
         return record.sent not in (last.prompt, last.content.sent) and not record.sent.startswith(record.prompt)
 
@@ -237,7 +246,7 @@ class Timeline:
         calls = entry.calls
         _merge(entry, record, is_rewrite=True)
         if entry.calls is not calls:
-            self.index.add(entry)
+            self.index.changed.append(entry)
 
     def _forget(self, records: tuple[Record, ...]) -> None:
         """Forget the latest lines, which only repeat the history: the checkpoint tells which copy is whose."""

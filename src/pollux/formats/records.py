@@ -114,7 +114,11 @@ def record(wire: Wire, data: bytes, span: Span, line: int) -> Record:
         text, responses, has_media = _head(wire.content)
         display = _head(wire.display_content)[0] if wire.display_content else None
         origin, prompt, sent = user_words(
-            text, display, n_responses=len(responses), has_media=has_media, is_string=bytes(wire.content)[:1] == b'"'
+            text,
+            display,
+            n_responses=len(responses),
+            has_media=has_media,
+            is_string=bytes(memoryview(wire.content)[:1]) == b'"',
         )
     else:
         text = _head(wire.content)[0] if memoryview(wire.content).nbytes > _QUOTES else ""
