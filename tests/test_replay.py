@@ -380,6 +380,12 @@ class TestTimeline:
         assert ids(again) == ids(found)
         assert set(fates(again).values()) == {Fate.ACTIVE}
 
+    def test_a_response_that_stands_twice_is_one(self, folder: Path) -> None:
+        """An imported session has the lines of the state that it was made from."""
+        asked = gemini("g1", "", toolCalls=[call()])
+        found = run(folder, ONE, asked, user("g1_response", [answers()]), user("r1", [answers()]), THREE)
+        assert ids(found) == ["u1", "g1", "g1_response", "u2"]
+
     def test_a_hook_that_sends_the_agent_on_is_no_prompt(self, folder: Path) -> None:
         shown = [{"text": "one"}]
         pushed = user("h1", [{"text": "You forgot the tests."}], displayContent=shown)

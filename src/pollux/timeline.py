@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 from typing import TypeVar
 
 from pollux.copies import Copies, Fingerprint, Index
@@ -41,6 +42,10 @@ class Timeline:
         backwards = entries[::-1]
         self._last_answer = next((entry for entry in backwards if entry.kind == Kind.GEMINI), None)
         self._last_prompt = next((entry for entry in backwards if entry.origin == Origin.HUMAN), None)
+        self._responses: set[str] = set()
+        """The IDs of the responses since the last answer; more of them in a row are copies."""
+        for entry in takewhile(lambda entry: entry is not self._last_answer, backwards):
+            self._responses.update(entry.content.responses)
         self.by_id: dict[str, list[Entry]] = {}
         """A copy's id leads to its originals: more than one, if the copy is fused."""
         self.by_response: dict[str, Entry] = {}
@@ -197,9 +202,10 @@ class Timeline:
 
     def _recorded_again(self, record: Record) -> list[Entry]:
         """Recognise a copy that has a line of its own, as far as one line can tell."""
-        if record.responses:  # with IDs that may begin anew in every answer
-            known = [self.by_response[one] for one in record.responses[:1] if one in self.by_response]
-            return known if self.repeats else []
+        if record.responses:
+            first = record.responses[0]
+            is_copy = self.repeats or first in self._responses  # else the IDs begin anew in every answer
+            return [self.by_response[first]] if is_copy and first in self.by_response else []
         if record.is_bare or (record.origin == Origin.HUMAN and self.repeats):  # in a history that was cut short
             n_alive = self._counted()
             return self.index.latest_originals(record, lambda entry: entry.id in n_alive)
@@ -214,6 +220,7 @@ class Timeline:
             entry.origin, entry.prompt = Origin.HOOK_CONTEXT, record.sent
         if entry.kind == Kind.GEMINI:
             self._last_answer = entry
+            self._responses.clear()
         elif entry.origin == Origin.HUMAN:
             self._last_prompt = entry
         self.entries.append(entry)
@@ -221,6 +228,7 @@ class Timeline:
         for one in record.responses:
             if one:
                 self.by_response.setdefault(one, entry)
+                self._responses.add(one)
         return entry
 
     def _is_of_hook(self, record: Record) -> bool:
