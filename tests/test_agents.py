@@ -14,6 +14,7 @@ from tests.builders import (
     header,
     home,
     log,
+    notice,
     put,
     user,
 )
@@ -107,7 +108,7 @@ def test_an_agent_without_its_session(tmp_path: Path) -> None:
 
 def test_only_the_first_prompt_of_an_agent_is_one(tmp_path: Path) -> None:
     nested(tmp_path, "a1", user("p1"), user("p2", "more"))
-    assert origins(linked(tmp_path)["a1"]) == [Origin.AGENT_PROMPT, Origin.HUMAN]
+    assert origins(linked(tmp_path)["a1"]) == [Origin.AGENT_PROMPT, Origin.CONTINUE], "nobody types into an agent"
     nested(tmp_path, "a1")
     assert origins(linked(tmp_path)["a1"]) == []
 
@@ -119,7 +120,7 @@ def test_an_agent_that_shares_the_file_of_its_session(tmp_path: Path) -> None:
         tmp_path / f"{NAME}.json",
         document(
             user("u1", "what is there"),
-            user("p1", "Your task: find the tests. Report."),
+            user("p1", "Your task:\n<objective>\nfind the tests\n</objective>"),
             gemini("g1", "they are in tests/"),
             gemini("g2", "", toolCalls=[call("c0"), told]),
             user("u2", "find the tests"),
@@ -131,6 +132,16 @@ def test_an_agent_that_shares_the_file_of_its_session(tmp_path: Path) -> None:
     assert [entry.id for entry in group.entries if entry.origin == Origin.AGENT_PROMPT] == ["p1"]
 
 
+def test_a_prompt_with_the_words_of_a_call_was_typed(tmp_path: Path) -> None:
+    records = [user("u0", "hello"), gemini("g0"), user("u1", "Let somebody look around, please.")]
+    named = gemini("g1", "", toolCalls=[invoke("c1", agentId="a1")])
+    put(chats(tmp_path) / f"{NAME}.jsonl", log(header(), *records, named))
+    assert origins(linked(tmp_path)[SESSION])[2] == Origin.HUMAN
+    unnamed = gemini("g1", "", toolCalls=[call("c1", "generalist", args={"request": "look around"})])
+    put(chats(tmp_path) / f"{NAME}.jsonl", log(header(), *records, unnamed))
+    assert origins(linked(tmp_path)[SESSION])[2] == Origin.HUMAN, "the words stand in the middle of a sentence"
+
+
 def test_what_was_typed_before_a_call_was_typed(tmp_path: Path) -> None:
     told = call("c1", "codebase_investigator", args={"objective": "tests"})
     path = put(
@@ -139,6 +150,15 @@ def test_what_was_typed_before_a_call_was_typed(tmp_path: Path) -> None:
     group = group_from(path)
     agents.mark_prompts(group)
     assert origins(group) == [Origin.HUMAN, Origin.MODEL]
+
+
+def test_imported_prompts_were_typed_elsewhere(tmp_path: Path) -> None:
+    imported = notice("import-1794771361910", "Imported session from /tmp/x.jsonl", second=40)
+    records = (imported, user("u1", "one"), gemini("g1"), user("u2", "two", second=50))
+    path = put(tmp_path / f"{NAME}.jsonl", log(header(startTime=at(40)), *records))
+    group = group_from(path)
+    agents.mark_prompts(group)
+    assert origins(group) == [Origin.NOTICE, Origin.LOADED, Origin.MODEL, Origin.HUMAN]
 
 
 def test_calls_of_no_answer_tell_nothing(tmp_path: Path) -> None:

@@ -9,8 +9,13 @@ from tests.builders import (
     HASH,
     NAME,
     OTHER,
+    PREAMBLE,
     SESSION,
+    Wire,
+    answers,
+    asks,
     at,
+    call,
     chats,
     checkpoint,
     document,
@@ -189,6 +194,24 @@ def test_sessions_of_the_same_beginning_stay_apart(tmp_path: Path) -> None:
     assert sorted(group.id for group in found) == [SESSION, "6ece72aa-other"]
 
 
+def test_sessions_of_one_file(tmp_path: Path) -> None:
+    """Two IDs that begin alike, in one minute: the client appends to the same file, and loads the last."""
+    first, second = header("6ece72aa-first"), header("6ece72aa-second", startTime=at(9))
+    five = gemini("g3", "five", second=5, tokens=tokens(30))
+    data = log(first, checkpoint(preamble()), ONE, TWO, second, checkpoint(preamble()), THREE, FOUR, five)
+    path = put(chats(tmp_path) / f"{NAME}.jsonl", data)
+    found, _ = grouped(tmp_path)
+    assert {group.id: ids(group)[1:] for group in found} == {
+        "6ece72aa-first": ["u1", "g1"],
+        "6ece72aa-second": ["u2", "g2", "g3"],
+    }
+    assert {group.id: total(group) for group in found} == {"6ece72aa-first": 15, "6ece72aa-second": 60}
+    assert all(entry.fate == Fate.ACTIVE for group in found for entry in group.entries)
+    assert [group.main.started for group in found] == [instant_of(0), instant_of(0)]
+    assert ids(regroup("main", "6ece72aa-first", [reading.read(path)])) == [PREAMBLE, "u1", "g1"]
+    assert group_from(path).id == "6ece72aa-second", "as the client says"
+
+
 def test_nested_subagents(tmp_path: Path) -> None:
     put(chats(tmp_path) / f"{NAME}.jsonl", log(header(), ONE, TWO))
     put(chats(tmp_path) / SESSION / f"{OTHER}.jsonl", log(header(OTHER, kind="subagent"), THREE, FOUR))
@@ -304,6 +327,49 @@ def test_a_copied_folder_adds_nothing(tmp_path: Path) -> None:
     one, two = only(tmp_path / "a"), only(tmp_path / "a", tmp_path / "b")
     assert [(entry.id, entry.fate) for entry in one.entries] == [(entry.id, entry.fate) for entry in two.entries]
     assert total(one) == total(two)
+
+
+def test_calls_in_a_message_of_their_own_share_the_fate_of_their_answer(tmp_path: Path) -> None:
+    apart = gemini("g2", "", toolCalls=[call()])
+    kept = checkpoint(preamble(), ONE, TWO | {"content": [{"text": "two"}, asks()]}, user("r1", [answers()]))
+    records = (checkpoint(preamble()), ONE, TWO, notice(), apart, user("r1", [answers()]), kept)
+    put(chats(tmp_path) / f"{NAME}.jsonl", log(header(), *records, rewind("u1")))
+    assert {entry.id: entry.fate for entry in only(tmp_path).entries}["g2"] == Fate.REWOUND
+    put(chats(tmp_path) / f"{NAME}.jsonl", log(header(), *records))
+    assert {entry.id: entry.fate for entry in only(tmp_path).entries}["g2"] == Fate.ACTIVE
+
+
+def test_the_first_chunk_of_an_answer_is_no_call_of_its_own(tmp_path: Path) -> None:
+    """Up to 0.43 it may be recorded with the tool calls before."""
+    asked = gemini("g1", "", toolCalls=[call()], tokens=tokens(10))
+    answer = gemini("g2", "done", tokens=tokens(10) | {"output": 6, "total": 19})
+    files = {f"{NAME}.json": document(ONE, asked, answer), f"{NAME}.jsonl": log(header(), ONE, asked, answer)}
+    for name, data in files.items():
+        put(chats(tmp_path / name) / name, data)
+        found = only(tmp_path / name)
+        assert [used.message_id for used in found.usage()] == ["g2"], name
+        assert [message.tokens for message in found.messages()][:2] == [None, None]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        gemini("g1", "words", toolCalls=[call()], tokens=tokens(10)),
+        gemini("g1", "", tokens=tokens(10)),
+        gemini("g1", "", toolCalls=[call()], tokens=tokens(9)),
+        gemini("g1", "", toolCalls=[call()], tokens=tokens(10), thoughts=[{"description": "hm"}]),
+    ],
+)
+def test_other_calls_of_the_same_size_are_two(tmp_path: Path, asked: Wire) -> None:
+    put(chats(tmp_path) / f"{NAME}.json", document(ONE, asked, gemini("g2", "done", tokens=tokens(10))))
+    assert [used.message_id for used in only(tmp_path).usage()] == ["g1", "g2"]
+
+
+def test_from_0_44_on_each_message_has_its_own_counts(tmp_path: Path) -> None:
+    asked = gemini("g1", "", toolCalls=[call()], tokens=tokens(10))
+    data = log(header(), checkpoint(preamble()), ONE, asked, gemini("g2", "done", tokens=tokens(10)))
+    put(chats(tmp_path) / f"{NAME}.jsonl", data)
+    assert [used.message_id for used in only(tmp_path).usage()] == ["g1", "g2"]
 
 
 def test_the_readings_of_a_session(tmp_path: Path) -> None:

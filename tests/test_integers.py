@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pollux.integers import LARGEST, SMALLEST, clamped, fits, has_large_integer, parse_integer, without_large_integers
+from pollux.integers import LARGEST, SMALLEST, clamped, fits, has_large_integer, parse_integer, with_doubles
 from pollux.model import Json
 
 
@@ -27,11 +27,12 @@ def test_digits_become_an_integer_of_64_bits_or_nothing(digits: str | bytes, exp
     assert parse_integer(digits) == expected
 
 
-def test_large_integers_are_left_out_wherever_they_stand() -> None:
+def test_large_integers_become_doubles_wherever_they_stand() -> None:
     value: dict[str, Json] = {"a": [1, {"b": 2**64}], "c": -(2**63), "d": "text", "e": [True, None, 1.5]}
     assert has_large_integer(value)
-    left = without_large_integers(value)
-    assert left == value | {"a": [1, {"b": None}]}
+    left = with_doubles(value)
+    assert left == value | {"a": [1, {"b": 2.0**64}]}
+    assert with_doubles([10**400]) == [None]
     assert not has_large_integer(left)
 
 
@@ -40,7 +41,7 @@ def test_nesting_does_not_stop_the_search() -> None:
     for _ in range(50_000):
         value = [value]
     assert has_large_integer(value)
-    assert without_large_integers(value) is None
+    assert with_doubles(value) is None
 
 
 def test_nearest_integer_that_fits() -> None:

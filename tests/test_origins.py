@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pollux.model import Kind, Origin
-from pollux.origins import one_line, origin_of, user_origin
+from pollux.origins import one_line, origin_of, user_origin, user_words
 
 CONTEXT = "<session_context>\nToday is Sunday.\n</session_context>"
 HOOK = "<hook_context>be kind</hook_context>"
@@ -16,7 +16,7 @@ SNAPSHOT = "<state_snapshot>\nall of it\n</state_snapshot>"
     ("text", "origin"),
     [
         (CONTEXT, Origin.SESSION_CONTEXT),
-        ("<session_context> that never ends", Origin.SESSION_CONTEXT),
+        ("<session_context>\nthat never ends", Origin.SESSION_CONTEXT),
         ("This is the Gemini CLI. We are setting up the context for our chat.\nToday", Origin.SESSION_CONTEXT),
         ("- **Workspace Directories:**\n  - /a", Origin.SESSION_CONTEXT),
         (HOOK, Origin.HOOK_CONTEXT),
@@ -25,13 +25,15 @@ SNAPSHOT = "<state_snapshot>\nall of it\n</state_snapshot>"
         ("First, reason in your scratchpad. Then, generate the <state_snapshot>.", Origin.STATE_SNAPSHOT),
         ("I ran the following shell command:\n```sh\nls\n```", Origin.SHELL_MODE),
         ("Here is the user's editor context as a JSON object: {}", Origin.IDE_CONTEXT),
+        ("[Function Response: read_file]", Origin.TOOL_RESPONSE),
+        ("[Function Response: shot][Image: image/png, 12.0 KB]", Origin.TOOL_RESPONSE),
         ("Here is a summary of changes in the user's editor context: {}", Origin.IDE_CONTEXT),
         ("Please continue.", Origin.CONTINUE),
         ("System: Please continue.", Origin.CONTINUE),
         ("System: Potential loop detected. Details: x", Origin.CONTINUE),
         ("[System: You successfully executed a tool but returned an empty response. Go on.]", Origin.CONTINUE),
         (
-            "Your task is to do a deep investigation of the codebase to find all relevant files. <objective>",
+            "Your task is to do a deep investigation of the codebase to find all relevant files\n</objective>",
             Origin.AGENT_PROMPT,
         ),
         ("", Origin.SYNTHETIC),
@@ -53,6 +55,18 @@ def test_what_nobody_typed(text: str, origin: Origin) -> None:
         "Please continue. And then stop.",
         "Why does it say <session_context> there?",
         "please continue.",
+        "<hook_context>I typed this</hook_context> and this",
+        "<session_context>typed</session_context>",
+        "<state_snapshot>mine</state_snapshot> is a tag",
+        "What does </hook_context> mean",
+        "I ran the following shell command: ls",
+        "System: Please continue. is a text",
+        "Explain\n--- Content from referenced files ---\nthis",
+        "- **Workspace Directories:** list them",
+        "Here is the user's editor context as a JSON object",
+        "User steering update: none",
+        "[Function Response: none",
+        "Your task is to do a deep investigation of the codebase to find all relevant files please",
         "😀",
     ],
 )
@@ -73,6 +87,35 @@ def test_what_somebody_typed(text: str) -> None:
 )
 def test_a_prompt_is_freed_of_what_the_client_added(text: str) -> None:
     assert user_origin(text) == (Origin.HUMAN, "hello")
+
+
+@pytest.mark.parametrize("files", ["", "\nContent from @a.txt:\nx\n--- End of content ---", "\n--- End of content ---"])
+def test_a_prompt_is_freed_of_the_files_it_names(files: str) -> None:
+    assert user_origin(f"see @a.txt\n--- Content from referenced files ---{files}") == (Origin.HUMAN, "see @a.txt")
+
+
+def test_a_steering_hint_was_typed() -> None:
+    text = "User steering update:\n<user_input>\nUse Python.\n</user_input>\nRe-evaluate the plan."
+    assert user_origin(text, n_responses=1) == (Origin.HUMAN, "Use Python.")
+    assert user_words(text, None, n_responses=1).origin == Origin.HUMAN
+
+
+def test_please_continue_may_be_typed() -> None:
+    assert user_words("Please continue.", None) == (Origin.HUMAN, "Please continue.", "")
+    assert user_words("Please continue.", "look at it").origin == Origin.CONTINUE
+    assert user_words("Please continue.", None, is_string=True).origin == Origin.CONTINUE, "to 0.27 nothing tells"
+
+
+def test_what_a_hook_says_is_not_typed() -> None:
+    """A typed prompt to which a hook adds something is recorded as it was shown, too."""
+    assert user_words(f"You forgot the tests.{HOOK}", None)[:2] == (Origin.HOOK_CONTEXT, "You forgot the tests.")
+    assert user_words(f"hello{HOOK}", "hello") == (Origin.HUMAN, "hello", "")
+    assert user_words(f"hello\n\n{HOOK}", None, is_string=True)[:2] == (Origin.HUMAN, "hello")
+
+
+def test_what_a_custom_command_sends_is_known() -> None:
+    assert user_words("Fix the board.", "/fix board") == (Origin.HUMAN, "/fix board", "Fix the board.")
+    assert user_words("hello", "  ") == (Origin.HUMAN, "hello", "")
 
 
 def test_a_synthetic_text_behind_a_preamble() -> None:
@@ -106,6 +149,7 @@ def test_notices(kind: str) -> None:
 )
 def test_answers(text: str, origin: Origin) -> None:
     assert origin_of("gemini", text) == origin
+    assert origin_of("gemini", text, is_counted=True) == Origin.MODEL
 
 
 @given(st.text(), st.sampled_from([*Kind, "new"]))

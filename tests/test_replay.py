@@ -224,6 +224,22 @@ class TestTimeline:
         assert fate_of(found, Fate.ROLLED_BACK) == ["u2", "g2", "r1"]
         assert (total(found), total(found, kept=True)) == (40, 15)
 
+    def test_a_cancelled_request_after_a_call_in_a_message_of_its_own(self, folder: Path) -> None:
+        apart = gemini("g2", "", toolCalls=[call()])
+        rewritten = TWO | {"content": [{"text": "two"}, asks()]}
+        after = (user("r1", [answers()]), FOUR | {"id": "g3"}, user("u4", "slow"), notice("i1", "Request cancelled."))
+        listed = checkpoint(preamble(), ONE, rewritten, *after[:2])
+        found = run(folder, checkpoint(preamble()), ONE, TWO, notice("i0"), apart, *after, listed)
+        assert fate_of(found, Fate.ROLLED_BACK) == ["u4"]
+
+    def test_an_empty_answer_stays_when_it_is_not_loaded(self, folder: Path) -> None:
+        asked, answered = gemini("g2", "", toolCalls=[call()]), user("r1", [answers()])
+        empty = gemini("g3", "", tokens=tokens(20))
+        listed = checkpoint(preamble(), ONE, asked, answered)
+        found = run(folder, checkpoint(preamble()), ONE, asked, answered, empty, listed)
+        assert set(fates(found).values()) == {Fate.ACTIVE}
+        assert total(found, kept=True) == 25
+
     def test_a_resume_changes_nothing(self, folder: Path) -> None:
         asked = gemini("g2", "", second=4, tokens=tokens(20), toolCalls=[call()], thoughts=[{"description": "D"}])
         answered = user("r1", [answers()], second=5)
@@ -274,6 +290,119 @@ class TestTimeline:
         assert fate_of(found, Fate.COMPRESSED) == ["u1", "g1"]
         assert [entry(found, "s1").origin, entry(found, "s2").origin] == [Origin.STATE_SNAPSHOT, Origin.SYNTHETIC]
         assert (total(found), total(found, kept=True)) == (40, 25)
+
+    def test_a_compression_keeps_the_last_of_equal_messages(self, folder: Path) -> None:
+        snapshot = user("s1", [{"text": "<state_snapshot>all of it</state_snapshot>"}], second=8)
+        turns = [gemini(f"g{n}", "OK.", tokens=tokens(n)) if n % 2 else user(f"u{n}", "go on") for n in range(6)]
+        found = run(folder, preamble(), *turns, checkpoint(preamble(), snapshot, *map(bare, turns[-2:])))
+        assert fate_of(found, Fate.COMPRESSED) == ["u0", "g1", "u2", "g3"]
+        assert total(found, kept=True) == 10
+
+    def test_an_interrupted_answer_is_no_compression(self, folder: Path) -> None:
+        gap = bare(gemini("p1", "[The previous response was interrupted before it completed.]"), "p1")
+        found = run(folder, preamble(), ONE, TWO, THREE, checkpoint(preamble(), ONE, gap, TWO))
+        assert fate_of(found, Fate.ROLLED_BACK) == ["u2"]
+
+    def test_another_conversation_replaces_this_one(self, folder: Path) -> None:
+        burst = [bare(user("x1", "elsewhere")), bare(gemini("x2", "there"))]
+        found = run(folder, checkpoint(preamble()), ONE, TWO, *burst, checkpoint(*burst), THREE)
+        assert fate_of(found, Fate.REPLACED) == ["u1", "g1"]
+        assert fates(found)[PREAMBLE] == Fate.ACTIVE
+        assert entry(found, "x1-new").origin == Origin.LOADED
+
+    def test_an_earlier_part_of_the_conversation_replaces_it(self, folder: Path) -> None:
+        burst = [bare(ONE), bare(TWO)]
+        saved = notice("i1", "Conversation checkpoint saved with tag: here.")
+        found = run(folder, checkpoint(preamble()), *TURNS, saved, *burst, checkpoint(*burst))
+        assert fate_of(found, Fate.REPLACED) == ["u2", "g2"]
+
+    def test_an_empty_conversation_replaces_this_one(self, folder: Path) -> None:
+        found = run(folder, checkpoint(preamble()), *TURNS, header(startTime=at(30)), checkpoint(preamble()))
+        assert fate_of(found, Fate.REPLACED) == ["u1", "g1", "u2", "g2"]
+
+    def test_a_declined_tool_is_rolled_back(self, folder: Path) -> None:
+        burst = [bare(ONE), bare(TWO)]
+        declined = gemini("g2", "I write.", toolCalls=[call(status="cancelled")])
+        found = run(folder, checkpoint(preamble()), ONE, TWO, THREE, declined, *burst, checkpoint(*burst))
+        assert fate_of(found, Fate.ROLLED_BACK) == ["u2", "g2"]
+
+    def test_a_short_prompt_is_not_found_in_other_words(self, folder: Path) -> None:
+        short = user("u0", "e", second=3)
+        burst = [user("m1", [*preamble()["content"], {"text": "one"}]), bare(TWO)]
+        records = (ONE, TWO, short, gemini("g2", "no", second=4))
+        found = run(folder, checkpoint(preamble()), *records, *burst, checkpoint(*burst))
+        assert fate_of(found, Fate.REPLACED) == ["u0", "g2"]
+
+    @pytest.mark.parametrize("words", ["Fix the board.", "Fix the board. " * 100])
+    def test_a_custom_command_is_recognised_by_what_it_sent(self, folder: Path, words: str) -> None:
+        command = user("u1", [{"text": words}], displayContent=[{"text": "/fix board"}])
+        burst = [bare(command, content=[{"text": words}]), bare(TWO)]
+        found = run(folder, checkpoint(preamble()), command, TWO, *burst, checkpoint(*burst))
+        assert ids(found) == [PREAMBLE, "u1", "g1"]
+        assert entry(found, "u1").prompt == "/fix board"
+
+    def test_calls_recorded_in_the_first_message_belong_to_the_answers_that_made_them(self, folder: Path) -> None:
+        """ACP has one message for the calls of a whole session."""
+
+        def calls(*numbers: int) -> Wire:
+            return gemini("acp", "", toolCalls=[call(f"c{n}", f"tool{n}") for n in numbers])
+
+        records = [
+            *(ONE, TWO, calls(1), calls(1, 2), user("r1", [answers("c1"), answers("c2")])),
+            *(gemini("g2", "done", tokens=tokens(20)), THREE, gemini("g3", "I write", tokens=tokens(30))),
+            *(calls(1, 2, 3), user("r2", [answers("c3")]), gemini("g4", "", tokens=tokens(40))),
+            *(calls(1, 2, 3, 4, 5), user("r3", [answers("c4"), answers("c5")])),
+        ]
+        found = run(folder, *records)
+        made = {one.id: [call.name for call in whole(found, one).tool_calls] for one in found.replay.timeline}
+        expected = {"acp": ["tool1", "tool2"], "g3": ["tool3"], "g4": ["tool4", "tool5"]}
+        assert {id_: names for id_, names in made.items() if names} == expected
+        assert [[head.id for head in entry(found, id_).calls] for id_ in ("acp", "g3", "g4")] == [
+            ["c1", "c2"],
+            ["c3"],
+            ["c4", "c5"],
+        ]
+
+    def test_calls_stay_where_the_answer_has_its_own(self, folder: Path) -> None:
+        first, second = gemini("acp", "", toolCalls=[call("c1")]), gemini("g2", "x", toolCalls=[call("c2")])
+        found = run(folder, ONE, first, second, first | {"toolCalls": [call("c1"), call("c3")]})
+        assert [head.id for head in entry(found, "acp").calls] == ["c1", "c3"]
+        assert [head.id for head in entry(found, "g2").calls] == ["c2"]
+
+    def test_call_ids_that_begin_anew_in_every_answer(self, folder: Path) -> None:
+        turns = []
+        for n in range(3):
+            turns += [gemini(f"g{n}", f"go {n}", toolCalls=[call("c0")]), user(f"r{n}", [answers("c0", output=str(n))])]
+        found = run(folder, checkpoint(preamble()), ONE, *turns)
+        assert ids(found) == [PREAMBLE, "u1", "g0", "r0", "g1", "r1", "g2", "r2"]
+        copies = [bare(one, content=[asks("c0")] if "g" in one["id"] else one["content"]) for one in turns]
+        again = run(folder, checkpoint(preamble()), ONE, *turns, checkpoint(preamble(), ONE, *copies))
+        assert ids(again) == ids(found)
+        assert set(fates(again).values()) == {Fate.ACTIVE}
+
+    def test_a_response_that_stands_twice_is_one(self, folder: Path) -> None:
+        """An imported session has the lines of the state that it was made from."""
+        asked = gemini("g1", "", toolCalls=[call()])
+        found = run(folder, ONE, asked, user("g1_response", [answers()]), user("r1", [answers()]), THREE)
+        assert ids(found) == ["u1", "g1", "g1_response", "u2"]
+
+    def test_a_hook_that_sends_the_agent_on_is_no_prompt(self, folder: Path) -> None:
+        shown = [{"text": "one"}]
+        pushed = user("h1", [{"text": "You forgot the tests."}], displayContent=shown)
+        expanded = user(
+            "u3", [{"text": "one"}, {"text": "\n--- Content from referenced files ---"}], displayContent=shown
+        )
+        found = run(folder, ONE, TWO, pushed, FOUR, expanded)
+        assert [(one.origin, one.prompt) for one in found.replay.timeline if one.kind == "user"] == [
+            (Origin.HUMAN, "one"),
+            (Origin.HOOK_CONTEXT, "You forgot the tests."),
+            (Origin.HUMAN, "one"),
+        ]
+
+    def test_a_custom_command_that_is_given_twice_is_typed_twice(self, folder: Path) -> None:
+        commands = [user(id_, ["Fix it."], displayContent=["/fix"]) for id_ in ("u1", "u2")]
+        found = run(folder, commands[0], TWO, commands[1])
+        assert [one.origin for one in found.replay.timeline] == [Origin.HUMAN, Origin.MODEL, Origin.HUMAN]
 
     def test_a_masking_burst_is_folded(self, folder: Path) -> None:
         asked = gemini("g2", "", second=4, tokens=tokens(20), toolCalls=[call()])
@@ -337,6 +466,14 @@ class TestTimeline:
         )
         assert ids(found) == [PREAMBLE, "u1", "g1", "u2"]
         assert set(fates(found).values()) == {Fate.ACTIVE}
+
+    def test_a_prompt_that_is_typed_again_after_a_history_is_new(self, folder: Path) -> None:
+        again = user("u9", "one", second=20)
+        burst = [bare(ONE), bare(TWO)]
+        found = run(folder, preamble(), *TURNS, *burst, checkpoint(*burst), again)
+        assert ids(found) == [PREAMBLE, "u1", "g1", "u2", "g2", "u9"]
+        assert entry(found, "u9").origin == Origin.HUMAN
+        assert ids(run(folder, *TURNS, bare(TWO), rewind("g1-new"), again)) == ["u1", "g1", "u2", "g2", "u9"]
 
     def test_a_copy_recorded_again_is_still_a_copy(self, folder: Path) -> None:
         copy = bare(TWO)

@@ -7,7 +7,7 @@ which calls they hold, follows from the ids of their lines alone. Of anything el
 from __future__ import annotations
 
 from datetime import datetime
-from itertools import islice
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -18,6 +18,7 @@ from pollux.formats.records import Wire, fields, metadata
 from pollux.formats.source import HEAD
 from pollux.locate import SessionFile
 from pollux.model import Json, Kind
+from pollux.timeline import drop_from
 from pollux.times import instant
 
 _LARGE = document.AT_ONCE
@@ -82,7 +83,17 @@ def _scanned(file: SessionFile) -> Scanned:
     is_import = any(one.startswith(_IMPORTED) for one in islice(found.messages, _LOOKED_AT))
     if started is None or is_import:
         raise _NeedsReplayError
-    return Scanned(id_, started, [one for one in found.messages.values() if one.tokens is not None], found.alive)
+    calls = [one for one in found.messages.values() if one.tokens is not None]
+    if any(_may_be_first_chunk(one, after) for one, after in pairwise(calls)):
+        raise _NeedsReplayError
+    return Scanned(id_, started, calls, found.alive)
+
+
+def _may_be_first_chunk(one: Wire, after: Wire) -> bool:
+    """Return whether one call may be counted twice, in two messages."""
+    assert one.tokens is not None
+    assert after.tokens is not None
+    return one.tokens.input == after.tokens.input and bool(one.tool_calls)
 
 
 def _read(file: SessionFile) -> _Read:
@@ -146,11 +157,9 @@ def _may_be_copy(wire: Wire) -> bool:
 def _other(found: _Read, wire: Wire, data: bytes, *, is_first: bool) -> None:
     """Take what is no message: who the session is, what was taken back, and what was written anew."""
     if wire.rewind_to is not msgspec.UNSET:
-        ids = list(found.alive)
         if wire.rewind_to not in found.alive:
             raise _NeedsReplayError
-        for one in ids[ids.index(wire.rewind_to) :]:
-            del found.alive[one]
+        drop_from(found.alive, wire.rewind_to)
     elif memoryview(wire.set).nbytes:
         raw = fields(bytes(wire.set))
         if "messages" in raw:

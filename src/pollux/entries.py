@@ -25,6 +25,8 @@ class Entry(msgspec.Struct, eq=False, array_like=True):
     calls: tuple[CallHead, ...] = ()
     calls_from: Record | None = None
     thoughts_from: Record | None = None
+    moved: tuple[str, ...] = ()
+    """The IDs of calls that are recorded here, but were made by other messages."""
 
 
 class Call(msgspec.Struct, frozen=True, eq=False):

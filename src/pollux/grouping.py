@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,9 +20,9 @@ import msgspec
 from pollux.formats import lenient
 from pollux.formats.source import HEAD
 from pollux.locate import SessionFile, id8_in, name_facts
-from pollux.model import Fate, Json, Message, ModelCall, Origin, Problem, Role
+from pollux.model import Fate, Json, Kind, Message, ModelCall, Origin, Problem, Role, Tokens
 from pollux.reading import Reading, cannot_derive, read, reason_of, state, whole
-from pollux.replay import Call, Entry
+from pollux.replay import Call, Entry, Replay
 from pollux.sound import sound
 from pollux.times import instant
 
@@ -29,6 +30,8 @@ FullId: TypeAlias = Callable[[SessionFile, str], str | None]
 """Knows the whole id of a session whose file has lost its header, from the eight characters in its name."""
 
 _ID_INSIDE = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{8})')
+IMPORTED = "import-"
+"""How the ID of the notice begins that `--session-file` puts before the messages of another session."""
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -42,6 +45,11 @@ class Placed(msgspec.Struct, eq=False):
     """Which version of the file in the archive it is."""
     is_main: bool = False
     """Whether it is the file that the client would load."""
+
+    def parts(self) -> list[Placed]:
+        """Return one for each session that the file holds."""
+        parts = self.reading.parts()
+        return [msgspec.structs.replace(self, reading=part) for part in parts] if len(parts) > 1 else [self]
 
     @property
     def seen(self) -> dict[str, Json]:
@@ -95,7 +103,8 @@ class Group(msgspec.Struct):
     @property
     def speakers(self) -> list[Placed]:
         """The files that say what the session is: imports only where the main file is one."""
-        return [one for one in self.files if one.is_import == self.main.is_import]
+        is_import = self.main.is_import
+        return [one for one in self.files if one.is_import == is_import]
 
     @property
     def n_imported(self) -> int:
@@ -169,9 +178,11 @@ def groups(bundle: Iterable[SessionFile], full_id: FullId) -> tuple[list[Group],
 
 def put_together(placed: list[Placed], full_id: FullId) -> list[Group]:
     """Put the sessions together whose files are read; the ids inside decide."""
+    placed = [part for one in placed for part in one.parts()]
     members: dict[tuple[str, str], list[Placed]] = defaultdict(list)
+    complete = _Complete(placed, full_id)
     for one in placed:
-        members[_key(one, placed, full_id)].append(one)
+        members[_key(one, complete)].append(one)
     return [_group(kind, id_, files) for (kind, id_), files in members.items()]
 
 
@@ -184,20 +195,40 @@ def group_from(path: Path) -> Group:
 
 def regroup(kind: str, id_: str, readings: Iterable[Reading]) -> Group:
     """Put a session together again whose files are known."""
-    return _group(kind, id_, [Placed(reading) for reading in readings])
+    return _group(kind, id_, [Placed(_part(reading, id_)) for reading in readings])
 
 
-def _key(one: Placed, others: list[Placed], full_id: FullId) -> tuple[str, str]:
+def _part(reading: Reading, id_: str) -> Reading:
+    """Return what a file holds of a session; all of it, if it does not say whose it is."""
+    return next((part for part in reading.parts() if part.id == id_), reading)
+
+
+class _Complete:
+    """Completes the beginnings of session IDs, each once; imports complete no ID of a file that was read here."""
+
+    def __init__(self, placed: list[Placed], full_id: FullId) -> None:
+        self._ids = dict.fromkeys(one.reading.id for one in placed if one.reading.id)
+        self._own = dict.fromkeys(one.reading.id for one in placed if one.reading.id and not one.is_import)
+        self._full_id = full_id
+        self._inside: dict[tuple[str, bool], str | None] = {}
+
+    def id(self, file: SessionFile, id8: str, *, is_import: bool) -> str:
+        """Return the ID that another file of the bundle or a logged prompt has, else the beginning itself."""
+        key = (id8, is_import)
+        if key not in self._inside:
+            ids = self._ids if is_import else self._own
+            self._inside[key] = next((id_ for id_ in ids if id_ and id_.startswith(id8)), None)
+        return self._inside[key] or self._full_id(file, id8) or id8
+
+
+def _key(one: Placed, complete: _Complete) -> tuple[str, str]:
     """Tell which session a file belongs to."""
     assert one.file is not None
     id_, stem = one.reading.id, one.reading.path.name.partition(".")[0]
     if one.file.parent:
         return "subagent", id_ or stem
     if id_ is None:
-        id8 = id8_in(one.reading.path.name) or stem
-        named = (other.reading.id for other in others if one.is_import or not other.is_import)
-        same = (other_id for other_id in named if other_id and other_id.startswith(id8))
-        id_ = next(same, None) or full_id(one.file, id8) or id8
+        id_ = complete.id(one.file, id8_in(one.reading.path.name) or stem, is_import=one.is_import)
     if one.seen.get("kind") == "subagent":
         return "subagent", f"{id_}:{stem}"  # up to 0.36 it had its parent's id, and only the file was its own
     return "main", id_
@@ -219,13 +250,52 @@ def _group(kind: str, id_: str, files: list[Placed]) -> Group:
             else:
                 found.timeline[place] = _better(found.timeline[place], (one, entry))
     owners = {entry.id: placed for placed, entry in found.timeline}
+    _share_fates(found.entries)
     fates = {entry.id: entry.fate for entry in found.entries}
+    partial = {id_ for one in files for id_ in _first_chunks(one.reading.replay)}
     for one in files:
         for call in one.reading.replay.calls.values():
             if one.is_import and not owners.get(call.entry.id, one).is_import:
                 continue  # what our own file says of a message stands, also if it says that nothing was billed
+            if call.id in partial:
+                call.entry.tokens = None
+                continue
             found.calls.setdefault(call.id, _model_call(id_, one, call, fates.get(call.entry.id, call.entry.fate)))
     return found
+
+
+def _share_fates(entries: list[Entry]) -> None:
+    """Give messages that the client made for calls alone, and never loads again, the fate of the answer before."""
+    before: Entry | None = None  # the answer that no user's message has followed yet
+    for entry in entries:
+        if entry.kind == Kind.GEMINI:
+            if before and entry.calls and not entry.tokens and not entry.content.n_chars and entry.fate == Fate.ACTIVE:
+                entry.fate = before.fate
+            before = entry
+        elif entry.kind == Kind.USER:
+            before = None
+
+
+def _first_chunks(replay: Replay) -> set[str]:
+    """Return the messages whose counts are the first chunk of the next answer's: the same call, billed once.
+
+    Up to 0.43 the client attaches the counts that come first to the last message without any, which may be one that it
+    made for tool calls.
+    """
+    if replay.has_checkpoints:  # of 0.44 and later
+        return set()
+    answers = [entry for entry in replay.timeline if entry.kind == Kind.GEMINI]
+    found = set()
+    for entry, after in pairwise(answers):
+        if entry.calls and not entry.content.n_chars and not entry.thoughts_from:
+            first, final = replay.calls.get(entry.id), replay.calls.get(after.id)
+            if first and final and _is_chunk(first.tokens, final.tokens):
+                found.add(entry.id)
+    return found
+
+
+def _is_chunk(first: Tokens, final: Tokens) -> bool:
+    return 0 < first.input == final.input and first.output <= final.output
 
 
 def _oldest_first(one: Placed) -> tuple[bool, bool, datetime, str, str]:
@@ -255,11 +325,13 @@ def _give_roles(files: list[Placed]) -> None:
     )
     is_own = any(not one.is_import for one in files)
     beside = [one for one in files if not (is_own and one.is_import)]
+    names = Counter(one.reading.path.name for one in beside)
+    stems = Counter(one.reading.path.stem for one in beside)
     for one in files:
         path = one.reading.path
         one.is_main = one is main
         if one is main:
-            is_loaded = any(entry.id.startswith("import-") for entry in one.timeline[:3])
+            is_loaded = any(entry.id.startswith(IMPORTED) for entry in one.timeline[:3])
             one.role = Role.IMPORT if is_loaded or (is_own and one.is_import) else Role.MAIN
         elif is_own and one.is_import:
             one.role = Role.IMPORT
@@ -267,11 +339,9 @@ def _give_roles(files: list[Placed]) -> None:
             one.role = Role.UNREADABLE
         elif one.is_stub:
             one.role = Role.STUB
-        elif any(other is not one and other.reading.path.name == path.name for other in beside):
+        elif names[path.name] > 1:
             one.role = Role.COPY
-        elif path.suffix == ".json" and any(
-            other.reading.path.stem == path.stem for other in beside if other is not one
-        ):
+        elif path.suffix == ".json" and stems[path.stem] > 1:
             one.role = Role.TWIN
         else:
             one.role = Role.PART

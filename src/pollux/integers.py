@@ -1,12 +1,13 @@
 """Integers that every table, file and encoder can hold: signed, 64 bits.
 
-JSON has no such limit, so a session file may hold larger ones. They become no value, and whoever leaves one out reports
-a problem.
+JSON has no such limit, so a session file may hold larger ones. In metadata they become the double that the client reads,
+elsewhere no value; both are reported as a problem.
 """
 
 from __future__ import annotations
 
 import json
+from math import isfinite
 
 from pollux.model import Json
 
@@ -56,10 +57,21 @@ def has_large_integer(value: Json) -> bool:
     return False
 
 
-def without_large_integers(value: Json) -> Json:
-    """Return a JSON value with `None` in the place of integers that need more than 64 bits."""
+def with_doubles(value: Json) -> Json:
+    """Return a JSON value with the nearest double in place of each integer that needs more than 64 bits.
+
+    The client knows no other numbers. One that is too large for a double as well becomes `None`.
+    """
     try:
-        found: Json = json.loads(json.dumps(value), parse_int=parse_integer)
+        found: Json = json.loads(json.dumps(value), parse_int=_integer_or_double)
     except (RecursionError, ValueError):  # nested too deeply to be written
         return None
     return found
+
+
+def _integer_or_double(digits: str) -> int | float | None:
+    value = parse_integer(digits)
+    if value is not None:
+        return value
+    double = float(digits)
+    return double if isfinite(double) else None

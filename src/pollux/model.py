@@ -59,6 +59,8 @@ class Fate(StrEnum):
     REWOUND = "rewound"
     COMPRESSED = "compressed"
     ROLLED_BACK = "rolled_back"
+    REPLACED = "replaced"
+    """`/chat resume` put another conversation in its place."""
 
 
 class Role(StrEnum):

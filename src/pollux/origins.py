@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from pollux.model import Kind, Origin
 
@@ -15,21 +16,45 @@ _BLOCKS = (
 
 _HOOK_START, _HOOK_END = "<hook_context>", "</hook_context>"
 
-_USER_PREFIXES = (
-    ("I ran the following shell command:", Origin.SHELL_MODE),
-    ("Here is the user's editor context as a JSON object", Origin.IDE_CONTEXT),
-    ("Here is a summary of changes in the user's editor context", Origin.IDE_CONTEXT),
-    ("System: Potential loop detected", Origin.CONTINUE),
-    ("System: Please continue.", Origin.CONTINUE),
-    ("[System: You successfully executed a tool but returned an empty response", Origin.CONTINUE),
-    ("This is the Gemini CLI. We are setting up the context for our chat.", Origin.SESSION_CONTEXT),
-    ("- **Workspace Directories:**", Origin.SESSION_CONTEXT),
-    ("First, reason in your scratchpad. Then, generate the <state_snapshot>", Origin.STATE_SNAPSHOT),
-    ("Your task is to do a deep investigation of the codebase to find all relevant files", Origin.AGENT_PROMPT),
+_USER_TEXTS = (
+    (re.compile(r"I ran the following shell command:\n"), Origin.SHELL_MODE),
+    (re.compile(r"Here is the user's editor context as a JSON object.*\{", re.DOTALL), Origin.IDE_CONTEXT),
+    (re.compile(r"Here is a summary of changes in the user's editor context.*\{", re.DOTALL), Origin.IDE_CONTEXT),
+    (re.compile(r"System: Potential loop detected"), Origin.CONTINUE),
+    (re.compile(r"System: Please continue\.\Z"), Origin.CONTINUE),
+    (
+        re.compile(r"\[System: You successfully executed a tool but returned an empty response"),
+        Origin.CONTINUE,
+    ),
+    (
+        re.compile(r"This is the Gemini CLI\. We are setting up the context for our chat\."),
+        Origin.SESSION_CONTEXT,
+    ),
+    (re.compile(r"- \*\*Workspace Directories:\*\*\n"), Origin.SESSION_CONTEXT),
+    (
+        re.compile(r"First, reason in your scratchpad\. Then, generate the <state_snapshot>"),
+        Origin.STATE_SNAPSHOT,
+    ),
+    (
+        re.compile(r"Your task is to do a deep investigation of the codebase .*</objective>\Z", re.DOTALL),
+        Origin.AGENT_PROMPT,
+    ),
+    (re.compile(r"\[Function Response: [^\]\n]+\]"), Origin.TOOL_RESPONSE),
 )
+"""What texts of the client look like. Each goes on as nobody types: users quote the beginnings."""
+_BEGINNINGS = (
+    *("I ran the ", "Here is ", "System: ", "[System: ", "[Function Response: ", "This is the Gemini CLI."),
+    *("- **Workspace ", "First, reason in ", "Your task is "),
+)
+"""How they all begin: most prompts need no closer look."""
 
 _REFERENCED = "\n--- Content from referenced files ---"
-"""Behind this, old releases put the files that a prompt names with @."""
+"""Behind this the client puts the files that a prompt names with @."""
+_FILE = "\nContent from @"
+_FILES_END = "--- End of content ---"
+
+_STEERING = re.compile(r"User steering update:\n<user_input>\n(.*?)\n</user_input>", re.DOTALL)
+"""A hint that was typed while the tools ran, and went to the model with their results."""
 
 _CONTINUE = "Please continue."
 
@@ -45,33 +70,79 @@ _SYNTHETIC_ANSWERS = frozenset(
 _NOTICES = frozenset({Kind.INFO, Kind.WARNING, Kind.ERROR})
 
 
+class Words(NamedTuple):
+    """What a `user` message is, and what it says."""
+
+    origin: Origin
+    prompt: str
+    """What was typed; for messages that nobody typed, what they say."""
+    sent: str = ""
+    """What went to the model, where it is not what was typed."""
+
+
+def user_words(
+    text: str, display: str | None, *, n_responses: int = 0, has_media: bool = False, is_string: bool = False
+) -> Words:
+    """Return what a recorded `user` message is, from its content and what the client shows in its place.
+
+    From 0.28 on, when contents ceased to be strings, the client also records what it shows for a typed prompt, wherever
+    it sends something else.
+    """
+    if n_responses and not text:
+        return Words(Origin.TOOL_RESPONSE, text)
+    origin, sent = user_origin(text, n_responses=n_responses, has_media=has_media)
+    if is_string:
+        return Words(origin, sent)
+    if origin == Origin.CONTINUE and sent == _CONTINUE and display is None:
+        return Words(Origin.HUMAN, sent)  # the client's own push is shown as the prompt that it belongs to
+    if origin != Origin.HUMAN:
+        return Words(origin, sent)
+    if display is None:
+        is_of_hook = text.rstrip().endswith(_HOOK_END)  # which is shown without this block, if it was typed
+        return Words(Origin.HOOK_CONTEXT if is_of_hook else origin, sent)
+    typed = user_origin(display)[1].strip() or sent
+    return Words(origin, typed, "" if typed == sent else sent)
+
+
 def user_origin(text: str, *, n_responses: int = 0, has_media: bool = False) -> tuple[Origin, str]:
-    """Tell what a `user` message is, and the words in it that a human typed (for all others: what it says)."""
+    """Return what a `user` message is, and the words in it that a human typed (for all others: what it says)."""
+    hint = _STEERING.match(text)
+    if hint:
+        return Origin.HUMAN, hint[1]
     if n_responses:
         return Origin.TOOL_RESPONSE, text
-    typed, found = _without_blocks(text.strip())
-    if found is not None and not typed:
-        return found, text
+    typed, block = _without_blocks(text.strip())
+    if block is not None and not typed:
+        return block, text
     if typed == _CONTINUE:
         return Origin.CONTINUE, typed
-    for prefix, origin in _USER_PREFIXES:
-        if typed.startswith(prefix):
+    for pattern, origin in _USER_TEXTS if typed.startswith(_BEGINNINGS) else ():
+        if pattern.match(typed):
             return origin, typed
     if not typed and not has_media:
         return Origin.SYNTHETIC, text
-    return Origin.HUMAN, typed.partition(_REFERENCED)[0].rstrip()
+    return Origin.HUMAN, _without_files(typed)
+
+
+def _without_files(typed: str) -> str:
+    """Return a prompt without the files that the client put behind it."""
+    prompt, marker, files = typed.partition(_REFERENCED)
+    is_added = not files or files.startswith(_FILE) or files.endswith(_FILES_END)
+    return prompt.rstrip() if marker and is_added else typed
 
 
 def _without_blocks(text: str) -> tuple[str, Origin | None]:
-    """Take off what the client puts before and hooks put behind a prompt; tell what the first of it was."""
+    """Return a prompt without what the client puts before and hooks put behind it, and what the first of it was."""
     found: Origin | None = None
     for tag, origin in _BLOCKS:
         if text.startswith(f"<{tag}>"):
-            _, end, rest = text.partition(f"</{tag}>")
+            block, end, rest = text.partition(f"</{tag}>")
+            if _is_typed_block(origin, block, rest):
+                break
             found = found or origin
             text = rest.strip() if end else ""
     stop = len(text)  # a text may end with thousands of blocks: it is cut once
-    while text.endswith(_HOOK_END, 0, stop) and (start := text.rfind(_HOOK_START, 0, stop)) >= 0:
+    while text.endswith(_HOOK_END, 0, stop) and (start := text.rfind(_HOOK_START, 0, stop)) > 0:
         found = found or Origin.HOOK_CONTEXT
         stop = _end_of_words(text, start)
     return text[:stop], found
@@ -84,13 +155,22 @@ def _end_of_words(text: str, end: int) -> int:
     return end
 
 
-def origin_of(kind: str, text: str, *, n_responses: int = 0, has_media: bool = False) -> Origin:
-    """Tell what a message of any kind is."""
+def _is_typed_block(origin: Origin, block: str, rest: str) -> bool:
+    """Return whether somebody typed the tags of a block: a preamble has lines, and nothing follows a summary."""
+    if origin == Origin.SESSION_CONTEXT:
+        return "\n" not in block
+    return rest.startswith(" ") or (origin == Origin.STATE_SNAPSHOT and bool(rest.strip()))
+
+
+def origin_of(
+    kind: str, text: str, *, n_responses: int = 0, has_media: bool = False, is_counted: bool = False
+) -> Origin:
+    """Return what a message of any kind is; what a model was counted for was said by it."""
     if kind == Kind.USER:
         return user_origin(text, n_responses=n_responses, has_media=has_media)[0]
     if kind in _NOTICES:
         return Origin.NOTICE
-    return Origin.SYNTHETIC if text.strip() in _SYNTHETIC_ANSWERS else Origin.MODEL
+    return Origin.SYNTHETIC if not is_counted and text.strip() in _SYNTHETIC_ANSWERS else Origin.MODEL
 
 
 def one_line(text: str) -> str:

@@ -15,7 +15,7 @@ from pollux.formats.operations import Record
 from pollux.formats.parts import parts, title_words
 from pollux.formats.short import LEFT_OUT, value_at
 from pollux.formats.source import LONG, Source, Span
-from pollux.integers import has_large_integer, without_large_integers
+from pollux.integers import has_large_integer, with_doubles
 from pollux.model import FunctionCall, FunctionResponse, Json, Kind, Message, Problem, Text
 from pollux.replay import Entry, Fingerprint, Replay, replay
 from pollux.sound import sound
@@ -31,6 +31,19 @@ class Reading(msgspec.Struct):
     replay: Replay
     original: Source
     """The file as it is; another only where a file of another shape was written anew to be read."""
+    _responses: dict[str, Span] | None = None
+
+    def response_span(self, call_id: str | None) -> Span | None:
+        """Return where the last message stands that answers a call."""
+        if self._responses is None:
+            entries = self.replay.timeline
+            self._responses = {one: entry.content.span for entry in entries for one in entry.content.responses if one}
+        return self._responses.get(call_id) if call_id else None
+
+    def parts(self) -> list[Reading]:
+        """Return the reading of each session that the file holds: mostly one, this."""
+        earlier = [msgspec.structs.replace(self, replay=one, _responses=None) for one in self.replay.earlier]
+        return [*earlier, self]
 
     @property
     def id(self) -> str | None:
@@ -70,7 +83,7 @@ def first_words(reading: Reading) -> str | None:
 
 def finished(source: Source, format_: str, result: Replay, original: Source) -> Reading:
     """Return a reading; a file that the client cannot read has at least one problem."""
-    _leave_large_integers_out(result, source.path)
+    _round_large_integers(result, source.path)
     if not result.is_readable and not result.problems and format_ in ("document", "log"):
         result.problems.append(_refused(result, source.path))
     return Reading(source.path, format_, source, result, original)
@@ -91,16 +104,16 @@ def reason_of(error: Exception) -> str:
 _REASON = 200
 
 
-def _leave_large_integers_out(result: Replay, path: Path) -> None:
-    """Replace integers in the metadata that no table can hold by no value, and report them."""
+def _round_large_integers(result: Replay, path: Path) -> None:
+    """Round integers in the metadata that no table can hold as the client does, and report them."""
     both = [*result.seen.items(), *result.metadata.items()]
     large = dict.fromkeys(key for key, value in both if has_large_integer(value))
     for key in large:
-        text = f"left out: an integer in '{sound(key)[:80]}', which needs more than 64 bits"
+        text = f"an integer in '{sound(key)[:80]}' needs more than 64 bits and is rounded to a double"
         result.problems.append(Problem("value-out-of-range", text, str(path)))
     if large:
-        result.seen = {key: without_large_integers(value) for key, value in result.seen.items()}
-        result.metadata = {key: without_large_integers(value) for key, value in result.metadata.items()}
+        result.seen = {key: with_doubles(value) for key, value in result.seen.items()}
+        result.metadata = {key: with_doubles(value) for key, value in result.metadata.items()}
 
 
 def state(reading: Reading) -> Iterator[bytes]:
@@ -138,7 +151,7 @@ def whole(reading: Reading, entry: Entry, *, shortened: bool = False) -> Message
         content = content | {"toolCalls": _answered(reading, content, shortened=shortened)}
     return message(
         {"id": entry.id, "type": entry.kind, **content, "timestamp": entry.at},
-        calls=load(entry.calls_from),
+        calls=_own_calls(entry, load(entry.calls_from)),
         thinking=load(entry.thoughts_from),
         origin=entry.origin,
         fate=entry.fate,
@@ -149,23 +162,50 @@ def whole(reading: Reading, entry: Entry, *, shortened: bool = False) -> Message
     )
 
 
+def _own_calls(entry: Entry, recorded: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return a recording of calls without those that other messages made."""
+    if recorded is None or entry.calls_from is None or entry.calls == entry.calls_from.calls:
+        return recorded
+    ids = {call.id for call in entry.calls}
+    calls = recorded.get("toolCalls")
+    own = (
+        [call for call in calls if isinstance(call, dict) and call.get("id") in ids] if isinstance(calls, list) else []
+    )
+    return recorded | {"toolCalls": own}
+
+
 def _answered(reading: Reading, content: dict[str, Any], *, shortened: bool) -> list[dict[str, Any]]:
     """Rebuild the records of calls that only a history holds: the request here, the response in a later message."""
-    responses = {one: entry.content.span for entry in reading.replay.timeline for one in entry.content.responses if one}
+    results: dict[Span, dict[str | None, Any]] = {}
     found = []
     for part in parts(content.get("content")):
         if isinstance(part, FunctionCall):
             call: dict[str, Any] = {"id": part.id, "name": part.name, "args": part.args}
-            if part.id in responses:
-                call["result"] = _object(reading.source, responses[part.id], shortened=shortened).get("content")
-                call["status"] = "error" if _has_failed(call["result"], part.id) else "success"
+            span = reading.response_span(part.id)
+            if span:
+                if span not in results:
+                    results[span] = _results(_object(reading.source, span, shortened=shortened).get("content"))
+                call["result"] = results[span].get(part.id, [])
+                call["status"] = "error" if _has_failed(call["result"]) else "success"
             found.append(call)
     return found
 
 
-def _has_failed(result: object, call_id: str | None) -> bool:
-    mine = (part for part in parts(result) if isinstance(part, FunctionResponse) and part.id == call_id)
-    return any(isinstance(part.response, dict) and "error" in part.response for part in mine)
+def _results(content: object) -> dict[str | None, list[Any]]:
+    """Return the function responses of a message by the IDs of their calls; media that follow one belong to it."""
+    found: dict[str | None, list[Any]] = {}
+    mine: list[Any] = []
+    for value in content if isinstance(content, list) else [content]:
+        response = value.get("functionResponse") if isinstance(value, dict) else None
+        if isinstance(response, dict):
+            mine = found.setdefault(response.get("id"), [])
+        mine.append(value)
+    return found
+
+
+def _has_failed(result: list[Any]) -> bool:
+    responses = (part.response for part in parts(result) if isinstance(part, FunctionResponse))
+    return any(isinstance(response, dict) and "error" in response for response in responses)
 
 
 def arguments(reading: Reading, entry: Entry) -> list[Json]:

@@ -16,7 +16,7 @@ from pollux.entries import Call, Entry
 from pollux.formats.operations import Document, Header, Operation, Put, Record, Rewind, Update
 from pollux.formats.source import Span
 from pollux.model import Json, Kind, Problem
-from pollux.timeline import Timeline
+from pollux.timeline import Timeline, drop_from
 from pollux.times import instant
 
 __all__ = ["Call", "Entry", "Fingerprint", "Replay", "replay"]
@@ -38,6 +38,8 @@ class Replay(msgspec.Struct):
     """What the client would show as the title: the first words of a user that are any."""
     scratchpad_is_stale: bool | None = None
     has_checkpoints: bool = False
+    earlier: list[Replay] = msgspec.field(default_factory=list)
+    """Sessions that were recorded in the same file before: their IDs begin alike, and so does the minute."""
 
     @property
     def is_readable(self) -> bool:
@@ -79,6 +81,7 @@ class Running:
         """Begin, or go on from a result that was kept; then the timeline must be given its memory back too."""
         self.result = result or Replay()
         self.timeline = Timeline(self.result.timeline, self.result.calls, self.result.problems, fingerprint)
+        self._fingerprint = fingerprint
         self._words = words
 
     def take(self, operation: Operation) -> None:
@@ -95,12 +98,14 @@ class Running:
                 timeline.put(record, is_new_only=salvaged)
             case Rewind(line, target, salvaged):
                 if not salvaged:
-                    _drop_from(result.state, target)
+                    drop_from(result.state, target)
                     _note_stale(result)
                 timeline.rewind(target, line)
             case Update(_, fields, records, salvaged):
                 self._update(fields, records, salvaged=salvaged)
             case Header(_, fields, records, salvaged):
+                if not salvaged and _is_another(result.seen.get("sessionId"), fields.get("sessionId")):
+                    self._begin_session()
                 began = result.seen.get("startTime")
                 result.seen |= fields
                 if _is_earlier(began, result.seen.get("startTime")):  # a resume in its first minute adds a header
@@ -118,6 +123,23 @@ class Running:
                 result.metadata |= fields
                 for record in records:
                     timeline.put(record)
+
+    def _begin_session(self) -> None:
+        """Set aside what was recorded under another session ID; the state goes on, as it does for the client."""
+        result = self.result
+        result.earlier.append(
+            Replay(
+                metadata=result.seen,
+                seen=result.seen,
+                state={id_: entries[0].content for id_, entries in self.timeline.alive.items()},
+                timeline=result.timeline,
+                calls=result.calls,
+                first_words=result.first_words,
+                has_checkpoints=result.has_checkpoints,
+            )
+        )
+        result.seen, result.timeline, result.calls = {}, [], {}
+        self.timeline = Timeline(result.timeline, result.calls, result.problems, self._fingerprint)
 
     def _update(self, fields: Mapping[str, Json], records: tuple[Record, ...] | None, *, salvaged: bool) -> None:
         result = self.result
@@ -137,6 +159,10 @@ class Running:
         result.metadata |= fields
 
 
+def _is_another(before: Json, now: Json) -> bool:
+    return isinstance(before, str) and isinstance(now, str) and bool(before) and bool(now) and before != now
+
+
 def _is_earlier(one: Json, other: Json) -> bool:
     first, second = instant(one), instant(other)
     return first is not None and (second is None or first < second)
@@ -150,12 +176,3 @@ def _note_first_words(result: Replay, record: Record, words: Callable[[Record], 
 def _note_stale(result: Replay) -> None:
     if result.scratchpad_is_stale is not None:
         result.scratchpad_is_stale = True
-
-
-def _drop_from(state: dict[str, Record], target: str) -> list[str]:
-    """Drop a message and all after it, or everything if it is not there: as the client does."""
-    ids = list(state)
-    dropped = ids[ids.index(target) :] if target in state else ids
-    for one in dropped:
-        del state[one]
-    return dropped

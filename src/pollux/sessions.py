@@ -355,23 +355,28 @@ def in_order(sessions: Iterable[Session]) -> tuple[Session, ...]:
     return tuple(sorted(_with_children(list(sessions)), key=_newest_first))
 
 
-def _is_its_own_ancestor(id_: str, parents: Mapping[str, str | None]) -> bool:
-    """Tell whether files that somebody has made up say that a session has started itself, through others or not."""
-    seen: set[str] = set()
-    above = parents.get(id_)
-    while above is not None and above not in seen:
-        if above == id_:
-            return True
-        seen.add(above)
-        above = parents.get(above)
-    return False
+def _in_circles(parents: Mapping[str, str | None]) -> set[str]:
+    """Return the sessions that have started themselves, through others or not, as forged files may say."""
+    found: set[str] = set()
+    done: set[str] = set()
+    for start in parents:
+        path: dict[str, None] = {}
+        id_: str | None = start
+        while id_ is not None and id_ not in done and id_ not in path:
+            path[id_] = None
+            id_ = parents.get(id_)
+        if id_ in path:
+            circle = [*path]
+            found.update(circle[circle.index(str(id_)) :])
+        done.update(path)
+    return found
 
 
 def _with_children(sessions: Sequence[Session]) -> list[Session]:
     children: dict[str, list[str]] = {}
-    parents = {one.id: one.parent for one in sessions}
+    circles = _in_circles({one.id: one.parent for one in sessions})
     for one in sorted(sessions, key=lambda one: (one.started is not None, one.started, one.id)):
-        if one.parent and not _is_its_own_ancestor(one.id, parents):
+        if one.parent and one.id not in circles:
             children.setdefault(one.parent, []).append(one.id)
     return [msgspec.structs.replace(one, children=tuple(children.get(one.id, ()))) for one in sessions]
 

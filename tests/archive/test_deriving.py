@@ -59,6 +59,21 @@ def test_all_files_of_a_bundle_are_found(tmp_path: Path, monkeypatch: pytest.Mon
     assert {one.session_file.path for one in found} == {chats / name for name in names}
 
 
+def test_calls_that_share_a_recording_have_a_row_each(tmp_path: Path) -> None:
+    """Over ACP the client records all calls of a session in one message, again and again."""
+    path = builders.chats(tmp_path) / f"{builders.NAME}.jsonl"
+    first = builders.gemini("acp", "", toolCalls=[builders.call("c1")])
+    later = first | {"toolCalls": [builders.call("c1"), builders.call("c2"), builders.call("c3")]}
+    records = [builders.header(), builders.user(), first, builders.gemini("g2", "more"), later]
+    rows = "SELECT message_id, idx, call_id FROM tool_calls ORDER BY message_id, idx"
+    for n_records in (3, 4, 5):
+        builders.put(path, builders.log(*records[:n_records]))
+        with store.opened(tmp_path / "archive.db") as archive:
+            refresh.refresh(archive, [builders.home(tmp_path)])
+            found = archive.database.execute(rows).fetchall()
+    assert found == [("acp", 0, "c1"), ("g2", 0, "c2"), ("g2", 1, "c3")]
+
+
 def test_damage_in_what_tells_of_projects_stops_nothing(tmp_path: Path) -> None:
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
     marker = builders.put(tmp_path / ".gemini" / "tmp" / "webapp" / ".project_root", b"/srv/webapp")

@@ -10,9 +10,17 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple, TypeVar
 
+INVALID_STREAM = "fact 9: answers that were blocked or malformed were tried again, and not recorded"
+BROKEN_OFF = "the connection was lost after one chunk, whose counts were recorded"
+TAKEN_FOR_SUMMARY = "the fake server took a prompt with <state_snapshot> for a compression"
+LEFT_OUT = "the folder tmp/bin, which the client made for a project of that name, was not copied into the corpus"
+SAME_ID = "of two calls with one ID in an answer the client makes one"
+REFUSED = "a hook refused the prompt, and the client did not record it"
+AN_OPTION = "the client took a prompt that begins with a hyphen for an option"
+NEVER_LOADED = "a session that ACP could not load again, and what ACP adds to a prompt for files"
 NO_FILES = "releases before 0.4 write no session files"
 MERGED = "fact 9: to 0.31 a turn of nothing but tool calls is merged into the message before it, its counts are lost"
-HALF_RECEIVED = "fact 10: the counts of a half-received answer stay, those of the subagent's turns are lost"
+AGENT_MERGED = "fact 10: to 0.31 a subagent's turns stand in its parent's file, and their counts are lost"
 AGENT_UNRECORDED = "fact 9: 0.34 and 0.36 write no file for a subagent"
 AGENT_INSIDE = "fact 10: to 0.32 a subagent's turns stand in its parent's file, without its tool calls"
 NO_USAGE_SENT = "fact 9: one answer came without counts, one was empty and tried again"
@@ -102,16 +110,23 @@ USAGE: Table[Counted] = {
         "0.31.0/mcp": Counted(2, 18372),
         "0.31.0/tools": Counted(4, 38690),
     },
-    HALF_RECEIVED: {
-        "0.10.0/subagent": Counted(3, 27540),
-        "0.11.3/subagent": Counted(3, 27618),
-        "0.18.4/subagent": Counted(3, 28677),
-        "0.20.2/subagent": Counted(3, 28047),
-        "0.22.4/subagent": Counted(3, 28874),
-        "0.24.5/subagent": Counted(3, 29267),
-        "0.28.2/subagent": Counted(3, 32232),
-        "0.29.0/subagent": Counted(3, 26019),
+    AGENT_MERGED: {
+        "0.10.0/subagent": Counted(2, 18308),
+        "0.11.3/subagent": Counted(2, 18360),
+        "0.18.4/subagent": Counted(2, 19066),
+        "0.20.2/subagent": Counted(2, 18646),
+        "0.22.4/subagent": Counted(2, 19198),
+        "0.24.5/subagent": Counted(2, 19460),
+        "0.28.2/subagent": Counted(2, 21436),
+        "0.29.0/subagent": Counted(2, 17295),
     },
+    INVALID_STREAM: {
+        "0.61.0/h-blocked": Counted(3, 36851),
+        "0.61.0/h-malformed": Counted(7, 87214),
+    },
+    BROKEN_OFF: {"0.61.0/h-fallback2": Counted(5, 52103)},
+    TAKEN_FOR_SUMMARY: {"0.61.0/h-oddprompts": Counted(19, 233951)},
+    LEFT_OUT: {"0.61.0/h-paths": Counted(18, 219304)},
     DISK_FULL: {
         "0.11.3/diskfull": Counted(0, 0),
         "0.24.5/diskfull": Counted(0, 0),
@@ -170,7 +185,21 @@ PROMPTS: Table[Prompts] = {
         "0.38.2/resume-loss": Prompts(("ignored",)),
         "0.40.1/resume-loss": Prompts(("ignored",)),
     },
-    PIPED: {"*/stdin": Prompts(("Summarise this log",), (_PIPED,))},
+    PIPED: {
+        "*/stdin": Prompts(("Summarise this log",), (_PIPED,)),
+        "0.61.0/h-stdinonly": Prompts(
+            ("Tell me about the board. In one line.",), ("Tell me about the board.\nIn one line.\n",)
+        ),
+    },
+    LEFT_OUT: {"0.61.0/h-paths": Prompts(("Where am I, bin?",))},
+    REFUSED: {"0.61.0/h-hookmodel": Prompts(("Please refuse this.",))},
+    AN_OPTION: {"0.61.0/h-oddprompts": Prompts(("- **Workspace Directories:** list them",))},
+    NEVER_LOADED: {
+        "0.61.0/acp-load": Prompts(
+            ("Look at this:", "Loaded question 0.", "Loaded question 1."),
+            ("Look at this: @/tmp/corpus/home/bob/dev/webapp/README.md@file:///x/notes.txt",),
+        )
+    },
     KILLED_WRITE: {
         "0.24.5/killed-write": Prompts(("First?", "Second?")),
         "0.38.2/killed-write": Prompts(("First?", "Second?")),
@@ -216,7 +245,11 @@ TOOLS: Table[Calls] = {
         "0.32.1/i-rewind": Calls({"read_file": 1, "write_file": 1}),
         "0.38.2/i-rewind": Calls({"read_file": 1, "write_file": 1}),
     },
+    LEFT_OUT: {"0.61.0/h-paths": Calls({"read_file": 1})},
+    SAME_ID: {"0.61.0/h-sametwice": Calls({"read_file": 1})},
     LOADED_AGAIN: {
+        "0.61.0/i-chat2": Calls({}, {"read_file": 1}),
+        "0.61.0/i-chatsame": Calls({}, {"read_file": 1}),
         "0.47.0/i-chat": Calls({}, {"read_file": 1}),
         "0.60.0/i-chat": Calls({}, {"read_file": 1}),
         "0.61.0/i-chat": Calls({}, {"read_file": 1}),
@@ -238,6 +271,13 @@ FAILED: Mapping[str, Failed] = {
     "i-abort": (("run_shell_command", "cancelled"),),
     "i-basic": (("run_shell_command", "cancelled"),),
     "i-subagent": (("agent", "cancelled"),),
+    "acp-tools": (("read_file", "error"),),
+    "h-hooks": (("run_shell_command", "error"),),
+    "h-paths": (("read_file", "error"),) * 6,
+    "h-subnest": (("agent", "error"),) * 2,
+    "i-custom2": (("write_file", "cancelled"),),
+    "i-decline2": (("run_shell_command", "cancelled"), ("write_file", "cancelled")),
+    "i-subpar": (("agent", "cancelled"),) * 2,
 }
 """By scenario: what its script asked for in vain, and what the user refused or broke off."""
 

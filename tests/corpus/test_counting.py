@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import TempPathFactory  # noqa: PT013
 from tests import builders
-from tests.corpus.trees import Tree, each_release
+from tests.corpus.trees import Tree, every_release
 
 from pollux import counting, prices
 from pollux.archive.pricing import priced
@@ -34,7 +34,7 @@ def ordered(found: list[counting.Counted]) -> list[counting.Counted]:
     return sorted(one._replace(calls=sorted(one.calls, key=str)) for one in found)
 
 
-@each_release
+@every_release
 def test_both_ways_agree(trees: list[Tree]) -> None:
     for tree in trees:
         home = tree.folder / "gemini"
@@ -42,7 +42,8 @@ def test_both_ways_agree(trees: list[Tree]) -> None:
         for bundle in bundles(locate(found).files):
             quick, whole = both(bundle)
             assert quick in (None, whole), tree.name
-            if tree.folder.name in ORDINARY and tree.version[1] > 3:
+            has_agent_inside = tree.folder.name == "subagent" and tree.version < (0, 32)
+            if tree.folder.name in ORDINARY and tree.version[1] > 3 and not has_agent_inside:
                 assert quick is not None, tree.name
 
 

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 import pytest
 from tests.corpus import exceptions
-from tests.corpus.trees import WHOLE, all_trees, manifest, needs_corpus
+from tests.corpus.trees import SECOND, WHOLE, all_trees, manifest, needs_corpus
 
 TABLES = ("USAGE", "PROMPTS", "TOOLS", "STATUSES", "AGENTS")
 N_TREES = 464
@@ -15,7 +15,7 @@ N_TREES = 464
 @needs_corpus
 @pytest.mark.parametrize("table", TABLES)
 def test_a_row_names_a_tree(table: str) -> None:
-    names = [tree.name for tree in all_trees(WHOLE)]
+    names = [tree.name for tree in (*all_trees(WHOLE), *all_trees(SECOND))]
     for rows in getattr(exceptions, table).values():
         for pattern in rows:
             assert any(fnmatchcase(name, pattern) for name in names), pattern

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
-from tests.corpus.trees import Tree, each_release, groups, tree_of
+from tests.corpus.trees import Tree, every_release, groups, tree_of
 
 from pollux.exports import gemini
 from pollux.formats.parts import parts
 from pollux.model import Fate, FunctionResponse, Kind, Origin, Part, Session, Text
 from pollux.reading import read, whole
 
-A, R, C, B = Fate.ACTIVE, Fate.REWOUND, Fate.COMPRESSED, Fate.ROLLED_BACK
+A, R, C, B, P = Fate.ACTIVE, Fate.REWOUND, Fate.COMPRESSED, Fate.ROLLED_BACK, Fate.REPLACED
 CALL, RESULT, CONTEXT = "(call)", "(result)", "(context)"
 Fates = list[tuple[str, Fate]]
 
@@ -113,7 +113,29 @@ TIMELINES = {
     "0.61.0/multi": _resumed(with_results=True),
 }
 
+DROPPED = {
+    "0.61.0/acp-cancel": {"Slow question.": B, "This one fails.": B},
+    "0.61.0/acp-load": {
+        **dict.fromkeys(("Question one.", "One.", "One done.", "After the cancel?", "After the cancel."), P),
+        "Slow question.": B,
+        CALL: P,
+    },
+    "0.61.0/i-abort2": {"Take three steps.": B, "Step 1.": B, "Step 2.": B, "Nothing comes.": B}
+    | dict.fromkeys(("Hello there.", "Hello."), C),
+    "0.61.0/i-chat2": dict.fromkeys(
+        ("B first.", "B one.", "B second.", "B two, in A's history.", "B third.", "B three.", "B fourth.", "B four."), P
+    ),
+    "0.61.0/i-chatsame": dict.fromkeys(("Question three.", "Wrong way.", "Right way."), P),
+    "0.61.0/i-decline2": {"do it": B, "I write.": B, "A command.": B},
+    "0.61.0/i-placeholder": {"Write a long text.": B},
+}
+"""What left the conversation, besides tool results; all else is active, and may be the same words."""
+
+ACTIVE_TOKENS = {"0.61.0/i-compress3": 62072, "0.61.0/i-chat2": 65686, "0.61.0/acp-cancel": 76172}
+
 FUSED = ("0.60.0/i-chat", "0.61.0/i-chat")
+PROMPT_LOST = ("0.61.0/h-hooks",)
+"""Where the client does not load a prompt again, since a hook has put its words before it: it was said all the same."""
 
 
 @pytest.mark.parametrize("name", TIMELINES)
@@ -123,10 +145,22 @@ def test_timeline(name: str) -> None:
     assert session.fates == Counter(fate for _, fate in found)
 
 
-@each_release
+@pytest.mark.parametrize("name", DROPPED)
+def test_what_left_the_conversation(name: str) -> None:
+    said = [one for _, found in timelines(tree_of(name)) for one in found]
+    assert {head: fate for head, fate in said if fate != A and head != RESULT} == DROPPED[name]
+
+
+@pytest.mark.parametrize("name", ACTIVE_TOKENS)
+def test_tokens_of_what_is_active(name: str) -> None:
+    calls = [call for session, _ in groups(tree_of(name)) for call in session.calls]
+    assert sum(call.tokens.total for call in calls if call.fate == A) == ACTIVE_TOKENS[name]
+
+
+@every_release
 def test_what_is_active_is_what_the_client_would_load(trees: list[Tree]) -> None:
     for tree in trees:
-        if tree.name not in FUSED:
+        if tree.name not in (*FUSED, *PROMPT_LOST):
             check_active(tree)
 
 
@@ -141,19 +175,27 @@ def check_active(tree: Tree) -> None:
         reading = read(path)
         if reading.format == "log" and reading.replay.is_readable:
             entries = [entry for entry in reading.replay.timeline if entry.fate == Fate.ACTIVE]
-            active = {said(entry.kind, whole(reading, entry).parts) for entry in entries}
+            active = {one for entry in entries for one in said(entry.kind, whole(reading, entry).parts)}
             state = json.loads(b"".join(gemini.written(reading)))["messages"]
-            loaded = {said(one["type"], parts(one["content"])) for one in state}
-            assert {one for one in active if one} == {one for one in loaded if one}, tree.name
+            loaded = {text for one in state for text in said(one["type"], parts(one["content"]))}
+            assert active == loaded, tree.name
 
 
-def said(kind: str, found: Sequence[Part]) -> tuple[str, str, frozenset[str | None]] | None:
-    """Tell what a message says besides the preamble; notices are never in a list, and an answer may be a call alone."""
+def said(kind: str, found: Sequence[Part]) -> Iterator[tuple[str, str]]:
+    """Yield what a message says besides the preamble, and the IDs of the calls it answers, which may be fused.
+
+    Notices are never in a list, and an answer may be a call alone.
+    """
+    if kind not in (Kind.USER, Kind.GEMINI):
+        return
     text = "".join(part.text for part in found if isinstance(part, Text)).strip()
     if text.startswith("<session_context>"):
         text = text.partition("</session_context>")[2].strip()
-    responses = frozenset(part.id for part in found if isinstance(part, FunctionResponse))
-    return (kind, text, responses) if kind in (Kind.USER, Kind.GEMINI) and (text or responses) else None
+    if text:
+        yield kind, text
+    for part in found:
+        if isinstance(part, FunctionResponse):
+            yield kind, f"response {part.id}"
 
 
 def timelines(tree: Tree) -> list[tuple[Session, Fates]]:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests.corpus.exceptions import AGENT_INSIDE, AGENTS, reason, row
-from tests.corpus.trees import SELECTED, Tree, each_release, each_tree, groups, history, manifest
+from tests.corpus.trees import SELECTED, Tree, every_release, every_tree, groups, history, manifest
 
 from pollux.model import Origin, Session
 from pollux.tools import tool
 
 
-@each_tree
+@every_tree
 def test_tree(tree: Tree) -> None:
     expected = row(AGENTS, tree.name)
     assert len(agents(tree)) == (n_runs(tree) if expected is None else expected), reason(AGENTS, tree.name)
@@ -40,14 +40,14 @@ def check_links(tree: Tree) -> None:
     assert len(started) == len(agents(tree))
 
 
-@each_release
+@every_release
 def test_children(trees: list[Tree]) -> None:
     for tree in trees:
         of_parents = [(session.id, child) for session in history(tree).sessions for child in session.children]
         assert sorted(of_parents) == sorted((str(one.parent), one.id) for one in agents(tree)), tree.name
 
 
-@each_release
+@every_release
 def test_what_an_agent_was_told_is_no_prompt(trees: list[Tree]) -> None:
     for tree in trees:
         messages = [message for _, group in groups(tree) for message in group.messages()]

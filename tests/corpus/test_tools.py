@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 from tests.corpus.exceptions import FAILED, NO_CALLS, STATUSES, TOOLS, reason, row
-from tests.corpus.trees import Tree, each_release, each_tree, groups, manifest, raw_messages, tree_of
+from tests.corpus.trees import Tree, every_release, every_tree, groups, manifest, raw_messages, tree_of
 
 from pollux.model import ToolCall
 from pollux.tools import tool
@@ -14,12 +14,12 @@ from pollux.tools import tool
 FIRST_WITH_CALLS = (0, 10)
 TORN = {"0.38.2/diskfull": ("read_file", "success")}
 """What stands whole in a file that is no JSON as a whole."""
-LOADED = ("0.47.0/i-chat", "0.60.0/i-chat", "0.61.0/i-chat")
+LOADED = ("0.47.0/i-chat", "0.60.0/i-chat", "0.61.0/i-chat", "0.61.0/i-chat2", "0.61.0/i-chatsame")
 """Where a call was brought by /chat resume: it has no record there, and so no time."""
 README = "# webapp\n\nA tiny task board.  Run `python3 -m unittest` for the tests.\n"
 
 
-@each_tree
+@every_tree
 def test_tree(tree: Tree) -> None:
     asked = Counter(call["name"] for call in manifest(tree)["ground_truth"]["tool_calls_requested"])
     found = Counter(call.name for call in calls(tree))
@@ -33,7 +33,23 @@ def test_tree(tree: Tree) -> None:
         assert found - asked == Counter(expected.extra), reason(TOOLS, tree.name)
 
 
-@each_release
+def test_calls_belong_to_the_answers_that_made_them() -> None:
+    """Over ACP they are all recorded in one message."""
+    messages = [message for _, group in groups(tree_of("0.61.0/acp-tools")) for message in group.messages()]
+    answers = [message for message in messages if message.kind == "gemini"]
+    assert [(message.text, [call.name for call in message.tool_calls]) for message in answers] == [
+        ("I read.", []),
+        ("", ["read_file", "list_directory"]),  # the message that ACP made for them
+        ("One done.", []),
+        ("Writing.", ["write_file"]),
+        ("", ["read_file"]),
+        ("Two done.", []),
+        ("", ["read_file"]),
+        ("Three done.", []),
+    ]
+
+
+@every_release
 def test_statuses(trees: list[Tree]) -> None:
     for tree in trees:
         failed = [(_short(call), call.status) for call in calls(tree) if not _is_loaded(tree, call)]
@@ -44,7 +60,7 @@ def test_statuses(trees: list[Tree]) -> None:
         assert sorted(failed) == (sorted(expected) if has_calls else []), (tree.name, reason(STATUSES, tree.name))
 
 
-@each_release
+@every_release
 def test_statuses_are_those_of_the_files(trees: list[Tree]) -> None:
     for tree in trees:
         expected = Counter(recorded(tree).values()) + Counter([TORN[tree.name]] if tree.name in TORN else [])
@@ -52,7 +68,7 @@ def test_statuses_are_those_of_the_files(trees: list[Tree]) -> None:
         assert found == expected, tree.name
 
 
-@each_release
+@every_release
 def test_a_list_counts_the_same_calls(trees: list[Tree]) -> None:
     for tree in trees:
         if tree.name not in LOADED:

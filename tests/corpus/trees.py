@@ -19,6 +19,8 @@ from pollux.model import Session
 
 SELECTED = Path(__file__).parents[1] / "data" / "corpus"
 WHOLE = Path(os.environ.get("POLLUX_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")
+SECOND = WHOLE.parent / "corpus2"
+"""Trees of the same form, recorded later to find faults."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +47,18 @@ def all_trees(folder: Path) -> list[Tree]:
     return [Tree(path.parent) for path in sorted(folder.glob("*/*/manifest.json"))]
 
 
-def _params() -> Iterator[Any]:
+def _params(*folders: Path) -> Iterator[Any]:
     for tree in all_trees(SELECTED):
         yield pytest.param(tree, id=f"selected-{tree.name}")
-    for tree in all_trees(WHOLE):
+    for tree in (tree for folder in folders for tree in all_trees(folder)):
         yield pytest.param(tree, id=tree.name)
     if not WHOLE.is_dir():
         yield pytest.param(None, id="whole", marks=pytest.mark.skip(reason=NO_CORPUS))
 
 
-def _releases() -> Iterator[Any]:
+def _releases(*folders: Path) -> Iterator[Any]:
     """Give the trees of a release together, for what needs no test of its own for each."""
-    trees = all_trees(WHOLE) or all_trees(SELECTED)
+    trees = [tree for folder in folders for tree in all_trees(folder)] or all_trees(SELECTED)
     for release in sorted({tree.version for tree in trees}):
         name = ".".join(map(str, release))
         yield pytest.param([tree for tree in trees if tree.version == release], id=name)
@@ -64,10 +66,13 @@ def _releases() -> Iterator[Any]:
 
 NO_CORPUS = f"no corpus at {WHOLE}: set POLLUX_CORPUS to its folder"
 needs_corpus = pytest.mark.skipif(not WHOLE.is_dir(), reason=NO_CORPUS)
-each_tree = pytest.mark.parametrize("tree", list(_params()))
+each_tree = pytest.mark.parametrize("tree", list(_params(WHOLE)))
 """Runs a test with the selection that is kept with the tests, and with the whole corpus where there is one."""
-each_release = pytest.mark.parametrize("trees", list(_releases()))
+each_release = pytest.mark.parametrize("trees", list(_releases(WHOLE)))
 """Runs a test with all trees of a release: of the whole corpus, else of the selection."""
+every_tree = pytest.mark.parametrize("tree", list(_params(WHOLE, SECOND)))
+"""The same with the second corpus too, which holds what no reader expects."""
+every_release = pytest.mark.parametrize("trees", list(_releases(WHOLE, SECOND)))
 
 
 @cache
@@ -90,7 +95,7 @@ def groups(tree: Tree) -> tuple[tuple[Session, Group], ...]:
 
 def tree_of(name: str) -> Tree:
     """Find a tree by its name, in the whole corpus or in the selection."""
-    folder = next((top / name for top in (WHOLE, SELECTED) if (top / name).is_dir()), None)
+    folder = next((top / name for top in (WHOLE, SECOND, SELECTED) if (top / name).is_dir()), None)
     if folder is None:
         pytest.skip(f"not among the selected trees, and {NO_CORPUS}")
     return Tree(folder)

@@ -212,11 +212,11 @@ def test_only_what_somebody_typed_is_a_prompt(tmp_path: Path) -> None:
         "<hook_context>be careful</hook_context>",
         "<state_snapshot>so far</state_snapshot>",
         "I ran the following shell command:\n```sh\nls\n```",
-        "Please continue.",
         "typed",
     ]
     records = [preamble(), *(user(f"u{number}", [{"text": text}]) for number, text in enumerate(texts))]
-    assert brief(told_of(tmp_path, *records, notice())) == [("user_prompt", "u4")]
+    pushed = user("u9", [{"text": "Please continue."}], displayContent=[{"text": "typed"}])
+    assert brief(told_of(tmp_path, *records, pushed, notice())) == [("user_prompt", "u3")]
     picture = user("u5", [{"inlineData": {"mimeType": "image/png", "data": "AAAA"}}])
     (event,) = told_of(tmp_path, picture)
     assert (event["message"], event["metadata"]["attachments"]) == ("", ["image/png"])
@@ -232,7 +232,7 @@ def test_prompts_that_were_loaded_or_are_an_agents_say_so(tmp_path: Path) -> Non
     (event,) = told_of(tmp_path, checkpoint(preamble(), user("u1", "from elsewhere")))
     assert event["metadata"]["origin"] == "loaded"
     path = builders.put(tmp_path / "agent.jsonl", log(header(kind="subagent"), user("u1", "do it"), user("u2", "stop")))
-    assert [event["metadata"].get("origin") for event in told(path)] == ["agent_prompt", None]
+    assert [event["metadata"].get("origin") for event in told(path)] == ["agent_prompt"]
 
 
 FULL = gemini(

@@ -414,13 +414,15 @@ def test_compression_and_rollback_are_events_of_their_own(tmp_path: Path) -> Non
     begun = (user("u1"), gemini("g1", "one"), user("u2", "again"), gemini("g2", "two"))
     summed = (
         user("s1", "<state_snapshot>x</state_snapshot>"),
-        gemini("s2", "Got it. Thanks for the additional context!"),
+        gemini("s2", "Got it. Thanks for the additional context!", model=None),
     )
     compressed = entries_of(tmp_path, *begun, checkpoint(*summed), wanted=ALL)
     assert [one.get("event-type") for one in compressed] == ["compression", "state-snapshot", "synthetic"]
     assert len(compressed[0]["children"]) == 4
     rolled_back = entries_of(tmp_path, *begun, checkpoint(*begun[:2]), wanted=ALL)
     assert [one.get("event-type") for one in rolled_back] == [None, None, "rollback"]
+    replaced = entries_of(tmp_path, *begun, checkpoint(user("x1", "elsewhere")), wanted=ALL)
+    assert [one.get("event-type") for one in replaced] == ["replacement", None]
 
 
 # Subagents

@@ -88,6 +88,13 @@ def test_thoughts_beside_the_content() -> None:
     assert thoughts(None) == thoughts([]) == thoughts("") == ()
 
 
+def test_lists_may_be_nested_deeply() -> None:
+    content: list[Any] = ["b"]
+    for _ in range(5000):
+        content = [content]
+    assert verbose_text(["a", content, "c"]) == "abc"
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [

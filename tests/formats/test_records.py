@@ -96,7 +96,7 @@ def test_lone_surrogates_and_broken_text() -> None:
 
 
 def test_what_was_typed_is_the_prompt() -> None:
-    assert recorded(user(content="@a.txt\n--- Content", displayContent=[{"text": " @a.txt "}])).prompt == "@a.txt"
+    assert recorded(user(content=["Read a.txt"], displayContent=[{"text": " @a.txt "}])).prompt == "@a.txt"
     assert recorded(user(content="hello", displayContent="  ")).prompt == "hello"
     assert recorded(preamble(displayContent="x")).origin == Origin.SESSION_CONTEXT
 
@@ -105,8 +105,9 @@ def test_what_was_typed_is_the_prompt() -> None:
     ("message", "origin"),
     [
         (notice(), Origin.NOTICE),
-        (gemini(content="Got it. Thanks for the additional context!"), Origin.SYNTHETIC),
-        (gemini(content=[{"text": "Got it. Thanks for the context!"}]), Origin.SYNTHETIC),
+        (gemini(content="Got it. Thanks for the additional context!", model=None), Origin.SYNTHETIC),
+        (gemini(content=[{"text": "Got it. Thanks for the context!"}], model=None), Origin.SYNTHETIC),
+        (gemini(content="Got it. Thanks for the context!"), Origin.MODEL),
         (gemini(content=""), Origin.MODEL),
         ({"id": "a"}, Origin.MODEL),
     ],

@@ -121,7 +121,7 @@ def _read_log(source: Source, running: Running, offset: int, line: int) -> tuple
 
 def _aside(running: Running, source: Source, offset: int, line: int, format_: str) -> bytes:
     """Set a replay aside; one of a small file is not worth the room."""
-    if source.size < WORTH_A_SNAPSHOT:
+    if source.size < WORTH_A_SNAPSHOT or running.result.earlier:  # several sessions in one file are rare
         return b""
     return snapshot(running, offset=offset, line=line, format_=format_)
 

@@ -131,7 +131,7 @@ def restored(
     timeline.by_id = {entry.id: [entry] for entry in entries}
     timeline.by_id |= {one: [entries[place] for place in places] for one, places in found.by_id.items()}
     timeline.by_response = {one: entries[place] for one, place in found.by_response.items()}
-    timeline.alive = {one: timeline.by_id[one] for one in _ids(found.alive, entries)}
+    timeline.put_in_conversation({one: timeline.by_id[one] for one in _ids(found.alive, entries)})
     timeline.new = [*_ids(found.new, entries)]
     timeline.repeats = found.repeats
     return found, running

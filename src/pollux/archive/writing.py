@@ -184,7 +184,10 @@ def _add_message(
     rows["messages"].append((*key, seq, *facts, version_id, entry.line, *lines))
     if not entry.calls_from:
         return
-    for idx, found in enumerate(_call_rows(placed, entry.calls_from.span)):
+    ids = {call.id for call in entry.calls}
+    is_shared = entry.calls != entry.calls_from.calls  # with messages that made some of the calls recorded there
+    own = (found for found in _call_rows(placed, entry.calls_from.span) if not is_shared or found.call[0] in ids)
+    for idx, found in enumerate(own):
         rows["tool_calls"].append((*key, idx, *found.call, entry.fate))
         rows["shell_commands"] += [(*key, idx, n, *command) for n, command in enumerate(found.commands)]
         rows["file_touches"] += [(*key, idx, *touch) for touch in found.touches]

@@ -78,7 +78,7 @@ class _Told(msgspec.Struct):
 
 _SIGN = re.compile(rb'"schema_version"\s*:\s*"ATIF-v')
 _TYPES = {"user": "user", "agent": "gemini", "system": "info"}
-_TAKEN_BACK = frozenset({"rewound", "rolled_back"})
+_TAKEN_BACK = frozenset({"rewound", "rolled_back", "replaced"})
 
 
 def sniff(head: bytes) -> bool:

@@ -51,6 +51,8 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
     """Tool output in it was replaced by a note where to find it."""
     is_bare: bool = False
     """An answer without model and tokens, written as the API wants it: the client recorded its history again."""
+    sent: str = ""
+    """The beginning of what went to the model in place of the prompt, if it is not the prompt: custom commands."""
 
 
 PROMPT_KEPT = 1000

@@ -17,8 +17,8 @@ from pollux.formats import lenient
 from pollux.formats.operations import PROMPT_KEPT, CallHead, Record
 from pollux.formats.short import MASKED, Short
 from pollux.formats.source import Span
-from pollux.model import Json, Kind, Origin, Tokens
-from pollux.origins import origin_of, user_origin
+from pollux.model import Json, Kind, Tokens
+from pollux.origins import origin_of, user_words
 
 
 class _Response(msgspec.Struct):
@@ -115,13 +115,18 @@ def record(wire: Wire, data: bytes, span: Span, line: int, short: Short | None =
     tokens = wire.tokens
     if kind == Kind.USER:
         text, responses, has_media = _head(wire.content)
-        origin, prompt = user_origin(text, n_responses=len(responses), has_media=has_media)
-        if origin == Origin.HUMAN and wire.display_content:
-            prompt = user_origin(_head(wire.display_content)[0])[1].strip() or prompt
+        display = _head(wire.display_content)[0] if wire.display_content else None
+        origin, prompt, sent = user_words(
+            text,
+            display,
+            n_responses=len(responses),
+            has_media=has_media,
+            is_string=bytes(memoryview(wire.content)[:1]) == b'"',
+        )
     else:
         text = _head(wire.content)[0] if memoryview(wire.content).nbytes > _QUOTES else ""
-        prompt, responses = "", ()
-        origin = origin_of(kind, text)
+        prompt, sent, responses = "", "", ()
+        origin = origin_of(kind, text, is_counted=bool(wire.model or wire.tokens))
     return Record(
         id=str(wire.id),
         kind=kind,
@@ -138,6 +143,7 @@ def record(wire: Wire, data: bytes, span: Span, line: int, short: Short | None =
         n_chars=short.n_chars(text) if short else len(text),
         responses=responses,
         is_masked=bool(wire.tool_calls) and (MASKED in data or (short is not None and short.has_cut_out(MASKED, data))),
+        sent=(short.plain(sent) if short else sent)[:PROMPT_KEPT],
         is_bare=kind == Kind.GEMINI and not (wire.model or wire.tokens or wire.tool_calls) and _is_list(wire.content),
     )
 

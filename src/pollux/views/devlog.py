@@ -56,7 +56,7 @@ RULES: Mapping[Origin | Kind, Rule] = {
     Origin.SYNTHETIC: Rule.SKIP,
 }
 """By the kind of a notice, and by the origin of all else."""
-TAKEN_BACK = frozenset({Fate.REWOUND, Fate.ROLLED_BACK})
+TAKEN_BACK = frozenset({Fate.REWOUND, Fate.ROLLED_BACK, Fate.REPLACED})
 """What is not told unless asked for; what was compressed has been said nevertheless."""
 
 

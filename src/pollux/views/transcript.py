@@ -50,7 +50,7 @@ class Detail(StrEnum):
 
 
 class Branches(StrEnum):
-    """Whether what was rewound, rolled back or compressed is shown."""
+    """Whether what was rewound, rolled back, compressed or replaced is shown."""
 
     ACTIVE = "active"
     """No: a line says where something was left out."""
@@ -203,6 +203,7 @@ FATES: dict[Fate, str] = {
     Fate.REWOUND: "rewound",
     Fate.COMPRESSED: "compressed",
     Fate.ROLLED_BACK: "rolled back",
+    Fate.REPLACED: "replaced",
 }
 
 LABELS: dict[Origin, str] = {

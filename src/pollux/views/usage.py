@@ -1,7 +1,7 @@
 """Tokens and money, added up: by time, session, project, model or tool.
 
 Billed is all that was ever recorded, kept is what is still part of the conversation; the difference is the price of
-what was rewound, rolled back or compressed.
+what was rewound, rolled back, compressed or replaced.
 """
 
 from __future__ import annotations

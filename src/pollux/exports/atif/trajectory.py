@@ -1,8 +1,8 @@
 """A session as a trajectory, piece by piece, with those of its subagents inside.
 
 Steps are what led to the state of the conversation: all that is active, and what was compressed on the way. What was
-rewound or rolled back is left out and counted. Messages that only carry results to the model are no steps, since a
-result stands with its call. For the way back, both are told of under `extra.pollux`.
+rewound, rolled back or replaced is left out and counted. Messages that only carry results to the model are no steps,
+since a result stands with its call. For the way back, both are told of under `extra.pollux`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MAPPING: tuple[tuple[str, str, str], ...] = (
     ("sums", "`final_metrics`", "tokens of the steps, cost with subagents, all calls in `extra.pollux`"),
     ("compressed message", "step", "`extra.pollux.fate` = `compressed`"),
     (
-        "rewound, rolled back message",
+        "rewound, rolled back, replaced message",
         "left out",
         "counted in `notes`; `--branches all`: in `extra.pollux.messages`",
     ),
@@ -59,7 +59,7 @@ MAPPING: tuple[tuple[str, str, str], ...] = (
 )
 """What becomes what: ours, theirs, and how."""
 
-_LEFT_OUT = (Fate.REWOUND, Fate.ROLLED_BACK)
+_LEFT_OUT = (Fate.REWOUND, Fate.ROLLED_BACK, Fate.REPLACED)
 _NOTHING: dict[str, Json] = {"step_id": 1, "source": "system", "message": "", "extra": {"pollux": {"is_empty": True}}}
 """A trajectory has at least one step."""
 

@@ -32,7 +32,7 @@ MAPPING: tuple[tuple[str, str, str], ...] = (
     ("tool call", "`tool_calls[]`", "arguments as JSON text; `--include argument-objects` gives objects"),
     ("result of a call", "role `tool`", "failed ones too"),
     ("tools", "`tools[]`", "inferred from the calls, and marked so"),
-    ("rewound, rolled back message", "left out", ""),
+    ("rewound, rolled back, replaced message", "left out", ""),
     ("turn with a cancelled call or one without a result", "left out", "with its prompt"),
     ("prompt without an answer", "left out", ""),
     ("compressed message", "as it was", "the summary that took its place is left out"),

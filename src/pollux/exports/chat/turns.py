@@ -16,7 +16,7 @@ from pollux.exports.subject import Subject
 from pollux.model import Attachment, Fate, Json, Kind, Message, Origin, ToolCall
 
 _ASKED = frozenset({Origin.HUMAN, Origin.AGENT_PROMPT, Origin.LOADED})
-_TAKEN_BACK = frozenset({Fate.REWOUND, Fate.ROLLED_BACK})
+_TAKEN_BACK = frozenset({Fate.REWOUND, Fate.ROLLED_BACK, Fate.REPLACED})
 _NOT_SAID = frozenset({Origin.STATE_SNAPSHOT, Origin.TOOL_RESPONSE, Origin.SYNTHETIC})
 
 

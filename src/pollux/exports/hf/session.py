@@ -32,7 +32,7 @@ MAPPING: tuple[tuple[str, str, str], ...] = (
     ("cost", "`usage.cost.total`", "estimated; the table is in the header"),
     ("model", "`model_change` where it changes", "and on every answer"),
     ("summary of compressed messages", "`compaction`", "the messages themselves stand before it"),
-    ("rewound, rolled back messages", "`branch_summary`", "left out, their number is told"),
+    ("rewound, rolled back, replaced messages", "`branch_summary`", "left out, their number is told"),
     ("what the client told the model", "`custom_message`", "session context, hooks, editor, shell mode …"),
     ("notice, words the client put in", "`custom`", "never part of the conversation"),
     ("title", "`session_info`", "where the client wrote a summary"),
@@ -41,7 +41,7 @@ MAPPING: tuple[tuple[str, str, str], ...] = (
 )
 """What becomes what: ours, theirs, and how."""
 
-_TAKEN_BACK = frozenset({Fate.REWOUND, Fate.ROLLED_BACK})
+_TAKEN_BACK = frozenset({Fate.REWOUND, Fate.ROLLED_BACK, Fate.REPLACED})
 
 
 def render(subject: Subject) -> Iterator[bytes]:

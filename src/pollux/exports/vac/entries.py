@@ -18,7 +18,12 @@ from pollux.model import Fate, Message, ModelCall
 
 Recorded: TypeAlias = Iterator[tuple[tuple[Placed, Light], Message]]
 
-EVENTS = {Fate.REWOUND: "rewind", Fate.COMPRESSED: "compression", Fate.ROLLED_BACK: "rollback"}
+EVENTS = {
+    Fate.REWOUND: "rewind",
+    Fate.COMPRESSED: "compression",
+    Fate.ROLLED_BACK: "rollback",
+    Fate.REPLACED: "replacement",
+}
 """What happened to messages that are no longer part of the conversation."""
 
 

@@ -97,7 +97,7 @@ MAPPING: tuple[Row, ...] = (
     Row(
         "`$rewindTo`, messages no longer in the list",
         "`type: system-event`",
-        "`rewind`, `compression` or `rollback`; the messages are its `children` with `--branches all`",
+        "`rewind`, `compression`, `rollback` or `replacement`; the messages are its `children` with `--branches all`",
     ),
     Row("edits and their diffs", "`file-attribution`", "the lines that are still as the model wrote them"),
     Row("the file itself", "`sources[]`", "path, role and SHA-256 of each; `source` of an entry names file and line"),
