@@ -17,7 +17,7 @@ def breaks(text: str) -> list[str]:
     """Show what stands on both sides of each broken line."""
     latin = text.encode("latin-1")
     shape = outline(latin)
-    found = line_breaks(latin, shape, [*long_runs(shape)])
+    found = line_breaks(latin, shape, long_runs(shape))
     return [f"{text[max(start - 4, 0) : start]}|{text[end : end + 4]}" for start, end in found]
 
 

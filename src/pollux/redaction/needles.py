@@ -34,6 +34,8 @@ NEEDLES = {
 """Needles by what else there must be in a text before they mean something."""
 TOGETHER = "pcm"
 """First letters of needles that are looked for together: not too common ones."""
+_LONG = 1 << 20
+"""In a text that is longer, hits are not listed, because there may be millions of them; listing is faster."""
 
 _Hits: TypeAlias = Callable[[str], Iterator[re.Match[str]]]
 
@@ -66,17 +68,17 @@ class Needles:
         if anchors:
             raise ValueError(f"no needle for {anchors}")
         self._alone = [needle for needle in self._rows if needle[0] not in TOGETHER]
-        self._together = [_search_all(group) for group in _by_first_letter(self._rows)]
+        self._together = [_any_needle(group) for group in _by_first_letter(self._rows)]
 
     def places(self, low: str) -> list[Iterator[Place]]:
         """Return the places in a text, which is given in lower case: needle by needle, each from left to right."""
         present = [needle for needle in self._alone if needle in low]
-        for search in self._together:
-            present += search(low)
+        for pattern in self._together:
+            present += {*pattern.findall(low)} if len(low) < _LONG else {hit[0] for hit in pattern.finditer(low)}
         if not present:
             return []
         found: list[Iterator[Place]] = []
-        for needle in dict.fromkeys(present):
+        for needle in present:
             found += [_places(low, row) for row in self._rows[needle] if row[0] == needle or row[0] in low]
         return found
 
@@ -86,10 +88,10 @@ def _by_first_letter(needles: Iterable[str]) -> list[list[str]]:
     return [group for group in groups if group]
 
 
-def _search_all(needles: Sequence[str]) -> Callable[[str], list[str]]:
-    """Return a function that lists the needles in a text, all of which begin with the same letter."""
+def _any_needle(needles: Sequence[str]) -> re.Pattern[str]:
+    """Return a pattern for needles that begin with the same letter."""
     tails = "|".join(re.escape(needle[1:]) for needle in needles)
-    return re.compile(f"{needles[0][0]}(?:{tails})").findall
+    return re.compile(f"{needles[0][0]}(?:{tails})")
 
 
 def _places(low: str, row: _Row) -> Iterator[Place]:

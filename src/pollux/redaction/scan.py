@@ -19,6 +19,8 @@ from pollux.redaction.wrapping import LEAST_RUN, LineBreak, continued, line_brea
 
 _REACH = 40
 """So far to the left of a run its anchor may stand."""
+_LONG_TEXT = 8 << 20
+"""A text of so many characters is not searched for broken lines."""
 _DEPTH = 3
 """Base64 within base64 is read so many times."""
 
@@ -54,7 +56,8 @@ class _Outlined(NamedTuple):
     text: str
     latin: bytes
     shape: bytes
-    runs: Sequence[tuple[int, int]]
+    runs: Sequence[tuple[int, int]] | None
+    """Where long runs begin and end; in a very long text there may be millions of them, and they are not remembered."""
 
 
 def scan(text: str, names: Names, seams: Sequence[int] = (), depth: int = _DEPTH) -> Scan:
@@ -64,7 +67,7 @@ def scan(text: str, names: Names, seams: Sequence[int] = (), depth: int = _DEPTH
         found = _in_readings(text, None, names, seams, (), depth, blobs) if seams else [*names.find(text)]
     else:
         whole = _outlined(text)
-        breaks = line_breaks(whole.latin, whole.shape, whole.runs) if "\n" in text else ()
+        breaks = line_breaks(whole.latin, whole.shape, whole.runs) if whole.runs is not None and "\n" in text else ()
         if seams or breaks or is_disguised(text):
             found = _in_readings(text, whole, names, seams, breaks, depth, blobs)
         else:
@@ -82,7 +85,7 @@ def _outlined(text: str) -> _Outlined:
     if len(text) < LEAST_RUN:
         return _Outlined(text, latin, b"", ())
     shape = outline(latin)
-    return _Outlined(text, latin, shape, [*long_runs(shape)])
+    return _Outlined(text, latin, shape, [*long_runs(shape)] if len(text) < _LONG_TEXT else None)
 
 
 def _in_readings(
@@ -98,7 +101,7 @@ def _in_readings(
     found: list[Found] = []
     for number, reading in enumerate(readings(text, seams)):
         found += _in_reading(reading, whole, names, depth, [] if number else blobs)
-    if seams and not breaks and not found and not blobs and depth and not is_disguised(text):
+    if seams and whole and not breaks and not found and not blobs and depth and not is_disguised(text):
         PLAIN.keep(text)
     if breaks:
         joined: list[Found] = []
@@ -129,7 +132,7 @@ def _matches(outlined: _Outlined, names: Names, depth: int, blobs: list[encoded.
     low = text.lower() if text.isascii() else to_lower(outlined.latin)
     matches = [found for places in needles.places(low) for found in all_tried(text, places)]
     done: dict[Rule, int] = {}
-    for start, end in outlined.runs:
+    for start, end in long_runs(outlined.shape) if outlined.runs is None else outlined.runs:
         at, inner, outer = max(start - _REACH, 0), end, end
         while at < end:
             at, places = finder.next(text, at, end)
