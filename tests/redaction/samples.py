@@ -2,11 +2,13 @@
 
 A row says how a secret of its kind looks, as its issuer describes it and not as a rule of Pollux does. `<b62:36>` are
 36 letters and digits, `<a|b>` is one or the other, and the secret itself stands between « and » where there is more.
+A kind of secret that has several forms has several texts.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import random
 import re
 import string
@@ -28,7 +30,7 @@ ALPHABETS = {
     "letters": _LETTERS,
     "num": _DIGITS,
 }
-_FIELD = re.compile(r"<(?:(\w+):(\d+)|(uuid)|(login)|([^<>]*\|[^<>]*))>")
+_FIELD = re.compile(r"<(?:(\w+):(\d+)|(uuid)|(login|wif)|([^<>]*\|[^<>]*))>")
 
 
 class Sample(NamedTuple):
@@ -43,10 +45,12 @@ _PEM = "-" * 5
 _KEY = "PRIVATE" + " KEY"
 _LINE = "<b64:64>\n"
 
-ROWS: dict[str, str] = {
-    "private-key": f"{_PEM}BEGIN <RSA |EC |DSA |OPENSSH |ENCRYPTED |>{_KEY}-----\n"
-    f"{_LINE * 3}<b64:30>==\n{_PEM}END {_KEY}-----",
-    "private-key-head": f"{_PEM}BEGIN RSA {_KEY}-----\n{_LINE * 3}<b64:37>",
+ROWS: dict[str, str | tuple[str, ...]] = {
+    "private-key": (
+        f"{_PEM}BEGIN <RSA |EC |DSA |OPENSSH |ENCRYPTED |>{_KEY}-----\n{_LINE * 3}<b64:30>==\n{_PEM}END {_KEY}-----",
+        f"---- BEGIN SSH2 <ENCRYPTED |>{_KEY} ----\n{_LINE * 3}<b64:30>==\n---- END SSH2 ENCRYPTED {_KEY} ----",
+    ),
+    "private-key-head": f"<{_PEM}BEGIN RSA {_KEY}-----|---- BEGIN SSH2 ENCRYPTED {_KEY} ---->\n{_LINE * 3}<b64:37>",
     "private-key-tail": f"«{_LINE * 3}<b64:37>=\n{_PEM}END RSA {_KEY}-----»",
     "putty-key": "Private-Lines: 2\n«<b64:64>\n<b64:64>»",
     "age-key": "AGE-SECRET-KEY-1<up:58>",
@@ -54,9 +58,12 @@ ROWS: dict[str, str] = {
     "jwk": '{"kty": "OKP", "crv": "Ed25519", "d": "«<word:43>»"}',
     "extended-key": "<xprv|yprv|zprv|tprv><b58:107>",
     "nostr-key": "nsec1<low:58>",
+    "wif-key": "<wif>",
+    "seed-phrase": '<seed phrase: |my recovery phrase is |MNEMONIC=>"«<words:12>»"',
     "aws-access-key": "<AKIA|ASIA|ABIA|ACCA><b32:16>",
-    "aws-secret-key": "<aws_secret_access_key = |\"SecretAccessKey\": \"|AWS_SECRET_ACCESS_KEY=|secretAccessKey: '>"
-    "«<b64:40>»",
+    "aws-secret-key": "<aws_secret_access_key = |\"SecretAccessKey\": \"|AWS_SECRET_ACCESS_KEY=|secretAccessKey: '"
+    "|AWS Secret Access Key [None]: >«<b64:40>»",
+    "aws-key-pair": "mara,«AKIA<b32:16>,<b64:40>»,x",
     "aws-session-token": '<aws_session_token = |"SessionToken": "|X-Amz-Security-Token=>«<b64:200>»',
     "aws-bedrock-key": "ABSK<b64:120>=",
     "aws-mws-token": "amzn.mws.<uuid>",
@@ -117,7 +124,10 @@ ROWS: dict[str, str] = {
     "atlassian-token": "ATATT3xFfGF0<word:170>=<up:8>",
     "sourcegraph-token": "sgp_<|local_|b62b62b62b62b62x_><hex:40>",
     "npm-token": "npm_<b62:36>",
-    "npm-auth": "//npm.example.org/:_<authToken|auth>=«<uuid>»",
+    "npm-auth": (
+        "//npm.example.org/:_<authToken|auth>=«<uuid>»",
+        "npm config set //npm.example.org/:_authToken «<uuid>»",
+    ),
     "pypi-token": "pypi-AgEIcHlwaS5vcmc<word:150>",
     "rubygems-key": "rubygems_<hex:48>",
     "crates-token": "cio<b62:32>",
@@ -230,6 +240,10 @@ ROWS: dict[str, str] = {
     "okta-token": "Authorization: «SSWS 00<word:40>»",
     "vault-token": "<hvs|hvb|hvr>.<word:90>",
     "vault-legacy-token": "<VAULT_TOKEN=|X-Vault-Token: >«s.<b62:24>»",
+    "vault-unseal-key": (
+        "<Unseal Key 1: |Recovery Key 2: |vault operator unseal >«<b64:43>=»",
+        '"unseal_keys_b64": ["«<b64:43>=", "<b64:43>=»"]',
+    ),
     "doppler-token": "dp.<pt|st.dev|ct|sa|scim|audit>.<b62:43>",
     "onepassword-token": "ops_eyJ<b64:300>",
     "onepassword-key": "A3-<up:6>-<up:11>-<up:5>-<up:5>-<up:5>",
@@ -246,6 +260,7 @@ ROWS: dict[str, str] = {
     "prefect-key": "<pnu|pnb>_<b62:36>",
     "algolia-secured-key": "dmFsaWRVbnRpbD<b64:60>=",
     "jwt": "eyJ<word:33>.eyJ<word:120>.<word:43>",
+    "jwe": "eyJ<word:60>.<word:43>.<word:16>.<word:90>.<word:22>",
     "bcrypt-hash": "$<2a|2b|2y>$12$<crypt:53>",
     "crypt-hash": "$6$<crypt:16>$<crypt:86>",
     "argon2-hash": "$argon2<id|i|d>$v=19$m=65536,t=3,p=4$<b64:22>$<b64:43>",
@@ -264,15 +279,52 @@ ROWS: dict[str, str] = {
     "cookie": "Cookie: «session=<b62:24>; csrf=<b62:12>»",
     "url-key": "https://api.acme.io/v1/x<?|&><key|auth|code|signature>=«<b62:32>»",
     "netrc-password": "machine api.acme.io login mara password «<b62:10>»",
+    "recovery-codes": (
+        "<recovery|backup> codes:\n«<low:4><num:1>-<low:5>\n<low:4><num:1>-<low:5>\n<low:5>-<low:4><num:1>»",
+        "backup codes: «<num:8>, <num:8>, <num:8>»",
+    ),
     "pgpass-password": "db.acme.io:5432:app:mara:«<b62:10>»",
     "curl-login": "curl -sS <-u|--user> mara:«<b62:10>» https://api.acme.io",
     "sshpass-password": "sshpass -p «<b62:10>» ssh mara-host",
     "mysql-password": "mysql -u root -p«<b62:10>» app",
-    "option-password": "acme login <--password|--client-secret> «<b62:9><num:1>»",
-    "option-token": "acme login <--token|--api-key> «<b62:24>»",
-    "generic-password": "<password = \"|DB_PASS=|pwd: '|\"passwd\": \"|admin_password=>«<letters:6><num:3>»",
+    "login-password": "<docker login acme.io -u mara|az login -u x|helm registry login x> -p «<b62:9><num:1>»",
+    "redis-password": "redis-cli -h cache -p 6379 -a «<b62:9><num:1>» ping",
+    "mongo-password": "<mongosh|mongodump> --host db -u admin -p «<b62:9><num:1>» --quiet",
+    "ldap-password": "<ldapsearch|ldapadd> -x -D cn=admin -w «<b62:9><num:1>» -b x",
+    "sqlcmd-password": "sqlcmd -S db -U sa -P «<b62:9><num:1>» -Q x",
+    "ftp-password": "lftp -u mara,«<b62:9><num:1>» acme",
+    "echo-password": (
+        "echo «<b62:9><num:1>» | <sudo -S|docker login -u x --password-stdin|passwd --stdin mara> ls",
+        "echo 'root:«<b62:9><num:1>»' | chpasswd",
+    ),
+    "smb-password": "smbclient //acme/share -U mara%«<b62:9><num:1>» -c ls",
+    "net-use-password": "net use Z: \\\\acme\\share <|/user:mara >«<b62:9><num:1>»",
+    "openssl-password": "openssl rsa -in key.pem <-passin|-passout> pass:«<b62:9><num:1>»",
+    "htpasswd-password": "htpasswd <-b .htpasswd|-nbB|-bnBC 10|-bc users> mara «<b62:9><num:1>»",
+    "kubernetes-secret": "kubectl create secret generic db --from-literal=dsn=«<b62:9><num:1>»",
+    "option-password": (
+        "<acme --password|acme --client-secret|keytool -storepass|plink -pw|rds --user-password> «<b62:9><num:1>»",
+        "wget --http-password=«<b62:9><num:1>» acme.io",
+    ),
+    "option-token": (
+        "acme login <--token|--api-key> «<b62:24>»",
+        "gh auth login --with-token <<< «<b62:24>»",
+    ),
+    "login-token": "<wandb login|ngrok config add-authtoken|vault login -no-print|snyk auth> «<b62:40>»",
+    "generic-password": (
+        "<password = \"|DB_PASS=|pwd: '|\"passwd\": \"|admin_password=>«<letters:6><num:3>»",
+        "<ldap_bind_pw = |PGPASSWORD=|helm --set auth.password=>«<letters:6><num:3>»",
+    ),
+    "pw-password": '<pw: |pw=|"pw": "|psk=|wpa_psk=">«<letters:6><num:3>»',
     "generic-secret": '<client_secret: "|"secretKey": "|SECRET=>«<b62:15><num:1>»',
-    "generic-token": "<ACME_TOKEN=|\"apiKey\": \"|api_key: |access-key = '|x-api-key: >«<b62:32>»",
+    "generic-token": (
+        "<ACME_TOKEN=|\"apiKey\": \"|api_key: |access-key = '|x-api-key: >«<b62:32>»",
+        "<RAILS_MASTER_KEY=|ALGOLIA_ADMIN_KEY=|SEGMENT_WRITE_KEY=|X-Auth-Key: |Private key: >«<hex:37>»",
+    ),
+    "named-key": '<ACME_LICENSE_KEY=|AZURE_DEVOPS_EXT_PAT=|export SERVICE_ROLE_KEY=">«<hex:64>»',
+    "short-key": '<AIRTABLE_API_KEY=|api_key: ">«key<letters:3><num:2><letters:3><num:2><letters:2><num:2>»',
+    "spoken-password": "the <password|passphrase> <is |for the server is |is `>«<letters:6><num:3>»",
+    "spoken-key": "my <api key|token> is «<b62:64>»",
     "email": "<mara.muster|m+x|mara_1>@<acme|mail.acme>.<io|com>",
     "home-path": "/home/«mar<low:4>»/webapp",
     "mac-home-path": "</Users/|/mnt/c/Users/|file:///Users/>«mar<low:4>»/webapp",
@@ -283,13 +335,130 @@ ROWS: dict[str, str] = {
 }  # fmt: skip
 
 
+NEAR_MISSES: dict[str, tuple[str, ...]] = {
+    "private-key": (f"---- BEGIN SSH2 PUBLIC KEY ----\n{'QUJD' * 16}\n---- END SSH2 PUBLIC KEY ----",),
+    "jwk": ('{"kty": "RSA", "n": "' + "aB3" * 20 + '"}', '{"p": "' + "aB3" * 20 + '"}'),
+    "wif-key": ("5HueCGU8rMjxEXxiPuD5BDku4MkFqeZyd4dZ1jvhTVqvbTLvyTA", "L1" + "a" * 50),
+    "seed-phrase": (
+        "seed phrase: write down these twelve words before you close this page and keep them safe somewhere",
+        "mnemonic: add sub mul div xor mov nop shl shr rol ror cmp jmp ret",
+        "the recovery phrase is a list of words; the mnemonic has checksum bits",
+    ),
+    "aws-secret-key": ("AWS Secret Access Key [None]: ", "AWS Secret Access Key [****************WXYZ]: "),
+    "aws-key-pair": ("Access key ID,Secret access key", "AKIA is how ids begin, 40 characters follow the secret"),
+    "npm-auth": ("npm config set //npm.example.org/:_authToken ${NPM_TOKEN}", "npm config get :_authToken registry"),
+    "vault-unseal-key": ("Unseal Key 1: (will be hidden)", "vault operator unseal -reset", "Recovery Key 2: none"),
+    "jwe": ("eyJhbGciOiJkaXIifQ.a.b.c.d", "eyJ0 is no header. It has. No five. Parts. At all."),
+    "recovery-codes": (
+        "recovery codes: keep them somewhere safe, 10 of them\nand print them",
+        "the backup codes are shown once: download them",
+        "recovery codes: 404, 500, 503",
+    ),
+    "login-password": (
+        "docker login acme.io -u mara -p $PASSWORD",
+        "docker login -p <password>",
+        "my login page -p 3000",
+    ),
+    "redis-password": (
+        "redis-cli -h cache -p 6379 -n 2 ping",
+        "redis-cli -a $REDIS_PASSWORD ping",
+        "redis-cli -a password",
+    ),
+    "mongo-password": (
+        "mongod -f mongod.conf -p x",
+        "mongosh --host db -u admin -p $PASSWORD",
+        "mkdir -p mongo/data-2024",
+    ),
+    "ldap-password": (
+        "ldapsearch -x -D cn=admin -W -b dc2024",
+        "ldapsearch -x -w $BIND_PW",
+        "ldapadd -f x2y3z4w5.ldif",
+    ),
+    "sqlcmd-password": ("sqlcmd -S db -U sa -P $SA_PASSWORD", "sqlcmd -S db -p 1433555", "sqlcmd -S db -E"),
+    "ftp-password": ("lftp -u mara acme2024.io", "lftp -u mara,$PASSWORD acme.io"),
+    "echo-password": (
+        "echo $PASSWORD1 | docker login -u x --password-stdin",
+        "echo release2024 | grep stdin2",
+        'echo "name:value12" | tee file',
+    ),
+    "smb-password": ("smbclient //acme/share -U mara -c ls", "smbclient -U mara%$PASSWORD //acme/share"),
+    "net-use-password": (
+        "net use Z: \\\\acme\\share /persistent:yes",
+        "net use Z: \\\\acme\\share /delete",
+        "net user mara",
+    ),
+    "openssl-password": (
+        "openssl rsa -passin pass:password",
+        "openssl rsa -passin env:KEY_PASS1",
+        "openssl -passin pass:$P",
+    ),
+    "htpasswd-password": ("htpasswd -c users mara", "htpasswd -b users mara $PASSWORD", "htpasswd -D users mara2024"),
+    "kubernetes-secret": (
+        "kubectl create secret generic db --from-literal=dsn=$DSN",
+        "kubectl create configmap app --from-literal=color=blue2024",
+    ),
+    "option-password": (
+        "use a one-password 2024edition",
+        "acme --password-file x2y3z4.txt",
+        "acme --password $PASSWORD",
+    ),
+    "option-token": ("gh auth login --with-token < token-of-2024-and-more.txt", "acme --token $TOKEN"),
+    "login-token": (
+        "wandb login --relogin",
+        "ngrok config add-authtoken $NGROK_AUTHTOKEN",
+        "vault login -method=userpass",
+    ),
+    "generic-password": ("ldap_bind_pw = $BIND_PW", "bindpw: required", "root_password2: optional"),
+    "pw-password": (
+        'psk="<your key>"',
+        "the psk: required",
+        "pskov = 12345678",
+        "@APSK_16: 16-APSK",
+        "8PSK: 8-PSK",
+        "pw == 'abc123x'",
+        "pw = getpass.getpass()",
+        "npw: 123456",
+        "pw: required",
+    ),
+    "generic-token": (
+        "RAILS_MASTER_KEY=$(cat master.key)",
+        "master_key: None",
+        "KMSMasterKeyId=6ece72aa-5955-4bdb-8380-88eda48ac048",
+    ),
+    "named-key": (
+        "CACHE_KEY=user_profile_of_the_2nd_version",
+        "PUBLIC_KEY=" + "3f9a" * 16,
+        "LICENSE_KEY=see_the_file_of_the_license",
+        "SORT_KEY = 'created_at_2024_descending_order'",
+    ),
+    "short-key": ("api_key = 'my_test_key_1234'", "api_key: string1234567890", "api_key = os.environ['X1Y2Z3W4']"),
+    "spoken-password": (
+        "the password is base64-encoded, then the password is sha256 hashed",
+        "the password is required; the passphrase is optional; your password is 8-12 characters long",
+        "the password was changed, see issue-1234; the password is in file2.txt",
+        "the password for the server is in the vault2",
+    ),
+    "spoken-key": (
+        "the token is valid_until_the_end_of_2026_or_so",
+        "the api key is <YOUR_API_KEY_WITH_32_CHARACTERS>",
+        "the token is 6ece72aa-5955-4bdb-8380-88eda48ac048",
+    ),
+}
+"""Texts that look like a secret of their kind to the eye, and must stay."""
+
+
 def samples(rule: str, seed: int = 1) -> Iterator[Sample]:
     """Make one secret for every form that a row has."""
-    rng = random.Random(f"{rule} {seed}")  # noqa: S311  # invented, not secret
-    choices = [field[5].split("|") for field in _FIELD.finditer(ROWS[rule]) if field[5]]
+    forms = ROWS[rule]
+    for number, form in enumerate((forms,) if isinstance(forms, str) else forms):
+        yield from _samples(rule, form, random.Random(f"{rule} {seed} {number}" if number else f"{rule} {seed}"))  # noqa: S311  # invented, not secret
+
+
+def _samples(rule: str, form: str, rng: random.Random) -> Iterator[Sample]:
+    choices = [field[5].split("|") for field in _FIELD.finditer(form) if field[5]]
     for chosen in product(*choices):
         left = iter(chosen)
-        text = _FIELD.sub(lambda field: next(left) if field[5] else _made(field, rng), ROWS[rule])  # noqa: B023
+        text = _FIELD.sub(lambda field: next(left) if field[5] else _made(field, rng), form)  # noqa: B023
         _before, mark, rest = text.partition("«")
         secret = rest.partition("»")[0] if mark else text
         yield Sample(rule, text.replace("«", "").replace("»", ""), secret)
@@ -300,12 +469,27 @@ def sample(rule: str, seed: int = 1) -> Sample:
 
 
 def _made(field: re.Match[str], rng: random.Random) -> str:
-    alphabet, length, is_uuid, _is_login, _ = field.groups()
+    alphabet, length, is_uuid, other, _ = field.groups()
+    if alphabet == "words":
+        return " ".join(_drawn(string.ascii_lowercase, rng.randint(4, 7), rng) for _ in range(int(length)))
     if alphabet:
         return _drawn(ALPHABETS[alphabet], int(length), rng)
     if is_uuid:
         return "-".join(_drawn(ALPHABETS["hex"], length, rng) for length in (8, 4, 4, 4, 12))
+    if other == "wif":
+        return _wif(rng.randbytes(32))
     return base64.b64encode(f"mara:{_drawn(ALPHABETS['b62'], 13, rng)}".encode()).decode()
+
+
+def _wif(key: bytes) -> str:
+    """Write a private key as wallets do: in base58 with a checksum."""
+    raw = b"\x80" + key + b"\x01"
+    raw += hashlib.sha256(hashlib.sha256(raw).digest()).digest()[:4]
+    number, digits = int.from_bytes(raw, "big"), ""
+    while number:
+        number, rest = divmod(number, 58)
+        digits += "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"[rest]
+    return digits[::-1]
 
 
 def _drawn(alphabet: str, length: int, rng: random.Random) -> str:

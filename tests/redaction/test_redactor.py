@@ -162,6 +162,26 @@ def _form(value: Any) -> Any:  # noqa: ANN401  any JSON
             {"password": "password", "token": "string", "keys": 3, "secret": None},
             {"password": "password", "token": "string", "keys": 3, "secret": None},
         ),
+        ({"ldap_bind_pw": "9xPzEXjA0D"}, {"ldap_bind_pw": "[redacted:generic-password#1]"}),
+        ({"psk": "9xPzEXjA0D"}, {"psk": "[redacted:pw-password#1]"}),
+        ({"AIRTABLE_API_KEY": "keyaB12cD34eF56gH"}, {"AIRTABLE_API_KEY": "[redacted:short-key#1]"}),
+        (
+            {"args": ["docker", "login", "-u", "mara", "-p", "hunter2!x"]},
+            {"args": ["docker", "login", "-u", "mara", "-p", "[redacted:login-password#1]"]},
+        ),
+        (
+            {"kty": "OKP", "x": "aB3" * 14, "d": "cD4" * 14, "p": "eF5" * 14},
+            {"kty": "OKP", "x": "aB3" * 14, "d": "[redacted:jwk#1]", "p": "[redacted:jwk#2]"},
+        ),
+        ({"x": {"p": "eF5" * 14}}, {"x": {"p": "eF5" * 14}}),
+        (
+            {"auths": {"ghcr.io": {"auth": "bWFyYTpUcjB1YjRkb3IzeHl6Nzc="}}},
+            {"auths": {"ghcr.io": {"auth": "[redacted:docker-auth#1]"}}},
+        ),
+        (
+            {"recovery_codes": ["a1b2c-3d4e5", "f6a7b-8c9d0"], "keys": ["ctrl", "alt"]},
+            {"recovery_codes": ["[redacted:recovery-codes#1]", ""], "keys": ["ctrl", "alt"]},
+        ),
         ({"MARA@acme.io": 1, "mara@acme.io": 2}, {"[redacted:email#1]": 1, "[redacted:email#1] (2)": 2}),
         ([], []),
         ({}, {}),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.redaction.samples import ROWS, samples
+from tests.redaction.samples import NEAR_MISSES, ROWS, samples
 
 from pollux.redaction import RULES, Kind, redactor, table
-from pollux.redaction.needles import NEEDLES
+from pollux.redaction.needles import NEEDLES, TOGETHER
 
 MADE_WITHOUT_PATTERN = {"encoded", "user", "host", "name"}
 PATTERNS = {rule.id: rule for rule in RULES if rule.id not in MADE_WITHOUT_PATTERN}
@@ -38,6 +38,14 @@ def test_what_is_not_looked_for_around_runs_has_a_needle() -> None:
     for rule in PATTERNS.values():
         for anchor in rule.anchors if not rule.in_run else ():
             assert any(needle in anchor.lower() for needle in needles), rule.id
+
+
+def test_no_needle_hides_another_that_is_looked_for_together_with_it() -> None:
+    needles = {*NEEDLES, *(needle for several in NEEDLES.values() for needle in several)}
+    for letter in TOGETHER:
+        together = [needle for needle in needles if needle.startswith(letter)]
+        ends = {needle[at:] for needle in together for at in range(1, len(needle))}
+        assert not [end for end in ends for needle in together if needle.startswith(end) or end.startswith(needle)]
 
 
 @pytest.mark.parametrize("id_", PATTERNS)
@@ -72,6 +80,41 @@ def test_a_secret_is_found_wherever_it_stands(id_: str) -> None:
 def test_no_secret_is_missed(id_: str, seed: int) -> None:
     for _, text, secret in samples(id_, seed):
         assert secret not in redactor().text(f"see {text} here")
+
+
+@pytest.mark.parametrize("id_", NEAR_MISSES)
+def test_a_near_miss_stays(id_: str) -> None:
+    assert id_ in PATTERNS
+    for text in NEAR_MISSES[id_]:
+        assert redactor().text(text) == text
+
+
+SEED_WORDS = ["ripple", "scissors", "kick", "mammal", "hire", "column", "oak", "again", "sun", "offer", "wealth", "zoo"]
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("curl -u me@corp.io:Tz53QNzc0rP6 https://x.atlassian.net/rest", "Tz53QNzc0rP6"),
+        ("curl -umara:Tz53QNzc0rP6 https://acme.io", "Tz53QNzc0rP6"),
+        (
+            "User name,Access key ID,Secret access key\nmara,AKIA{up},{secret}",
+            "LCYMAodeOiRjA0IT5nU/SiQauMhdtLh4XnhWXQCE",
+        ),
+        ("pip install --index-url https://mara:{secret}@acme.io/simple x", "Tz53QNzc0rP6"),
+        ("git clone https://mara:{secret}@acme.io/x.git", "Tz53QNzc0rP6"),
+        ("psql postgres://mara:{secret}@db/app", "Tz53QNzc0rP6"),
+        ("docker login \\\n  -u mara \\\n  -p {secret} acme.io", "Tz53QNzc0rP6"),
+        ("MNEMONIC='{secret}'", " ".join(SEED_WORDS)),
+        ("Recovery phrase\n\n{secret}\n", "\n".join(f"{at}. {word}" for at, word in enumerate(SEED_WORDS, 1))),
+        ('["mnemonic": "{secret}"]', '", "'.join(SEED_WORDS)),
+        ("Your GitHub recovery codes\n\n{secret}\n", "a1b2c-3d4e5\nf6a7b-8c9d0\n12345-abcde"),
+        ("backup codes:\n1. {secret}", "1234 5678\n2. 2345 6789\n3. 3456 7890"),
+    ],
+)
+def test_what_people_paste(text: str, secret: str) -> None:
+    done = redactor().text(text.format(secret=secret, up="QWERTYUIOPASDFGH"))
+    assert not any(len(line) > 6 and line in done for line in secret.split("\n"))
 
 
 PLACEHOLDERS = [

@@ -39,10 +39,30 @@ LINES = [
     *("a", "0", " ", ".", "=", "+", "@", "!", "~", '"', "\\", "\x1b", "\0", "é", "検", "ab12", "a/a", "[[", "x@", "%4"),
     *("\\u", "-----BEGIN ", "eyJ", ".eyJ", "-eyJaaaaaaaa", "eyJaaaaaaaa.", "a://b:", "https://", "{}[]", "QUJD\n"),
     *("YWFhYWFhYWFhYWFhYWFhYWFh", "ghp_", "MTMT", "xoxb ", "/home/", "-home-", "home", "cookie: a=", "$6$a", "!AQ"),
+    *("&#", "&amp;", "&#61;", "&lt", "+", "?a=", "?a=b&", "?a=b+", "\u200b", "a\u200b", "aaaaaaaaaaaaaaaaaaaa\n"),
+    *(f"{'a' * 40}\n", f"{'a b ' * 10}\n", "pass", "pw", "psk", "phrase", "mnemonic ", "seed phrase: word "),
+    *(
+        "seed phrase is word\n",
+        "mnemonic\n1. word\n",
+        "recovery phrase\n",
+        "login -p ",
+        "vault login a-",
+        "wandb login ",
+    ),
+    *("docker login a ", "redis-cli -h ", "mongo a ", "smbclient -U a% ", "net use \\\\a ", "htpasswd -b a "),
+    *("create secret --from-literal=a=", "recovery codes: ", "recovery codes:\na1b2c-3d4e5\n", "backup codes 1. "),
+    *("password for a b c d ", "the password is ", "token is ", "AKIA,", "unseal key ", "L1aaaaaaaaaaaaaaaa"),
+    *("eyJaaaaaaaaaa..", "---- BEGIN ", "---- END private key ", "_KEY=", "api_key=", "--with-token <<< "),
+    *("ldapsearch -x ", "sqlcmd -S ", "lftp -u a,", "echo ", "echo a:b", "echo abcdefg |", "echo a:abcdefg | chpass"),
+    *(" -pw ", "-passin pass:", '"d\\\\"', '"d": "'),
     *("Q~", "sig=", "api_key", "0.", "t1.", "SG.", "x@y.io", "@a:/", "-us", "private key -----"),
 ]
 """What repeated makes a line of the worst kind: endless, never ended, or beginning over and over again."""
-SECRETS = ["a://b:c@", "x@y.io ", "/home/mara/x ", "mara@box:~/x$ ls\n", "password=abc123x ", "AKIAA1B2C3D4E5F6G7H8 "]
+SECRETS = [
+    *("pw: abc123x ", "the password is abc123xyz ", "redis-cli -a abc123x ", "api_key=key1a2B3c4D5e6F7 "),
+    *("a://b:c@", "x@y.io ", "/home/mara/x ", "mara@box:~/x$ ls\n", "password=abc123x "),
+    "AKIAA1B2C3D4E5F6G7H8 ",
+]
 """What repeated makes a text of nothing but secrets, and the shortest there are."""
 
 

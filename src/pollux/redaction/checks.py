@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import math
 import re
 from collections import Counter
+from itertools import pairwise
 
 _is_fake = re.compile(
     r"example|placeholder|change[_-]?me|redacted|dummy|insert[_-]|\.\.\.|…|[$%]\(|[${]\{"
@@ -43,8 +45,23 @@ _CODE = re.compile(
     """,
     re.VERBOSE,
 )
+_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+_KEY_ID = re.compile(r"key[_-]?id[\s\"'\\]*\Z", re.IGNORECASE)
+_PUBLIC_NAME = re.compile(
+    r"(?:PUBLIC|PUBLISHABLE|SITE|CACHE|PRIMARY|FOREIGN|SORT|PARTITION|HASH|RANGE|ROUTING|IDEMPOTENCY|OBJECT|REGISTRY|ANON"
+    r"|LOOKUP|CONTEXT|INDEX|GROUP)\Z"
+)
+"""Before `_KEY`: names of keys that are no secret."""
+_METHOD = re.compile(
+    r"(?:sha|md|aes|utf|base|pbkdf|argon|iso|rfc|ipv|oauth|http|rsa|bcrypt|scrypt|totp?)[-_]?\d\S*", re.IGNORECASE
+)
+"""How something is written or encrypted, which looks like a password in a sentence."""
+_OPTION_NAME = re.compile(r"[A-Za-z0-9-]{0,40}-(?=\Z|[\s\"'`(\[,])")
+"""The beginning of an option, read backwards."""
 _MACHINE = re.compile(r"machine\s{1,16}\S{1,255}\s{1,16}(?:login\s{1,16}\S{1,255}\s{1,16})?\Z")
 _RUN = re.compile(r"[A-Za-z0-9+/=]{16,}")
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_SEED_WORD = re.compile(r"[a-z]{3,8}")
 
 
 def is_real(value: str, _match: re.Match[str]) -> bool:
@@ -84,9 +101,44 @@ def is_wild(value: str, match: re.Match[str]) -> bool:
     return is_real(value, match) and not is_words and (_has_digit(value) or _has_wild_case(value))
 
 
+def is_machine_made(value: str, match: re.Match[str]) -> bool:
+    """Return whether letters, digits and capitals take turns in a value as in no word, name or number of an object."""
+    if not is_random(value, match) or _UUID.fullmatch(value):
+        return False
+    kinds = ["d" if char.isdigit() else "u" if char.isupper() else "l" for char in value if char.isalnum()]
+    n_turns = sum(a != b and (a, b) != ("u", "l") for a, b in pairwise(kinds))
+    return _has_digit(value) and n_turns * 5 >= len(value)
+
+
+def is_named_key(value: str, match: re.Match[str]) -> bool:
+    """Return whether a value behind `_KEY` or `_PAT` is random, and its name is not that of a public key."""
+    name = match.string[max(match.start() - 20, 0) : match.start()]
+    if _PUBLIC_NAME.search(name) or (match["sep"] == "," and not match["quote"]):
+        return False
+    return is_machine_made(value, match)
+
+
+def is_short_key(value: str, match: re.Match[str]) -> bool:
+    """Return whether a value behind the name api_key is random although it is short."""
+    return match["sep"] != "," and is_machine_made(value, match)
+
+
+def is_spoken_password(value: str, match: re.Match[str]) -> bool:
+    """Return whether what follows `the password is` looks like a password and not like a word of the sentence."""
+    if is_placeholder(value) or is_code(value) or _METHOD.fullmatch(value):
+        return False
+    if not _has_digit(value) or not _has_letter(value):
+        return False
+    is_compound = value.count("-") > 0 and all(part.isalpha() or part.isdigit() for part in value.split("-"))
+    return bool(match["quote"]) or (len(value) >= 8 and not is_compound)
+
+
 def is_named_random(value: str, match: re.Match[str]) -> bool:
-    """Tell the same of a value with a name before it; after a comma it must stand in quotation marks."""
-    return is_random(value, match) and (match["sep"] != "," or bool(match["quote"]))
+    """Return whether a value behind a name is random; after a comma it must be quoted, and no UUID behind `key_id`."""
+    if match["sep"] == "," and not match["quote"]:
+        return False
+    name = match.string[match.start() : match.start("sep")]
+    return is_random(value, match) and not (_UUID.fullmatch(value) and _KEY_ID.search(name))
 
 
 def is_password(value: str, match: re.Match[str]) -> bool:
@@ -101,9 +153,15 @@ def is_password(value: str, match: re.Match[str]) -> bool:
 
 
 def is_option(value: str, _match: re.Match[str]) -> bool:
-    """Tell whether what follows an option of a command may be a password."""
-    is_word = value.isalpha() and value in {value.lower(), value.upper(), value.capitalize()}
+    """Return whether what follows an option of a command may be a password."""
+    is_word = value.isalpha() and (value in {value.lower(), value.upper(), value.capitalize()} or "assword" in value)
     return not (value.startswith("-") or is_word or is_placeholder(value) or is_code(value))
+
+
+def is_password_option(value: str, match: re.Match[str]) -> bool:
+    """Return whether a value follows an option such as `--db-password`, and not a word such as `one-password`."""
+    before = match.string[max(match.start() - 40, 0) : match.start() + 1][::-1]
+    return _OPTION_NAME.match(before) is not None and is_option(value, match)
 
 
 def is_header(value: str, match: re.Match[str]) -> bool:
@@ -132,6 +190,12 @@ def is_curl(value: str, match: re.Match[str]) -> bool:
     )
 
 
+def is_for_kubernetes(value: str, match: re.Match[str]) -> bool:
+    """Return whether a value is given to `kubectl create secret`."""
+    at = match.start()
+    return match.string.rfind("create secret", max(at - 1000, 0), at) >= 0 and is_option(value, match)
+
+
 def is_mysql(value: str, match: re.Match[str]) -> bool:
     """Tell whether an option is one of a MySQL client."""
     return match.string.rfind("mysql", max(match.start() - 200, 0), match.start()) >= 0 and is_real(value, match)
@@ -146,6 +210,28 @@ def is_key_block(value: str, _match: re.Match[str]) -> bool:
 def is_netrc(value: str, match: re.Match[str]) -> bool:
     """Tell whether a password follows a machine and a login, as in a .netrc file."""
     return bool(_MACHINE.search(match.string, max(match.start() - 600, 0), match.start())) and is_real(value, match)
+
+
+def is_jwk_part(value: str, match: re.Match[str]) -> bool:
+    """Return whether a value is a private part of a JSON Web Key; names other than `d` must stand near its type."""
+    start, end = match.span()
+    is_known = match.string[start + 1 : start + 3] in {'d"', "d\\"}
+    return (is_known or "kty" in match.string[max(start - 4000, 0) : end + 4000]) and is_real(value, match)
+
+
+def is_base58_checked(value: str, _match: re.Match[str]) -> bool:
+    """Return whether a value ends in the checksum of base58, as the private keys of Bitcoin do."""
+    number = 0
+    for char in value:
+        number = number * 58 + _BASE58.index(char)
+    raw = number.to_bytes(40, "big").lstrip(b"\0")
+    return hashlib.sha256(hashlib.sha256(raw[:-4]).digest()).digest()[:4] == raw[-4:]
+
+
+def is_seed(value: str, _match: re.Match[str]) -> bool:
+    """Return whether words may be the seed of a wallet: hardly any comes twice, and they are not all short."""
+    words = _SEED_WORD.findall(value)
+    return len(set(words)) * 4 >= len(words) * 3 and sum(map(len, words)) >= 4.2 * len(words)
 
 
 def is_otp(value: str, match: re.Match[str]) -> bool:

@@ -9,8 +9,8 @@ from pollux.redaction.anchors import Place
 from pollux.redaction.rule import Rule
 
 _LONG, _JUNK = 1000, 8
-"""What is no secret, and yet so long or so full of signs of equality, holds none: else all of it were tried again and
-again."""
+"""A value that failed its check is not tried again if it is this long, or has so many signs of equality or blanks:
+otherwise a text that repeats the anchor of a rule would take time that grows with its square."""
 
 
 class Found(NamedTuple):
@@ -39,7 +39,11 @@ def tried(text: str, place: Place, done: dict[Rule, int]) -> Found | None:
     if rule.check is None or rule.check(value, match):
         done[rule] = end
         return Found(start, end, rule, value, "sure" in match.re.groupindex and match["sure"] is not None)
-    if len(value) > _LONG or value.count("=") + value.count(":") > _JUNK:
+    if (
+        len(value) > _LONG
+        or value.count("=") + value.count(":") > _JUNK
+        or value.count(" ") + value.count("\n") > _JUNK
+    ):
         done[rule] = end
     return None
 

@@ -8,20 +8,19 @@ from typing import NamedTuple, Protocol
 
 from pollux.redaction import encoded
 from pollux.redaction.anchors import Finder
-from pollux.redaction.disguises import is_disguised, readings
+from pollux.redaction.disguises import Reading, is_disguised, joined_readings, readings
 from pollux.redaction.found import Found, all_tried, tried
 from pollux.redaction.kept import PLAIN
-from pollux.redaction.needles import Needles, lowered
+from pollux.redaction.needles import Needles, to_latin, to_lower
 from pollux.redaction.overlaps import apart
 from pollux.redaction.rule import Rule
 from pollux.redaction.rules import ENCODED, RULES
+from pollux.redaction.wrapping import LEAST_RUN, LineBreak, continued, line_breaks, long_runs, outline
 
-_LEAST = 20
-_RUN = b"a" * _LEAST
-_CLASSES = bytes(ord("a") if chr(code) in "_-+/" or (code < 128 and chr(code).isalnum()) else 32 for code in range(256))
-"""Maps letters, digits and `_ - + /` to one character, and all others to a blank."""
 _REACH = 40
 """So far to the left of a run its anchor may stand."""
+_LONG_TEXT = 8 << 20
+"""A text of so many characters is not searched for broken lines."""
 _DEPTH = 3
 """Base64 within base64 is read so many times."""
 
@@ -51,36 +50,89 @@ def _finders() -> tuple[Needles, Finder]:
     return Needles(rule for rule in rules if not rule.in_run), Finder(rule for rule in rules if rule.in_run)
 
 
+class _Outlined(NamedTuple):
+    """A text, and what is known of its form."""
+
+    text: str
+    latin: bytes
+    shape: bytes
+    runs: Sequence[tuple[int, int]] | None
+    """Where long runs begin and end; in a very long text there may be millions of them, and they are not remembered."""
+
+
 def scan(text: str, names: Names, seams: Sequence[int] = (), depth: int = _DEPTH) -> Scan:
-    """Find all that is to be replaced in a text; `seams` are the places where two pieces meet."""
+    """Return all that is to be replaced in a text; `seams` are the places where two pieces meet."""
     blobs: list[encoded.Blob] = []
-    if seams or is_disguised(text):
-        found = [*_in_readings(text, names, seams, depth, blobs)]
+    if text in PLAIN:
+        found = _in_readings(text, None, names, seams, (), depth, blobs) if seams else [*names.find(text)]
     else:
-        found = [*_matches(text, names, depth, blobs), *names.find(text)]
+        whole = _outlined(text)
+        breaks = line_breaks(whole.latin, whole.shape, whole.runs) if whole.runs is not None and "\n" in text else ()
+        if seams or breaks or is_disguised(text):
+            found = _in_readings(text, whole, names, seams, breaks, depth, blobs)
+        else:
+            found = _matches(whole, names, depth, blobs)
+            if depth and not found and not blobs:
+                PLAIN.keep(text)
+            found += names.find(text)
     if not found and not blobs:
         return _NOTHING
     return Scan(apart(found, text), [blob.end - blob.start for blob in blobs if blob.text is None])
 
 
+def _outlined(text: str) -> _Outlined:
+    latin = to_latin(text)
+    if len(text) < LEAST_RUN:
+        return _Outlined(text, latin, b"", ())
+    shape = outline(latin)
+    return _Outlined(text, latin, shape, [*long_runs(shape)] if len(text) < _LONG_TEXT else None)
+
+
 def _in_readings(
-    text: str, names: Names, seams: Sequence[int], depth: int, blobs: list[encoded.Blob]
-) -> Iterator[Found]:
-    """Yield all matches in the readings of a text; blobs are told of the first of them."""
+    text: str,
+    whole: _Outlined | None,
+    names: Names,
+    seams: Sequence[int],
+    breaks: Sequence[LineBreak],
+    depth: int,
+    blobs: list[encoded.Blob],
+) -> list[Found]:
+    """Return all matches in the readings of a text; `blobs` receives the base64 in the first of them."""
+    found: list[Found] = []
     for number, reading in enumerate(readings(text, seams)):
-        for one in (*_matches(reading.text, names, depth, [] if number else blobs), *names.find(reading.text)):
-            start, end = reading.origin(one.start, one.end)
-            yield one._replace(start=start, end=end)
+        found += _in_reading(reading, whole, names, depth, [] if number else blobs)
+    if seams and whole and not breaks and not found and not blobs and depth and not is_disguised(text):
+        PLAIN.keep(text)
+    if breaks:
+        joined: list[Found] = []
+        for reading in joined_readings(text, breaks):
+            joined += _in_reading(reading, whole, names, depth, [])
+        found += continued(joined, found, text, breaks)
+    return found
 
 
-def _matches(text: str, names: Names, depth: int, blobs: list[encoded.Blob]) -> list[Found]:
-    """List what the rules find in one reading of a text; matches may overlap."""
+def _in_reading(
+    reading: Reading, whole: _Outlined | None, names: Names, depth: int, blobs: list[encoded.Blob]
+) -> Iterator[Found]:
+    """Yield all matches in one reading of a text, with their places in the text."""
+    text = reading.text
     if text in PLAIN:
-        return []
+        matches = []
+    else:
+        matches = _matches(whole if whole and text is whole.text else _outlined(text), names, depth, blobs)
+    for one in (*matches, *names.find(text)):
+        start, end = reading.origin(one.start, one.end)
+        yield one._replace(start=start, end=end)
+
+
+def _matches(outlined: _Outlined, names: Names, depth: int, blobs: list[encoded.Blob]) -> list[Found]:
+    """Return what the rules find in one reading of a text; matches may overlap."""
+    text = outlined.text
     needles, finder = _finders()
-    matches = [found for places in needles.places(lowered(text)) for found in all_tried(text, places)]
+    low = text.lower() if text.isascii() else to_lower(outlined.latin)
+    matches = [found for places in needles.places(low) for found in all_tried(text, places)]
     done: dict[Rule, int] = {}
-    for start, end in _runs(text) if len(text) >= _LEAST else ():
+    for start, end in long_runs(outlined.shape) if outlined.runs is None else outlined.runs:
         at, inner, outer = max(start - _REACH, 0), end, end
         while at < end:
             at, places = finder.next(text, at, end)
@@ -93,17 +145,4 @@ def _matches(text: str, names: Names, depth: int, blobs: list[encoded.Blob]) -> 
             blobs.append(blob)
             if blob.text is not None and scan(blob.text, names, depth=depth - 1).found:
                 matches.append(Found(blob.start, blob.end, ENCODED, text[blob.start : blob.end]))
-    if depth and not matches and not blobs and not is_disguised(text):
-        PLAIN.keep(text)
     return matches
-
-
-def _runs(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where long runs of letters, digits and `_ - + /` begin and end."""
-    classes = text.encode("latin-1", "replace").translate(_CLASSES)
-    start = classes.find(_RUN)
-    while start >= 0:
-        end = classes.find(b" ", start)
-        end = end if end >= 0 else len(classes)
-        yield start, end
-        start = classes.find(_RUN, end)

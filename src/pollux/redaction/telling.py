@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Protocol
 
 from pollux.redaction.found import Found, all_tried, tried
-from pollux.redaction.needles import Needles, lowered
+from pollux.redaction.needles import Needles, to_latin, to_lower
 from pollux.redaction.rules import HOST, RULES, USER
 
 
@@ -21,7 +21,7 @@ class Known(Protocol):
 
 def people(text: str) -> Iterator[Found]:
     """Yield the users and hosts that a text tells of, and nothing else: much faster than a scan."""
-    for places in _needles().places(lowered(text)):
+    for places in _needles().places(to_lower(to_latin(text))):
         yield from all_tried(text, places)
 
 

@@ -15,12 +15,12 @@ from pollux.redaction import attachments
 from pollux.redaction.pieces import Pieces, screen
 
 _TELLING = re.compile(
-    r"pass|pwd|secret|token|key|auth|cookie|credential|signature|\bsig\b|heroku|cloudflare|codecov|twilio|mailgun|postmark"
-    r"|datadog|^d$|^dd|snowflake",
+    r"pass|pwd?|psk|_pat$|secret|token|key|auth|cookie|credential|signature|\bsig\b|heroku|cloudflare|codecov|twilio|mailgun"
+    r"|postmark|datadog|^d$|^dd|snowflake|mnemonic|phrase|(?:recovery|backup)[ _-]?codes",
     re.IGNORECASE,
 )
-_QUOTED = ': "'
-"""Between a key and its value."""
+_JWK_PARTS = frozenset("d p q dp dq qi k".split())
+"""The private parts of a JSON Web Key."""
 
 
 class Cleaner(Protocol):
@@ -75,11 +75,14 @@ def is_telling(key: str) -> bool:
 
 
 def _object(value: Mapping[str, Json], cleaner: Cleaner, where: str) -> dict[str, Json]:
-    match value if "data" in value or "value" in value else None:
+    match value if "data" in value or "value" in value or "kty" in value else None:
         case {"mimeType": str(media_type), "data": str(data)}:  # as the API has pictures and files
             instead = {"data": attachments.redacted_data(media_type, data, cleaner, where)}
         case {"name": str(name), "value": str(inner)} | {"key": str(name), "value": str(inner)} if is_telling(name):
-            instead = {"value": cleaner.pieces(Pieces((name, inner), _QUOTED), where)[1]}
+            instead = {"value": _member(name, (inner,), cleaner, where)[1]}
+        case {"kty": str()}:
+            parts = {name: inner for name, inner in value.items() if name in _JWK_PARTS and isinstance(inner, str)}
+            instead = {name: _member(name, (inner,), cleaner, where, '"kty", ')[1] for name, inner in parts.items()}
         case _:
             instead = {}
     return _with(value, instead, cleaner, where)
@@ -97,9 +100,21 @@ def _with(value: Mapping[str, Json], instead: Mapping[str, str], cleaner: Cleane
 def _pair(key: str, value: Json, cleaner: Cleaner, where: str) -> tuple[str, Json]:
     """Redact a key and its value; what the value is may only be told by the key."""
     if isinstance(value, str) and is_telling(key):
-        found = cleaner.pieces(Pieces((key, value), _QUOTED), where)
-        return found[0], found[1]
-    return cleaner.one(key, where), _walked(value, cleaner, where)
+        done = _member(key, (value,), cleaner, where)
+        return done[0], done[1]
+    walked = _walked(value, cleaner, where)
+    if isinstance(walked, list) and is_telling(key):
+        texts = [one for one in walked if isinstance(one, str)]
+        if texts and len(texts) == len(walked):
+            done = _member(key, texts, cleaner, where)
+            return done[0], [*done[1:]]
+    return cleaner.one(key, where), walked
+
+
+def _member(key: str, values: Sequence[str], cleaner: Cleaner, where: str, before: str = "") -> list[str]:
+    """Redact a key and its value, or the texts of the array that is its value, as JSON writes them."""
+    gaps = ('"', '": "', *('", "' for _ in values[1:]))
+    return [*cleaner.pieces(Pieces((before, key, *values), gaps), where)[1:]]
 
 
 def _array(value: Sequence[Json], cleaner: Cleaner, where: str) -> list[Json]:

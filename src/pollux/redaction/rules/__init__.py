@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from pollux.redaction.rule import Kind, Rule
-from pollux.redaction.rules import clouds, context, forges, keys, messaging, models, names, services, stores
+from pollux.redaction.rules import (
+    assignments,
+    clouds,
+    commands,
+    context,
+    forges,
+    keys,
+    messaging,
+    models,
+    names,
+    services,
+    stores,
+)
 
 ENCODED = Rule("encoded", "base64 text in which another rule finds something", Kind.SECRET, (), "")
 NAME = Rule("name", "name that you gave", Kind.NAME, (), "")
@@ -20,6 +32,8 @@ RULES: tuple[Rule, ...] = (
     *stores.ROWS,
     *keys.TOKENS,
     *context.ROWS,
+    *commands.ROWS,
+    *assignments.ROWS,
     *names.ROWS,
     ENCODED,
     USER,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pollux.redaction.checks import is_random
 from pollux.redaction.rule import ALNUM, BASE64, HEX, SEP, UUID, WORD, after, just, some, token
 
 ROWS = (
@@ -15,9 +16,24 @@ ROWS = (
     after(
         "aws-secret-key",
         "AWS secret access key, by the name before it",
-        ("secret_access_key", "secretaccesskey", "secret-access-key", "aws_secret_key", "aws_secret"),
-        rf"{SEP}(?P<secret>{BASE64}{{40}})(?![A-Za-z0-9+/])",
+        (
+            "secret_access_key",
+            "secretaccesskey",
+            "secret-access-key",
+            "secret access key",
+            "aws_secret_key",
+            "aws_secret",
+        ),
+        rf"(?: \[[^\]\n]{{0,24}}\])?{SEP}(?P<secret>{BASE64}{{40}})(?![A-Za-z0-9+/])",
         in_run=True,
+    ),
+    token(
+        "aws-key-pair",
+        "AWS access key id with the secret access key behind it, as in a file of credentials",
+        ("AKIA", "ASIA"),
+        rf"[A-Z0-9]{{16}}(?:\\{{1,8}}[nrt]|[\s,;:|\"']){{1,8}}+{BASE64}{{40}}(?![A-Za-z0-9+/=])",
+        is_word=True,
+        check=is_random,
     ),
     after(
         "aws-session-token",

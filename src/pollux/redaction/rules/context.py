@@ -1,31 +1,19 @@
-"""Secrets that are known only by what stands around them: headers, URLs, options, files, assignments."""
+"""Secrets that are known only by what stands around them: in headers, URLs and files of a known form."""
 
 from __future__ import annotations
 
-from pollux.redaction.checks import (
-    is_curl,
-    is_header,
-    is_login,
-    is_mysql,
-    is_named_random,
-    is_netrc,
-    is_option,
-    is_password,
-    is_random,
-    is_user_and_password,
-)
+from pollux.redaction.checks import is_header, is_login, is_netrc, is_random, is_user_and_password
 from pollux.redaction.rule import BASE64, SEP, Rule, after
 
 _USER, _PASSWORD = r"[^\s/:@\"'`<>\\]{0,100}", r"[^\s/\"'`<>\\]{1,200}"
-_SIGN = r"""[ \t"'`\\\])*]{0,16}(?:=>|:=|==?|[:>|,])"""
-_NAMED = (
-    r"""[ \t"'`\\\])*]{0,16}(?P<sep>=>|:=|==?|[:>|,])[ \t(\[*]{0,8}(?P<quote>\\{0,8}["'`])?"""
-    r"""(?P<secret>(?(quote)[^"'`\s\\]{1,256}|[^\s"'`\\<>,;&)|\]}]{1,256}))"""
-)
-_SUFFIX = r"(?:[_-]?(?:key|token|value|id|base|string|Key|Token|Value|Id|KEY|TOKEN|VALUE|ID|BASE)){0,2}s?\d{0,2}"
-_CURL = r"[\"']?[^\s:\"'@/+%]{1,100}:(?P<secret>[^\s\"'`\\]{3,200})"
-_OPTION = r"(?:=|[ \t]{1,4})[\"']?(?P<secret>[^\s\"'`\\]{6,200})"
 _HEADER = r"[A-Za-z0-9._~+/=-]"
+_CODE = (
+    r"(?:(?=[A-Za-z-]{0,40}\d)[A-Za-z0-9]{4,8}(?:-[A-Za-z0-9]{4,8}){1,3}|(?=[A-Za-z]{0,16}\d)[A-Za-z0-9]{8,16}"
+    r"|\d{3,4} \d{3,4})(?![A-Za-z0-9])"
+)
+"""One recovery code: two to four groups, or eight characters and more, with a digit; or two groups of digits."""
+_CODE_GAP = r"(?:\\{1,8}[nrt]|[\s,;\"'`*•>|+]|-(?=\s)|(?<=\n)-|\d{1,2}(?=[.):|\t ])[.):|]?)"
+"""Between two of them: line ends, bullets, numbers, the signs of a diff."""
 
 
 def _url(id_: str, finds: str, *schemes: str) -> Rule:
@@ -108,89 +96,17 @@ ROWS = (
         check=is_netrc,
     ),
     after(
+        "recovery-codes",
+        "codes for a lost second factor, below the words that name them",
+        ("recovery codes", "recovery_codes", "recoverycodes", "backup codes", "backup_codes", "backupcodes"),
+        rf"[^\n:]{{0,80}}+[:\n](?:{_CODE_GAP}|\[){{0,24}}+(?P<secret>{_CODE}(?:{_CODE_GAP}{{1,24}}+{_CODE}){{1,40}})",
+        check=None,
+        probe=r"[^\n:]{0,80}+[:\n]",
+    ),
+    after(
         "pgpass-password",
         "password in a .pgpass file",
         ":5432:",
         r"[^:\s]{1,64}:[^:\s]{1,64}:(?P<secret>[^:\s\"'\\]{1,128})",
-    ),
-    after(
-        "curl-login",
-        "name and password given to curl",
-        (" -u ", "-user ", "-user="),
-        _CURL,
-        check=is_curl,
-        probe=r"[\"']?[^\s:\"'@/+%]{1,100}:",
-    ),
-    after(
-        "sshpass-password", "password given to sshpass", "sshpass -p", r"[ \t]{0,4}[\"']?(?P<secret>[^\s\"'\\]{3,200})"
-    ),
-    after(
-        "mysql-password",
-        "password given to a MySQL client",
-        " -p",
-        r"(?P<secret>[^\s\"'\\-][^\s\"'\\]{3,200})",
-        check=is_mysql,
-        probe=r"[^\s\"'\\-][^\s\"'\\]{3}",
-    ),
-    after(
-        "option-password",
-        "password given as an option of a command",
-        ("--password", "--passwd", "--passphrase", "--secret", "--client-secret"),
-        _OPTION,
-        check=is_option,
-    ),
-    after(
-        "option-token",
-        "token given as an option of a command",
-        ("token", "api-key", "apikey", "auth-token", "access-token"),
-        _OPTION,
-        check=is_option,
-        guard="(?<=--)",
-        in_run=True,
-    ),
-    after(
-        "generic-password",
-        "value behind a name such as password or pwd",
-        ("password", "passwd", "passwort", "passphrase", "pwd", "_pass"),
-        rf"[_-]?\d{{0,2}}{_NAMED}",
-        check=is_password,
-        probe=rf"[_-]?\d{{0,2}}{_SIGN}",
-    ),
-    after(
-        "generic-secret",
-        "random value behind a name such as secret or client_secret",
-        "secret",
-        rf"{_SUFFIX}{_NAMED}",
-        check=is_named_random,
-        probe=_SUFFIX.lower() + _SIGN,
-    ),
-    after(
-        "generic-token",
-        "long random value behind a name such as token or api_key",
-        (
-            "token",
-            "api_key",
-            "apikey",
-            "api-key",
-            "api key",
-            "access_key",
-            "accesskey",
-            "access-key",
-            "private_key",
-            "privatekey",
-            "encryption_key",
-            "encryptionkey",
-            "signing_key",
-            "signingkey",
-            "auth_key",
-            "app_key",
-            "appkey",
-            "authkey",
-            "credential",
-        ),
-        rf"{_SUFFIX}{_NAMED}",
-        check=is_named_random,
-        probe=_SUFFIX + _SIGN,
-        in_run=True,
     ),
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pollux.redaction.checks import is_random
 from pollux.redaction.rule import ALNUM, BASE64, HEX, SEP, WORD, after, just, some, token
+
+_UNSEAL = rf"{BASE64}{{40,90}}={{0,2}}(?![A-Za-z0-9+/=])"
 
 ROWS = (
     token("vault-token", "HashiCorp Vault token", ("hvs.", "hvb.", "hvr."), some(WORD, 20)),
@@ -11,6 +14,15 @@ ROWS = (
         "HashiCorp Vault token of old releases, by the name before it",
         ("vault_token", "x-vault-token", "client_token"),
         rf"{SEP}(?P<secret>[sbr]\.{ALNUM}{{24}})",
+        in_run=True,
+    ),
+    after(
+        "vault-unseal-key",
+        "unseal or recovery key of HashiCorp Vault, by the name before it",
+        ("unseal key", "unseal_key", "keys_base64", "recovery key", "recovery_key", "operator unseal"),
+        rf"(?:s?_b64|s?_hex|s?_base64| \d{{1,2}})?(?:\\{{1,8}}n|[\s\"'\\:=\[]){{1,24}}+"
+        rf"(?P<secret>{_UNSEAL}(?:(?:\\{{1,8}}n|[\s\"'\\,]){{1,24}}+{_UNSEAL}){{0,20}})",
+        check=is_random,
         in_run=True,
     ),
     token(
