@@ -1,7 +1,7 @@
 """Integers that every table, file and encoder can hold: signed, 64 bits.
 
-JSON has no such limit, so a session file may hold larger ones. In metadata they become the double that the client reads,
-elsewhere no value; both are reported as a problem.
+JSON has no such limit, so a session file may hold larger ones. In metadata they become the double that the client
+reads, elsewhere no value; both are reported as a problem.
 """
 
 from __future__ import annotations
