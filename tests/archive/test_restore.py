@@ -22,6 +22,7 @@ from pollux.archive.placing import CollisionError, RestoreError
 from pollux.archive.refresh import refresh
 from pollux.archive.restore import Plan
 from pollux.archive.store import Archive, opened
+from pollux.formats.log import SEPARATORS
 from pollux.locate import Home, locate
 from pollux.model import Session
 from pollux.reading import read
@@ -676,3 +677,25 @@ def test_a_restore_that_is_killed_leaves_no_half_file_and_can_be_done_again(
         desk.restore()
     assert desk.read() == LOG + UPDATE
     assert desk.plan().files == ()
+
+
+def test_characters_at_which_newer_releases_of_node_cut_a_line_are_escaped(desk: Desk) -> None:
+    text = "a\u2028b\u2029c"
+    prompt = json.dumps(user("u1", text), ensure_ascii=False).encode()
+    agent = json.dumps(user("a1", text), ensure_ascii=False).encode()
+    desk.put(MAIN, log(header(), prompt, gemini("g1")))
+    desk.put(f"tmp/webapp/chats/{SESSION}/{AGENT}.jsonl", log(header(AGENT, kind="subagent"), agent, gemini("a2")))
+    before = {message.id: message.text for message in history.opened(desk.archive.database, synced(desk)).messages()}
+    desk.lose()
+    plan = desk.restore()
+    for path in (plan.main, plan.main.parent / SESSION / f"{AGENT}.jsonl"):
+        assert b"a\\u2028b\\u2029c" in path.read_bytes()
+        assert not any(separator in path.read_bytes() for separator in SEPARATORS)
+    after = {message.id: message.text for message in history.opened(desk.archive.database, desk.session()).messages()}
+    assert after == before
+    assert after["u1"] == text
+
+
+def synced(desk: Desk) -> Session:
+    desk.sync()
+    return desk.session()

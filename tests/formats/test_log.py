@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 from tests.builders import (
     HASH,
@@ -255,3 +257,12 @@ def test_messages_beside_a_value_of_a_wrong_type_lead_to_the_bytes(spaces: str) 
     assert isinstance(update, Update)
     assert update.records is not None
     assert [place.slice(record.span) for record in update.records] == [message.encode()]
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029"])
+@pytest.mark.parametrize("size", [0, 9 << 20])
+def test_line_that_newer_releases_of_node_cut_is_read_and_reported(separator: str, size: int) -> None:
+    record = user("u2", "x" * size + f"a{separator}b")
+    found = operations(header(), user("u1", "é"), json.dumps(record, ensure_ascii=False).encode())
+    assert codes(found) == ["split-by-newer-node"]
+    assert [one.record.id for one in found if isinstance(one, Put)] == ["u1", "u2"]

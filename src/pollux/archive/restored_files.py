@@ -13,6 +13,7 @@ from pathlib import Path
 from pollux.archive.placing import Writing, below
 from pollux.archive.readings import source_of
 from pollux.formats import lenient
+from pollux.formats.log import SEPARATORS, has_separator
 from pollux.formats.source import Source
 from pollux.locate import name_facts
 from pollux.model import Json, Role, Session
@@ -133,8 +134,11 @@ def _beside(database: sqlite3.Connection, ids: Iterable[str]) -> Iterator[tuple[
 
 def _companion(source: Source, place: Path, rest: str, ids: Mapping[str, str]) -> Writing:
     parts = [_renamed_part(part, ids) for part in rest.split("/")]
-    rename = _renaming(ids) if rest.startswith("chats/") else _as_it_is
-    return Writing(below(place, *parts), lambda: map(rename, _lines(source)))
+    if not rest.startswith("chats/"):
+        return Writing(below(place, *parts), lambda: _lines(source))
+    rename = _renaming(ids)
+    escape = _escaped if rest.endswith(".jsonl") else _as_it_is
+    return Writing(below(place, *parts), lambda: (escape(rename(piece)) for piece in _lines(source)))
 
 
 def _renamed_part(part: str, ids: Mapping[str, str]) -> str:
@@ -183,11 +187,20 @@ def _log(source: Source, rename: Callable[[bytes], bytes], header: bytes, update
         yield header
     end = b"\n"
     for piece in _lines(source):
-        yield rename(piece)
+        yield _escaped(rename(piece))
         end = piece[-1:] or end
     if end != b"\n":
         yield b"\n"
     yield _line({"$set": {"lastUpdated": updated}})
+
+
+def _escaped(data: bytes) -> bytes:
+    """Escape the characters at which newer releases of Node.js cut a line; in JSON they only stand in strings."""
+    if not has_separator(data):
+        return data
+    for separator in SEPARATORS:
+        data = data.replace(separator, f"\\u{ord(separator.decode()):04x}".encode())
+    return data
 
 
 def _document(reading: Reading, rename: Callable[[bytes], bytes], fields: Mapping[str, Json]) -> Iterator[bytes]:

@@ -19,6 +19,8 @@ from pollux.model import Kind, Problem
 _KINDS = frozenset({Kind.USER, Kind.GEMINI, Kind.INFO, Kind.WARNING, Kind.ERROR})
 TOUCH = re.compile(rb'\{"\$set":\{"lastUpdated":"([-0-9T:.Z]{24})"\}\}')
 """Says only when the session was last touched, as every second line does."""
+SEPARATORS = ("\u2028".encode(), "\u2029".encode())
+"""Characters at which the client's reader cuts a line on Node.js 24 and later, but not on Node.js 23 and earlier."""
 _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{"(?:sessionId|projectHash|startTime|lastUpdated|kind|id|\$\w+)":')
 
 
@@ -46,15 +48,34 @@ class _ShortLine(NamedTuple):
 def operations(line: Line | LongLine, path: Path) -> list[Operation]:
     """Read one line: no operation in a blank one, several in one that is broken and could be saved."""
     if isinstance(line, LongLine):
-        return _in_file(_long_line(line), path)
+        return _in_file([*_long_line(line), *_split_by_newer_node(line)], path)
     if touch := TOUCH.fullmatch(line.data):
         return [Update(line.number, {"lastUpdated": touch[1].decode()})]
     if not line.data or line.data.isspace():
         return []
     found = _line(line)
+    if not line.data.isascii():
+        found += _split_by_newer_node(line)
     if len(found) == 1 and type(found[0]) is not Problem:
         return found
     return _in_file(found, path)
+
+
+def has_separator(data: bytes) -> bool:
+    """Return whether some bytes contain a character at which newer releases of Node.js cut a line."""
+    return not data.isascii() and any(separator in data for separator in SEPARATORS)
+
+
+def _split_by_newer_node(line: Line | LongLine) -> list[Operation]:
+    """Return a problem for a line that the client reads on one release of Node.js and loses on another."""
+    if isinstance(line, LongLine):
+        is_split = any(line.source.contains(separator, line.span) for separator in SEPARATORS)
+    else:
+        is_split = has_separator(line.data)
+    if not is_split:
+        return []
+    text = "contains U+2028 or U+2029, at which Gemini CLI cuts the line on Node.js 24 and later, and so loses it"
+    return [Problem("split-by-newer-node", text, line=line.number)]
 
 
 def _in_file(found: list[Operation], path: Path) -> list[Operation]:
