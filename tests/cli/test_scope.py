@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests import builders
 from tests.cli.running import Runner
 
-from pollux.archive import store
+from pollux.archive import history, store
 from pollux.archive.lock import WriterLock
 from pollux.archive.refresh import refresh
 from pollux.cli import memory, scope
@@ -384,3 +385,22 @@ def test_commands_work_in_a_deleted_folder(run: Runner, tmp_path: Path, monkeypa
     folder.rmdir()
     assert run("ls").status == 1  # the demo has files with problems
     assert run("usage").status == 1
+
+
+def test_answer_is_one_snapshot_while_another_process_writes(
+    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session_with_calls(tmp_path, 0)
+    before = run("ls", "--json", home=tmp_path).json
+    calls = history._calls
+
+    def meanwhile(database: sqlite3.Connection) -> object:
+        found = calls(database)
+        with closing(sqlite3.connect(memory.memory_path().with_name("archive.db"))) as other:
+            other.executescript(
+                "UPDATE sessions SET title = 'changed'; DELETE FROM session_files; DELETE FROM versions"
+            )
+        return found
+
+    monkeypatch.setattr(history, "_calls", meanwhile)
+    assert run("ls", "--json").json == before

@@ -142,6 +142,8 @@ class Scope(msgspec.Struct):
             if files_say_more(self.archive.database, result.located):
                 return self._read_meanwhile(self.archive)
             output.words(f"The archive cannot be written ({self.archive.why_not}): this is what it holds so far.")
+        # One snapshot for the rest of the command: another process may be writing to the archive.
+        self.archive.database.execute("BEGIN")
         only = self.sessions_in_homes(self.archive, result.located.homes)
         self.n_elsewhere = facts.count_sessions(self.archive.database) - len(only) if only is not None else 0
         found = history.history(
