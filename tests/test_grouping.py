@@ -365,7 +365,8 @@ def test_other_calls_of_the_same_size_are_two(tmp_path: Path, asked: Wire) -> No
 
 def test_from_0_44_on_each_message_has_its_own_counts(tmp_path: Path) -> None:
     asked = gemini("g1", "", toolCalls=[call()], tokens=tokens(10))
-    data = log(header(), checkpoint(preamble()), ONE, asked, gemini("g2", "done", tokens=tokens(10)))
+    response = user("u9", [answers()])
+    data = log(header(), checkpoint(preamble()), ONE, asked, response, gemini("g2", "done", tokens=tokens(10)))
     put(chats(tmp_path) / f"{NAME}.jsonl", data)
     assert [used.message_id for used in only(tmp_path).usage()] == ["g1", "g2"]
 

@@ -11,12 +11,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
 
+from pollux.entries import IMPORTED
 from pollux.formats import lenient
 from pollux.formats.source import HEAD
 from pollux.locate import SessionFile, id8_in, name_facts
@@ -30,8 +30,6 @@ FullId: TypeAlias = Callable[[SessionFile, str], str | None]
 """Knows the whole id of a session whose file has lost its header, from the eight characters in its name."""
 
 _ID_INSIDE = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{8})')
-IMPORTED = "import-"
-"""How the ID of the notice begins that `--session-file` puts before the messages of another session."""
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -224,25 +222,34 @@ def _group(kind: str, id_: str, files: list[Placed]) -> Group:
                 found.timeline.append((one, entry))
             else:
                 found.timeline[place] = _better(found.timeline[place], (one, entry))
+    partial = {id_ for one in files for id_ in _first_chunks(one.reading.replay)}
+    calls = [(one, call) for one in files for call in one.reading.replay.calls.values()]
+    for _, call in calls:
+        if call.id in partial:
+            call.entry.tokens = None
     _share_fates(found.entries)
     fates = {entry.id: entry.fate for entry in found.entries}
-    partial = {id_ for one in files for id_ in _first_chunks(one.reading.replay)}
-    for one in files:
-        for call in one.reading.replay.calls.values():
-            if call.id in partial:
-                call.entry.tokens = None
-                continue
-            found.calls.setdefault(call.id, _model_call(id_, one, call, fates.get(call.entry.id, call.entry.fate)))
+    for one, call in calls:
+        if call.id not in partial:
+            fate = fates.get(call.entry.id, call.entry.fate)
+            found.calls.setdefault(call.id, _model_call(id_, one, call, fate))
     return found
 
 
 def _share_fates(entries: list[Entry]) -> None:
-    """Give messages that the client made for calls alone, and never loads again, the fate of the answer before."""
+    """Give an answer and the message that the client made for its calls alone the same fate.
+
+    The client loads only one of them again: the answer if it has words, else the message with its calls. The other is
+    lost, and looks active.
+    """
     before: Entry | None = None  # the answer that no user's message has followed yet
     for entry in entries:
         if entry.kind == Kind.GEMINI:
-            if before and entry.calls and not entry.tokens and not entry.content.n_chars and entry.fate == Fate.ACTIVE:
-                entry.fate = before.fate
+            if before and entry.calls and not entry.tokens and not entry.content.n_chars:
+                if entry.fate == Fate.ACTIVE:
+                    entry.fate = before.fate
+                elif before.fate == Fate.ACTIVE and not before.content.n_chars and not before.calls:
+                    before.fate = entry.fate
             before = entry
         elif entry.kind == Kind.USER:
             before = None
@@ -252,17 +259,19 @@ def _first_chunks(replay: Replay) -> set[str]:
     """Return the messages whose counts are the first chunk of the next answer's: the same call, billed once.
 
     Up to 0.43 the client attaches the counts that come first to the last message without any, which may be one that it
-    made for tool calls.
+    made for tool calls. Later releases record a response between the two.
     """
-    if replay.has_checkpoints:  # of 0.44 and later
-        return set()
-    answers = [entry for entry in replay.timeline if entry.kind == Kind.GEMINI]
     found = set()
-    for entry, after in pairwise(answers):
-        if entry.calls and not entry.content.n_chars and not entry.thoughts_from:
-            first, final = replay.calls.get(entry.id), replay.calls.get(after.id)
-            if first and final and _is_chunk(first.tokens, final.tokens):
-                found.add(entry.id)
+    before: Entry | None = None
+    for entry in replay.timeline:
+        if entry.kind == Kind.GEMINI:
+            if before and before.calls and not before.content.n_chars and not before.thoughts_from:
+                first, final = replay.calls.get(before.id), replay.calls.get(entry.id)
+                if first and final and _is_chunk(first.tokens, final.tokens):
+                    found.add(before.id)
+            before = entry
+        elif entry.origin == Origin.TOOL_RESPONSE:
+            before = None
     return found
 
 
