@@ -367,7 +367,8 @@ def test_other_calls_of_the_same_size_are_two(tmp_path: Path, asked: Wire) -> No
 
 def test_from_0_44_on_each_message_has_its_own_counts(tmp_path: Path) -> None:
     asked = gemini("g1", "", toolCalls=[call()], tokens=tokens(10))
-    data = log(header(), checkpoint(preamble()), ONE, asked, gemini("g2", "done", tokens=tokens(10)))
+    response = user("u9", [answers()])
+    data = log(header(), checkpoint(preamble()), ONE, asked, response, gemini("g2", "done", tokens=tokens(10)))
     put(chats(tmp_path) / f"{NAME}.jsonl", data)
     assert [used.message_id for used in only(tmp_path).usage()] == ["g1", "g2"]
 
@@ -446,3 +447,12 @@ def test_the_role_of_our_file_does_not_change_with_an_import_of_the_same_name() 
     found = regroup("main", SESSION, [*theirs, *ours])
     assert {one.reading.path: one.role for one in found.files if not one.is_import} == before
     assert {one.role for one in found.files if one.is_import} == {Role.IMPORT}
+
+
+@pytest.mark.parametrize("is_after_notice", [False, True])
+def test_equal_counts_are_one_call_only_after_a_notice(tmp_path: Path, is_after_notice: bool) -> None:  # noqa: FBT001
+    calls = gemini("g1", "", second=3, toolCalls=[call()], tokens=tokens(10))
+    between = (notice(second=2),) if is_after_notice else ()
+    records = (header(), ONE, *between, calls, gemini("g2", "done", second=4, tokens=tokens(10)))
+    put(chats(tmp_path) / f"{NAME}.jsonl", log(*records))
+    assert [one.message_id for one in only(tmp_path).usage()] == (["g2"] if is_after_notice else ["g1", "g2"])

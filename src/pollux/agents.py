@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from pollux.entries import IMPORTED
 from pollux.formats.operations import CallHead
-from pollux.grouping import IMPORTED, Group, Placed
+from pollux.grouping import Group, Placed
 from pollux.model import Json, Kind, Origin, Role
 from pollux.reading import whole
 from pollux.replay import Entry

@@ -18,7 +18,7 @@ from zlib import crc32
 
 from pollux.entries import Entry
 from pollux.formats.operations import PROMPT_KEPT, CallHead, Record
-from pollux.model import Kind
+from pollux.model import Fate, Kind
 from pollux.origins import user_origin
 
 Fingerprint: TypeAlias = tuple[str, frozenset[str], tuple[str, ...]]
@@ -132,24 +132,28 @@ class Index:
         texts = () if record.responses else (_prompt_text(record.prompt, record.checksum),)
         return (record.kind, frozenset(filter(None, record.responses)), texts)
 
-    def fused_texts(self, record: Record) -> list[str]:
-        """Return what the parts of a user's message say, each taken as a prompt; nothing if it has one part."""
+    def fused_texts(self, record: Record, n_least: int = 2) -> list[str]:
+        """Return what the parts of a user's message say, each taken as a prompt; nothing if there are too few."""
         _, _, texts = self._fingerprint(record)
-        return [_typed_text(text) for text in texts] if len(texts) > 1 else []
+        return [_typed_text(text) for text in texts] if len(texts) >= n_least else []
 
     def latest_originals(self, record: Record, is_alive: Callable[[Entry], bool]) -> list[Entry]:
         """Return the messages that a line may repeat: the latest that fit, if possible from the conversation."""
         self.index_waiting(record.kind)
 
-        def by_call(key: Key) -> Entry | None:
-            return next(iter(self.with_call(key)[-1:]), None)
-
-        def by_text(key: Key, _found: Collection[str]) -> Entry | None:
-            same = self.with_text(key)[-_LOOKED_AT:]
-            return next((entry for entry in reversed(same) if is_alive(entry)), same[-1] if same else None)
+        def latest(same: list[Entry]) -> Entry | None:
+            last = same[-_LOOKED_AT:]
+            return next((entry for entry in reversed(last) if is_alive(entry)), last[-1] if last else None)
 
         kind, ids, texts = self.fingerprint(record)
-        return _originals(self, kind, ids, _whole_or_parts(texts), by_call, by_text)
+        return _originals(
+            self,
+            kind,
+            ids,
+            _whole_or_parts(texts),
+            lambda key: latest(self.with_call(key)),
+            lambda key, _found: latest(self.with_text(key)),
+        )
 
     def _marks_of(self, entry: Entry) -> _Marks:
         _, ids, texts = self.fingerprint(entry.content)
@@ -194,6 +198,8 @@ class Copies:
         choices = _whole_or_parts(texts)
         if kind == Kind.USER and not record.responses:
             choices = [self._index.fused_texts(record), *choices, [record.prompt]]
+        elif kind == Kind.USER and record.n_chars:  # a response that nobody answered, fused with the next prompt
+            choices = [self._index.fused_texts(record, n_least=1)]
         return _originals(self._index, kind, ids, choices, self._with_call, self._with_text)
 
     def _prepare(self, kind: str) -> None:
@@ -216,8 +222,11 @@ class Copies:
     def _with_call(self, key: Key) -> Entry | None:
         waiting = self._calls.get(key)
         if waiting:
-            return waiting.pop() if self._from_end else waiting.popleft()
-        return next(iter(self._index.with_call(key)[-1:]), None)
+            entry = waiting.pop() if self._from_end else waiting.popleft()
+            self._taken.add(entry.id)  # another copy that says the same repeats another message
+            return entry
+        same = self._index.with_call(key)[-_LOOKED_AT:]
+        return next((entry for entry in reversed(same) if entry.fate == Fate.ACTIVE), same[-1] if same else None)
 
     def _with_text(self, key: Key, found: Collection[str]) -> Entry | None:
         waiting = self._texts.get(key)
@@ -267,8 +276,7 @@ def _originals(
             entry = None if key in said or len(found) == _MOST_FUSED else by_text((kind, key), found.keys())
             if entry:
                 found[entry.id] = entry
-                said.add(key)
-            is_found = is_found or key in said
+            is_found = is_found or key in said or entry is not None
         if is_found:
             break
     return list(found.values())

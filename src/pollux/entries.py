@@ -7,6 +7,9 @@ import msgspec
 from pollux.formats.operations import CallHead, Record
 from pollux.model import Fate, Origin, Tokens
 
+IMPORTED = "import-"
+"""How the ID of the notice begins that `--session-file` puts before the messages of another session."""
+
 
 class Entry(msgspec.Struct, eq=False, array_like=True):
     """One original message, with all its recordings folded together."""

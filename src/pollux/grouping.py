@@ -11,12 +11,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
 
+from pollux.entries import IMPORTED
 from pollux.formats import lenient
 from pollux.formats.source import HEAD
 from pollux.locate import SessionFile, id8_in, name_facts
@@ -30,8 +30,7 @@ FullId: TypeAlias = Callable[[SessionFile, str], str | None]
 """Knows the whole id of a session whose file has lost its header, from the eight characters in its name."""
 
 _ID_INSIDE = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{8})')
-IMPORTED = "import-"
-"""How the ID of the notice begins that `--session-file` puts before the messages of another session."""
+_NOTICES = frozenset({Kind.INFO, Kind.WARNING, Kind.ERROR})
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -250,27 +249,36 @@ def _group(kind: str, id_: str, files: list[Placed]) -> Group:
             else:
                 found.timeline[place] = _better(found.timeline[place], (one, entry))
     owners = {entry.id: placed for placed, entry in found.timeline}
+    partial = {id_ for one in files for id_ in _first_chunks(one.reading.replay)}
+    calls = [(one, call) for one in files for call in one.reading.replay.calls.values()]
+    for _, call in calls:
+        if call.id in partial:
+            call.entry.tokens = None
     _share_fates(found.entries)
     fates = {entry.id: entry.fate for entry in found.entries}
-    partial = {id_ for one in files for id_ in _first_chunks(one.reading.replay)}
-    for one in files:
-        for call in one.reading.replay.calls.values():
-            if one.is_import and not owners.get(call.entry.id, one).is_import:
-                continue  # what our own file says of a message stands, also if it says that nothing was billed
-            if call.id in partial:
-                call.entry.tokens = None
-                continue
-            found.calls.setdefault(call.id, _model_call(id_, one, call, fates.get(call.entry.id, call.entry.fate)))
+    for one, call in calls:
+        if one.is_import and not owners.get(call.entry.id, one).is_import:
+            continue  # what our own file says of a message stands, also if it says that nothing was billed
+        if call.id not in partial:
+            fate = fates.get(call.entry.id, call.entry.fate)
+            found.calls.setdefault(call.id, _model_call(id_, one, call, fate))
     return found
 
 
 def _share_fates(entries: list[Entry]) -> None:
-    """Give messages that the client made for calls alone, and never loads again, the fate of the answer before."""
+    """Give an answer and the message that the client made for its calls alone the same fate.
+
+    The client loads only one of them again: the answer if it has words, else the message with its calls. The other is
+    lost, and looks active.
+    """
     before: Entry | None = None  # the answer that no user's message has followed yet
     for entry in entries:
         if entry.kind == Kind.GEMINI:
-            if before and entry.calls and not entry.tokens and not entry.content.n_chars and entry.fate == Fate.ACTIVE:
-                entry.fate = before.fate
+            if before and entry.calls and not entry.tokens and not entry.content.n_chars:
+                if entry.fate == Fate.ACTIVE:
+                    entry.fate = before.fate
+                elif before.fate == Fate.ACTIVE and not before.content.n_chars and not before.calls:
+                    before.fate = entry.fate
             before = entry
         elif entry.kind == Kind.USER:
             before = None
@@ -280,22 +288,29 @@ def _first_chunks(replay: Replay) -> set[str]:
     """Return the messages whose counts are the first chunk of the next answer's: the same call, billed once.
 
     Up to 0.43 the client attaches the counts that come first to the last message without any, which may be one that it
-    made for tool calls.
+    made for tool calls. Later releases record a response between the two.
     """
-    if replay.has_checkpoints:  # of 0.44 and later
-        return set()
-    answers = [entry for entry in replay.timeline if entry.kind == Kind.GEMINI]
     found = set()
-    for entry, after in pairwise(answers):
-        if entry.calls and not entry.content.n_chars and not entry.thoughts_from:
-            first, final = replay.calls.get(entry.id), replay.calls.get(after.id)
-            if first and final and _is_chunk(first.tokens, final.tokens):
-                found.add(entry.id)
+    before: Entry | None = None
+    is_after_notice = was_notice = False  # such a message is made when a notice stands between an answer and its calls
+    for entry in replay.timeline:
+        if entry.kind == Kind.GEMINI:
+            if before and before.calls and not before.content.n_chars and not before.thoughts_from:
+                first, final = replay.calls.get(before.id), replay.calls.get(entry.id)
+                if first and final and _is_chunk(first.tokens, final.tokens, is_after_notice=is_after_notice):
+                    found.add(before.id)
+            before, is_after_notice = entry, was_notice
+        elif entry.origin == Origin.TOOL_RESPONSE:
+            before = None
+        was_notice = entry.kind in _NOTICES
     return found
 
 
-def _is_chunk(first: Tokens, final: Tokens) -> bool:
-    return 0 < first.input == final.input and first.output <= final.output
+def _is_chunk(first: Tokens, final: Tokens, *, is_after_notice: bool) -> bool:
+    """Return whether counts are a beginning of others; equal ones are only where the client is known to repeat them."""
+    if not 0 < first.input == final.input or first.output > final.output:
+        return False
+    return is_after_notice or first.total < final.total
 
 
 def _oldest_first(one: Placed) -> tuple[bool, bool, datetime, str, str]:

@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import TypeVar
 
 from pollux.copies import Copies, Fingerprint, Index
-from pollux.entries import Call, Entry
+from pollux.entries import IMPORTED, Call, Entry
 from pollux.formats.operations import CallHead, Record
 from pollux.model import Fate, Kind, Origin, Problem
 
@@ -21,6 +21,8 @@ T = TypeVar("T")
 _OF_THE_CLIENT = frozenset({Origin.TOOL_RESPONSE, Origin.SYNTHETIC, Origin.SESSION_CONTEXT, Origin.CONTINUE})
 """What the client adds to a conversation that goes on."""
 _NOTICES = frozenset({Kind.INFO, Kind.WARNING, Kind.ERROR})
+_REBUILT = "_response"
+"""What follows the ID of an answer in that of a response which the client rebuilt from the answer's calls."""
 
 
 class Timeline:
@@ -48,7 +50,11 @@ class Timeline:
             self._responses.update(entry.content.responses)
         self.by_id: dict[str, list[Entry]] = {}
         """A copy's id leads to its originals: more than one, if the copy is fused."""
-        self.by_response: dict[str, Entry] = {}
+        self._answered: dict[str, Entry] = {}
+        """By the ID of an answer: the first response to its calls."""
+        self._silent: dict[str, Entry] = {}
+        """By the ID of a message that holds nothing but calls: the answer without words that made them."""
+        self._note_answered(entries)
         self.alive: dict[str, list[Entry]] = {}
         """The conversation: what each of its IDs stands for, in order. `put_in_conversation` changes it."""
         self._n_alive: Counter[str] | None = None
@@ -58,12 +64,28 @@ class Timeline:
         self.repeats = False
         """Whether the last of them was a copy: a history is being recorded again."""
 
+    def _note_answered(self, entries: Iterable[Entry]) -> None:
+        answer: Entry | None = None
+        for entry in entries:
+            self._note(entry, answer)
+            if entry.kind == Kind.GEMINI:
+                answer = entry
+
+    def _note(self, entry: Entry, answer: Entry | None) -> None:
+        """Note which answer a response or a message with calls belongs to, given the answer before."""
+        if answer and entry.origin == Origin.TOOL_RESPONSE:
+            self._answered.setdefault(answer.id, entry)
+        elif answer and answer.id not in self._answered and _is_empty(answer) and _has_only_calls(entry):
+            self._silent[entry.id] = answer
+
     def put(self, record: Record, *, is_new_only: bool = False) -> None:
         """Take a message that has a line of its own."""
         entries = self.by_id.get(record.id)
+        again: list[Entry] = []
         if entries is None:
-            again = self._recorded_again(record)
-            self.repeats = bool(again)
+            is_in_a_row = bool(record.responses) and record.responses[0] in self._responses
+            again = self._recorded_again(record, is_in_a_row=is_in_a_row)
+            self.repeats = self.repeats if is_in_a_row else bool(again)
             entries = again or [self._add(record)]
             self.by_id[record.id] = entries
             self.new.append(record.id)
@@ -77,7 +99,7 @@ class Timeline:
             self.alive[record.id] = entries
             if self._n_alive is not None:
                 self._n_alive.update(entry.id for entry in entries)
-        for entry in entries:
+        for entry in entries if not again else ():  # what a copy repeats lives on, or the next checkpoint revives it
             entry.fate = Fate.ACTIVE
 
     def _record_again(self, entry: Entry, record: Record) -> None:
@@ -141,7 +163,7 @@ class Timeline:
 
     def checkpoint(self, records: tuple[Record, ...]) -> None:
         """Take over a new list of messages: recognise copies, and tell what became of those that are gone."""
-        is_history = self._repeats_history([record.id for record in records])
+        is_history = self._repeats_history(records)
         if is_history:
             self._forget(records)
         before = self.alive
@@ -165,9 +187,10 @@ class Timeline:
             alive[record.id] = entries
         if is_summary or is_replaced:
             _settle(before, alive, Fate.COMPRESSED if is_summary else Fate.REPLACED)
+        elif is_history:
+            _settle_history(before, alive)
         else:
-            is_fresh = all(record.origin == Origin.SESSION_CONTEXT for record in records)
-            _settle_end(before, alive, is_another=is_history or is_fresh)
+            _settle_end(before, alive, is_fresh=all(record.origin == Origin.SESSION_CONTEXT for record in records))
         self.put_in_conversation(alive)
         self._end_of_copies()
 
@@ -188,36 +211,59 @@ class Timeline:
         found = {}
         # A compression keeps the end of the conversation, everything else its beginning.
         for id_, record in reversed(unknown.items()) if is_summary else unknown.items():
-            entries = copies.originals(record)
-            if record.origin != Origin.HUMAN or any(entry.origin != Origin.SESSION_CONTEXT for entry in entries):
-                found[id_] = entries  # else its preamble is known, and its words are not
+            entries = self._rebuilt(id_) or copies.originals(record)
+            is_preamble = record.origin == Origin.SESSION_CONTEXT
+            if is_preamble or any(entry.origin != Origin.SESSION_CONTEXT for entry in entries):
+                silent = [self._silent[entry.id] for entry in entries if entry.id in self._silent]
+                found[id_] = [*entries, *silent]  # else its preamble is known, and its words are not
         return found
 
-    def _repeats_history(self, ids: list[str]) -> bool:
-        """Tell whether these messages were all recorded just now, though others that they may repeat are alive."""
-        if len(ids) < 2 or ids != self.new[-len(ids) :]:  # noqa: PLR2004  one message is no history
+    def _rebuilt(self, id_: str) -> list[Entry]:
+        """Return the response that the client rebuilt from the calls of an answer: its ID names the answer.
+
+        The IDs of the calls may begin anew in every answer, and so tell nothing.
+        """
+        if not id_.endswith(_REBUILT):
+            return []
+        response = self._answered.get(id_.removesuffix(_REBUILT))
+        return [response] if response and self.by_id.get(response.id) == [response] else []
+
+    def _repeats_history(self, records: tuple[Record, ...]) -> bool:
+        """Return whether these messages were all recorded just now, though they may repeat others.
+
+        The others are still in the conversation, or, after a rewind to its beginning, the answers look like copies.
+        """
+        ids = [record.id for record in records]
+        if not ids or ids != self.new[-len(ids) :]:
             return False
+        answers = [record for record in records if record.kind == Kind.GEMINI]
+        if answers and all(record.is_bare for record in answers):
+            return True
         own = set(ids)
         return any(entries[0].kind not in _NOTICES for one, entries in self.alive.items() if one not in own)
 
-    def _recorded_again(self, record: Record) -> list[Entry]:
+    def _recorded_again(self, record: Record, *, is_in_a_row: bool) -> list[Entry]:
         """Recognise a copy that has a line of its own, as far as one line can tell."""
-        if record.responses:
-            first = record.responses[0]
-            is_copy = self.repeats or first in self._responses  # else the IDs begin anew in every answer
-            return [self.by_response[first]] if is_copy and first in self.by_response else []
-        if record.is_bare or (record.origin == Origin.HUMAN and self.repeats):  # in a history that was cut short
+        is_repeated = self.repeats and (record.origin == Origin.HUMAN or bool(record.responses))
+        if is_in_a_row or (
+            (record.is_bare or is_repeated) and not self._is_import()
+        ):  # in a history that was cut short
             n_alive = self._counted()
             return self.index.latest_originals(record, lambda entry: entry.id in n_alive)
         if record.origin == Origin.SESSION_CONTEXT:
             return [entry for entry in self.entries[:1] if _says_the_same(entry, record)]
         return []
 
+    def _is_import(self) -> bool:
+        """Return whether all so far are the lines that `--session-file` writes, each message once."""
+        return bool(self.entries) and self.entries[0].id.startswith(IMPORTED) and len(self.new) == len(self.by_id)
+
     def _add(self, record: Record) -> Entry:
         entry = Entry(record.id, record.kind, record.at, record.line, record.origin, record.prompt, record)
         _merge(entry, record, is_rewrite=False)
         if record.sent and self._is_of_hook(record):
             entry.origin, entry.prompt = Origin.HOOK_CONTEXT, record.sent
+        self._note(entry, self._last_answer)
         if entry.kind == Kind.GEMINI:
             self._last_answer = entry
             self._responses.clear()
@@ -227,7 +273,6 @@ class Timeline:
         self.index.changed.append(entry)
         for one in record.responses:
             if one:
-                self.by_response.setdefault(one, entry)
                 self._responses.add(one)
         return entry
 
@@ -266,9 +311,6 @@ class Timeline:
                 self.entries.append(entry)
                 continue
             self.index.discard(entry)
-            for one in entry.content.responses:
-                if self.by_response.get(one) is entry:
-                    del self.by_response[one]
         for one in ids:
             del self.by_id[one]
         self.put_in_conversation({one: entries for one, entries in self.alive.items() if one not in ids})
@@ -297,13 +339,28 @@ def _settle(before: dict[str, list[Entry]], alive: dict[str, list[Entry]], fate:
         entry.fate = Fate.ACTIVE
 
 
-def _settle_end(before: dict[str, list[Entry]], alive: dict[str, list[Entry]], *, is_another: bool) -> None:
+def _settle_history(before: dict[str, list[Entry]], alive: dict[str, list[Entry]]) -> None:
+    """Give a fate to what a history that was recorded anew does not have.
+
+    The client records its history anew when it masks tool output, which drops nothing, and when the calls of the last
+    answer were declined, which rolls back what was sent last. Otherwise the history is one that `/chat save` saved.
+    """
+    still = {entry.id for entry in _entries(alive)}
+    heard = [entry for entry in _entries(before) if _is_droppable(entry)]
+    gone = [entry for entry in heard if entry.id not in still and not _is_empty(entry)]
+    is_declined = bool(gone) and gone[-1] is heard[-1] and bool(gone[-1].calls)
+    for entry in _entries(alive):
+        entry.fate = Fate.ACTIVE
+    for entry in gone:
+        entry.fate = Fate.ROLLED_BACK if is_declined else Fate.REPLACED
+
+
+def _settle_end(before: dict[str, list[Entry]], alive: dict[str, list[Entry]], *, is_fresh: bool) -> None:
     """Give a fate to the end that a new list lacks.
 
     Mostly the request failed or was cancelled, and the client rolled it back. If the last answer was complete, the list
-    may be another conversation: one that `/chat save` saved earlier, or an empty one, with which `session/load` begins.
-    Single messages that the client loses on the way, such as a call in a message of its own or an empty answer, are
-    still what was said.
+    may be another conversation: an empty one, with which `session/load` begins (`is_fresh`). Single messages that the
+    client loses on the way, such as a call in a message of its own or an empty answer, are still what was said.
     """
     still = {entry.id for entry in _entries(alive)}
     end: list[Entry] = []
@@ -311,7 +368,7 @@ def _settle_end(before: dict[str, list[Entry]], alive: dict[str, list[Entry]], *
         if entry.id in still:
             break
         end.append(entry)
-    is_replaced = is_another and bool(end) and _is_complete(end[0])
+    is_replaced = is_fresh and bool(end) and _is_complete(end[0])
     for entry in (*_entries(before), *_entries(alive)):
         entry.fate = Fate.ACTIVE
     for entry in end:
@@ -326,6 +383,10 @@ def _is_droppable(entry: Entry) -> bool:
 
 def _is_empty(entry: Entry) -> bool:
     return entry.kind == Kind.GEMINI and not entry.content.n_chars and not entry.calls
+
+
+def _has_only_calls(entry: Entry) -> bool:
+    return entry.kind == Kind.GEMINI and bool(entry.calls) and not entry.tokens and not entry.content.n_chars
 
 
 def _is_complete(entry: Entry) -> bool:

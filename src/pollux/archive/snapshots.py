@@ -58,7 +58,6 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True):
     has_checkpoints: bool
     by_id: dict[str, list[int]]
     """Without the ids that stand for the entry of the same id."""
-    by_response: dict[str, int]
     alive: list[int | str]
     """Ids, or the places of the entries that have them."""
     new: list[int | str]
@@ -96,7 +95,6 @@ def snapshot(running: Running, *, offset: int, line: int, format_: str) -> bytes
                 for one, found in timeline.by_id.items()
                 if [entry.id for entry in found] != [one]
             },
-            by_response={one: places[entry.id] for one, entry in timeline.by_response.items()},
             alive=[places.get(one, one) for one in timeline.alive],
             new=[places.get(one, one) for one in timeline.new],
             repeats=timeline.repeats,
@@ -130,7 +128,6 @@ def restored(
     timeline = running.timeline
     timeline.by_id = {entry.id: [entry] for entry in entries}
     timeline.by_id |= {one: [entries[place] for place in places] for one, places in found.by_id.items()}
-    timeline.by_response = {one: entries[place] for one, place in found.by_response.items()}
     timeline.put_in_conversation({one: timeline.by_id[one] for one in _ids(found.alive, entries)})
     timeline.new = [*_ids(found.new, entries)]
     timeline.repeats = found.repeats

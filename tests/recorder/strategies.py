@@ -1,0 +1,127 @@
+"""Random conversations: what a user might do, action by action, with a release of the client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+from tests.recorder.model import (
+    DOCUMENT,
+    LOG,
+    RELEASES,
+    Action,
+    Answer,
+    Ask,
+    Call,
+    Clear,
+    Client,
+    Compress,
+    Import,
+    Load,
+    Mask,
+    Notice,
+    Release,
+    Resume,
+    Rewind,
+    Save,
+    Shell,
+    Start,
+)
+
+WORDS = (
+    "y",
+    "fix",
+    "do it",
+    "same",
+    "text of the file",
+    "Fine.",
+    "webapp",
+    "what is a <state_snapshot>?",
+    "修好它",
+    "ok\nthen",
+)
+"""Prompts: short, repeated, and such as stand in answers, in tool output and in the preamble."""
+TEXTS = ("Fine.", "OK", "fix", "修好了", "I will look at a.txt.")
+OUTCOMES = ("success", "success", "success", "error", "declined", "cancelled")
+TAGS = ("here", "there")
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A release, and what is done with it."""
+
+    release: Release
+    actions: tuple[Action, ...]
+
+    def played(self) -> Client:
+        """Return the client after all of it."""
+        client = Client(self.release)
+        for action in self.actions:
+            if not (isinstance(action, Load) and client.release.has_checkpoints and client.is_ambiguous(action.tag)):
+                client.do(action)
+            client.ends.append(len(client.writes))
+        return client
+
+
+texts = st.one_of(st.sampled_from(TEXTS), st.integers(0, 999).map(lambda n: f"Answer {n}."))
+prompts = st.one_of(st.sampled_from(WORDS), st.integers(0, 99).map(lambda n: f"question {n}"))
+
+
+@st.composite
+def calls(draw: st.DrawFn, *, may_end: bool = True) -> tuple[Call, ...]:
+    """Draw parallel calls; IDs of the API begin anew in every answer."""
+    n = draw(st.integers(1, 3))
+    has_ids = draw(st.booleans())
+    outcomes = OUTCOMES if may_end else OUTCOMES[:4]
+    found = []
+    for index in range(n):
+        name = draw(st.sampled_from(["read_file", "run_shell_command"]))
+        found.append(Call(name, draw(st.sampled_from(outcomes)), f"call_{index}" if has_ids else None))
+    return tuple(found)
+
+
+@st.composite
+def agents(draw: st.DrawFn) -> Call:
+    steps = draw(st.lists(st.builds(Answer, texts, calls(may_end=False)), min_size=1, max_size=2))
+    return Call("invoke_agent", id=None, output=draw(prompts), agent=tuple(steps))
+
+
+@st.composite
+def asks(draw: st.DrawFn) -> Ask:
+    """Draw a prompt with all that follows it."""
+    answers: list[Answer] = []
+    for _ in range(draw(st.integers(0, 2))):
+        asked = draw(st.one_of(calls(), calls(), calls(), agents().map(lambda one: (one,))))
+        notice = draw(st.sampled_from([None, None, None, "Heads up."]))
+        text = draw(st.one_of(st.just(""), texts))
+        is_apart = notice is not None or any(call.outcome == "cancelled" for call in asked)
+        n_thoughts = draw(st.integers(0, 1)) if text or not is_apart else 0  # a thought alone is like any other
+        answers.append(Answer(text, asked, n_thoughts, notice))
+    end = draw(st.sampled_from(["", "", "", "cut", "failed"]))
+    answers.append(Answer(end=end) if end else Answer(draw(texts), n_thoughts=draw(st.integers(0, 1))))
+    return Ask(draw(prompts), tuple(answers))
+
+
+def actions(release: Release) -> st.SearchStrategy[Action]:
+    """Draw one action; prompts are the most frequent."""
+    others: list[st.SearchStrategy[Action]] = [
+        st.builds(Rewind, st.integers(0, 6)),
+        st.builds(Rewind, st.integers(0, 2)),
+        st.builds(Compress, st.integers(0, 3)),
+        st.builds(Save, st.sampled_from(TAGS)),
+        st.builds(Load, st.sampled_from(TAGS)),
+        st.just(Clear()),
+        st.builds(Start, st.booleans(), st.booleans()),
+        st.builds(Resume, st.integers(0, 3), st.booleans(), st.integers(0, 4)),
+        st.integers(0, 999).map(lambda n: Shell(f"ls {n}")),
+        st.builds(Notice, st.sampled_from(["Update available", ""]), st.sampled_from(["info", "warning", "error"])),
+    ]
+    if release not in (DOCUMENT, LOG):
+        others += [st.just(Mask()), st.builds(Import, st.integers(0, 3), st.booleans())]
+    return st.one_of(asks(), asks(), st.one_of(others))
+
+
+@st.composite
+def conversations(draw: st.DrawFn, *, max_size: int = 12) -> Conversation:
+    release = draw(st.sampled_from(RELEASES[::-1]))
+    return Conversation(release, (draw(asks()), *draw(st.lists(actions(release), max_size=max_size))))
