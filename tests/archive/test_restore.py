@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests import builders
 from tests.builders import NAME, ROOT, SESSION, gemini, header, line, log, preamble, put, updates, user
+from tests.corpus.trees import tree_of
 
 from pollux.archive import foreign, history, restore, store
 from pollux.archive.exchange import take_in
@@ -24,7 +25,7 @@ from pollux.archive.restore import Plan
 from pollux.archive.store import Archive, opened
 from pollux.formats.log import SEPARATORS
 from pollux.locate import Home, locate
-from pollux.model import Session
+from pollux.model import Origin, Session
 from pollux.reading import read
 from pollux.retention import chat_from, fates
 from pollux.retention_policy import policy
@@ -385,6 +386,99 @@ def test_a_session_without_a_conversation_is_not_restored(desk: Desk) -> None:
     desk.lose()
     with pytest.raises(RestoreError, match="holds nothing that could be resumed"):
         desk.plan()
+
+
+EMPTIED = log(header(startTime=builders.at(60)), builders.checkpoint(preamble()))
+"""What `session/load` of ACP appends to the file that it loads."""
+
+
+def test_a_session_that_was_emptied_is_restored_as_it_was_before(desk: Desk) -> None:
+    desk.put(MAIN, LOG + EMPTIED)
+    desk.lose()
+    plan = desk.restore()
+    again = log(header(startTime=builders.at(60)))
+    assert desk.read() == LOG + again + UPDATE
+    assert [entry.id for entry in read(plan.main).replay.timeline] == [builders.PREAMBLE, "u1", "g1", "u2", "g2"]
+    assert "as it was before" in plan.notes[0]
+    assert desk.plan().files == ()  # all of it is there
+
+
+def test_the_last_conversation_before_it_was_emptied_is_restored(desk: Desk) -> None:
+    later = log(user("u3", "once more"), gemini("g3", "again"))
+    desk.put(MAIN, LOG + EMPTIED + later + log(builders.rewind("u3")))
+    desk.lose()
+    plan = desk.restore()
+    assert desk.read() == LOG + EMPTIED + later + UPDATE
+    assert [*read(plan.main).replay.state] == [builders.PREAMBLE, "u3", "g3"]
+
+
+def test_a_message_in_the_header_is_conversation_too(desk: Desk) -> None:
+    first = log(header(messages=[user()]))
+    desk.put(MAIN, first + EMPTIED)
+    desk.lose()
+    desk.restore()
+    assert desk.read().startswith(first)
+
+
+def test_an_emptied_file_that_went_on_is_restored_whole(desk: Desk) -> None:
+    later = log(user("u3", "once more"), gemini("g3", "again"))
+    desk.put(MAIN, LOG + EMPTIED + later)
+    desk.lose()
+    plan = desk.restore()
+    assert desk.read() == LOG + EMPTIED + later + UPDATE
+    assert plan.notes == ()
+
+
+SHARED = "tmp/webapp/chats/session-2026-11-15T19-30-nightly-.jsonl"
+"""Where the client records sessions whose IDs begin alike, if they begin in the same minute."""
+
+
+def _of_session(name: str) -> bytes:
+    return log(
+        header(f"nightly-{name}"), builders.checkpoint(preamble()), user(f"u{name}", f"job {name}"), gemini(f"g{name}")
+    )
+
+
+@pytest.mark.parametrize(("name", "others"), [("A", "nightly-B, nightly-C"), ("C", "nightly-A, nightly-B")])
+def test_only_its_own_lines_of_a_file_that_holds_several_sessions_are_restored(
+    desk: Desk, name: str, others: str
+) -> None:
+    desk.put(SHARED, b"".join(map(_of_session, "ABC")))
+    desk.lose()
+    plan = desk.restore(f"nightly-{name}")
+    assert plan.main.read_bytes() == _of_session(name) + UPDATE
+    assert plan.n_messages == 3
+    assert plan.notes == (f"The file also holds other sessions, whose lines are not restored with this one: {others}.",)
+
+
+def test_sessions_of_one_file_are_restored_beside_each_other(desk: Desk) -> None:
+    desk.put(SHARED, _of_session("A") + _of_session("B") + log(builders.checkpoint(preamble())))
+    desk.lose()
+    first, second = desk.restore("nightly-A"), desk.restore("nightly-B")
+    assert first.main.read_bytes() == _of_session("A") + UPDATE
+    assert second.main.read_bytes() == _of_session("B") + UPDATE
+    assert len(second.notes) == 2
+
+
+@pytest.mark.parametrize(
+    ("tree", "id_", "texts"),
+    [
+        ("0.61.0/acp-load", "2e421544-497f-41d8-980d-733afa7780fc", ["Question one.", "After the cancel?"]),
+        ("0.61.0/h-sameminute", "nightly-B", ["Job A?", "Job B?"]),
+        ("0.61.0/h-sameminute", "nightly-C", ["Job C?"]),
+    ],
+)
+def test_what_the_client_emptied_or_shared_in_the_corpus_can_be_resumed(
+    desk: Desk, tree: str, id_: str, texts: list[str]
+) -> None:
+    shutil.copytree(tree_of(tree).folder / "gemini", desk.home.root, dirs_exist_ok=True)
+    desk.lose()
+    plan = desk.restore(id_)
+    found = read(plan.main)
+    assert (found.id, found.replay.is_readable, found.replay.earlier) == (id_, True, [])
+    entries = [entry for entry in found.replay.timeline if entry.id in found.replay.state]
+    assert [entry.prompt for entry in entries if entry.origin == Origin.HUMAN] == texts
+    assert desk.plan(id_).files == ()
 
 
 def test_a_subagent_comes_with_its_parent(desk: Desk) -> None:

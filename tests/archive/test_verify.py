@@ -14,16 +14,19 @@ import pytest
 from tests import builders
 
 from pollux import prices
-from pollux.archive import facts, raw, store
+from pollux.archive import facts, history, raw, store
 from pollux.archive import verify as module
 from pollux.archive.compare import verify_deeply
 from pollux.archive.damage import Damage, Report
 from pollux.archive.lock import WriterLock
 from pollux.archive.pricing import price_calls
+from pollux.archive.readings import taken_up
 from pollux.archive.refresh import refresh
 from pollux.archive.segments import Segment, segment
 from pollux.archive.verify import rebuild, verify
 from pollux.errors import ArchiveError, DamagedArchiveError
+from pollux.formats.source import Source
+from pollux.reading import Reading
 
 CHILD = "0c1d2e3f-4a5b-4c6d-8e7f-901234567890"
 MARKER = "xylophone-quartz-4711-zeppelin"
@@ -434,10 +437,55 @@ def test_facts_are_compared_with_a_rebuild(tmp_path: Path) -> None:
     assert deeply(archive).is_sound
 
 
+def test_facts_are_compared_with_the_messages_that_show_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, archive = kept(tmp_path)
+    rewritten(root, 11)
+    synced(archive, root)
+    assert deeply(archive).is_sound
+    monkeypatch.setattr(history, "compare_versions", lambda _versions: [])
+    assert [damage.message for damage in deeply(archive).damage] == [
+        f"session {builders.OTHER}: message g12: `show` and the rows differ in fate",
+        f"session {builders.OTHER}: model call g12: `show` and the rows differ in fate",
+    ]
+
+
+def test_a_replay_set_aside_that_lacks_a_message_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, archive = kept(tmp_path)
+
+    def without_the_last(source: Source, snapshot: bytes) -> Reading:
+        reading = taken_up(source, snapshot)
+        del reading.replay.timeline[-1:]
+        return reading
+
+    monkeypatch.setattr(history, "taken_up", without_the_last)
+    words = " ".join(damage.message for damage in deeply(archive).damage)
+    assert f"session {builders.SESSION}: message g2 is in the rows, but not in what `show` reads" in words
+
+
+def test_many_differences_of_a_session_are_counted(tmp_path: Path) -> None:
+    root, archive = lived_in(tmp_path / "home"), tmp_path / "archive.db"
+    grown(root, LOG, builders.log(*map(answer, range(2, 9))))
+    synced(archive, root)
+    damage(archive, "UPDATE messages SET fate = 'rewound'")
+    words = f"session {builders.SESSION}: 4 more differences from what `show` reads"
+    assert words in [damage.message for damage in deeply(archive).damage]
+
+
+def test_a_session_that_show_cannot_open_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, archive = kept(tmp_path)
+
+    def cannot_open(_source: Source, _snapshot: bytes) -> Reading:
+        raise DamagedArchiveError("it cannot be unpacked")
+
+    monkeypatch.setattr(history, "taken_up", cannot_open)
+    messages = [damage.message for damage in deeply(archive).damage]
+    assert any(words.startswith(f"session {builders.OTHER}: ") and "cannot be unpacked" in words for words in messages)
+
+
 def test_many_differences_are_counted(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     damage(archive, "UPDATE messages SET line = 77")
-    assert "more rows" in deeply(archive).damage[-1].message
+    assert any("more rows" in damage.message for damage in deeply(archive).damage)
 
 
 def test_facts_are_not_compared_while_bytes_are_damaged(tmp_path: Path) -> None:

@@ -95,6 +95,43 @@ def test_what_is_left_is_said(run: Runner, place: Path, monkeypatch: pytest.Monk
     assert place.exists()
 
 
+def test_a_file_that_also_holds_another_session_is_said_to_stay(
+    run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "tmp/webapp/chats/session-2026-11-15T19-30-nightly-.jsonl"
+    lines = [builders.log(builders.header(f"nightly-{one}"), builders.user(f"u{one}", "a word")) for one in "AB"]
+    builders.put(tmp_path / "home" / ".gemini" / name, b"".join(lines))
+    monkeypatch.setattr(sys, "stdin", _Person("y\n"))
+    result = run("forget", "nightly-A")
+    words = "This file also holds another session; its bytes {} in the archive until you forget that too:"
+    assert words.format("will stay") in result.err
+    assert words.format("stay") in result.err
+    assert f"{name}  (nightly-B)" in result.err
+    assert "Removed: 1 session, 0 files" in result.err
+    assert "nightly-B" in sessions(place)
+    assert "nightly-A" not in sessions(place)
+    last = run("forget", "nightly-B", "--yes")
+    assert name in last.out
+    assert "Removed for good: 1 session, 1 file" in last.err
+    assert "also hold" not in last.err
+
+
+def test_sessions_of_one_file_are_forgotten_together(run: Runner, place: Path, tmp_path: Path) -> None:
+    del place
+    name = "tmp/webapp/chats/session-2026-11-15T19-30-nightly-.jsonl"
+    lines = [builders.log(builders.header(f"nightly-{one}"), builders.user(f"u{one}", "a word")) for one in "AB"]
+    builders.put(tmp_path / "home" / ".gemini" / name, b"".join(lines))
+    result = run("forget", "nightly-A", "nightly-B", "--yes")
+    assert "Removed for good: 2 sessions, 1 file" in result.err
+
+
+def test_several_files_that_hold_other_sessions_are_said_to_stay(capsys: pytest.CaptureFixture[str]) -> None:
+    _say(Forgotten(["x"], shared={"first": ["y"], "second": ["y", "z"]}))
+    said = capsys.readouterr().err
+    assert "Each of these files also holds other sessions; its bytes stay in the archive until you forget those" in said
+    assert "second  (y, z)" in said
+
+
 def test_long_lists_are_cut(capsys: pytest.CaptureFixture[str]) -> None:
     _say(Forgotten(["x"], repeats=[f"session {number}" for number in range(12)]))
     said = capsys.readouterr().err

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests import builders
-from tests.archive.test_verify import LOG, content_of, damage, flip, grown, kept, segments_of, synced
+from tests.archive.test_verify import LOG, content_of, damage, flip, grown, kept, rewritten, segments_of, synced
 from tests.cli.running import Runner
 
 from pollux.archive import raw
@@ -98,6 +98,18 @@ def test_altered_rows_are_seen_without_a_rebuild(run: Runner, place: Path, state
     assert "are not those that were derived" in result.out
     assert run("verify", "--repair").status == 0
     assert run("verify", "--deep").status == 0
+
+
+def test_new_facts_do_not_hide_that_show_reads_something_else(
+    run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rewritten(tmp_path / "home", 11)
+    synced(place, tmp_path / "home")
+    monkeypatch.setattr("pollux.archive.history.compare_versions", lambda _versions: [])
+    result = run("verify", "--deep", "--repair")
+    assert result.status == 1
+    assert "`show` and the rows differ in fate; made anew" in result.out
+    assert "`show` and the rows differ in fate\n" in result.out
 
 
 def test_what_is_not_compared_is_said(run: Runner, place: Path) -> None:

@@ -1,4 +1,4 @@
-"""Compare the facts of an archive with those that a rebuild makes, table by table and row by row."""
+"""Compare the facts of an archive with those that a rebuild makes, and with the messages that `show` reads."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from typing import Any
 
 import msgspec
 
-from pollux.archive import facts
+from pollux.archive import facts, history
 from pollux.archive.damage import Damage, Report
 from pollux.archive.migrations import supply_imported
 from pollux.archive.store import Archive
 from pollux.archive.verify import NAMED, PROVEN_BY_BYTES, rederive
+from pollux.errors import PolluxError
+from pollux.grouping import Group
+from pollux.locate import locate
+from pollux.model import Session
 from pollux.sessions import Progress
 
 _NOT_COMPARED = {
@@ -27,6 +31,8 @@ _NOT_COMPARED = {
 }
 """What has more than one right form, is known from elsewhere and may change, or is looked up later."""
 _Row = tuple[Any, ...]
+_Values = Mapping[str, Any]
+"""What is compared of a message or a call, by the name that a report has for it."""
 
 
 def verify_deeply(
@@ -36,7 +42,7 @@ def verify_deeply(
     memory: Mapping[str, str],
     progress: Progress = lambda _done, _all: None,
 ) -> None:
-    """Build all facts once more beside the archive, and compare them table by table with what is there."""
+    """Build all facts once more beside the archive and compare them table by table; then compare each timeline."""
     if not report.bytes_are_sound:
         report.notes.append("The facts were not compared with new ones: first the damage has to be repaired.")
         return
@@ -52,11 +58,80 @@ def verify_deeply(
             found = [one for table in facts.TABLES for one in _differences(archive.database, new, table)]
         finally:
             new.close()
+    found += timeline_differences(archive.database)
     if found and _data_version(archive.database) != before:
         report.notes.append("The archive grew while its facts were compared; do it again when nobody writes to it.")
         return
     report.damage += found
     report.not_compared = [one for one in report.not_compared if one != PROVEN_BY_BYTES]
+
+
+def timeline_differences(database: sqlite3.Connection) -> list[Damage]:
+    """Return where the messages that `show` reads from the archived bytes differ from the rows of their session."""
+    damage: list[Damage] = []
+    for session in history.history(database, locate(())).sessions:
+        try:
+            differences = _differences_from_rows(database, session)
+        except PolluxError as error:
+            differences = [str(error)]
+        damage += [Damage("facts", f"session {session.id}: {words}") for words in differences[:NAMED]]
+        if len(differences) > NAMED:
+            n_more = len(differences) - NAMED
+            damage.append(Damage("facts", f"session {session.id}: {n_more} more differences from what `show` reads"))
+    return damage
+
+
+def _differences_from_rows(database: sqlite3.Connection, session: Session) -> list[str]:
+    """Return what differs between the timeline of a session and its rows, one sentence for each difference."""
+    group = history.opened(database, session)
+    messages = _unequal("message", _shown_messages(group), _message_rows(database, session.id))
+    calls = _unequal("model call", _shown_calls(group), _call_rows(database, session.id))
+    return [*messages, *calls]
+
+
+def _unequal(what: str, shown: Mapping[str, _Values], rows: Mapping[str, _Values]) -> Iterator[str]:
+    for id_ in dict.fromkeys([*shown, *rows]):
+        if id_ not in shown:
+            yield f"{what} {id_} is in the rows, but not in what `show` reads from the bytes"
+        elif id_ not in rows:
+            yield f"{what} {id_} is in what `show` reads from the bytes, but not in the rows"
+        elif names := [name for name, value in shown[id_].items() if value != rows[id_][name]]:
+            yield f"{what} {id_}: `show` and the rows differ in {', '.join(names)}"
+
+
+def _shown_messages(group: Group) -> dict[str, _Values]:
+    return {
+        entry.id: {"order": seq, "kind": entry.kind, "fate": entry.fate, "number of tool calls": len(entry.calls)}
+        for seq, entry in enumerate(group.entries)
+    }
+
+
+def _message_rows(database: sqlite3.Connection, session_id: str) -> dict[str, _Values]:
+    rows = database.execute(
+        "SELECT message_id, seq, kind, fate, (SELECT count(*) FROM tool_calls WHERE "
+        "tool_calls.session_id = messages.session_id AND tool_calls.message_id = messages.message_id) "
+        "FROM messages WHERE session_id = ? ORDER BY seq",
+        (session_id,),
+    )
+    return {
+        message_id: {"order": seq, "kind": kind, "fate": fate, "number of tool calls": n_calls}
+        for message_id, seq, kind, fate, n_calls in rows
+    }
+
+
+def _shown_calls(group: Group) -> dict[str, _Values]:
+    return {
+        call.message_id: {"fate": call.fate, "tokens": msgspec.structs.astuple(call.tokens)} for call in group.usage()
+    }
+
+
+def _call_rows(database: sqlite3.Connection, session_id: str) -> dict[str, _Values]:
+    rows = database.execute(
+        "SELECT message_id, fate, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool, tok_total "
+        "FROM model_calls WHERE session_id = ?",
+        (session_id,),
+    )
+    return {message_id: {"fate": fate, "tokens": tuple(counts)} for message_id, fate, *counts in rows}
 
 
 def comparable(table: str, columns: Sequence[str], row: _Row) -> _Row:

@@ -34,6 +34,8 @@ class Forgotten:
     """Files that are kept and still name the session: all of a project write into them."""
     repeats: list[str] = field(default_factory=list)
     """Sessions that were made from it and hold some of the same messages."""
+    shared: dict[str, list[str]] = field(default_factory=dict)
+    """Files whose bytes stay because they also hold other sessions, with the IDs of those."""
     is_clean: bool = True
 
 
@@ -48,6 +50,8 @@ def forget(
 ) -> Forgotten:
     """Remove sessions with all that is archived of them, so that no refresh brings them back and no byte is left.
 
+    A file that also holds another session keeps its bytes until that one is forgotten too (`Forgotten.shared`).
+
     Args:
         archive: to remove them from.
         ids: of the sessions.
@@ -61,7 +65,12 @@ def forget(
     database.execute("PRAGMA secure_delete = ON")
     whole = family(database, ids)
     files = files_of(database, whole) | dict(more_files)
-    result = Forgotten(whole, mentions=_mentions(database, whole, files), repeats=_repeats(database, whole))
+    result = Forgotten(
+        whole,
+        mentions=_mentions(database, whole, files),
+        repeats=_repeats(database, whole),
+        shared=shared_files(database, whole),
+    )
     with transaction(database):
         touched = _relatives(database, whole, files)
         _remove_files(database, list(files), now_us, result)
@@ -88,12 +97,7 @@ def family(database: sqlite3.Connection, ids: Iterable[str]) -> list[str]:
 
 def files_of(database: sqlite3.Connection, ids: Sequence[str]) -> dict[int, str]:
     """Return what is kept of some sessions, by the file's number: their own files, outputs, plans, activity logs."""
-    owners: dict[int, set[str]] = {}
-    rows = database.execute(
-        "SELECT file_id, session_id FROM session_files JOIN versions ON versions.id = file_version_id"
-    )
-    for file_id, owner in rows:
-        owners.setdefault(file_id, set()).add(owner)
+    owners = _owners(database)
     paths = dict(database.execute("SELECT id, path FROM files WHERE forgotten_us IS NULL").fetchall())
     found = {
         file_id: path
@@ -101,6 +105,31 @@ def files_of(database: sqlite3.Connection, ids: Sequence[str]) -> dict[int, str]
         if (owners[file_id] <= set(ids) if file_id in owners else belongs_to(path, ids))
     }
     return found | _named_outputs(database, found, paths)
+
+
+def shared_files(database: sqlite3.Connection, ids: Sequence[str]) -> dict[str, list[str]]:
+    """Return the files of some sessions that also hold others, each with the IDs of those."""
+    places = {
+        file_id: str(place_of(home, path))
+        for file_id, home, path in database.execute("SELECT id, home, path FROM files WHERE forgotten_us IS NULL")
+    }
+    own = set(ids)
+    shared = {}
+    for file_id, owners in _owners(database).items():
+        if file_id in places and owners & own and owners - own:
+            shared[places[file_id]] = sorted(owners - own)
+    return shared
+
+
+def _owners(database: sqlite3.Connection) -> dict[int, set[str]]:
+    """Return the sessions that each file holds."""
+    owners: dict[int, set[str]] = {}
+    rows = database.execute(
+        "SELECT file_id, session_id FROM session_files JOIN versions ON versions.id = file_version_id"
+    )
+    for file_id, owner in rows:
+        owners.setdefault(file_id, set()).add(owner)
+    return owners
 
 
 def _named_outputs(database: sqlite3.Connection, own: Mapping[int, str], paths: Mapping[int, str]) -> dict[int, str]:

@@ -2,7 +2,8 @@
 
 All is decided first (`plan`), and written then (`carry_out`), the session's own file last. That is the best that was
 kept, byte for byte; only the time of its last update becomes now, since the client goes by that, and where the header
-is lost it gets one. What has a name already is never touched.
+is lost it gets one. Records that emptied the conversation and lines of other sessions are left out (`resumable`). What
+has a name already is never touched.
 """
 
 from __future__ import annotations
@@ -19,14 +20,13 @@ from pathlib import Path
 
 from pollux.archive.names import printable
 from pollux.archive.placing import CollisionError, RestoreError, Writing, below, place_all
-from pollux.archive.readings import read_on, source_of
+from pollux.archive.readings import source_of
 from pollux.archive.restored_files import EARLIEST, Kept, companions, new_ids, pieces_of
-from pollux.formats import lenient
-from pollux.formats.parts import is_resumable
+from pollux.archive.resumable import excerpt_for, has_conversation
 from pollux.locate import Home, id8_in
 from pollux.model import Role, Session
 from pollux.projects import Known, known_paths, project_hash, slug
-from pollux.reading import Reading, read, state
+from pollux.reading import Reading, read
 from pollux.shell import quoted
 from pollux.times import stamp
 
@@ -115,7 +115,7 @@ def _all_kept(database: sqlite3.Connection, session: Session) -> list[Kept]:
         """,
         (session.id,),
     ).fetchall()
-    return [_kept(database, *row) for row in rows]
+    return [_kept(database, session.id, *row) for row in rows]
 
 
 def _best(session: Session, found: list[Kept]) -> Kept:
@@ -134,20 +134,22 @@ def _best(session: Session, found: list[Kept]) -> Kept:
     return best
 
 
-def _kept(database: sqlite3.Connection, version_id: int, home: str, path: str, role: str) -> Kept:
+def _kept(database: sqlite3.Connection, session_id: str, version_id: int, home: str, path: str, role: str) -> Kept:
     _, folder, _, name = path.split("/", 3)
-    reading = read_on(source_of(database, version_id), None)[0]
-    return Kept(version_id, home, folder, name, role, reading, _can_go_on(reading))
-
-
-def _can_go_on(reading: Reading) -> bool:
-    values = (lenient.decode(data) for data in state(reading))
-    return any(isinstance(value, dict) and is_resumable(value) for value in values)
+    return Kept(version_id, home, folder, name, role, excerpt_for(session_id, source_of(database, version_id)))
 
 
 def _notes(best: Kept, found: Iterable[Kept]) -> Iterator[str]:
     if not best.reading.replay.is_readable:
         yield "The client could not read this file as it was kept; what it lacks was added."
+    if best.excerpt.is_before_emptying:
+        yield (
+            "The last records of this file emptied the conversation, as `session/load` of ACP and `/rewind` do; "
+            "it is restored as it was before them."
+        )
+    if others := best.excerpt.others:
+        names = ", ".join(map(printable, others))
+        yield f"The file also holds other sessions, whose lines are not restored with this one: {names}."
     ids = best.message_ids
     parts = {one.name for one in found if one.role == Role.PART and not one.message_ids <= ids}
     if parts:
@@ -241,7 +243,9 @@ def _is_there(there: Mapping[Path, Reading], session: Session, best: Kept, home:
     for path, found in there.items():
         if _is_it(found, session) and len(found.replay.timeline) >= best.n_messages:
             end = path.stem.rpartition("-")[2]
-            stubs = [one for one in there if one != path and one.stem.endswith(end) and not _can_go_on(there[one])]
+            stubs = [
+                one for one in there if one != path and one.stem.endswith(end) and not has_conversation(there[one])
+            ]
             notes = tuple(
                 f"{printable(str(one))} is a stub: the next session in this project makes the client delete both."
                 for one in stubs
@@ -252,7 +256,7 @@ def _is_there(there: Mapping[Path, Reading], session: Session, best: Kept, home:
 
 def _is_it(found: Reading, session: Session) -> bool:
     """Tell whether the client would resume this file if it is asked for the session."""
-    return found.id == session.id and found.replay.is_readable and _can_go_on(found)
+    return found.id == session.id and found.replay.is_readable and has_conversation(found)
 
 
 def _refusal(path: Path, found: Reading | None, session: Session, best: Kept) -> str:

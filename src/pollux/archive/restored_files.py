@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pollux.archive.placing import Writing, below
 from pollux.archive.readings import source_of
+from pollux.archive.resumable import Excerpt
 from pollux.formats import lenient
 from pollux.formats.log import SEPARATORS, has_separator
 from pollux.formats.source import Source
@@ -37,8 +38,17 @@ class Kept:
     folder: str
     name: str
     role: str
-    reading: Reading
-    is_resumable: bool
+    excerpt: Excerpt
+
+    @property
+    def reading(self) -> Reading:
+        """What can be restored of the file: mostly all of it."""
+        return self.excerpt.reading
+
+    @property
+    def is_resumable(self) -> bool:
+        """Whether the client would find something to resume in it."""
+        return self.excerpt.is_resumable
 
     @property
     def n_messages(self) -> int:

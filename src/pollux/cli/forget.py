@@ -15,6 +15,8 @@ from pollux.cli.complete import session_ids
 from pollux.cli.scope import Scope, options, progress
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pollux.archive.files import ArchivedFile
     from pollux.archive.forget import Forgotten
     from pollux.archive.store import Archive
@@ -31,7 +33,8 @@ def command(scope: Scope, wanted: tuple[str, ...], *, yes: bool) -> None:
     """Remove sessions from the archive for good: their files, subagents, outputs and plans, and all that was told.
 
     They do not come back, not even while Gemini CLI still has their files; those are not touched. There is no way back
-    but a backup. A session may also be named by its file, which works too where Pollux fails to read it.
+    but a backup. A session may also be named by its file, which works too where Pollux fails to read it. A file that
+    holds another session too keeps its bytes until that one is forgotten as well; the command names both.
 
     \b
       pollux forget a82545c4
@@ -95,6 +98,7 @@ def _ask(archive: Archive, sessions: list[Session], failed: list[ArchivedFile]) 
         output.words(f"{one.id}  {line(one.title or '(no prompt)', 60)}")
     for file in failed:
         output.words(f"{line(file.path, 100)}  (cannot be read)")
+    _say_shared(forget.shared_files(archive.database, whole), "will stay")
     others = len(whole) - len(sessions)
     more = f" with {counted(others, 'subagent')}" if others else ""
     words = f"Remove {counted(len(sessions), 'session')}{more}, {counted(n_files, 'file')}, for good?"
@@ -109,7 +113,9 @@ def _say(found: Forgotten) -> None:
     for one in found.files:
         click.echo(clean(one).replace("\n", "␊"))
     what = f"{counted(len(found.sessions), 'session')}, {counted(len(found.files), 'file')}"
-    output.words(f"Removed for good: {what}, {counted(found.n_versions, 'version')}, {size(found.n_bytes)}.")
+    removed = "Removed" if found.shared else "Removed for good"
+    output.words(f"{removed}: {what}, {counted(found.n_versions, 'version')}, {size(found.n_bytes)}.")
+    _say_shared(found.shared, "stay")
     if found.mentions:
         output.words("What was typed may still stand in files that all sessions of the project share; they stay:")
     _list([output.short(one) for one in found.mentions])
@@ -118,6 +124,17 @@ def _say(found: Forgotten) -> None:
     _list(found.repeats)
     if not found.is_clean:
         output.words("Somebody still reads the archive: run `pollux archive compact` once they are done.")
+
+
+def _say_shared(shared: Mapping[str, list[str]], stay: str) -> None:
+    """Say which files keep what was said in a session that is removed, and what to forget to be rid of it."""
+    if not shared:
+        return
+    n_others = len({id_ for ids in shared.values() for id_ in ids})
+    files = "This file" if len(shared) == 1 else "Each of these files"
+    others, them = ("another session", "that") if n_others == 1 else ("other sessions", "those")
+    output.words(f"{files} also holds {others}; its bytes {stay} in the archive until you forget {them} too:")
+    _list([f"{output.short(path)}  ({', '.join(ids)})" for path, ids in shared.items()])
 
 
 def _list(names: list[str]) -> None:

@@ -108,7 +108,7 @@ def _imported_seals(archive: Archive, known: Sequence[PublicKey]) -> list[str]:
 
 
 def _verified(scope: Scope, archive: Archive, *, repair: bool, deep: bool) -> Report:
-    from pollux.archive.compare import verify_deeply
+    from pollux.archive.compare import timeline_differences, verify_deeply
     from pollux.archive.verify import verify
 
     homes, known = scope.places(), memory.recalled()
@@ -121,6 +121,8 @@ def _verified(scope: Scope, archive: Archive, *, repair: bool, deep: bool) -> Re
             verify_deeply(archive, report, memory=known, progress=tell)
         if repair and not report.is_sound:
             _mend(scope, archive, report)
+            if report.bytes_are_sound:  # new facts do not help where Pollux itself reads the bytes in two ways
+                report.damage += timeline_differences(archive.database)
     return report
 
 
