@@ -209,9 +209,16 @@ class Timeline:
         known = {entry.id for record in records for entry in self.by_id.get(record.id, ())}
         copies = Copies(self.index, _entries(self.alive), known, from_end=is_summary)
         found = {}
+        responses: tuple[str | None, ...] = ()
+        entries: list[Entry] = []
         # A compression keeps the end of the conversation, everything else its beginning.
         for id_, record in reversed(unknown.items()) if is_summary else unknown.items():
-            entries = self._rebuilt(id_) or copies.originals(record)
+            rebuilt = self._rebuilt(id_)
+            if rebuilt:
+                entries = rebuilt
+            elif not record.responses or record.responses != responses:  # else it is there twice in a row
+                entries = copies.originals(record)
+            responses = record.responses
             is_preamble = record.origin == Origin.SESSION_CONTEXT
             if is_preamble or any(entry.origin != Origin.SESSION_CONTEXT for entry in entries):
                 silent = [self._silent[entry.id] for entry in entries if entry.id in self._silent]

@@ -356,16 +356,16 @@ class Client:
         if len(foreign) > len(set(foreign)):
             return True
         words = [(one.kind, one.text) for one in own.values() if one.role in ("prompt", "answer", "loaded")]
+        calls = {id_ for one in own.values() for id_ in one.calls}
         for content in self._saved.get(tag, ()):
             kind = "user" if content.role == "user" else "gemini"
-            if content.session != self.chat.session and any(
-                (kind, part.get("text")) in words for part in content.parts
-            ):
-                return True
+            for part in content.parts if content.session != self.chat.session else ():
+                if (kind, part.get("text")) in words or part.get("functionCall", {}).get("id") in calls:
+                    return True
             dropped = [own[one] for one in content.sources if one in own and one not in alive]
             if any(words.count((one.kind, one.text)) > 1 for one in dropped):
                 return True
-        return not self.chat.cached
+        return all(one["type"] not in ("user", "gemini") for one in self.chat.cached)
 
     # The conversation
 
@@ -851,8 +851,8 @@ class Client:
         id_ = f"{message['id']}_response"
         known = [self._responses.get((self.chat.session, message["id"], call["id"])) for call in calls]
         sources = tuple(dict.fromkeys(one for one in known if one))
-        if sources and (self.chat.session, id_) not in self._sources:
-            self._sources[self.chat.session, id_] = sources
+        if (self.chat.session, id_) not in self._sources:
+            self._sources[self.chat.session, id_] = sources or (id_,)
         yield Turn(id_, "user", responses)
 
     def _converted_loosely(self, messages: list[Wire]) -> list[Turn]:
@@ -997,8 +997,7 @@ class Client:
 
     def _say_unheard(self, turn: Turn) -> None:
         """Note a turn that no line of its own came before, and that repeats nothing."""
-        key = (self.chat.session, turn.id)
-        if key not in self._sources or (turn.id not in self.truth.said and turn.id == PREAMBLE):
+        if self._sources.get((self.chat.session, turn.id), (turn.id,)) == (turn.id,) and turn.id not in self.truth.said:
             role = "response" if _has_response(turn) else "other"
             self._say({"id": turn.id, "type": "user" if turn.role == "user" else "gemini"}, role, "")
 

@@ -68,10 +68,10 @@ prompts = st.one_of(st.sampled_from(WORDS), st.integers(0, 99).map(lambda n: f"q
 
 
 @st.composite
-def calls(draw: st.DrawFn, *, may_end: bool = True) -> tuple[Call, ...]:
+def calls(draw: st.DrawFn, *, may_have_ids: bool, may_end: bool = True) -> tuple[Call, ...]:
     """Draw parallel calls; IDs of the API begin anew in every answer."""
     n = draw(st.integers(1, 3))
-    has_ids = draw(st.booleans())
+    has_ids = may_have_ids and draw(st.booleans())
     outcomes = OUTCOMES if may_end else OUTCOMES[:4]
     found = []
     for index in range(n):
@@ -82,16 +82,17 @@ def calls(draw: st.DrawFn, *, may_end: bool = True) -> tuple[Call, ...]:
 
 @st.composite
 def agents(draw: st.DrawFn) -> Call:
-    steps = draw(st.lists(st.builds(Answer, texts, calls(may_end=False)), min_size=1, max_size=2))
+    steps = draw(st.lists(st.builds(Answer, texts, calls(may_have_ids=False, may_end=False)), min_size=1, max_size=2))
     return Call("invoke_agent", id=None, output=draw(prompts), agent=tuple(steps))
 
 
 @st.composite
-def asks(draw: st.DrawFn) -> Ask:
+def asks(draw: st.DrawFn, *, may_have_ids: bool) -> Ask:
     """Draw a prompt with all that follows it."""
     answers: list[Answer] = []
+    own = calls(may_have_ids=may_have_ids)
     for _ in range(draw(st.integers(0, 2))):
-        asked = draw(st.one_of(calls(), calls(), calls(), agents().map(lambda one: (one,))))
+        asked = draw(st.one_of(own, own, own, agents().map(lambda one: (one,))))
         notice = draw(st.sampled_from([None, None, None, "Heads up."]))
         text = draw(st.one_of(st.just(""), texts))
         is_apart = notice is not None or any(call.outcome == "cancelled" for call in asked)
@@ -102,8 +103,11 @@ def asks(draw: st.DrawFn) -> Ask:
     return Ask(draw(prompts), tuple(answers))
 
 
-def actions(release: Release) -> st.SearchStrategy[Action]:
-    """Draw one action; prompts are the most frequent."""
+def actions(release: Release, *, may_import: bool) -> st.SearchStrategy[Action]:
+    """Draw one action; prompts are the most frequent.
+
+    An import repeats responses, so one session has IDs of calls that begin anew, or imports, not both.
+    """
     others: list[st.SearchStrategy[Action]] = [
         st.builds(Rewind, st.integers(0, 6)),
         st.builds(Rewind, st.integers(0, 2)),
@@ -117,11 +121,16 @@ def actions(release: Release) -> st.SearchStrategy[Action]:
         st.builds(Notice, st.sampled_from(["Update available", ""]), st.sampled_from(["info", "warning", "error"])),
     ]
     if release not in (DOCUMENT, LOG):
-        others += [st.just(Mask()), st.builds(Import, st.integers(0, 3), st.booleans())]
-    return st.one_of(asks(), asks(), st.one_of(others))
+        others.append(st.just(Mask()))
+        if may_import:
+            others.append(st.builds(Import, st.integers(0, 3), st.booleans()))
+    prompted = asks(may_have_ids=not may_import)
+    return st.one_of(prompted, prompted, st.one_of(others))
 
 
 @st.composite
 def conversations(draw: st.DrawFn, *, max_size: int = 12) -> Conversation:
     release = draw(st.sampled_from(RELEASES[::-1]))
-    return Conversation(release, (draw(asks()), *draw(st.lists(actions(release), max_size=max_size))))
+    may_import = draw(st.booleans())
+    first = draw(asks(may_have_ids=not may_import))
+    return Conversation(release, (first, *draw(st.lists(actions(release, may_import=may_import), max_size=max_size))))

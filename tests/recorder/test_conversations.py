@@ -60,9 +60,9 @@ from pollux.locate import locate
 from pollux.model import Origin, Session
 
 IS_LONG = bool(os.environ.get("POLLUX_LONG"))
-N_FROM_FILES = 4000 if IS_LONG else 60
-N_FROM_ARCHIVE = 1500 if IS_LONG else 25
-N_RESTORED = 800 if IS_LONG else 15
+N_FROM_FILES = 4000 if IS_LONG else 250
+N_FROM_ARCHIVE = 1500 if IS_LONG else 80
+N_RESTORED = 800 if IS_LONG else 50
 NOW = datetime(2026, 12, 31, 8, tzinfo=UTC)
 
 
@@ -119,6 +119,15 @@ HARD: dict[str, tuple[Release, list[Action]]] = {
             Ask("P", (Answer("", (replace(STOPPED, id="call_0"),)),)),
             Ask("Q", (Answer("A", (ANEW,)), CUT)),
             Mask(),
+        ],
+    ),
+    "call IDs that begin anew, compressed after a resume": (
+        CHECKPOINTS,
+        [
+            Ask("P", (Answer("", (ANEW,)), Answer("A"))),
+            Ask("Q", (Answer("", (ANEW,)), Answer("B"))),
+            Resume(0),
+            Compress(1),
         ],
     ),
     "an answer with a call that says what the next one says": (
