@@ -233,6 +233,7 @@ def messages() -> tuple[Message, ...]:
         prompt("Compressed.", fate=Fate.COMPRESSED, minute=7),
         added(Origin.STATE_SNAPSHOT, "<state_snapshot>\n" + LOG + "\n</state_snapshot>", minute=7),
         prompt("Rolled back.", fate=Fate.ROLLED_BACK, minute=8),
+        prompt("Replaced.", fate=Fate.REPLACED, minute=8),
         prompt("日本語メモを要約してください 🙏 — ثم שלום " + "long " * 30, minute=tomorrow),
         message(
             "要約：タスクボードの設計メモです。",

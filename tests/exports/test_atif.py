@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests import builders
 from tests.builders import call, gemini, header, log, notice, rewind, tokens, user
-from tests.corpus.trees import Tree, each_release, history
+from tests.corpus.trees import Tree, every_release, history
 from tests.exports import family
 
 from pollux.exports.atif import trajectory
@@ -19,7 +19,7 @@ from pollux.model import Fate, Message, Text, Tokens
 from pollux.sessions import from_file, opened
 from pollux.views.transcript import Branches
 
-LEFT_OUT = (Fate.REWOUND, Fate.ROLLED_BACK)
+LEFT_OUT = (Fate.REWOUND, Fate.ROLLED_BACK, Fate.REPLACED)
 
 
 def written(made: Subject) -> Any:  # noqa: ANN401  as decoded
@@ -204,7 +204,7 @@ def came_back(made: Subject, folder: Path) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("branches", Branches)
-@each_release
+@every_release
 def test_all_sessions_come_back(trees: list[Tree], branches: Branches, tmp_path: Path) -> None:
     for tree in trees:
         found = history(tree)

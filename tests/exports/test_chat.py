@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from tests import builders
-from tests.builders import call, gemini, header, log, notice, preamble, rewind, tokens, user
-from tests.corpus.trees import Tree, each_release, history
+from tests.builders import answers, call, gemini, header, log, notice, preamble, rewind, tokens, user
+from tests.corpus.trees import Tree, every_release, history
 from tests.exports import family
 
 from pollux.errors import BadFilterError
@@ -137,7 +137,7 @@ def test_unknown_things_to_include_are_a_mistake(tmp_path: Path) -> None:
         [*rows.render(of_log(tmp_path, user(), include=frozenset({"words"})))]
 
 
-@each_release
+@every_release
 def test_roles_alternate_in_all_sessions(trees: list[Tree]) -> None:
     for tree in trees:
         found = history(tree)
@@ -162,6 +162,14 @@ def test_answers_without_a_prompt_are_left_out(tmp_path: Path) -> None:
     made = of_log(tmp_path, gemini("g1", "Out of nowhere."), user("u1"), gemini("g2"))
     assert roles(made) == "ua"
     assert made.losses["answers without a prompt"] == 1
+
+
+def test_told_to_go_on_after_a_result_is_left_out(tmp_path: Path) -> None:
+    asked = gemini("g1", "I read.", toolCalls=[call()])
+    told = user("c1", "Please continue.")
+    made = of_log(tmp_path, user("u1"), asked, user("r1", [answers()]), told, gemini("g2", "Fine."))
+    assert roles(made) == "uata"
+    assert made.losses["words of the client after the result of a call"] == 1
 
 
 def test_told_to_go_on_before_an_answer_is_one_message(tmp_path: Path) -> None:

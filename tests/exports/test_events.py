@@ -17,7 +17,7 @@ from tests.cli.running import Runner, same
 from tests.corpus.exceptions import PROMPTS, TOOLS, row
 from tests.corpus.test_prompts import FIRST_WITH_FILES
 from tests.corpus.test_tools import FIRST_WITH_CALLS
-from tests.corpus.trees import Tree, each_tree, groups, manifest
+from tests.corpus.trees import Tree, every_tree, groups, manifest
 from tests.growth import EVERYTHING, Told, lines_of
 
 from pollux import __version__, sessions
@@ -437,7 +437,7 @@ def of_tree(tree: Tree) -> Told:
     return found
 
 
-@each_tree
+@every_tree
 def test_corpus_holds_what_was_typed_and_asked_for(tree: Tree) -> None:
     found = of_tree(tree)
     if tree.version >= FIRST_WITH_CALLS and row(TOOLS, tree.name) is None:

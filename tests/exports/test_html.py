@@ -105,7 +105,7 @@ def test_navigation_lists_the_prompts() -> None:
     listed = [one.attributes["href"] for one in found.tags[start:] if one.name == "a"][1:]
     prompts = [one for one in found.named("article") if one.attributes.get("class") == "prompt"]
     assert listed == [f"#{one.attributes['id']}" for one in prompts]
-    assert len(listed) == 8
+    assert len(listed) == 9
 
 
 def test_header_tells_what_and_where_from() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tests.corpus.trees import SELECTED, Tree, all_trees, each_release, history
+from tests.corpus.trees import SELECTED, Tree, all_trees, every_release, history
 from tests.exports import everything
 from tests.exports.reader import Page
 from tests.exports.test_markdown import headings, tags
@@ -33,7 +33,7 @@ def words(message: Message) -> list[str]:
     return re.findall(r"\w+", said) if message.kind is not Kind.UNKNOWN else []
 
 
-@each_release
+@every_release
 def test_pages_are_well_formed_and_whole(trees: list[Tree]) -> None:
     for one in subjects(trees):
         page = Page(b"".join(EXPORTERS["html"].render(one)).decode())
@@ -42,7 +42,7 @@ def test_pages_are_well_formed_and_whole(trees: list[Tree]) -> None:
             assert {*words(message)} <= shown
 
 
-@each_release
+@every_release
 def test_documents_keep_their_outline_and_are_whole(trees: list[Tree]) -> None:
     for one in subjects(trees):
         text = b"".join(EXPORTERS["markdown"].render(one)).decode()
@@ -62,7 +62,7 @@ def occurring(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:
             yield "tool", "mcp" if call.mcp_server or call.canonical == call.name else call.canonical
 
 
-@each_release
+@every_release
 def test_all_that_occurs_is_in_the_kept_transcripts(trees: list[Tree]) -> None:
     kept = {*occurring(everything.messages()), *occurring(everything.agent_messages())}
     for one in subjects(trees):

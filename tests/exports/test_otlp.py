@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests import builders
 from tests.builders import call, gemini, header, log, tokens, user
-from tests.corpus.trees import Tree, each_release, history
+from tests.corpus.trees import Tree, every_release, history
 from tests.exports import family
 
 from pollux.cli.export import command
@@ -185,7 +185,7 @@ def test_session_without_any_time_has_none(tmp_path: Path) -> None:
         assert (one["startTimeUnixNano"], named(one)["pollux.start_time_source"]) == ("0", "unknown")
 
 
-@each_release
+@every_release
 def test_all_that_was_paid_is_there_once(trees: list[Tree]) -> None:
     for tree in trees:
         found = history(tree)

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from tests.corpus.trees import Tree, each_release
+from tests.corpus.trees import Tree, every_release
 from tests.exports import family
 from tests.interop.subjects import needs, of_demo, of_trees, written
 
@@ -30,7 +30,7 @@ def atif() -> ModuleType:
 
 
 @pytest.mark.parametrize("branches", Branches)
-@each_release
+@every_release
 def test_all_sessions_are_trajectories(atif: Any, trees: list[Tree], branches: Branches) -> None:  # noqa: ANN401
     for made in of_trees(trees, with_agents=True, branches=branches):
         whole = atif.Trajectory.model_validate_json(b"".join(render(made)))
@@ -69,7 +69,7 @@ def scout(atif: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: AN
 
 
 @needs("inspect_scout", "inspect-scout")
-@each_release
+@every_release
 def test_inspect_imports_all_sessions(scout: Any, trees: list[Tree], tmp_path: Path) -> None:  # noqa: ANN401
     files = written(tmp_path / "in", _files(trees))
     transcripts = {one.source_uri: one for one in asyncio.run(_imported(scout, tmp_path / "in"))}

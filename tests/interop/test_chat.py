@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.corpus.trees import Tree, each_release
+from tests.corpus.trees import Tree, every_release
 from tests.interop.subjects import needs, of_trees
 
 from pollux.exports.chat.rows import render
@@ -45,7 +45,7 @@ def qwen() -> Any:  # noqa: ANN401
 @pytest.mark.skipif(not TOKENIZER, reason=NO_TOKENIZER)
 @needs("transformers", "transformers")
 @pytest.mark.parametrize("include", [[], ["argument-objects"]], ids=["text", "objects"])
-@each_release
+@every_release
 def test_qwen_renders_every_row(trees: list[Tree], include: list[str]) -> None:
     tokenizer = qwen()
     for row in rows(trees, *include):
@@ -72,7 +72,7 @@ def mistral() -> Any:  # noqa: ANN401
 
 
 @needs("mistral_common", "mistral-common")
-@each_release
+@every_release
 def test_mistral_takes_every_row(trees: list[Tree]) -> None:
     tokenizer = mistral()
     request = import_module("mistral_common.protocol.instruct.request").ChatCompletionRequest

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.corpus.trees import Tree, each_release
+from tests.corpus.trees import Tree, every_release
 from tests.interop.subjects import needs, of_demo, of_trees, written
 
 from pollux.exports import Written
@@ -48,7 +48,7 @@ def answers(made: Subject) -> list[Message]:
     ]
 
 
-@each_release
+@every_release
 def test_every_call_thought_and_error_is_kept(teich: Any, trees: list[Tree], tmp_path: Path) -> None:  # noqa: ANN401
     subjects = [*of_trees(trees, with_agents=True)]
     files = written(tmp_path / "in", _files(subjects))
@@ -77,7 +77,7 @@ def _sound(value: Any) -> Any:  # noqa: ANN401
     return json.loads(re.sub("[\ud800-\udfff]", "\ufffd", json.dumps(value, ensure_ascii=False)))
 
 
-@each_release
+@every_release
 def test_loads_as_traces(datasets: Any, trees: list[Tree], tmp_path: Path) -> None:  # noqa: ANN401
     subjects = [*of_trees(trees, with_agents=True)]
     if not subjects:

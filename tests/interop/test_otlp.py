@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.corpus.trees import Tree, each_release
+from tests.corpus.trees import Tree, every_release
 from tests.exports import family
 from tests.interop.subjects import needs, of_demo, of_trees
 
@@ -54,7 +54,7 @@ def spans_of(message: Any) -> list[Any]:  # noqa: ANN401
 
 
 @pytest.mark.parametrize("wanted", OPTIONS, ids=["plain", "dev", "all"])
-@each_release
+@every_release
 def test_all_sessions_are_messages_of_the_protocol(trees: list[Tree], wanted: dict[str, Any]) -> None:
     for made in of_trees(trees, with_agents=False, **wanted):
         found = spans_of(parsed(b"".join(render(made))))
@@ -83,7 +83,7 @@ def test_names_are_those_of_openinference() -> None:
 
 
 @needs("opentelemetry.util.genai", "opentelemetry-util-genai")
-@each_release
+@every_release
 def test_content_has_the_parts_of_the_conventions(trees: list[Tree]) -> None:
     types = import_module("opentelemetry.util.genai.types")
     parts: dict[str, Any] = {

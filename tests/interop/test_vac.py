@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import values
-from tests.corpus.trees import Tree, each_release, history
+from tests.corpus.trees import Tree, every_release, history
 from tests.exports.vac_cases import (
     CALL,
     EVENT,
@@ -70,7 +70,7 @@ def assert_valid(subject: Subject) -> None:
     assert problems(json.loads(data)) == []
 
 
-@each_release
+@every_release
 def test_every_session_of_the_corpus_is_a_valid_record(trees: list[Tree]) -> None:
     for tree in trees:
         for session in history(tree).sessions:

@@ -27,6 +27,11 @@ MAPPING: tuple[tuple[str, str, str], ...] = (
         "what the client told the model at first; its system prompt is not recorded",
     ),
     ("prompt, task of an agent", "role `user`", "as it was sent, behind what the client put before it"),
+    (
+        "told to go on by the client",
+        "role `user`",
+        "left out after the result of a call: only the model may speak then",
+    ),
     ("answer", "role `assistant`", "answers that follow each other become one"),
     ("thoughts", "`reasoning_content`", "one text"),
     ("tool call", "`tool_calls[]`", "arguments as JSON text; `--include argument-objects` gives objects"),

@@ -1,8 +1,9 @@
 """A session as turns of a chat: a prompt, what the model answered, what its calls came to.
 
 What the client tells the model in the user's name goes before the next prompt, and before the first one it becomes the
-system's message. Left out are turns that were taken back, cancelled or never answered, and summaries of what stands
-there in full.
+system's message. Left out are turns that were taken back, cancelled or never answered, summaries of what stands there
+in full, and what the client tells the model between the result of a call and the next answer: only the model may speak
+then.
 """
 
 from __future__ import annotations
@@ -80,7 +81,10 @@ def _turns(subject: Subject, context: list[str], *, as_objects: bool) -> Iterato
             _count_files(message.attachments, subject)
             before = []
         elif message.origin is Origin.CONTINUE and turn:
-            turn.ask(words(message))
+            if turn.last_role == "tool":
+                subject.losses["words of the client after the result of a call"] += 1
+            else:
+                turn.ask(words(message))
         elif message.origin not in _NOT_SAID:
             (before if turn else context).append(words(message))
     if turn:
