@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from scripts.bench import correctness, trees, works
 from scripts.bench.bars import Results
+from scripts.bench.hashing import hashing
 from scripts.bench.inside import archive_bytes, refreshed
 from scripts.bench.measure import Measured, measured
 from scripts.bench.page import Done, Plan, page
@@ -67,7 +68,8 @@ def _done(plan: Plan, peers: Sequence[Peer], left_out: dict[str, str]) -> Done:
     ]
     results = Results({**first, **second}, long, *sizes, turn)
     cases = correctness.of_cases(programs)
-    return Done(plan, many, one, first, second, long, inside, results, answers, cases, left_out, loads)
+    hashed = hashing(many, max(plan.rounds, 5))
+    return Done(plan, many, one, first, second, long, inside, results, answers, cases, left_out, loads, hashed)
 
 
 def _size(plan: Plan) -> tuple[str, ...]:

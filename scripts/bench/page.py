@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from scripts.bench import tables
 from scripts.bench.bars import Results, bars
 from scripts.bench.correctness import Answers
+from scripts.bench.hashing import Hashing
 from scripts.bench.inside import Refreshed
 from scripts.bench.measure import Measured
 from scripts.bench.peers import AGENTSVIEW, OTHERS, offline
@@ -48,6 +49,7 @@ class Done:
     """Peers, and why they are not there."""
     load: tuple[float, float]
     """How many processes wanted to run at once, before and after: more than there are cores makes all of this worse."""
+    hashing: Hashing
 
 
 def page(done: Done) -> Iterator[str]:
@@ -80,6 +82,7 @@ def page(done: Done) -> Iterator[str]:
     kept = done.results.archive_bytes
     yield f"The archive takes {kept / MB:.0f} MB, 1/{done.results.files_bytes / kept:.2f} of the session files."
     yield _inside(done.inside["many"], "of that archive")
+    yield _hashing(done.hashing)
     yield ""
     yield f"## One session: {done.one.facts}"
     yield ""
@@ -94,6 +97,16 @@ def _inside(found: Refreshed, whose: str) -> str:
     return (
         f"A refresh {whose}, inside the process: nothing changed {found.idle:.3f} s, "
         f"its largest session ({found.log_bytes / MB:.0f} MB) grew by a turn {found.grown:.3f} s."
+    )
+
+
+def _hashing(found: Hashing) -> str:
+    cost = found.compared / found.not_compared - 1
+    return (
+        "Comparing archived bytes with their SHA-256 whenever they are unpacked costs "
+        f"{cost:.1%} of the time that `show` takes for the 20 largest sessions, without printing them "
+        f"({found.compared:.3f} s of CPU against {found.not_compared:.3f} s); "
+        f"`usage` unpacks {found.unpacked_by_usage} segments when nothing changed."
     )
 
 

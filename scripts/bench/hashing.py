@@ -1,0 +1,76 @@
+"""What it costs to compare archived bytes with their SHA-256 whenever they are unpacked."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from unittest import mock
+
+from scripts.bench.peers import POLLUX
+from scripts.bench.trees import Tree
+
+from pollux.archive import history, raw, store
+from pollux.archive.refresh import refresh
+from pollux.model import Session
+from pollux.sessions import homes
+from pollux.views.transcript import Options, blocks
+from pollux.views.usage_parts import time_parts
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Hashing:
+    """Processor seconds with and without the comparison."""
+
+    compared: float
+    not_compared: float
+    unpacked_by_usage: int
+    """Segments that `usage` unpacks when nothing changed."""
+
+
+class _Anything:
+    """Equal to every digest."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+    __hash__ = object.__hash__
+
+
+def _fits_anything(_data: bytes) -> _Anything:
+    return _Anything()
+
+
+def hashing(tree: Tree, rounds: int) -> Hashing:
+    """Make transcripts of the largest sessions of an archive, in turns with and without the comparison."""
+    home = tree.home_of("pollux")
+    compared: list[float] = []
+    not_compared: list[float] = []
+    with store.opened(home / POLLUX.cache / "archive.db") as archive:
+        located = refresh(archive, homes(home)).located
+        n_unpacked = _unpacked_by_usage(archive)
+        sessions = history.history(archive.database, located).sessions
+        largest = sorted(sessions, key=lambda session: sum(session.counts.values()), reverse=True)[:_SHOWN]
+        for _ in range(rounds):
+            compared.append(_seconds(archive, largest))
+            with mock.patch.object(raw, "_digest", _fits_anything):
+                not_compared.append(_seconds(archive, largest))
+    return Hashing(min(compared), min(not_compared), n_unpacked)
+
+
+def _seconds(archive: store.Archive, sessions: list[Session]) -> float:
+    start = time.process_time()
+    for session in sessions:
+        for _ in blocks(history.opened(archive.database, session).messages(shortened=True), Options()):
+            pass
+    return time.process_time() - start
+
+
+def _unpacked_by_usage(archive: store.Archive) -> int:
+    with mock.patch.object(raw, "content", side_effect=raw.content) as unpacked:
+        time_parts(archive.database, None, None)
+    return unpacked.call_count
