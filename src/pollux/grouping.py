@@ -194,12 +194,15 @@ def group_from(path: Path) -> Group:
 
 def regroup(kind: str, id_: str, readings: Iterable[Reading]) -> Group:
     """Put a session together again whose files are known."""
-    return _group(kind, id_, [Placed(_part(reading, id_)) for reading in readings])
+    placed = []
+    for number, reading in enumerate(readings):
+        placed += [Placed(part, version_id=number) for part in _parts(reading, id_)]
+    return _group(kind, id_, placed)
 
 
-def _part(reading: Reading, id_: str) -> Reading:
-    """Return what a file holds of a session; all of it, if it does not say whose it is."""
-    return next((part for part in reading.parts() if part.id == id_), reading)
+def _parts(reading: Reading, id_: str) -> list[Reading]:
+    """Return the parts of a file that belong to a session; all of it, if it does not say whose it is."""
+    return [part for part in reading.parts() if part.id == id_] or [reading]
 
 
 class _Complete:
@@ -340,8 +343,9 @@ def _give_roles(files: list[Placed]) -> None:
     )
     is_own = any(not one.is_import for one in files)
     beside = [one for one in files if not (is_own and one.is_import)]
-    names = Counter(one.reading.path.name for one in beside)
-    stems = Counter(one.reading.path.stem for one in beside)
+    paths = {(one.reading.path, one.version_id) for one in beside}  # a file may have several parts of one session
+    names = Counter(path.name for path, _ in paths)
+    stems = Counter(path.stem for path, _ in paths)
     for one in files:
         path = one.reading.path
         one.is_main = one is main

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 from pollux.formats import lenient
 from pollux.grouping import Group
@@ -41,7 +42,7 @@ def summary(group: Group, project: Project) -> Session:
         tool_calls=sum(len(entry.calls) for entry in entries),
         models=tuple(dict.fromkeys(call.model for call in group.calls.values() if call.model)),
         calls=tuple(group.calls.values()),
-        files=tuple(FileRef(one.reading.path, one.role, one.reading.format) for one in group.files),
+        files=_file_refs(group),
         generation=generation(group.main.reading),
         is_stub=all(one.is_stub for one in group.files),
         problems=tuple(problem for one in group.speakers for problem in one.reading.replay.problems),
@@ -56,6 +57,16 @@ def _sound(text: str) -> str:
 
 def _sound_json(value: dict[str, Json]) -> dict[str, Json]:
     return lenient.decode(lenient.encode(value)) if value else {}
+
+
+def _file_refs(group: Group) -> tuple[FileRef, ...]:
+    """Return the files of a session, each once, also where one holds several stretches of it."""
+    refs: dict[tuple[Path, int], FileRef] = {}
+    for one in group.files:
+        key = (one.reading.path, one.version_id)
+        if key not in refs or one.is_main:
+            refs[key] = FileRef(one.reading.path, one.role, one.reading.format)
+    return tuple(refs.values())
 
 
 def generation(reading: Reading) -> str:

@@ -9,6 +9,7 @@ import pytest
 from tests import builders
 from tests.archive.growing import CHILD
 
+from pollux import sessions
 from pollux.archive import deriving, facts, history, intake, raw, refresh, store
 from pollux.locate import Located
 
@@ -139,3 +140,24 @@ def test_opened_session_has_the_fates_of_its_facts(tmp_path: Path) -> None:
         shown = {message.id: str(message.fate) for message in history.opened(archive.database, session).messages()}
     assert shown == facts_of
     assert [id_ for id_, fate in shown.items() if fate == "rewound"] == ["u2", "g2"]
+
+
+@pytest.mark.parametrize("is_archived", [False, True])
+def test_session_that_goes_on_after_another_in_the_same_file_is_whole(tmp_path: Path, is_archived: bool) -> None:  # noqa: FBT001
+    other = "6ece72aa-0000-4000-8000-000000000002"
+    records = (
+        *(builders.header(), builders.user("u1"), builders.gemini("g1")),
+        *(builders.header(other), builders.user("u2", "other", second=3), builders.gemini("g2", second=4)),
+        *(builders.header(), builders.user("u3", "again", second=5), builders.gemini("g3", second=6)),
+    )
+    builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(*records))
+    home = builders.home(tmp_path)
+    with store.opened(tmp_path / "archive.db") as archive:
+        located = refresh.refresh(archive, [home], memory={}).located
+        found = history.history(archive.database, located) if is_archived else sessions.history([home])
+        shown = {}
+        for session in found.sessions:
+            assert len(session.files) == 1
+            group = history.opened(archive.database, session) if is_archived else sessions.opened(session)
+            shown[session.id] = [message.id for message in group.messages()]
+    assert shown == {builders.SESSION: ["u1", "g1", "u3", "g3"], other: ["u2", "g2"]}

@@ -83,7 +83,8 @@ def opened(database: sqlite3.Connection, session: Session) -> Group:
         "WHERE session_id = ? ORDER BY versions.file_id, versions.number",
         (session.id,),
     ).fetchall()
-    if len(rows) != len(session.files):
+    (n_files,) = database.execute("SELECT count(*) FROM session_files WHERE session_id = ?", (session.id,)).fetchone()
+    if len(rows) != n_files or not rows:
         raise PolluxError(f"{_damage(session.id).message}.")
     by_file: dict[int, list[Reading]] = defaultdict(list)
     for file_id, version_id, kept in rows:
