@@ -104,7 +104,7 @@ def _hashing(found: Hashing) -> str:
     cost = found.compared / found.not_compared - 1
     return (
         "Comparing archived bytes with their SHA-256 whenever they are unpacked costs "
-        f"{cost:.1%} of the time that `show` takes for the 20 largest sessions, without printing them "
+        f"{cost:.1%} of the time that `show` takes for the 20 largest sessions "
         f"({found.compared:.3f} s of CPU against {found.not_compared:.3f} s); "
         f"`usage` unpacks {found.unpacked_by_usage} segments when nothing changed."
     )

@@ -113,8 +113,6 @@ def _read(file: SessionFile) -> _Read:
 
 def _log(data: bytes) -> _Read:
     found = _Read()
-    if log.has_separator(data):
-        raise _NeedsReplayError
     view, find, is_touch = memoryview(data), data.find, log.TOUCH.fullmatch
     start, whole = 0, len(data)
     while start < whole:

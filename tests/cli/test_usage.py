@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import errno
 import io
+import json
 import sys
 import time
 import zoneinfo
@@ -376,3 +377,15 @@ def test_option_that_would_change_nothing_is_told(run: Runner, args: tuple[str, 
     ended = run("usage", *args)
     assert (ended.status, ended.out) == (2, "")
     assert sentence in ended.err
+
+
+@pytest.mark.parametrize("how", [(), ("--no-archive",), ("--no-archive", "--by", "session")])
+def test_line_that_only_the_client_loses_is_no_problem_of_a_sum(
+    run: Runner, tmp_path: Path, how: tuple[str, ...]
+) -> None:
+    answer = builders.gemini("g1", "a\u2028b", tokens=builders.tokens())
+    data = builders.log(builders.header(), json.dumps(answer, ensure_ascii=False).encode())
+    builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", data)
+    found = run("usage", "--json", *how, home=tmp_path)
+    assert (found.status, found.json["problems"], found.json["billed"]["calls"]) == (0, [], 1)
+    assert [one["code"] for one in run("ls", "--json").json["problems"]] == ["split-by-newer-node"]

@@ -26,8 +26,13 @@ ORDINARY = ("qa", "tools", "image", "todos", "mcp", "subagent")
 def both(bundle: list[SessionFile]) -> tuple[list[counting.Counted] | None, list[counting.Counted]]:
     """Count a bundle in both ways; the order of calls means nothing."""
     quick = counting.quick_sessions(bundle, PRICE)
-    whole = [counting._summed_up(one, PRICE) for one in Reader({}).sessions(bundle)]
+    whole = [_counted(counting._summed_up(one, PRICE)) for one in Reader({}).sessions(bundle)]
     return (None if quick is None else ordered(quick)), ordered(whole)
+
+
+def _counted(session: counting.Counted) -> counting.Counted:
+    """Leave out the problem that changes no sum, and that `usage` never reports."""
+    return session._replace(problems=tuple(one for one in session.problems if one.code != "split-by-newer-node"))
 
 
 def ordered(found: list[counting.Counted]) -> list[counting.Counted]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _REPORTS = ("hour", "day", "week", "month", "session", "project", "model", "tool")
 _LOCALTIME = Path("/etc/localtime")
+_NOT_COUNTED = "split-by-newer-node"
 _PAUSE = 1.0
 """Seconds between two looks at a running session."""
 
@@ -183,8 +184,14 @@ def report(question: Question, *, quiet: bool = False) -> Report:
         rows,
         *usage.billed_and_kept(calls),
         usage.unpriced_models(calls),
-        tuple(sorted(problems, key=lambda one: (one.file or "", one.line or 0, one.code))),
+        _counted_problems(problems),
     )
+
+
+def _counted_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return the problems that may change a sum, in order; lines that only the client loses do not."""
+    relevant = (problem for problem in problems if problem.code != _NOT_COUNTED)
+    return tuple(sorted(relevant, key=lambda problem: (problem.file or "", problem.line or 0, problem.code)))
 
 
 def _looked_up(question: Question, *, quiet: bool) -> tuple[Sequence[Part | TimePart], tuple[Row, ...], list[Problem]]:

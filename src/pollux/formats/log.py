@@ -21,6 +21,7 @@ TOUCH = re.compile(rb'\{"\$set":\{"lastUpdated":"([-0-9T:.Z]{24})"\}\}')
 """Says only when the session was last touched, as every second line does."""
 SEPARATORS = ("\u2028".encode(), "\u2029".encode())
 """Characters at which the client's reader cuts a line on Node.js 24 and later, but not on Node.js 23 and earlier."""
+_SEPARATOR = re.compile(b"|".join(SEPARATORS))
 _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{"(?:sessionId|projectHash|startTime|lastUpdated|kind|id|\$\w+)":')
 
 
@@ -63,7 +64,7 @@ def operations(line: Line | LongLine, path: Path) -> list[Operation]:
 
 def has_separator(data: bytes) -> bool:
     """Return whether some bytes contain a character at which newer releases of Node.js cut a line."""
-    return not data.isascii() and any(separator in data for separator in SEPARATORS)
+    return not data.isascii() and _SEPARATOR.search(data) is not None
 
 
 def _split_by_newer_node(line: Line | LongLine) -> list[Operation]:
