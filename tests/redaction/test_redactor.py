@@ -453,3 +453,8 @@ def test_a_chain_of_secrets_comes_to_its_end() -> None:
         assert done.startswith("see [redacted:")
         assert done.endswith("] there")
         assert one[-20:] not in done
+
+
+def test_key_with_padding_is_found_before_other_letters() -> None:
+    text = sample("vault-unseal-key", 0).text + sample("age-key", 0).text
+    assert redactor().text(text).count("[redacted:") == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pollux.redaction.checks import is_random
 from pollux.redaction.rule import ALNUM, BASE64, HEX, SEP, WORD, after, just, some, token
 
-_UNSEAL = rf"{BASE64}{{40,90}}={{0,2}}(?![A-Za-z0-9+/=])"
+_UNSEAL = rf"{BASE64}{{40,90}}(?:={{1,2}}(?!=)|(?![A-Za-z0-9+/=]))"
 
 ROWS = (
     token("vault-token", "HashiCorp Vault token", ("hvs.", "hvb.", "hvr."), some(WORD, 20)),
