@@ -1,0 +1,53 @@
+"""After any sequence of syncs, the archive tells the same of real sessions as their files do."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+from tests.corpus.trees import Tree, every_tree
+
+from pollux import sessions
+from pollux.archive import history, store
+from pollux.archive.refresh import refresh
+from pollux.grouping import Group
+from pollux.home import homes
+from pollux.model import Session
+
+_SYNCS = 3
+
+
+@every_tree
+def test_archive_agrees_with_the_files_after_any_syncs(tree: Tree, tmp_path: Path) -> None:
+    root = tmp_path / ".gemini"
+    if (tree.folder / "gemini").is_dir():  # 0.3 left none
+        shutil.copytree(tree.folder / "gemini", root, symlinks=True)
+    root.mkdir(exist_ok=True)
+    places = homes([root], {}, tmp_path)
+    whole = {path: path.read_bytes() for path in root.rglob("*.jsonl") if path.is_file() and not path.is_symlink()}
+    choose = random.Random(tree.name)  # noqa: S311  the same cuts in every run
+    ends = {path: sorted(choose.randrange(len(data) + 1) for _ in range(_SYNCS - 1)) for path, data in whole.items()}
+    with store.opened(tmp_path / "archive.db") as archive:
+        for number in range(_SYNCS):
+            for path, data in whole.items():
+                path.write_bytes(data[: ends[path][number]] if number < _SYNCS - 1 else data)
+            located = refresh(archive, places).located
+        archived = history.history(archive.database, located)
+        from_archive = {one.id: told(one, history.opened(archive.database, one)) for one in archived.sessions}
+    from_files = {one.id: told(one, sessions.opened(one)) for one in sessions.history(places).sessions}
+    assert from_archive == from_files
+
+
+def told(session: Session, group: Group) -> dict[str, Any]:
+    """Return what a list and a transcript say: messages with their fates, calls with their counts, links."""
+    return {
+        "messages": [(entry.id, entry.kind, str(entry.origin), str(entry.fate)) for entry in group.entries],
+        "tools": [
+            (message.id, [(call.id, call.status) for call in message.tool_calls]) for message in group.messages()
+        ],
+        "calls": sorted((call.message_id, str(call.fate), call.tokens) for call in session.calls),
+        "counts": (dict(session.counts), dict(session.fates), session.tool_calls, session.models),
+        "links": (session.parent, session.parent_call, sorted(session.children)),
+    }
