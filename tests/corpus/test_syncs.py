@@ -42,12 +42,11 @@ def test_archive_agrees_with_the_files_after_any_syncs(tree: Tree, tmp_path: Pat
 
 def told(session: Session, group: Group) -> dict[str, Any]:
     """Return what a list and a transcript say: messages with their fates, calls with their counts, links."""
+    tools = {message.id: [(call.id, call.status) for call in message.tool_calls] for message in group.messages()}
     return {
         "messages": [(entry.id, entry.kind, str(entry.origin), str(entry.fate)) for entry in group.entries],
-        "tools": [
-            (message.id, [(call.id, call.status) for call in message.tool_calls]) for message in group.messages()
-        ],
-        "calls": sorted((call.message_id, str(call.fate), call.tokens) for call in session.calls),
+        "tools": tools,
+        "calls": sorted((call.message_id, str(call.fate), str(call.tokens)) for call in session.calls),
         "counts": (dict(session.counts), dict(session.fates), session.tool_calls, session.models),
         "links": (session.parent, session.parent_call, sorted(session.children)),
     }

@@ -255,7 +255,7 @@ def _hand_over(job: _Job, target: str, *, everything: bool) -> None:
             _to_folder(job, path)
         elif len(job.chosen) == 1:
             has_room = path.is_file() or not path.exists()  # beside a device or a pipe there is none
-            place = Place(path.parent, path.name, 0o600, []) if has_room else None
+            place = Place(path.parent, path.name, []) if has_room else None
             with _reported(job, job.chosen[0].session, _ALL_ERRORS):
                 write(path, job.rendered(job.chosen[0], place))
         elif exporter.is_stream and target != "-":
@@ -345,7 +345,7 @@ def _to_folder(job: _Job, folder: Path) -> None:
                         n_same += 1
                     else:
                         after.pop(name, None)
-                        place = folders.Place(folder, name, 0o600, [], job.exporter.index_page)
+                        place = folders.Place(folder, name, [], job.exporter.index_page)
                         folders.write(place.path, job.rendered(one, place))
                         after[name] = folders.Kept(mark, tuple(place.beside))
                         folders.tidy(place, before.get(name))

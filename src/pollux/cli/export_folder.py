@@ -54,7 +54,6 @@ class Place(NamedTuple):
 
     folder: Path
     name: str
-    mode: int
     beside: list[str]
     index_page: str = ""
     """The page of the folder that leads to all sessions."""

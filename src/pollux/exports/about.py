@@ -23,7 +23,7 @@ BRANCHES: dict[Fate, str] = {
     Fate.REWOUND: "Rewound: taken back by the human",
     Fate.COMPRESSED: "Compressed: the model was given a summary in its place",
     Fate.ROLLED_BACK: "Rolled back: the request failed or was cancelled",
-    Fate.REPLACED: "Replaced: `/chat resume` loaded another conversation",
+    Fate.REPLACED: "Replaced: another conversation was loaded",
 }
 """What stands above messages that are no longer part of the conversation."""
 
