@@ -105,7 +105,7 @@ $(CLIENTS)/v%/node_modules:
 
 # Half a gigabyte, and it needs Java: the same reports on a third engine.
 test-spark: install build/spark-$(SPARK) ## Compare the reports with those on Spark (needs Java 17)
-	POLLUX_SPARK=1 PYTHONPATH="$(CURDIR)/build/spark-$(SPARK)" $(BIN)/python -m pytest tests/views/test_usage_engines.py -k spark
+	POLLUX_SPARK=1 PYTHONPATH="$(CURDIR)/build/spark-$(SPARK)" $(BIN)/python -m pytest tests/reports/test_engines.py -k spark
 
 build/spark-$(SPARK):
 	$(BIN)/python -m pip install --quiet --target $@ pyspark==$(SPARK)

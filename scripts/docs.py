@@ -14,8 +14,8 @@ from pathlib import Path
 import click
 
 from pollux.cli import COMMANDS, pollux
+from pollux.formats.tools import ALIASES, ROWS, Tool
 from pollux.redaction import table
-from pollux.tools import ALIASES, ROWS, Tool
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 WIDTH = 80

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pollux import sessions
 from pollux.model import Message, Session
-from pollux.redaction import Redactor, kept, messages, redactor
-from pollux.redaction.pieces import Pieces
+from pollux.redaction import Redactor, clean_cache, messages, redactor
+from pollux.redaction.joined_text import Pieces
+from pollux.sessions import reader
 
 _HOME = Path("/home/mara")
 _Opened = tuple[Session, Sequence[Message]]
@@ -60,7 +60,7 @@ def _measure(works: Sequence[Work], n_rounds: int) -> None:
 
 def processor_seconds(work: Work) -> float:
     """Do a work, and say how long it kept the processor busy; what was read before is no matter of the collector's."""
-    kept.forget()
+    clean_cache.forget()
     gc.freeze()
     start = time.process_time()
     deque(work.redactors(), maxlen=0)
@@ -71,8 +71,8 @@ def processor_seconds(work: Work) -> float:
 
 def opened(folder: Path) -> list[_Opened]:
     """Read all sessions of a home."""
-    found = sessions.history(sessions.homes(folder)).sessions
-    return [(session, [*sessions.opened(session).messages()]) for session in found]
+    found = reader.history(reader.homes(folder)).sessions
+    return [(session, [*reader.opened(session).messages()]) for session in found]
 
 
 def home_works(found: Sequence[_Opened]) -> list[Work]:

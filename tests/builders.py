@@ -10,14 +10,14 @@ from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
-from pollux.exports.subject import Subject
-from pollux.exports.subject import subject as subject_of
+from pollux.exports.source import Subject
+from pollux.exports.source import subject as subject_of
 from pollux.formats.operations import Operation
 from pollux.formats.source import Source
-from pollux.home import Home
 from pollux.model import Problem
-from pollux.reading import Reading, read, whole
-from pollux.sessions import from_file, opened
+from pollux.sessions.homes import Home
+from pollux.sessions.reader import from_file, opened
+from pollux.sessions.replay.reading import Reading, read, whole
 
 Wire: TypeAlias = dict[str, Any]
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from tests import builders
 
-from pollux.archive.growing import Growing, Member
 from pollux.exports import events
-from pollux.exports.subject import Subject, Wanted, subject
-from pollux.locate import id8_in, locate
+from pollux.exports.source import Subject, Wanted, subject
 from pollux.model import Project, Session
-from pollux.sessions import history, opened
-from pollux.views.following import Memory
+from pollux.sessions.changes import Memory
+from pollux.sessions.live import Growing, Member
+from pollux.sessions.locate import id8_in, locate
+from pollux.sessions.reader import history, opened
 
 EVERYTHING = frozenset(events.INCLUDABLE)
 Told = list[dict[str, Any]]

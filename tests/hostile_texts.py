@@ -9,15 +9,15 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from pollux.exports.html import ansi, answers
-from pollux.exports.markdown import inert
+from pollux.exports.markdown import escape
+from pollux.formats.origins import user_origin
 from pollux.model import Fate
-from pollux.origins import user_origin
-from pollux.shell import commands
-from pollux.terminal.transcript import transcript
+from pollux.render.html import ansi, markdown
+from pollux.render.terminal.transcript import transcript
+from pollux.text.escape import clean
+from pollux.text.shell import commands
 from pollux.views import diffs
 from pollux.views import transcript as blocks
-from pollux.views.harmless import clean
 from pollux.views.wrappings import without_layout
 
 UNITS = (
@@ -70,8 +70,8 @@ SURFACES: dict[str, tuple[Callable[[str], object], int]] = {
     "commands": (commands, 200_000),
     "clean": (clean, 1_000_000),
     "colours": (ansi.coloured, 200_000),
-    "Markdown on a page": (answers.answer, 100_000),
-    "Markdown in Markdown": (inert.inert, 50_000),
+    "Markdown on a page": (markdown.answer, 100_000),
+    "Markdown in Markdown": (escape.inert, 50_000),
     "terminal": (on_a_terminal, 40_000),
     "long text on a terminal": (on_a_terminal, 150_000),
     "diff": (lambda words: diffs.diff_from_texts("a", words, words[::-1], None), 1_900),

@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.builders import Wire, document, header, line, log, put, tokens, user
 
-from pollux import grouping
 from pollux.exports import gemini
+from pollux.formats.origins import user_origin
 from pollux.formats.parts import parts
 from pollux.model import FunctionCall, FunctionResponse, Message, Text, Tokens
-from pollux.origins import user_origin
-from pollux.reading import Reading, read, whole
+from pollux.sessions import grouping
+from pollux.sessions.replay.reading import Reading, read, whole
 
 DATA = Path(__file__).parent / "data" / "damage"
 SAMPLES = {path.name: path.read_bytes() for path in sorted(DATA.iterdir())}

@@ -22,7 +22,7 @@ from click.testing import CliRunner
 from pollux import model
 from pollux.cli import COMMANDS, pollux
 from pollux.cli.demo import HOME
-from pollux.sessions import from_file
+from pollux.sessions.reader import from_file
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "pollux"

@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 from tests import builders, shapes
 
-from pollux import counting, formats, sessions
+from pollux import formats
 from pollux.formats.source import Source
-from pollux.grouping import bundles
-from pollux.locate import locate
-from pollux.reading import looks
-from pollux.replay import Running
+from pollux.reports import usage_quick
+from pollux.sessions import reader
+from pollux.sessions.grouping import bundles
+from pollux.sessions.locate import locate
+from pollux.sessions.replay.reading import looks
+from pollux.sessions.replay.replay import Running
 
 LONG = bool(os.environ.get("POLLUX_LONG"))
 AT_MOST = 2.3
@@ -76,12 +78,12 @@ def home(folder: Path, shape: shapes.Shape, n: int) -> Path:
 
 def read_all(root: Path) -> None:
     """Read a home as `ls`, `show` and `usage` do."""
-    found = sessions.history([builders.home(root)])
+    found = reader.history([builders.home(root)])
     for session in found.sessions:
-        for _ in sessions.opened(session).messages():
+        for _ in reader.opened(session).messages():
             pass
     for bundle in bundles(found.located.files):
-        counting.quick_sessions(bundle, lambda _model, _at, _tokens: (None, ""))
+        usage_quick.quick_sessions(bundle, lambda _model, _at, _tokens: (None, ""))
 
 
 def lines_run(root: Path) -> int:

@@ -11,16 +11,17 @@ from tests import builders
 from tests.builders import Wire, call, gemini, notice, user
 from tests.cli.running import Runner
 
-from pollux import project_search, sessions
 from pollux.exports import events
 from pollux.exports.calls import records
-from pollux.exports.subject import Wanted
+from pollux.exports.source import Wanted
+from pollux.formats.tools import tool
 from pollux.model import Attachment, Code, CodeResult, Kind, Message, Project, Session, Text, Tokens, ToolCall
-from pollux.project_paths import project_hash
-from pollux.sessions import from_file, history
-from pollux.tools import tool
+from pollux.sessions import reader
+from pollux.sessions.projects import search
+from pollux.sessions.projects.paths import project_hash
+from pollux.sessions.reader import from_file, history
 from pollux.views.bodies import Output
-from pollux.views.listing import when
+from pollux.views.contracts import when
 from pollux.views.transcript import Answer, Detail, Notice, Options, Prompt, Thinking, Tool, Usage, blocks
 
 DATA = Path(__file__).parent / "data" / "seeds"
@@ -609,14 +610,14 @@ def test_project_is_found_by_hashing_folders(tmp_path: Path) -> None:
     for folder in (within, beyond):
         folder.mkdir(parents=True)
     wanted = {project_hash(str(folder)) for folder in (within, beyond)}
-    assert project_search.scan([root], wanted) == {project_hash(str(within)): str(within)}
+    assert search.scan([root], wanted) == {project_hash(str(within)): str(within)}
 
 
 def test_project_is_found_by_a_part_of_its_name() -> None:
     known = [Project(path=MYPROJECT), Project(path="/Users/alice/dev/other")]
     for query in ("myproject", "MyProj", "mypoject"):
-        assert project_search.find(known, query, Path("/"), Path("/Users/alice")) == (known[0],)
-    assert project_search.find(known, "zzz", Path("/"), Path("/Users/alice")) == ()
+        assert search.find(known, query, Path("/"), Path("/Users/alice")) == (known[0],)
+    assert search.find(known, "zzz", Path("/"), Path("/Users/alice")) == ()
 
 
 @pytest.mark.parametrize(
@@ -643,7 +644,7 @@ def test_arguments_of_another_folder_prove_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("below", ["", ".gemini"], ids=["what holds .gemini", "what this reader took for it"])
 def test_home_of_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: str) -> None:
     monkeypatch.setenv("GEMINI_CLI_HOME", str(kept(tmp_path, TOLD) / below))
-    found = history(sessions.homes())
+    found = history(reader.homes())
     assert [one.id for one in found.main] == ["a82545c4-4f3f-4c3d-8b12-0a580eae4df4"]
 
 

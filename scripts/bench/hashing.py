@@ -11,13 +11,13 @@ from rich.console import Console
 from scripts.bench.peers import POLLUX
 from scripts.bench.trees import Tree
 
-from pollux.archive import history, raw, store
+from pollux.archive import open_session, raw, store
 from pollux.archive.refresh import refresh
 from pollux.model import Session
-from pollux.sessions import homes
-from pollux.terminal.transcript import transcript
+from pollux.render.terminal.transcript import transcript
+from pollux.reports.usage_sql import time_parts
+from pollux.sessions.reader import homes
 from pollux.views.transcript import Options, blocks
-from pollux.views.usage_parts import time_parts
 
 _SHOWN = 20
 
@@ -56,7 +56,7 @@ def hashing(tree: Tree, rounds: int) -> Hashing:
     with store.opened(home / POLLUX.cache / "archive.db") as archive:
         located = refresh(archive, homes(home)).located
         n_unpacked = _unpacked_by_usage(archive)
-        sessions = history.history(archive.database, located).sessions
+        sessions = open_session.history(archive.database, located).sessions
         largest = sorted(sessions, key=lambda session: sum(session.counts.values()), reverse=True)[:_SHOWN]
         for _ in range(rounds):
             compared.append(_seconds(archive, largest))
@@ -71,7 +71,7 @@ def _seconds(archive: store.Archive, sessions: list[Session]) -> float:
     with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
         console = Console(file=nowhere, width=80)
         for session in sessions:
-            messages = history.opened(archive.database, session).messages(shortened=True)
+            messages = open_session.opened(archive.database, session).messages(shortened=True)
             for renderable in transcript(blocks(messages, Options()), encoding="utf-8"):
                 console.print(renderable)
     return time.process_time() - start

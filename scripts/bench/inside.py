@@ -13,7 +13,7 @@ from scripts.bench.trees import Growing, Tree
 from pollux.__main__ import SELDOM
 from pollux.archive.refresh import refresh
 from pollux.archive.store import opened
-from pollux.sessions import homes
+from pollux.sessions.reader import homes
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pollux.errors import PolluxError
-    from pollux.grouping import Group
     from pollux.model import Fate, Kind, Message, ModelCall, Origin, Problem, Project, Session, Tokens, ToolCall
-    from pollux.sessions import History, from_file, history, homes, opened, select
+    from pollux.sessions.grouping import Group
+    from pollux.sessions.reader import History, from_file, history, homes, opened, select
 
 __version__ = "0.1.0"
 
@@ -46,8 +46,8 @@ __all__ = [
     "select",
 ]
 
-_PLACES = {"PolluxError": "errors", "Group": "grouping"} | dict.fromkeys(
-    ("History", "from_file", "history", "homes", "opened", "select"), "sessions"
+_PLACES = {"PolluxError": "errors", "Group": "sessions.grouping"} | dict.fromkeys(
+    ("History", "from_file", "history", "homes", "opened", "select"), "sessions.reader"
 )
 
 

@@ -21,7 +21,7 @@ from pollux.archive import store
 from pollux.archive.refresh import refresh
 from pollux.archive.watch import capture
 from pollux.errors import ArchiveError
-from pollux.locate import Home
+from pollux.sessions.locate import Home
 
 Acknowledged = list[tuple[str, str, int, str]]
 """Home, path, size and sha256 of what was taken in."""

@@ -11,11 +11,11 @@ import msgspec
 from hypothesis import strategies as st
 from tests import builders
 
-from pollux.archive import facts, intake, raw, refresh
+from pollux.archive import ingest, raw, refresh, schema
 from pollux.archive.migrations import transaction
 from pollux.archive.store import Archive
-from pollux.locate import Home, id8_in, locate
 from pollux.model import Session
+from pollux.sessions.locate import Home, id8_in, locate
 
 CHILD = "0c1d2e3f-4a5b-4c6d-8e7f-901234567890"
 THIRD = "c0ffee00-1111-4222-8333-444455556666"
@@ -235,7 +235,7 @@ class Life:
 
 def content(archive: Archive) -> dict[str, list[Any]]:
     """Give all facts, so that two of them can be compared; what is known of projects apart."""
-    found: dict[str, list[Any]] = {table: [*facts.rows(archive.database, table)] for table in facts.TABLES}
+    found: dict[str, list[Any]] = {table: [*schema.rows(archive.database, table)] for table in schema.TABLES}
     del found["session_digests"]  # of rows that are compared here
     found["readings"] = [row[:2] for row in found["readings"]]  # the rest is for going on with
     bodies = [msgspec.msgpack.decode(row[-1]) for row in found["sessions"]]
@@ -248,8 +248,8 @@ def rebuild(archive: Archive, homes: Iterable[Home]) -> None:
     """Throw the facts away, and derive them from the raw bytes alone."""
     located = locate(homes)
     with transaction(archive.database):
-        facts.reset(archive.database)
-    intake.derive(archive, refresh.Refreshed(located), memory={}, progress=lambda _done, _all: None)
+        schema.reset(archive.database)
+    ingest.derive(archive, refresh.Refreshed(located), memory={}, progress=lambda _done, _all: None)
 
 
 def versions(archive: Archive) -> dict[tuple[str, str], list[bytes]]:

@@ -16,7 +16,7 @@ from tests import builders
 from tests.archive.growing import content, rebuild, versions
 from tests.archive.test_verify import CHILD
 
-from pollux.archive import compare, deriving, facts, history, intake, raw, store, workers, writing
+from pollux.archive import derive, fact_rows, ingest, open_session, raw, schema, store, verify_facts, workers
 from pollux.archive.damage import Report
 from pollux.archive.inventory import Item, inventory
 from pollux.archive.readings import read_on
@@ -24,13 +24,13 @@ from pollux.archive.refresh import Refreshed, compared, refresh
 from pollux.archive.store import Archive
 from pollux.archive.verify import verify
 from pollux.formats.source import Source
-from pollux.grouping import Group, put_together
-from pollux.locate import Look, held_time, locate
 from pollux.model import Session
+from pollux.sessions.grouping import Group, put_together
+from pollux.sessions.locate import Look, held_time, locate
 
 BAD = builders.OTHER
 BAD_NAME = "session-2026-11-14T08-00-b3e2640d.jsonl"
-_write = writing.write
+_write = fact_rows.write
 
 
 def homes_with_two(root: Path) -> Path:
@@ -64,7 +64,7 @@ def failing_to_read(monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[P
             raise error
         return read_on(source, kept)
 
-    monkeypatch.setattr(deriving, "read_on", fail)
+    monkeypatch.setattr(derive, "read_on", fail)
     return attempts
 
 
@@ -74,7 +74,7 @@ def failing_to_write(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
         if session.id == BAD:
             raise error
 
-    monkeypatch.setattr(writing, "write", write)
+    monkeypatch.setattr(fact_rows, "write", write)
 
 
 def failing_to_sum_up(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
@@ -83,7 +83,7 @@ def failing_to_sum_up(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None
             raise error
         return put_together(placed, full_id)
 
-    monkeypatch.setattr(deriving, "put_together", fail)
+    monkeypatch.setattr(derive, "put_together", fail)
 
 
 @pytest.mark.parametrize("fail", [failing_to_read, failing_to_write, failing_to_sum_up])
@@ -102,7 +102,7 @@ def test_error_of_one_session_does_not_stop_the_others(
         assert type(error).__name__ in found.problems[0].message
         assert found.sessions == ids(archive) == {builders.SESSION}
         assert versions(archive)[str(tmp_path / ".gemini"), f"tmp/webapp/chats/{BAD_NAME}"] == [file.read_bytes()]
-        listed = history.history(archive.database, found.located)
+        listed = open_session.history(archive.database, found.located)
         assert listed.problems == tuple(found.problems)
         assert [one.id for one in listed.sessions] == [builders.SESSION]
 
@@ -112,18 +112,18 @@ def test_failed_file_is_read_again_only_when_it_has_grown(tmp_path: Path, monkey
     attempts = failing_to_read(monkeypatch, ValueError("odd"))
     with store.opened(tmp_path / "archive.db") as archive:
         taken_in(archive, tmp_path)
-        assert not facts.are_behind(archive.database)
+        assert not schema.are_behind(archive.database)
         assert not codes(taken_in(archive, tmp_path))
         assert len(attempts) == 1
         with file.open("ab") as stream:
             stream.write(builders.log(builders.user("u10")))
         assert codes(taken_in(archive, tmp_path)) == [("cannot-derive", str(file))]
         assert len(attempts) == 2
-        monkeypatch.setattr(deriving, "read_on", read_on)
+        monkeypatch.setattr(derive, "read_on", read_on)
         with file.open("ab") as stream:
             stream.write(builders.log(builders.user("u11")))
         assert taken_in(archive, tmp_path).sessions == {BAD}
-        assert not history.history(archive.database, taken_in(archive, tmp_path).located).problems
+        assert not open_session.history(archive.database, taken_in(archive, tmp_path).located).problems
 
 
 def test_new_reader_tries_a_failed_file_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,8 +131,8 @@ def test_new_reader_tries_a_failed_file_again(tmp_path: Path, monkeypatch: pytes
     failing_to_read(monkeypatch, ValueError("odd"))
     with store.opened(tmp_path / "archive.db") as archive:
         taken_in(archive, tmp_path)
-        monkeypatch.setattr(deriving, "read_on", read_on)
-        monkeypatch.setattr(facts, "READER", "next")
+        monkeypatch.setattr(derive, "read_on", read_on)
+        monkeypatch.setattr(schema, "READER", "next")
         assert taken_in(archive, tmp_path).sessions == {builders.SESSION, BAD}
 
 
@@ -157,7 +157,7 @@ def test_error_of_the_whole_database_is_raised(
         with pytest.raises(type(error)):
             taken_in(archive, tmp_path)
         assert not archive.database.in_transaction
-        assert facts.are_behind(archive.database)
+        assert schema.are_behind(archive.database)
 
 
 def test_session_that_grows_into_a_failure_loses_its_old_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +186,7 @@ def test_subagent_that_cannot_be_written_leaves_its_parent_alone(
             raise ValueError("odd")
         _write(database, group, session, bundle)
 
-    monkeypatch.setattr(writing, "write", write)
+    monkeypatch.setattr(fact_rows, "write", write)
     with store.opened(tmp_path / "archive.db") as archive:
         assert codes(taken_in(archive, tmp_path)) == [("cannot-derive", str(child))]
         assert ids(archive) == {builders.SESSION, BAD}
@@ -200,12 +200,12 @@ def test_other_processes_report_failures_too(tmp_path: Path, monkeypatch: pytest
     with store.opened(tmp_path / "archive.db") as archive:
         assert codes(taken_in(archive, tmp_path)) == [("cannot-derive", str(file))]
         assert ids(archive) == {builders.SESSION}
-        assert not facts.are_behind(archive.database)
-        monkeypatch.setattr(writing, "write", _write)
+        assert not schema.are_behind(archive.database)
+        monkeypatch.setattr(fact_rows, "write", _write)
         with file.open("ab") as stream:
             stream.write(builders.log(builders.user("u10")))
         assert taken_in(archive, tmp_path).sessions == {BAD}
-        assert not [*facts.rows(archive.database, "failures")]
+        assert not [*schema.rows(archive.database, "failures")]
 
 
 def test_archive_with_a_failure_is_sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +216,7 @@ def test_archive_with_a_failure_is_sound(tmp_path: Path, monkeypatch: pytest.Mon
         report = verify(archive)
         assert (report.damage, report.notes) == ([], [])
         deep = Report()
-        compare.verify_deeply(archive, deep, memory={})
+        verify_facts.verify_deeply(archive, deep, memory={})
         assert deep.damage == []
 
 
@@ -226,7 +226,7 @@ def test_what_tells_of_projects_may_fail_too(tmp_path: Path, monkeypatch: pytest
     def fail(*_: object) -> None:
         raise ValueError("odd")
 
-    monkeypatch.setattr(deriving, "known_from_files", fail)
+    monkeypatch.setattr(derive, "known_from_files", fail)
     with store.opened(tmp_path / "archive.db") as archive:
         found = taken_in(archive, tmp_path)
         assert codes(found) == [("cannot-derive", str(tmp_path / ".gemini"))]
@@ -262,7 +262,7 @@ def test_file_that_cannot_be_prepared_does_not_stop_the_others(tmp_path: Path, m
         return prepare(item, known)
 
     monkeypatch.setattr(raw, "prepare", prepare_others)
-    monkeypatch.setattr(intake, "_FEW", 0)
+    monkeypatch.setattr(ingest, "_FEW", 0)
     with store.opened(tmp_path / "archive.db") as archive:
         assert codes(taken_in(archive, tmp_path)) == [("cannot-archive", str(file))]
         assert ids(archive) == {builders.SESSION}

@@ -27,7 +27,7 @@ from tests import builders
 from pollux.archive import raw, refresh, store
 from pollux.archive.store import opened
 from pollux.errors import ArchiveError
-from pollux.locate import Home
+from pollux.sessions.locate import Home
 
 if sys.platform == "win32":
     pytest.skip("there is no SIGKILL here", allow_module_level=True)

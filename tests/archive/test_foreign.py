@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import zstandard
-from tests.archive.test_exchange import copied, merged, own, state
+from tests.archive.test_import_archive import copied, merged, own, state
 from tests.archive.test_verify import DOCUMENT, LOG, changed, content_of, damage, kept, looked_at, segments_of
 
 from pollux.archive import foreign, raw, store

@@ -11,9 +11,9 @@ from tests import builders
 from pollux.archive.inventory import inventory
 from pollux.archive.refresh import refresh
 from pollux.archive.store import opened
-from pollux.home import Home
-from pollux.locate import Look, locate
 from pollux.model import Problem
+from pollux.sessions.homes import Home
+from pollux.sessions.locate import Look, locate
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no pipes and no links without a privilege on Windows")
 

@@ -10,14 +10,14 @@ import pytest
 from tests import builders
 from tests.archive.growing import content, rebuild, told
 
-from pollux.archive import deriving, history, workers
-from pollux.archive.compare import verify_deeply
+from pollux.archive import derive, open_session, workers
 from pollux.archive.damage import Report
 from pollux.archive.joins import join, joined
 from pollux.archive.refresh import refresh
 from pollux.archive.store import Archive, opened
-from pollux.locate import locate
-from pollux.sessions import history as live_history
+from pollux.archive.verify_facts import verify_deeply
+from pollux.sessions.locate import locate
+from pollux.sessions.reader import history as live_history
 
 NAMES = (f"{builders.NAME}.jsonl", "session-2026-11-15T19-50-abcdef12.jsonl", "session-2026-11-15T19-55-12abcdef.jsonl")
 
@@ -31,7 +31,7 @@ def put(root: Path, name: str, n: int) -> None:
 
 def has_it_all(archive: Archive, root: Path, n_calls: int) -> None:
     homes = [builders.home(root)]
-    (kept,) = history.history(archive.database, locate(homes)).sessions
+    (kept,) = open_session.history(archive.database, locate(homes)).sessions
     (live,) = live_history(homes).sessions
     assert told(kept) == told(live)
     assert len(kept.calls) == n_calls
@@ -80,7 +80,7 @@ def test_any_of_them_grows(tmp_path: Path, name: str) -> None:
 
 
 def test_files_may_have_many_names(tmp_path: Path) -> None:
-    names = [f"session-2026-11-15T19-50-{number:08}.jsonl" for number in range(deriving._FEW + 4)]
+    names = [f"session-2026-11-15T19-50-{number:08}.jsonl" for number in range(derive._FEW + 4)]
     for number, name in enumerate(names):
         put(tmp_path, name, number)
     with opened(tmp_path / "archive.db") as archive:

@@ -10,7 +10,7 @@ import pytest
 from tests import builders
 
 from pollux import prices
-from pollux.archive import facts, refresh, store
+from pollux.archive import refresh, schema, store
 from pollux.archive.pricing import price_calls
 
 
@@ -63,7 +63,7 @@ def test_only_new_calls_are_looked_up(path: Path) -> None:
         price_calls(archive.database, table)
         archive.database.execute("UPDATE model_calls SET cost_nanousd = 7 WHERE message_id = 'g1'")
         archive.database.execute("UPDATE model_calls SET price_id = NULL WHERE message_id = 'g2'")
-        facts.note_new_calls(archive.database)
+        schema.note_new_calls(archive.database)
         price_calls(archive.database, table)
         assert rows(archive.database)[:2] == [("g1", 7, "gemini-2.5-pro"), ("g2", None, "")]
 

@@ -25,11 +25,11 @@ from tests.archive.test_verify import (
     synced,
 )
 
-from pollux.archive import intake, migrations, raw, segments, store, upkeep
+from pollux.archive import ingest, maintenance, migrations, raw, segments, store
 from pollux.archive.inventory import inventory
 from pollux.archive.refresh import Refreshed, compared, refresh
 from pollux.errors import DamagedArchiveError
-from pollux.locate import Look, locate
+from pollux.sessions.locate import Look, locate
 
 PLAN = "tmp/webapp/plans/plan.md"
 """A file that no session is read from, so that it may be as large as it likes."""
@@ -124,7 +124,7 @@ def test_a_gap_and_an_overlap_are_never_read_over(tmp_path: Path, statement: str
 def many_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """Give an archive with a log that is merged the next time that it grows."""
     root, archive = kept(tmp_path)
-    monkeypatch.setattr(intake, "_MANY", 8)
+    monkeypatch.setattr(ingest, "_MANY", 8)
     for number in range(3, 9):
         grown(root, LOG, builders.log(answer(number)))
         synced(archive, root)
@@ -153,8 +153,8 @@ def test_a_merge_gives_damage_no_new_hash(tmp_path: Path, monkeypatch: pytest.Mo
 def test_compacting_gives_damage_no_new_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, archive = many_segments(tmp_path, monkeypatch)
     forge(archive, segments_of(archive, LOG)[5][0])
-    with upkeep.writable(archive) as opened:
-        found = upkeep.compact(opened)
+    with maintenance.writable(archive) as opened:
+        found = maintenance.compact(opened)
     assert [str(root / ".gemini" / LOG) in sentence for sentence in found.damaged] == [True]
     assert len(segments_of(archive, LOG)) == 8
     assert not looked_at(archive).is_sound

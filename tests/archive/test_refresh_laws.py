@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from tests import builders
 from tests.archive.growing import Life, Step, content, merge_all, rebuild, steps, told, versions
 
-from pollux.archive import facts, history, raw, readings, row_digests, workers
+from pollux.archive import open_session, raw, readings, row_digests, schema, workers
 from pollux.archive.inventory import inventory
 from pollux.archive.refresh import compared, refresh
 from pollux.archive.store import Archive, opened
 from pollux.cli.demo import HOME as DEMO
-from pollux.locate import Look, locate
-from pollux.sessions import history as live_history
-from pollux.sessions import homes
+from pollux.sessions.locate import Look, locate
+from pollux.sessions.reader import history as live_history
+from pollux.sessions.reader import homes
 
 N_LIVES = int(os.environ.get("POLLUX_FAULTS", "60")) // 3
 lives = st.lists(steps, min_size=1, max_size=14)
@@ -74,7 +74,7 @@ def test_archive_tells_what_the_disk_tells(life: list[Step]) -> None:
             for step in life:
                 world.take(step)
                 refresh(archive, world.homes)
-            found = history.history(archive.database, locate(world.homes))
+            found = open_session.history(archive.database, locate(world.homes))
         there = {one.id: one for one in live_history(world.homes).sessions if one.id not in world.lossy}
         kept = {one.id: one for one in found.sessions}
         assert {one: told(session) for one, session in there.items()} == {one: told(kept[one]) for one in there}
@@ -98,7 +98,7 @@ def test_archive_tells_of_the_demo_what_the_disk_tells(tmp_path: Path) -> None:
     homes = (builders.home(DEMO),)
     with opened(tmp_path / "archive.db") as archive:
         refresh(archive, homes)
-        found = history.history(archive.database, locate(homes))
+        found = open_session.history(archive.database, locate(homes))
     assert {one.id: told(one) for one in found.sessions} == {one.id: told(one) for one in live_history(homes).sessions}
 
 
@@ -163,7 +163,7 @@ def test_other_processes_derive_the_same_facts(tmp_path: Path, monkeypatch: pyte
             result = refresh(archive, homes(DEMO))
             found.append(
                 (
-                    {table: [*facts.rows(archive.database, table)] for table in facts.TABLES},
+                    {table: [*schema.rows(archive.database, table)] for table in schema.TABLES},
                     result.sessions,
                     sorted(map(str, result.problems)),
                 )

@@ -17,19 +17,19 @@ from tests import builders
 from tests.builders import NAME, ROOT, SESSION, gemini, header, line, log, preamble, put, updates, user
 from tests.corpus.trees import tree_of
 
-from pollux.archive import foreign, history, restore, store
-from pollux.archive.exchange import take_in
-from pollux.archive.placing import CollisionError, RestoreError
+from pollux.archive import foreign, open_session, restore, store
+from pollux.archive.import_archive import take_in
 from pollux.archive.refresh import refresh
 from pollux.archive.restore import Plan
 from pollux.archive.store import Archive, opened
+from pollux.disk.placing import CollisionError, RestoreError
 from pollux.formats.log import SEPARATORS
-from pollux.locate import Home, locate
 from pollux.model import Origin, Session
-from pollux.reading import read
-from pollux.retention import chat_from, fates
-from pollux.retention_policy import policy
-from pollux.times import stamp
+from pollux.sessions.client_settings import policy
+from pollux.sessions.locate import Home, locate
+from pollux.sessions.replay.reading import read
+from pollux.sessions.retention import chat_from, fates
+from pollux.text.times import stamp
 
 NOW = datetime(2026, 12, 31, 8, tzinfo=UTC)
 UPDATE = line(updates(lastUpdated=stamp(NOW))) + b"\n"
@@ -68,7 +68,7 @@ class Desk:
         return before
 
     def session(self, id_: str = SESSION) -> Session:
-        found = history.history(self.archive.database, refresh(self.archive, [self.home]).located)
+        found = open_session.history(self.archive.database, refresh(self.archive, [self.home]).located)
         return next(one for one in found.sessions if one.id == id_)
 
     def plan(self, id_: str = SESSION, **more: Any) -> Plan:  # noqa: ANN401  the options of the function
@@ -212,7 +212,7 @@ def test_what_was_restored_is_the_same_session_as_before(desk: Desk) -> None:
     desk.lose()
     desk.restore()
     desk.sync()
-    found = history.history(desk.archive.database, locate([desk.home]))
+    found = open_session.history(desk.archive.database, locate([desk.home]))
     assert [(one.id, one.gone, one.counts["user"]) for one in found.sessions] == [(SESSION, False, 2)]
 
 
@@ -285,7 +285,9 @@ def test_a_log_that_has_lost_its_header_gets_one(desk: Desk) -> None:
     desk.put(MAIN, lines)
     desk.put("tmp/webapp/logs.json", json.dumps([{"sessionId": SESSION, "messageId": 0, "type": "user"}]).encode())
     desk.sync()
-    id_ = next(one.id for one in history.history(desk.archive.database, refresh(desk.archive, []).located).sessions)
+    id_ = next(
+        one.id for one in open_session.history(desk.archive.database, refresh(desk.archive, []).located).sessions
+    )
     desk.lose()
     plan = desk.restore(id_)
     first, _, rest = plan.main.read_bytes().partition(b"\n")
@@ -734,13 +736,13 @@ KILLED = """
 import os, sys, tempfile
 from datetime import datetime, UTC
 from pathlib import Path
-from pollux.archive import history, restore, store
-from pollux.locate import Home, locate
+from pollux.archive import open_session, restore, store
+from pollux.sessions.locate import Home, locate
 
 root, module, name, number = Path(sys.argv[1]), sys.modules[sys.argv[2]], sys.argv[3], int(sys.argv[4])
 home = Home(root / ".gemini", root / ".gemini" / "tmp", "--home")
 archive = store.opened(root / "archive.db", write=False)
-[session] = [one for one in history.history(archive.database, locate([home])).sessions if one.id == sys.argv[5]]
+[session] = [one for one in open_session.history(archive.database, locate([home])).sessions if one.id == sys.argv[5]]
 plan = restore.plan(archive.database, session, [home], now=datetime(2026, 12, 31, 8, tzinfo=UTC))
 real, left = getattr(module, name), iter(range(number))
 
@@ -779,13 +781,17 @@ def test_characters_at_which_newer_releases_of_node_cut_a_line_are_escaped(desk:
     agent = json.dumps(user("a1", text), ensure_ascii=False).encode()
     desk.put(MAIN, log(header(), prompt, gemini("g1")))
     desk.put(f"tmp/webapp/chats/{SESSION}/{AGENT}.jsonl", log(header(AGENT, kind="subagent"), agent, gemini("a2")))
-    before = {message.id: message.text for message in history.opened(desk.archive.database, synced(desk)).messages()}
+    before = {
+        message.id: message.text for message in open_session.opened(desk.archive.database, synced(desk)).messages()
+    }
     desk.lose()
     plan = desk.restore()
     for path in (plan.main, plan.main.parent / SESSION / f"{AGENT}.jsonl"):
         assert b"a\\u2028b\\u2029c" in path.read_bytes()
         assert not any(separator in path.read_bytes() for separator in SEPARATORS)
-    after = {message.id: message.text for message in history.opened(desk.archive.database, desk.session()).messages()}
+    after = {
+        message.id: message.text for message in open_session.opened(desk.archive.database, desk.session()).messages()
+    }
     assert after == before
     assert after["u1"] == text
 

@@ -12,7 +12,7 @@ from pollux.archive.readings import read_on, taken_up
 from pollux.formats import log
 from pollux.formats.operations import Operation
 from pollux.formats.source import Line, Source
-from pollux.reading import Reading
+from pollux.sessions.replay.reading import Reading
 
 SAMPLES = sorted((Path(__file__).parents[1] / "data" / "damage").glob("*.json*"))
 LOGS = [path for path in SAMPLES if path.suffix == ".jsonl"]

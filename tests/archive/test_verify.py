@@ -14,9 +14,8 @@ import pytest
 from tests import builders
 
 from pollux import prices
-from pollux.archive import facts, history, raw, store
+from pollux.archive import open_session, raw, schema, store
 from pollux.archive import verify as module
-from pollux.archive.compare import verify_deeply
 from pollux.archive.damage import Damage, Report
 from pollux.archive.lock import WriterLock
 from pollux.archive.pricing import price_calls
@@ -24,9 +23,10 @@ from pollux.archive.readings import taken_up
 from pollux.archive.refresh import refresh
 from pollux.archive.segments import Segment, segment
 from pollux.archive.verify import rebuild, verify
+from pollux.archive.verify_facts import verify_deeply
 from pollux.errors import ArchiveError, DamagedArchiveError
 from pollux.formats.source import Source
-from pollux.reading import Reading
+from pollux.sessions.replay.reading import Reading
 
 CHILD = "0c1d2e3f-4a5b-4c6d-8e7f-901234567890"
 MARKER = "xylophone-quartz-4711-zeppelin"
@@ -399,7 +399,7 @@ def test_what_does_not_fit_together_is_named(tmp_path: Path, statement: str, cod
 
 def test_sessions_that_are_lost_to_the_facts_are_named(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
-    damage(archive, *(f"DELETE FROM {table}" for table in ("sessions", "session_files", *facts.OF_MESSAGES)))
+    damage(archive, *(f"DELETE FROM {table}" for table in ("sessions", "session_files", *schema.OF_MESSAGES)))
     damage(archive, "DELETE FROM model_calls", "DELETE FROM session_digests")
     found = [damage.file for damage in looked_at(archive).damage if "no session" in damage.message]
     assert len(found) == 4
@@ -442,7 +442,7 @@ def test_facts_are_compared_with_the_messages_that_show_reads(tmp_path: Path, mo
     rewritten(root, 11)
     synced(archive, root)
     assert deeply(archive).is_sound
-    monkeypatch.setattr(history, "compare_versions", lambda _versions: [])
+    monkeypatch.setattr(open_session, "compare_versions", lambda _versions: [])
     assert [damage.message for damage in deeply(archive).damage] == [
         f"session {builders.OTHER}: message g12: `show` and the rows differ in fate",
         f"session {builders.OTHER}: model call g12: `show` and the rows differ in fate",
@@ -457,7 +457,7 @@ def test_a_replay_set_aside_that_lacks_a_message_is_damage(tmp_path: Path, monke
         del reading.replay.timeline[-1:]
         return reading
 
-    monkeypatch.setattr(history, "taken_up", without_the_last)
+    monkeypatch.setattr(open_session, "taken_up", without_the_last)
     words = " ".join(damage.message for damage in deeply(archive).damage)
     assert f"session {builders.SESSION}: message g2 is in the rows, but not in what `show` reads" in words
 
@@ -477,7 +477,7 @@ def test_a_session_that_show_cannot_open_is_damage(tmp_path: Path, monkeypatch: 
     def cannot_open(_source: Source, _snapshot: bytes) -> Reading:
         raise DamagedArchiveError("it cannot be unpacked")
 
-    monkeypatch.setattr(history, "taken_up", cannot_open)
+    monkeypatch.setattr(open_session, "taken_up", cannot_open)
     messages = [damage.message for damage in deeply(archive).damage]
     assert any(words.startswith(f"session {builders.OTHER}: ") and "cannot be unpacked" in words for words in messages)
 

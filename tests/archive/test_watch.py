@@ -20,7 +20,7 @@ from pollux.archive import watch
 from pollux.archive.store import opened
 from pollux.archive.watch import capture, changes, is_far
 from pollux.errors import ArchiveError
-from pollux.locate import Home
+from pollux.sessions.locate import Home
 
 PATIENCE = 20.0
 """Seconds; a slow machine is no wrong answer."""

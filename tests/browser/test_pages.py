@@ -19,9 +19,9 @@ from tests.views.build import ROOT, call, message, prompt
 
 from pollux.cli.demo import HOME
 from pollux.exports import EXPORTERS, Written, html
-from pollux.exports.subject import Subject, Wanted, subject
+from pollux.exports.source import Subject, Wanted, subject
 from pollux.model import DiffDisplay, Message, TextDisplay
-from pollux.sessions import history, homes, opened
+from pollux.sessions.reader import history, homes, opened
 from pollux.views.transcript import Branches, Detail
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")

@@ -9,7 +9,7 @@ from tests import builders
 from tests.archive.test_verify import DOCUMENT, LOG, answer, damage, flip, grown, kept, segments_of, synced
 from tests.cli.running import Runner
 
-from pollux.archive import backup, store, upkeep
+from pollux.archive import backup, maintenance, store
 from pollux.archive.lock import WriterLock
 from pollux.cli import COMMANDS, Command
 
@@ -119,7 +119,7 @@ def test_compact(run: Runner, place: Path) -> None:
 
 def test_compact_says_what_it_left(run: Runner, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flip(place, segments_of(place, LOG)[0][0])
-    monkeypatch.setattr(upkeep, "written_anew", lambda _: False)
+    monkeypatch.setattr(maintenance, "written_anew", lambda _: False)
     result = run("archive", "compact")
     assert result.status == 1
     assert Path(LOG).name in result.err

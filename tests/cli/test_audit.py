@@ -10,9 +10,9 @@ from tests.builders import chats, gemini, header, log, put, tokens, user
 from tests.cli.running import Runner
 
 from pollux.cli import audit
-from pollux.locate import Located
 from pollux.model import Project, Session
-from pollux.sessions import History
+from pollux.sessions.locate import Located
+from pollux.sessions.reader import History
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from pollux.cli.call_filters import Asked, call_filters
-from pollux.filters import Filter
+from pollux.reports.filters import Filter
 
 
 @click.command()

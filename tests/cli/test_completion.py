@@ -17,7 +17,7 @@ from tests.cli.running import Runner
 from pollux.cli import pollux
 from pollux.cli.demo import HOME as DEMO
 
-HEAVY = ("rich", "pollux.formats", "pollux.sessions", "pollux.views", "pollux.terminal")
+HEAVY = ("rich", "pollux.formats", "pollux.sessions.reader", "pollux.views", "pollux.render.terminal")
 
 _LOOK = """
 import sys

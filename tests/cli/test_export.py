@@ -16,15 +16,15 @@ import pytest
 from tests import builders
 from tests.cli.running import Runner
 
-from pollux import sessions
-from pollux.cli import export_folder
 from pollux.cli.demo import HOME as DEMO
 from pollux.errors import DamagedArchiveError, UnreadableFileError
 from pollux.exports import Exporter
 from pollux.exports.calls import COLUMNS
-from pollux.exports.subject import Subject
-from pollux.grouping import Group
+from pollux.exports.source import Subject
+from pollux.library import export_folder
 from pollux.model import Project, Session
+from pollux.sessions import reader
+from pollux.sessions.grouping import Group
 
 CHATS = DEMO / ".gemini" / "tmp" / "skywatch" / "chats"
 
@@ -178,14 +178,14 @@ def test_half_a_file_is_never_left(tmp_path: Path) -> None:
 def test_session_that_went_away_does_not_stop_the_others(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = sessions.opened
+    opened = reader.opened
 
     def gone(session: Session) -> Group:
         if session.id.startswith("0363a0b0"):
             raise UnreadableFileError("gone.jsonl", "No such file or directory")
         return opened(session)
 
-    monkeypatch.setattr(sessions, "opened", gone)
+    monkeypatch.setattr(reader, "opened", gone)
     ended = run("export", "@1", "@2", "--no-archive", "-o", str(tmp_path / "out"))
     assert ended.status == 1
     assert "1 session written" in ended.err

@@ -10,8 +10,8 @@ from tests import builders
 from tests.archive.test_failures import BAD, BAD_NAME, failing_to_write, homes_with_two
 from tests.cli.running import Runner
 
-from pollux.archive import writing
-from pollux.sessions import Reader
+from pollux.archive import fact_rows
+from pollux.sessions.reader import Reader
 
 COMMANDS = (
     ("sync",),
@@ -161,7 +161,7 @@ def test_names_that_mean_several_failed_sessions_are_refused(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("odd")
 
-    monkeypatch.setattr(writing, "write", fail)
+    monkeypatch.setattr(fact_rows, "write", fail)
     other = "b3000000-0c54-4d8e-9c11-0d3e2b6f7a01"
     name = f"session-2026-11-14T08-00-{other[:8]}.jsonl"
     builders.put(bad.with_name(name), builders.log(builders.header(other), builders.user("u9")))
@@ -183,7 +183,7 @@ def test_every_command_goes_on_without_an_archive(
         return summed_up(self, found)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Reader, "summed_up", fail)
-    monkeypatch.setattr("pollux.counting.scanned", lambda _file: None)
+    monkeypatch.setattr("pollux.reports.usage_quick.scanned", lambda _file: None)
     ended = run(*command, "--no-archive")
     assert ended.status in (0, 1)
     listed = run("ls", "--json", "--no-archive")

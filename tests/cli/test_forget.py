@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests import builders
-from tests.archive.test_upkeep import leaks, sessions
+from tests.archive.test_maintenance import leaks, sessions
 from tests.archive.test_verify import CHILD, LOG, kept
 from tests.cli.running import Runner
 

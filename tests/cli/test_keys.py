@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cli.running import Runner
 
-from pollux.cli import keyring
+from pollux.library import keys as keyring
 from pollux.proofs import keys, public
 
 

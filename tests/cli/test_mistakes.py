@@ -15,11 +15,12 @@ from tests import builders
 from tests.cli.running import Runner
 
 import pollux.cli
-from pollux import __version__, project_claims
+from pollux import __version__
 from pollux.__main__ import _close
 from pollux.cli import output
 from pollux.cli.demo import HOME as DEMO
 from pollux.model import Problem
+from pollux.sessions.projects import claims
 
 SKYWATCH = DEMO / ".gemini" / "tmp" / "skywatch"
 MAIN = "session-2026-11-12T08-15-0363a0b0"
@@ -160,7 +161,7 @@ def test_error_of_the_system_names_its_file(run: Runner, monkeypatch: pytest.Mon
         raise PermissionError(errno.EACCES, "Permission denied", "/secret")
 
     monkeypatch.setattr("pollux.__main__._close", lambda _stream: None)
-    monkeypatch.setattr("pollux.cli.memory.recalled", failing)
+    monkeypatch.setattr("pollux.library.project_memory.recalled", failing)
     ended = run("ls")
     assert (ended.status, ended.err) == (1, "/secret cannot be used: Permission denied.\n")
 
@@ -206,7 +207,7 @@ def test_unreadable_file_is_a_problem_and_the_others_are_listed(
     ended = run("ls", home=tmp_path)
     assert (ended.status, ended.out.count("\n")) == (1, 1)
     assert "1 file with problems" in ended.err
-    monkeypatch.setattr("pollux.views.health.read", _unreadable)
+    monkeypatch.setattr("pollux.reports.doctor.read", _unreadable)
     assert run("doctor").status == 1
 
 
@@ -237,7 +238,7 @@ def test_problem_without_a_place_is_said(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_memory_that_cannot_be_kept_stops_nothing(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     told = Problem("memory-not-kept", "cannot be written: Read-only file system", "/data/projects.json")
-    monkeypatch.setattr(project_claims, "remember", lambda *_: told)
+    monkeypatch.setattr(claims, "remember", lambda *_: told)
     assert run("ls").out
     ended = run("projects", "--scan")
     assert (ended.status, ended.out.count("\n")) == (0, 5)

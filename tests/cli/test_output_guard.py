@@ -12,8 +12,9 @@ import pytest
 from tests import builders
 from tests.cli.running import Runner
 
-from pollux.cli import keyring, memory, output_guard
-from pollux.home import Home
+from pollux.cli import output_guard
+from pollux.library import keys, project_memory
+from pollux.sessions.homes import Home
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no links without a privilege on Windows")
 
@@ -27,18 +28,18 @@ class Desk:
 
     @property
     def archive(self) -> Path:
-        return memory.memory_path().with_name("archive.db")
+        return project_memory.memory_path().with_name("archive.db")
 
     @property
     def key(self) -> Path:
-        return keyring.folder() / "default.pem"
+        return keys.folder() / "default.pem"
 
     @property
     def session(self) -> Path:
         return builders.chats(self.root) / f"{builders.NAME}.jsonl"
 
     def contents(self) -> dict[Path, bytes]:
-        files = [self.key, self.key.with_suffix(".pub"), self.session, memory.memory_path()]
+        files = [self.key, self.key.with_suffix(".pub"), self.session, project_memory.memory_path()]
         return {path: path.read_bytes() for path in files}
 
     def is_sound(self) -> bool:
@@ -73,7 +74,7 @@ TARGETS: dict[str, Callable[[Desk], Path]] = {
     "archive": lambda desk: desk.archive,
     "journal": lambda desk: desk.archive.with_name("archive.db-wal"),
     "lock": lambda desk: desk.archive.with_name("archive.db.lock"),
-    "memory": lambda _desk: memory.memory_path(),
+    "memory": lambda _desk: project_memory.memory_path(),
     "private key": lambda desk: desk.key,
     "public key": lambda desk: desk.key.with_suffix(".pub"),
     "a new key": lambda desk: desk.key.with_name("new.pub"),

@@ -12,11 +12,11 @@ from rich.console import Console
 from tests import builders
 from tests.cli.running import Runner
 
-from pollux import sessions
 from pollux.cli import demo, output
 from pollux.cli.demo import HOME as DEMO
 from pollux.model import Problem
-from pollux.sessions import History
+from pollux.sessions import reader
+from pollux.sessions.reader import History
 
 DATA = Path(__file__).parents[1] / "data"
 SKYWATCH = DEMO / ".gemini" / "tmp" / "skywatch"
@@ -96,8 +96,8 @@ def test_file_of_a_session_that_nobody_can_look_into_is_told(run: Runner, monkey
     said = "cannot be read: Permission denied"
     torn = Problem("unreadable-file", said, f"/a/{builders.NAME}.jsonl")
     other = Problem("unreadable-file", said, "/a/session-2026-11-15T19-30-0363a0b0.jsonl")
-    whole = sessions.history
-    monkeypatch.setattr(sessions, "history", lambda *args, **more: _with(whole(*args, **more), torn, other))
+    whole = reader.history
+    monkeypatch.setattr(reader, "history", lambda *args, **more: _with(whole(*args, **more), torn, other))
     ended = run("show", "0363a0b0", "--no-archive")
     assert (ended.status, ended.err) == (1, f"{other.file}: cannot be read: Permission denied\n")
 

@@ -9,7 +9,7 @@ from tests import builders
 from tests.builders import NAME, SESSION, gemini, header, line, log, preamble, put, updates, user
 from tests.cli.running import Runner
 
-from pollux.projects import project_hash
+from pollux.sessions.projects.resolve import project_hash
 
 UPDATE = line(updates(lastUpdated="2026-11-15T12:00:00.000Z")) + b"\n"
 

@@ -14,8 +14,8 @@ from tests.builders import NAME, SESSION, gemini, header, log, preamble, put, us
 from tests.cli.running import Runner
 
 from pollux.cli.resume import UnsafeIdError, command_line
-from pollux.locate import Home
-from pollux.projects import project_hash
+from pollux.sessions.locate import Home
+from pollux.sessions.projects.resolve import project_hash
 
 CLIENT = """\
 import json, os, sys

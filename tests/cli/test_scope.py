@@ -12,11 +12,12 @@ import pytest
 from tests import builders
 from tests.cli.running import Runner
 
-from pollux.archive import history, store
+from pollux.archive import open_session, store
 from pollux.archive.lock import WriterLock
 from pollux.archive.refresh import refresh
-from pollux.cli import memory, scope
-from pollux.project_paths import project_hash
+from pollux.cli import scope
+from pollux.library import project_memory
+from pollux.sessions.projects.paths import project_hash
 
 
 def hashed(root: Path, path: str, *, number: int = 0) -> None:
@@ -41,7 +42,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def remembered() -> list[str]:
-    path = memory.memory_path()
+    path = project_memory.memory_path()
     return [*json.loads(path.read_text())["paths"].values()] if path.exists() else []
 
 
@@ -55,7 +56,7 @@ def no_room(*_: object, **__: object) -> None:
 
 @pytest.mark.parametrize("stage", ["keep", "derive"])
 def test_commands_that_write_need_room(run: Runner, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
-    monkeypatch.setattr(f"pollux.archive.intake.{stage}", no_room)
+    monkeypatch.setattr(f"pollux.archive.ingest.{stage}", no_room)
     run("keys", "create")
     for args in (("sync",), ("archive", "seal")):
         ended = run(*args)
@@ -130,7 +131,7 @@ def test_archive_without_room_still_shows_what_the_client_has_deleted(
 
 
 def test_archive_that_another_is_making_is_not_waited_for(run: Runner, tmp_path: Path) -> None:
-    place = memory.memory_path().with_name("archive.db")
+    place = project_memory.memory_path().with_name("archive.db")
     place.parent.mkdir(parents=True)
     session_with_calls(tmp_path, 0)
     expected = {args: run(*args, "--no-archive", home=tmp_path).out for args in READERS}
@@ -164,7 +165,7 @@ def half_made(place: Path) -> sqlite3.Connection:
 
 
 def test_archive_that_another_is_filling_hides_nothing(run: Runner, tmp_path: Path) -> None:
-    place = memory.memory_path().with_name("archive.db")
+    place = project_memory.memory_path().with_name("archive.db")
     hashed(tmp_path, "/one")
     with store.opened(place):  # who has only just begun
         first = run("ls", home=tmp_path)
@@ -279,7 +280,7 @@ def test_quick_work_has_no_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 def test_usage_of_an_archive_that_is_filled_for_the_first_time_is_that_of_the_files(
     run: Runner, tmp_path: Path
 ) -> None:
-    place = memory.memory_path().with_name("archive.db")
+    place = project_memory.memory_path().with_name("archive.db")
     session_with_calls(tmp_path, 0)
     expected = run("usage", "--json", "--no-archive", home=tmp_path).json["billed"]
     with store.opened(place) as archive:
@@ -392,15 +393,15 @@ def test_answer_is_one_snapshot_while_another_process_writes(
 ) -> None:
     session_with_calls(tmp_path, 0)
     before = run("ls", "--json", home=tmp_path).json
-    calls = history._calls
+    calls = open_session._calls
 
     def meanwhile(database: sqlite3.Connection) -> object:
         found = calls(database)
-        with closing(sqlite3.connect(memory.memory_path().with_name("archive.db"))) as other:
+        with closing(sqlite3.connect(project_memory.memory_path().with_name("archive.db"))) as other:
             other.executescript(
                 "UPDATE sessions SET title = 'changed'; DELETE FROM session_files; DELETE FROM versions"
             )
         return found
 
-    monkeypatch.setattr(history, "_calls", meanwhile)
+    monkeypatch.setattr(open_session, "_calls", meanwhile)
     assert run("ls", "--json").json == before

@@ -10,7 +10,7 @@ from tests.cli.running import Runner, same
 
 from pollux.cli import COMMANDS
 from pollux.cli.demo import HOME
-from pollux.terminal import overview
+from pollux.render.terminal import overview
 
 SCREENS = {
     "overview": (),

@@ -12,18 +12,19 @@ from tests.cli.running import Runner
 from tests.redaction.samples import samples
 
 from pollux.archive.lock import WriterLock
-from pollux.cli import keyring, output
+from pollux.cli import output
 from pollux.cli.archive_seal import _say
 from pollux.cli.record_verify import say
-from pollux.cli.recorded import record_of, whole
 from pollux.cli.scope import Scope
 from pollux.exports import vac
-from pollux.filters import Filter
-from pollux.proofs import unsealed
+from pollux.library import keys
+from pollux.library.records import record_of, whole
+from pollux.proofs import pending as unsealed
 from pollux.proofs.commitment import Salts, commitment
+from pollux.proofs.pending import New
 from pollux.proofs.seal import Seal, Sealed
-from pollux.proofs.unsealed import New
 from pollux.proofs.verdict import Verdict
+from pollux.reports.filters import Filter
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def place(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Go to another machine: no archive, no keys, no home; only a public key was handed over."""
-    (Path.cwd() / "mara.pub").write_bytes((keyring.folder() / "default.pub").read_bytes())
+    (Path.cwd() / "mara.pub").write_bytes((keys.folder() / "default.pub").read_bytes())
     for name, folder in (("POLLUX_ARCHIVE", "other.db"), ("POLLUX_KEYS", "no-keys"), ("POLLUX_HOME", "no-home")):
         monkeypatch.setenv(name, str(tmp_path / folder))
 
@@ -98,8 +99,8 @@ def test_a_copy_of_the_seal(run: Runner, place: Path) -> None:
 
 def test_a_key_that_is_gone(run: Runner, place: Path) -> None:
     run("archive", "seal")
-    (keyring.folder() / "default.pub").rename("mara.pub")
-    (keyring.folder() / "default.pem").unlink()
+    (keys.folder() / "default.pub").rename("mara.pub")
+    (keys.folder() / "default.pem").unlink()
     bad = run("verify", "--seal")
     assert (bad.status, "which is not known here" in bad.out) == (1, True)
     assert run("verify", "--seal", "--key", "mara.pub").status == 0

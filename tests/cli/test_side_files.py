@@ -12,7 +12,7 @@ import pytest
 from tests import builders
 from tests.cli.running import Runner
 
-from pollux import regular_files
+from pollux.disk import regular_files
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no pipes and no links without a privilege on Windows")
 

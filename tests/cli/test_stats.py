@@ -12,8 +12,8 @@ from rich.cells import cell_len
 from tests import builders
 from tests.cli.running import Runner, pretty, same
 
-from pollux.terminal import stats
-from pollux.views.stats import SECTIONS, TOTAL, USUAL
+from pollux.render.terminal import stats
+from pollux.reports.stats import SECTIONS, TOTAL, USUAL
 
 SEED = Path(__file__).parents[1] / "data" / "seeds" / "session-2025-12-03T06-35-477739d0.json"
 HOWS = pytest.mark.parametrize("how", [(), ("--no-archive",)], ids=["archive", "memory"])

@@ -14,10 +14,11 @@ from tests import builders
 from tests.cli.running import NOW, Result, Runner
 
 from pollux.archive import store
-from pollux.cli import COMMANDS, Command, cleanup
+from pollux.cli import COMMANDS, Command
 from pollux.cli.demo import HOME as DEMO
-from pollux.projects import project_hash
-from pollux.times import stamp
+from pollux.library import expiry
+from pollux.sessions.projects.resolve import project_hash
+from pollux.text.times import stamp
 
 OLD = "aaaaaaaa-5955-4bdb-8380-88eda48ac048"
 
@@ -190,7 +191,7 @@ def test_settings_of_user_project_and_system(
 @pytest.mark.parametrize(("platform", "folder"), [("darwin", "GeminiCli"), ("win32", "gemini-cli"), ("linux", "/etc")])
 def test_place_of_the_system_settings(platform: str, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", platform)
-    defaults, system = cleanup._system_settings()
+    defaults, system = expiry._system_settings()
     assert folder in str(system)
     assert system.name == "settings.json"
     assert defaults.name.startswith("system-defaults") or "\\" in str(system)
@@ -264,7 +265,7 @@ def test_large_file_is_judged_by_what_the_archive_set_aside(
     with path.open("ab") as file:
         file.write(builders.log(*(builders.user(f"u{n}", "word " * 2000) for n in range(200))))
     run("status", home=tmp_path)
-    monkeypatch.setattr("pollux.reading.read", None)
+    monkeypatch.setattr("pollux.sessions.replay.reading.read", None)
     assert only(run("status", "--json"))["turn"] == "next"
 
 
@@ -277,7 +278,7 @@ def test_file_that_cannot_be_opened_goes_too(
     def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("pollux.reading.read", refuse)
+    monkeypatch.setattr("pollux.sessions.replay.reading.read", refuse)
     row = only(run("status", "--json", "--no-archive", home=tmp_path))
     assert (row["why"], row["going"]) == ("unreadable", [str(path)])
 

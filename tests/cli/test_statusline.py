@@ -9,7 +9,7 @@ from tests import builders
 from tests.builders import gemini, header, log, put, tokens, user
 from tests.cli.running import Runner
 
-from pollux.project_paths import project_hash
+from pollux.sessions.projects.paths import project_hash
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ def test_interrupt_keeps_what_was_taken_in(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("pollux.archive.intake._derive", interrupted)
+        patch.setattr("pollux.archive.ingest._derive", interrupted)
         assert run("sync", "--home", str(home)).status == 130
     with opened(archive, write=False) as found:
         assert found.database.execute("SELECT count(*) FROM files").fetchone() == (2,)

@@ -11,7 +11,7 @@ from tests.cli.running import Runner
 from tests.exports import golden
 from tests.exports.everything import PIXEL
 
-from pollux.cli import export_folder
+from pollux.library import export_folder
 
 INDEX = {"markdown": "README.md", "html": "index.html"}
 SUFFIX = {"markdown": ".md", "html": ".html"}

@@ -19,10 +19,10 @@ from tests.builders import chats, header, log, put
 from tests.cli.running import Runner
 from tests.cli.usage_cases import CASES, NEW_TOKENS, OTHER, SMALL, answer, new, old, tiny
 
-from pollux import sessions
 from pollux.archive import store
 from pollux.cli import usage
-from pollux.views.usage import REPORTS
+from pollux.reports.usage import REPORTS
+from pollux.sessions import reader
 
 TOKENS = {"input", "cached", "output", "thoughts", "tool", "total"}
 SUMS = {"calls", "tokens", "cost_nanousd", "unpriced"}
@@ -68,7 +68,7 @@ def test_what_an_import_repeats_is_counted_once_whoever_has_read_it(
     put(chats(tmp_path) / f"{builders.NAME}.jsonl", log(header(), first))
     put(chats(tmp_path) / f"{OTHER}.jsonl", log(header(builders.OTHER), first, answer("g2", SMALL, second=5)))
     for enough in (1, 1 << 20):
-        monkeypatch.setattr(sessions, "_CHUNK", enough)
+        monkeypatch.setattr(reader, "_CHUNK", enough)
         found = run("usage", "--json", "--no-archive", home=tmp_path).json
         assert (found["billed"]["calls"], found["billed"]["tokens"]["input"]) == (2, 5000)
 

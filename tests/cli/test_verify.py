@@ -105,7 +105,7 @@ def test_new_facts_do_not_hide_that_show_reads_something_else(
 ) -> None:
     rewritten(tmp_path / "home", 11)
     synced(place, tmp_path / "home")
-    monkeypatch.setattr("pollux.archive.history.compare_versions", lambda _versions: [])
+    monkeypatch.setattr("pollux.archive.open_session.compare_versions", lambda _versions: [])
     result = run("verify", "--deep", "--repair")
     assert result.status == 1
     assert "`show` and the rows differ in fate; made anew" in result.out

@@ -24,8 +24,8 @@ from pollux.archive.refresh import Refreshed
 from pollux.archive.store import opened
 from pollux.archive.watch import Captured
 from pollux.errors import ArchiveError
-from pollux.locate import Located
 from pollux.model import Problem
+from pollux.sessions.locate import Located
 
 PATIENCE = 30.0
 

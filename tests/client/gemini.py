@@ -21,12 +21,12 @@ from typing import Any
 
 import pytest
 
-from pollux.archive import history, restore
+from pollux.archive import open_session, restore
 from pollux.archive.refresh import refresh
 from pollux.archive.restore import Plan
 from pollux.archive.store import opened
-from pollux.locate import Home
 from pollux.model import Session
+from pollux.sessions.locate import Home
 
 RELEASES = ("0.61.0", "0.51.0", "0.47.0", "0.40.1", "0.38.2")
 ANSWER = "Scripted answer."
@@ -157,7 +157,7 @@ class Client:
 
     def session(self, id_: str) -> Session:
         located = refresh(self.archive, [self.home]).located
-        return next(one for one in history.history(self.archive.database, located).sessions if one.id == id_)
+        return next(one for one in open_session.history(self.archive.database, located).sessions if one.id == id_)
 
     def restore(self, id_: str, **more: Any) -> Plan:  # noqa: ANN401  the options of the function
         """Restore from the archive as it is."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.client.gemini import ANSWER, RELEASES, Client, another_user, client, why_not
 
-from pollux.locate import Home
+from pollux.sessions.locate import Home
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 

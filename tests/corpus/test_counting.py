@@ -11,31 +11,32 @@ from pytest import TempPathFactory  # noqa: PT013
 from tests import builders
 from tests.corpus.trees import Tree, every_release
 
-from pollux import counting, prices
+from pollux import prices
 from pollux.archive.pricing import priced
-from pollux.grouping import bundles
-from pollux.home import homes
-from pollux.locate import SessionFile, locate
-from pollux.sessions import Reader
+from pollux.reports import usage_quick
+from pollux.sessions.grouping import bundles
+from pollux.sessions.homes import homes
+from pollux.sessions.locate import SessionFile, locate
+from pollux.sessions.reader import Reader
 
 PRICE = partial(priced, prices.load())
 ORDINARY = ("qa", "tools", "image", "todos", "mcp", "subagent")
 """Scenarios in which nothing is interrupted, resumed or compressed."""
 
 
-def both(bundle: list[SessionFile]) -> tuple[list[counting.Counted] | None, list[counting.Counted]]:
+def both(bundle: list[SessionFile]) -> tuple[list[usage_quick.Counted] | None, list[usage_quick.Counted]]:
     """Count a bundle in both ways; the order of calls means nothing."""
-    quick = counting.quick_sessions(bundle, PRICE)
-    whole = [_counted(counting._summed_up(one, PRICE)) for one in Reader({}).sessions(bundle)]
+    quick = usage_quick.quick_sessions(bundle, PRICE)
+    whole = [_counted(usage_quick._summed_up(one, PRICE)) for one in Reader({}).sessions(bundle)]
     return (None if quick is None else ordered(quick)), ordered(whole)
 
 
-def _counted(session: counting.Counted) -> counting.Counted:
+def _counted(session: usage_quick.Counted) -> usage_quick.Counted:
     """Leave out the problem that changes no sum, and that `usage` never reports."""
     return session._replace(problems=tuple(one for one in session.problems if one.code != "split-by-newer-node"))
 
 
-def ordered(found: list[counting.Counted]) -> list[counting.Counted]:
+def ordered(found: list[usage_quick.Counted]) -> list[usage_quick.Counted]:
     return sorted(one._replace(calls=sorted(one.calls, key=str)) for one in found)
 
 

@@ -12,7 +12,7 @@ from tests.corpus.trees import Tree, every_release, groups, tree_of
 from pollux.exports import gemini
 from pollux.formats.parts import parts
 from pollux.model import Fate, FunctionResponse, Kind, Origin, Part, Session, Text
-from pollux.reading import read, whole
+from pollux.sessions.replay.reading import read, whole
 
 A, R, C, B, P = Fate.ACTIVE, Fate.REWOUND, Fate.COMPRESSED, Fate.ROLLED_BACK, Fate.REPLACED
 CALL, RESULT, CONTEXT = "(call)", "(result)", "(context)"

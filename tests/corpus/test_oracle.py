@@ -22,11 +22,11 @@ import pytest
 from tests.corpus.edges import AT, EDGES, HEADER, USER, log, without
 from tests.corpus.trees import SECOND, SELECTED, WHOLE, Tree, all_trees, needs_corpus
 
-from pollux import sessions
 from pollux.exports import gemini
 from pollux.formats.log import SEPARATORS, has_separator
-from pollux.home import homes
-from pollux.reading import read
+from pollux.sessions import reader
+from pollux.sessions.homes import homes
+from pollux.sessions.replay.reading import read
 
 ANSWERS = "oracle.jsonl"
 EDGE_ANSWERS = SELECTED / "edges.jsonl"
@@ -135,10 +135,10 @@ def test_the_kept_answers_are_those_of_the_client(tmp_path: Path) -> None:
 def test_no_edge_ends_in_a_traceback(name: str, tmp_path: Path) -> None:
     home = tmp_path / ".gemini"
     path = edge_file(home / "tmp" / "webapp" / "chats", name)
-    found = sessions.history(homes([home], {}, tmp_path))
+    found = reader.history(homes([home], {}, tmp_path))
     assert [ref.path for session in found.sessions for ref in session.files] == [path]
     for session in found.sessions:
-        assert all(message.id is not None for message in sessions.opened(session).messages())
+        assert all(message.id is not None for message in reader.opened(session).messages())
 
 
 def test_missing_times_are_those_of_the_messages(tmp_path: Path) -> None:

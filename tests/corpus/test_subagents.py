@@ -10,8 +10,8 @@ import pytest
 from tests.corpus.exceptions import AGENT_INSIDE, AGENTS, reason, row
 from tests.corpus.trees import SELECTED, Tree, every_release, every_tree, groups, history, manifest
 
+from pollux.formats.tools import tool
 from pollux.model import Origin, Session
-from pollux.tools import tool
 
 
 @every_tree

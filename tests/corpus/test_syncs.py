@@ -9,12 +9,12 @@ from typing import Any
 
 from tests.corpus.trees import Tree, every_tree
 
-from pollux import sessions
-from pollux.archive import history, store
+from pollux.archive import open_session, store
 from pollux.archive.refresh import refresh
-from pollux.grouping import Group
-from pollux.home import homes
 from pollux.model import Session
+from pollux.sessions import reader
+from pollux.sessions.grouping import Group
+from pollux.sessions.homes import homes
 
 _SYNCS = 3
 
@@ -34,9 +34,9 @@ def test_archive_agrees_with_the_files_after_any_syncs(tree: Tree, tmp_path: Pat
             for path, data in whole.items():
                 path.write_bytes(data[: ends[path][number]] if number < _SYNCS - 1 else data)
             located = refresh(archive, places).located
-        archived = history.history(archive.database, located)
-        from_archive = {one.id: told(one, history.opened(archive.database, one)) for one in archived.sessions}
-    from_files = {one.id: told(one, sessions.opened(one)) for one in sessions.history(places).sessions}
+        archived = open_session.history(archive.database, located)
+        from_archive = {one.id: told(one, open_session.opened(archive.database, one)) for one in archived.sessions}
+    from_files = {one.id: told(one, reader.opened(one)) for one in reader.history(places).sessions}
     assert from_archive == from_files
 
 

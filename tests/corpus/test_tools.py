@@ -8,8 +8,8 @@ import pytest
 from tests.corpus.exceptions import FAILED, NO_CALLS, STATUSES, TOOLS, reason, row
 from tests.corpus.trees import Tree, every_release, every_tree, groups, manifest, raw_messages, tree_of
 
+from pollux.formats.tools import tool
 from pollux.model import ToolCall
-from pollux.tools import tool
 
 FIRST_WITH_CALLS = (0, 10)
 TORN = {"0.38.2/diskfull": ("read_file", "success")}

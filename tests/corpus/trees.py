@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from pollux import sessions
-from pollux.grouping import Group
-from pollux.home import homes
 from pollux.model import Session
+from pollux.sessions import reader
+from pollux.sessions.grouping import Group
+from pollux.sessions.homes import homes
 
 SELECTED = Path(__file__).parents[1] / "data" / "corpus"
 WHOLE = Path(os.environ.get("POLLUX_CORPUS") or Path(__file__).parents[3] / "shared" / "corpus")
@@ -81,16 +81,16 @@ def manifest(tree: Tree) -> Any:  # noqa: ANN401  as decoded
 
 
 @cache
-def history(tree: Tree) -> sessions.History:
+def history(tree: Tree) -> reader.History:
     home = tree.folder / "gemini"
     found = homes([home], {}, tree.folder / "nowhere") if home.is_dir() else ()  # 0.3.4 left nothing at all headless
-    return sessions.history(found)
+    return reader.history(found)
 
 
 @cache
 def groups(tree: Tree) -> tuple[tuple[Session, Group], ...]:
     """Give every session, oldest first, with its messages."""
-    return tuple((session, sessions.opened(session)) for session in reversed(history(tree).sessions))
+    return tuple((session, reader.opened(session)) for session in reversed(history(tree).sessions))
 
 
 def tree_of(name: str) -> Tree:

@@ -10,8 +10,7 @@ from typing import Any
 
 from tests.views.build import ROOT, START, added, call, message, notice, prompt
 
-from pollux.exports.subject import Subject, Wanted
-from pollux.grouping import Group
+from pollux.exports.source import Subject, Wanted
 from pollux.model import (
     Activity,
     AgentDisplay,
@@ -44,6 +43,7 @@ from pollux.model import (
     Unknown,
     UnknownDisplay,
 )
+from pollux.sessions.grouping import Group
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEklEQVR4nGM4kWGLFTEMLQkAkPV/gX44U0oAAAAASUVORK5CYII="
 """A PNG of eight by eight."""

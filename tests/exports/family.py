@@ -12,8 +12,9 @@ from typing import Any
 from tests import builders
 from tests.builders import call, gemini, header, log, notice, preamble, rewind, tokens, user
 
-from pollux import __version__, sessions
-from pollux.exports.subject import Subject, Wanted, subject
+from pollux import __version__
+from pollux.exports.source import Subject, Wanted, subject
+from pollux.sessions import reader
 
 EXPECTED = Path(__file__).parents[1] / "data" / "exports"
 AGENT = "0a9e1b77-5c43-4f0e-8f51-2f6a9c3d7e10"
@@ -66,9 +67,9 @@ def put(root: Path, *more: builders.Wire) -> Path:
 
 def of_home(root: Path, id_: str = builders.SESSION, **wanted: Any) -> Subject:  # noqa: ANN401
     """Open one of the family."""
-    found = sessions.history([builders.home(root)])
+    found = reader.history([builders.home(root)])
     by_id = {one.id: one for one in found.sessions}
-    return subject(by_id[id_], sessions.opened(by_id[id_]), by_id, sessions.opened, wanted=Wanted(**wanted))
+    return subject(by_id[id_], reader.opened(by_id[id_]), by_id, reader.opened, wanted=Wanted(**wanted))
 
 
 def placed(made: Subject, folder: Path) -> Subject:

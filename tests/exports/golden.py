@@ -10,8 +10,8 @@ from typing import Any
 
 from pollux import __version__
 from pollux.cli.demo import HOME
-from pollux.exports.subject import Subject, Wanted, subject
-from pollux.sessions import History, history, homes, opened
+from pollux.exports.source import Subject, Wanted, subject
+from pollux.sessions.reader import History, history, homes, opened
 from pollux.views.transcript import Branches, Detail
 
 DATA = Path(__file__).parents[1] / "data" / "exports" / "transcripts"

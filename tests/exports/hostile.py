@@ -8,7 +8,7 @@ import msgspec
 from tests.exports.everything import PIXEL, Made, made, session
 from tests.views.build import added, call, message, notice, prompt
 
-from pollux.exports.subject import Wanted
+from pollux.exports.source import Wanted
 from pollux.model import (
     Activity,
     AgentDisplay,

@@ -13,10 +13,10 @@ from tests.corpus.trees import Tree, every_release, history
 from tests.exports import family
 
 from pollux.exports.atif import trajectory
-from pollux.exports.plain import HALF
-from pollux.exports.subject import Subject, Wanted, subject
+from pollux.exports.source import Subject, Wanted, subject
 from pollux.model import Fate, Message, Text, Tokens
-from pollux.sessions import from_file, opened
+from pollux.sessions.reader import from_file, opened
+from pollux.text.encode import HALF
 from pollux.views.transcript import Branches
 
 LEFT_OUT = (Fate.REWOUND, Fate.ROLLED_BACK, Fate.REPLACED)

@@ -14,8 +14,8 @@ from tests.exports import family
 
 from pollux.errors import BadFilterError
 from pollux.exports.chat import rows
-from pollux.exports.subject import Subject, Wanted, subject
-from pollux.sessions import opened
+from pollux.exports.source import Subject, Wanted, subject
+from pollux.sessions.reader import opened
 
 OBJECTS = frozenset({"argument-objects"})
 

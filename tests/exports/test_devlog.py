@@ -17,7 +17,7 @@ from pollux import __version__
 from pollux.cli.demo import HOME as DEMO
 from pollux.exports import Written
 from pollux.exports.devlog import pages, render, render_index
-from pollux.exports.subject import Wanted
+from pollux.exports.source import Wanted
 from pollux.views.transcript import Branches
 
 SEED = Path(__file__).parents[1] / "data" / "seeds" / "session-2026-01-27T15-21-a82545c4.json"

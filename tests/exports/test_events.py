@@ -20,14 +20,15 @@ from tests.corpus.test_tools import FIRST_WITH_CALLS
 from tests.corpus.trees import Tree, every_tree, groups, manifest
 from tests.growth import EVERYTHING, Told, lines_of
 
-from pollux import __version__, sessions
+from pollux import __version__
 from pollux.cli.demo import HOME
 from pollux.errors import BadFilterError
 from pollux.exports import events
 from pollux.exports.events.histories import history_drafts
-from pollux.exports.subject import Subject, Wanted, subject
+from pollux.exports.source import Subject, Wanted, subject
 from pollux.model import Fate, Kind, Message, Origin, Session, Text
-from pollux.sessions import history, homes, opened
+from pollux.sessions import reader
+from pollux.sessions.reader import history, homes, opened
 
 TYPES = {"session_start", "user_prompt", "tool_use", "tool_result", "session_end"}
 SESSION = builders.SESSION
@@ -369,7 +370,7 @@ def test_half_a_surrogate_pair_is_carried_along(tmp_path: Path) -> None:
 
 def test_agent_of_an_old_release_is_named_by_the_call_that_started_it(tmp_path: Path) -> None:
     path = builders.put(tmp_path / "a.jsonl", log(header(), gemini("g1", toolCalls=[call("c1"), call("c2")])))
-    session, group = sessions.from_file(path)
+    session, group = reader.from_file(path)
     child = Session("child", "subagent", session.project, parent=session.id, parent_call="c2")
     parent = Session(
         **{**{name: getattr(session, name) for name in session.__struct_fields__}, "children": ("child", "?")}
@@ -387,7 +388,7 @@ def test_agent_of_an_old_release_is_named_by_the_call_that_started_it(tmp_path: 
 
 
 @cache
-def demo() -> sessions.History:
+def demo() -> reader.History:
     return history(homes(HOME))
 
 

@@ -29,7 +29,7 @@ from tests.builders import (
 )
 
 from pollux.exports.gemini import written
-from pollux.reading import read
+from pollux.sessions.replay.reading import read
 
 
 def exported(folder: Path, data: bytes) -> dict[str, Any]:

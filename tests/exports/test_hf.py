@@ -13,7 +13,7 @@ from tests.exports import family
 
 from pollux.exports import EXPORTERS, Written
 from pollux.exports.hf import card, session
-from pollux.exports.subject import Subject
+from pollux.exports.source import Subject
 
 
 def entries(made: Subject) -> list[Any]:

@@ -21,10 +21,8 @@ from tests.views.build import call, message, prompt
 
 from pollux import __version__
 from pollux.exports import EXPORTERS, Written, html
-from pollux.exports.html import answers, code, index
-from pollux.exports.html.ansi import coloured, palette
-from pollux.exports.html.markup import PIECE, Html, element, joined, long_text, opening, text
-from pollux.exports.subject import Subject, Wanted
+from pollux.exports.html import index
+from pollux.exports.source import Subject, Wanted
 from pollux.model import (
     Activity,
     AgentDisplay,
@@ -44,7 +42,10 @@ from pollux.model import (
     TodoDisplay,
     UnknownDisplay,
 )
-from pollux.views.harmless import clean, safe
+from pollux.render.html import code, markdown
+from pollux.render.html.ansi import coloured, palette
+from pollux.render.html.markup import PIECE, Html, element, joined, long_text, opening, text
+from pollux.text.escape import clean, safe
 from pollux.views.languages import LONGEST
 from pollux.views.transcript import Branches, Detail
 
@@ -178,7 +179,7 @@ def test_any_text_is_shown_as_it_is(words: str) -> None:
 
 @given(st.text(alphabet=st.sampled_from("<>/!ab&;`~[]()\\#=-|*_:\n \tx"), max_size=80))
 def test_any_markdown_is_well_formed_and_brings_its_own_words_only(words: str) -> None:
-    found = Page(answers.answer(words))
+    found = Page(markdown.answer(words))
     assert {*re.sub(r"Copy|▣ picture|\W", "", found.text)} <= {*words}
     assert not {"script", "img", "iframe"} & {one.name for one in found.tags}
     known = {"class", "href", "rel", "tabindex", "type", "start"}
@@ -251,13 +252,13 @@ def test_palette_has_all_colours() -> None:
     ],
 )
 def test_markdown_is_laid_out(given_: str, expected: str) -> None:
-    assert answers.answer(given_) == expected
+    assert markdown.answer(given_) == expected
 
 
 def test_what_is_too_long_too_deep_or_nothing_is_shown_as_it_is() -> None:
-    for words in ("*x* " * answers.LONG, "> " * answers.DEEP + "*x*", "", "\n"):
-        assert Page(answers.answer(words)).text == words
-        assert answers.answer(words).startswith('<div class="words">')
+    for words in ("*x* " * markdown.LONG, "> " * markdown.DEEP + "*x*", "", "\n"):
+        assert Page(markdown.answer(words)).text == words
+        assert markdown.answer(words).startswith('<div class="words">')
 
 
 def test_code_that_is_long_or_of_no_known_language_is_not_coloured() -> None:

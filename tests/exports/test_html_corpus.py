@@ -11,10 +11,10 @@ from tests.exports.reader import Page
 from tests.exports.test_markdown import headings, tags
 
 from pollux.exports import EXPORTERS
-from pollux.exports.subject import Subject, Wanted, subject
+from pollux.exports.source import Subject, Wanted, subject
 from pollux.model import Kind, Message
-from pollux.sessions import opened
-from pollux.views.harmless import clean
+from pollux.sessions.reader import opened
+from pollux.text.escape import clean
 from pollux.views.transcript import Branches, Detail
 
 FULL = Wanted(Detail.FULL, Branches.ALL)

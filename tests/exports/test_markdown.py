@@ -18,10 +18,10 @@ from tests.exports.hostile import EVIL, hostile, messages
 from tests.views.build import message, prompt
 
 from pollux.exports import EXPORTERS, markdown
-from pollux.exports.markdown.inert import DEEP, LONG, code, fence, inert, plain, quoted
-from pollux.exports.subject import Subject, Wanted
+from pollux.exports.markdown.escape import DEEP, LONG, code, fence, inert, plain, quoted
+from pollux.exports.source import Subject, Wanted
 from pollux.model import Attachment, Message, Origin
-from pollux.views.harmless import clean
+from pollux.text.escape import clean
 from pollux.views.transcript import Branches, Detail
 
 READER = MarkdownIt("commonmark", {"html": True, "maxNesting": 200}).enable(["table", "strikethrough"])

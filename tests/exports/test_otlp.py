@@ -16,9 +16,9 @@ from pollux.cli.export import command
 from pollux.errors import BadFilterError
 from pollux.exports.otlp import traces
 from pollux.exports.otlp.attributes import CONVENTIONS, DEFAULT
-from pollux.exports.subject import Subject, Wanted, subject
+from pollux.exports.source import Subject, Wanted, subject
 from pollux.model import Tokens
-from pollux.sessions import opened
+from pollux.sessions.reader import opened
 
 CONTENT = frozenset({"content"})
 

@@ -24,7 +24,7 @@ from tests.exports.vac_records import ALL, decoded, entries_of, home_record, rec
 
 from pollux import __version__
 from pollux.cli.demo import HOME
-from pollux.exports.subject import Wanted
+from pollux.exports.source import Wanted
 from pollux.exports.vac import MAPPING
 from pollux.exports.vac.encode import cbor_pieces, json_pieces, render_json
 from pollux.exports.vac.plan import NESTED
@@ -33,8 +33,8 @@ from pollux.exports.vac.schema import problems
 from pollux.exports.vac.values import DEEPEST, Many, Open, sound
 from pollux.formats.messages import KNOWN_FIELDS, KNOWN_FIELDS_OF_CALLS
 from pollux.model import Fate, Json, Message, Session
-from pollux.sessions import History, history, homes
-from pollux.views.listing import calls_of
+from pollux.sessions.reader import History, history, homes
+from pollux.views.contracts import calls_of
 
 DATA = Path(__file__).parents[1] / "data"
 SEEDS = sorted((DATA / "seeds").glob("*.json"))

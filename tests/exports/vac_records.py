@@ -10,10 +10,10 @@ from typing import Any
 import cbor2
 from tests import builders
 
-from pollux.exports.subject import Redactor, Subject, Wanted, subject
+from pollux.exports.source import Redactor, Subject, Wanted, subject
 from pollux.exports.vac.encode import render_cbor, render_json
 from pollux.model import Session
-from pollux.sessions import History, history, opened
+from pollux.sessions.reader import History, history, opened
 from pollux.views.transcript import Branches
 
 ALL = Wanted(branches=Branches.ALL)

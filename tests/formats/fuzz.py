@@ -14,8 +14,8 @@ from tests.builders import answers, call, gemini, header, tokens, user
 
 from pollux import formats
 from pollux.formats.source import Source
-from pollux.reading import finished, looks, state, whole
-from pollux.replay import replay
+from pollux.sessions.replay.reading import finished, looks, state, whole
+from pollux.sessions.replay.replay import replay
 
 SECONDS_A_FILE = 5
 SECONDS = 120

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from pollux import reading
 from pollux.formats import document as document_module
 from pollux.formats import short as module
 from pollux.formats import source as source_module
+from pollux.sessions.replay import reading
 
 
 def make_small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,9 +14,9 @@ from tests import builders
 
 from pollux.formats import GENERATIONS, atif, opened
 from pollux.formats.source import Source
-from pollux.grouping import Group
 from pollux.model import Attachment, Kind, Session, Text, Tokens
-from pollux.sessions import from_file
+from pollux.sessions.grouping import Group
+from pollux.sessions.reader import from_file
 
 OTHER = Path(__file__).parents[1] / "data" / "atif" / "other-agent.json"
 NOW = datetime(2026, 11, 15, tzinfo=UTC)

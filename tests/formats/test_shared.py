@@ -16,8 +16,8 @@ from tests.builders import codes, put, values
 from pollux.formats import history, shared
 from pollux.formats.converted import Converted
 from pollux.model import Json, Message
-from pollux.reading import read
-from pollux.sessions import from_file
+from pollux.sessions.reader import from_file
+from pollux.sessions.replay.reading import read
 
 DATA = Path(__file__).parents[1] / "data" / "shared"
 NAME = "gemini-conversation-1794772150000.md"

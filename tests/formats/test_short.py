@@ -11,13 +11,14 @@ from tests.builders import answers, call, checkpoint, gemini, header, line, log,
 from tests.formats.fuzz import fuzzed
 from tests.formats.small import make_small
 
-from pollux import formats, reading
+from pollux import formats
 from pollux.formats import document as document_module
 from pollux.formats.operations import Document, Header, Operation, Put, Record, Update
 from pollux.formats.short import EXIT_CODE, MASKED, LeftOut, has_mark, shorten, value_at
 from pollux.formats.source import LongLine, Source, Span
 from pollux.model import Attachment, Message, Problem
-from pollux.replay import replay
+from pollux.sessions.replay import reading
+from pollux.sessions.replay.replay import replay
 
 WORDS = (
     "word ",

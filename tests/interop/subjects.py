@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from tests.corpus.trees import Tree, history
 
-from pollux import sessions
 from pollux.cli.demo import HOME
-from pollux.exports.subject import Subject, Wanted, subject
+from pollux.exports.source import Subject, Wanted, subject
+from pollux.sessions import reader
 
 
 def needs(module: str, package: str) -> pytest.MarkDecorator:
@@ -29,15 +29,15 @@ def of_trees(trees: list[Tree], *, with_agents: bool, **wanted: Any) -> Iterator
 
 def of_demo(*, with_agents: bool, **wanted: Any) -> Iterator[Subject]:  # noqa: ANN401
     """Open the sessions of the demo."""
-    found = sessions.history(sessions.homes(HOME))
+    found = reader.history(reader.homes(HOME))
     yield from _opened(found, with_agents=with_agents, wanted=Wanted(**wanted))
 
 
-def _opened(found: sessions.History, *, with_agents: bool, wanted: Wanted) -> Iterator[Subject]:
+def _opened(found: reader.History, *, with_agents: bool, wanted: Wanted) -> Iterator[Subject]:
     by_id = {one.id: one for one in found.sessions}
     for session in found.sessions:
         if with_agents or session.parent not in by_id:
-            yield subject(session, sessions.opened(session), by_id, sessions.opened, wanted=wanted)
+            yield subject(session, reader.opened(session), by_id, reader.opened, wanted=wanted)
 
 
 def written(folder: Path, made: Iterator[tuple[str, bytes]]) -> list[Path]:

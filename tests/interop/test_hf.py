@@ -16,8 +16,8 @@ from tests.interop.subjects import needs, of_demo, of_trees, written
 from pollux.exports import Written
 from pollux.exports.hf import card
 from pollux.exports.hf.session import render
-from pollux.exports.said import reasoning
-from pollux.exports.subject import Subject
+from pollux.exports.message_text import reasoning
+from pollux.exports.source import Subject
 from pollux.model import Fate, Kind, Message, Origin
 
 pytestmark = [pytest.mark.filterwarnings("default"), needs("teich", "teich"), needs("datasets", "datasets")]

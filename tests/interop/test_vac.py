@@ -35,11 +35,11 @@ from tests.exports.vac_cases import (
 from tests.exports.vac_records import ALL, subject_of
 
 from pollux.cli.demo import HOME
-from pollux.exports.subject import Subject
+from pollux.exports.source import Subject
 from pollux.exports.vac.encode import render_cbor, render_json
 from pollux.exports.vac.schema import problems
-from pollux.sessions import history as history_of
-from pollux.sessions import homes
+from pollux.sessions.reader import history as history_of
+from pollux.sessions.reader import homes
 
 cddl_verifier = pytest.importorskip("cddl_verifier", reason="the judge is not installed: pip install cddl-verifier")
 

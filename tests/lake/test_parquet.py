@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from pollux import prices
-from pollux.archive import facts, refresh, store
+from pollux.archive import refresh, store
+from pollux.archive import schema as facts
 from pollux.cli.demo import HOME as DEMO
-from pollux.home import Home, homes
 from pollux.lake import parquet
 from pollux.lake.tables import TABLES, columns
-from pollux.views import usage_parts
+from pollux.reports import usage_sql
+from pollux.sessions.homes import Home, homes
 
 duckdb = pytest.importorskip("duckdb", reason="no DuckDB: `pip install 'pollux[lake]'`")
 pyarrow = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip install 'pollux[lake]'`")
@@ -91,7 +92,7 @@ def test_reports_say_the_same(archive: sqlite3.Connection, tmp_path: Path) -> No
     for table in TABLES:
         lake.read_parquet(str(tmp_path / "lake" / f"{table}.parquet")).create_view(table)
     ever = (-(1 << 62), 1 << 62, 1)
-    for report in (usage_parts.CALLS, usage_parts.TOOLS):
+    for report in (usage_sql.CALLS, usage_sql.TOOLS):
         here, there = archive.execute(report, ever).fetchall(), lake.execute(report, ever).fetchall()
         assert sorted(there, key=repr) == sorted(here, key=repr)
         assert here

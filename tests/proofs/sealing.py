@@ -10,7 +10,7 @@ from typing import Any
 from tests.proofs.samples import AT, KEY, PUBLIC, record
 
 from pollux.archive import seals, store
-from pollux.proofs import chain, sealed
+from pollux.proofs import chain, verify_archive
 from pollux.proofs.public import PublicKey
 from pollux.proofs.seal import Sealed, seal
 from pollux.proofs.verdict import Verdict
@@ -28,7 +28,7 @@ def seal_it(archive: Path, *, hours: int = 0, **more: Any) -> Sealed:  # noqa: A
 
 def look(archive: Path, given: bytes | None = None, keys: tuple[PublicKey, ...] = (PUBLIC,)) -> Verdict:
     with store.opened(archive, write=False) as opened:
-        return sealed.verify(opened, keys, chain.given_from(given) if given is not None else None)
+        return verify_archive.verify(opened, keys, chain.given_from(given) if given is not None else None)
 
 
 def messages(found: Verdict) -> list[str]:

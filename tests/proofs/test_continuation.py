@@ -17,7 +17,7 @@ from pollux.errors import PolluxError
 from pollux.proofs.canonical import json_bytes
 from pollux.proofs.chain import Given
 from pollux.proofs.continuation import continuation
-from pollux.proofs.examine import examine
+from pollux.proofs.verify import examine
 
 
 @pytest.fixture(scope="module")

@@ -26,8 +26,8 @@ from pollux.errors import PolluxError
 from pollux.proofs.canonical import cbor_bytes
 from pollux.proofs.commitment import MEMBER
 from pollux.proofs.continuation import continuation
-from pollux.proofs.examine import examine, is_detached
 from pollux.proofs.public import KeyFileError, public_key
+from pollux.proofs.verify import examine, is_detached
 
 N_CASES = 400
 BIG = "1" * 5000

@@ -11,7 +11,7 @@ from tests.proofs.samples import OTHER, PUBLIC, STRANGER
 from tests.proofs.sealing import look, seal_it
 from tests.proofs.test_seal import put_other
 
-from pollux.archive import exchange, foreign, seals, store
+from pollux.archive import foreign, import_archive, seals, store
 from pollux.proofs import seal as sealing
 from pollux.proofs.imported_seals import adopt_own, look_at, note
 from pollux.proofs.public import PublicKey, shown
@@ -28,7 +28,7 @@ def backup(tmp_path: Path) -> Path:
 def imported(archive: Path, other: Path, *own: PublicKey) -> tuple[int, int]:
     """Import an archive; return how many seals were new, and how many of them became our own."""
     with store.opened(archive) as ours, foreign.opened(other) as theirs:
-        return exchange.take_in(ours, theirs, memory={}, now_us=1).n_seals, adopt_own(ours, own)
+        return import_archive.take_in(ours, theirs, memory={}, now_us=1).n_seals, adopt_own(ours, own)
 
 
 def notes(archive: Path, *keys: PublicKey) -> list[str]:

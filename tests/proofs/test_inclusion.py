@@ -25,13 +25,13 @@ from pollux.proofs.canonical import json_bytes
 from pollux.proofs.commitment import MEMBER
 from pollux.proofs.disclosure import redacted
 from pollux.proofs.entries import SessionEntry, entry_bytes
-from pollux.proofs.examine import NoProofError, examine, is_detached
 from pollux.proofs.inclusion import prove
+from pollux.proofs.pending import BY
 from pollux.proofs.redacted import prove_record
 from pollux.proofs.seal import SCHEMA, Seal
 from pollux.proofs.trace import trace_of_record
-from pollux.proofs.unsealed import BY
 from pollux.proofs.verdict import Verdict
+from pollux.proofs.verify import NoProofError, examine, is_detached
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from tests.proofs.samples import PUBLIC, record
 from pollux.proofs.canonical import json_bytes
 from pollux.proofs.commitment import MEMBER, committed
 from pollux.proofs.disclosure import REDACTED
-from pollux.proofs.examine import NoProofError, examine
+from pollux.proofs.verify import NoProofError, examine
 
 
 def verdict_of(copy: object) -> str:

@@ -25,7 +25,7 @@ from tests.archive.test_verify import (
 from tests.proofs.samples import KEY, PUBLIC, STRANGER, flipped, signed
 from tests.proofs.sealing import bare, full, look, messages, seal_it
 
-from pollux.archive import exchange, foreign, forget, raw, seals, store, upkeep
+from pollux.archive import foreign, forget, import_archive, maintenance, raw, seals, store
 from pollux.archive.backup import backup
 from pollux.errors import ArchiveError, PolluxError
 from pollux.proofs import chain, cose, merkle
@@ -153,7 +153,7 @@ def test_it_may_grow(archive: Path, tmp_path: Path) -> None:
 
 def test_it_may_be_compacted(archive: Path) -> None:
     with store.opened(archive) as opened:
-        assert upkeep.compact(opened).n_merged
+        assert maintenance.compact(opened).n_merged
     assert look(archive).is_good
 
 
@@ -168,7 +168,7 @@ def test_seals_move_with_an_import(archive: Path, tmp_path: Path) -> None:
     seal_it(archive, hours=2)
     for n_seals, n_adopted in ((3, 3), (0, 0)):  # a second time changes nothing
         with store.opened(tmp_path / "new.db") as ours, foreign.opened(archive) as theirs:
-            assert exchange.take_in(ours, theirs, memory={}, now_us=1).n_seals == n_seals
+            assert import_archive.take_in(ours, theirs, memory={}, now_us=1).n_seals == n_seals
             assert adopt_own(ours, [PUBLIC]) == n_adopted
             assert seals.known_secret(ours.database) is None
         assert look(tmp_path / "new.db").is_good
@@ -182,7 +182,7 @@ def test_an_import_into_a_sealed_archive_changes_nothing_sealed(archive: Path, t
         file.write(builders.log(builders.user("u9", "elsewhere", second=40)))
     synced(tmp_path / "other.db", other)
     with store.opened(archive) as ours, foreign.opened(tmp_path / "other.db") as theirs:
-        assert exchange.take_in(ours, theirs, memory={}, now_us=1).n_files
+        assert import_archive.take_in(ours, theirs, memory={}, now_us=1).n_files
     assert look(archive).is_good
     assert seal_it(archive, hours=3).is_new
     assert look(archive).is_good

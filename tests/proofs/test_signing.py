@@ -16,7 +16,7 @@ from pollux.proofs.canonical import cbor_bytes, json_bytes, sha256
 from pollux.proofs.public import PublicKey, Trust, shown
 from pollux.proofs.trace import NoRecordError, trace_of_record, trace_of_session
 from pollux.proofs.verdict import Verdict
-from pollux.sessions import from_file
+from pollux.sessions.reader import from_file
 
 ATTACHED, DETACHED = signed(), signed(attached=False)
 ENVELOPE = cose.opened(ATTACHED)

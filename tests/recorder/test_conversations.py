@@ -50,14 +50,14 @@ from tests.recorder.model import (
 )
 from tests.recorder.strategies import Conversation, conversations
 
-from pollux import sessions
-from pollux.archive import history, readings, restore
+from pollux.archive import open_session, readings, restore
 from pollux.archive.refresh import refresh
 from pollux.archive.store import opened
-from pollux.grouping import Group
-from pollux.home import Home
-from pollux.locate import locate
 from pollux.model import Origin, Session
+from pollux.sessions import reader
+from pollux.sessions.grouping import Group
+from pollux.sessions.homes import Home
+from pollux.sessions.locate import locate
 
 IS_LONG = bool(os.environ.get("POLLUX_LONG"))
 N_FROM_FILES = 4000 if IS_LONG else 250
@@ -233,7 +233,7 @@ def test_restored_home_tells_the_truth(conversation: Conversation) -> None:
         refresh(archive, [home])
         shutil.rmtree(home.tmp / "webapp" / "chats")
         builders.chats(Path(folder) / "two")
-        for session in history.history(archive.database, refresh(archive, [home]).located).main:
+        for session in open_session.history(archive.database, refresh(archive, [home]).located).main:
             if _has_state(client, session.id):
                 plan = restore.plan(archive.database, session, [home], now=NOW, to=other)
                 restore.carry_out(plan)
@@ -266,12 +266,12 @@ def _states(client: Client, stops: dict[int, float]) -> Iterator[dict[str, bytes
 
 
 def _from_files(home: Home) -> list[tuple[Session, Group]]:
-    return [(session, sessions.opened(session)) for session in sessions.history([home]).sessions]
+    return [(session, reader.opened(session)) for session in reader.history([home]).sessions]
 
 
 def _from_archive(database: sqlite3.Connection, home: Home) -> list[tuple[Session, Group]]:
-    found = history.history(database, locate([home]))
-    return [(session, history.opened(database, session)) for session in found.sessions]
+    found = open_session.history(database, locate([home]))
+    return [(session, open_session.opened(database, session)) for session in found.sessions]
 
 
 def _has_state(client: Client, id_: str) -> bool:

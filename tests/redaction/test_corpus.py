@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from tests.corpus.trees import SELECTED, WHOLE, Tree, all_trees, groups, needs_corpus
 
-from pollux import sessions
 from pollux.cli.demo import HOME as DEMO
 from pollux.redaction import Redactor, redactor
 from pollux.redaction.messages import texts
+from pollux.sessions import reader
 
 FALSE_POSITIVES: dict[str, int] = {}
 """By rule, with the reason in docs/redaction.md: there are none."""
@@ -85,10 +85,10 @@ def _decoded(line: str) -> Any:  # noqa: ANN401  as decoded
 
 
 def test_the_demo_tells_of_one_person_and_no_secrets() -> None:
-    history = sessions.history(sessions.homes(DEMO))
+    history = reader.history(reader.homes(DEMO))
     made: Redactor = redactor(user_name="mara")
     for session in history.sessions:
-        shown = [made.session(session), *map(made.message, sessions.opened(session).messages())]
+        shown = [made.session(session), *map(made.message, reader.opened(session).messages())]
         assert not re.search(r"\bmara\b", "\n".join(all_texts(shown)), re.IGNORECASE)
     assert {one.rule for one in made.report().replaced} <= {"home-path", "windows-home-path", "user"}
     assert [(one.what, one.media_type) for one in made.report().unscanned] == [("attachment", "image/png")]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from pollux.formats.tools import tool
 from pollux.model import Fate, Json, Kind, Message, Origin, Part, Text, ToolCall
-from pollux.tools import tool
 
 START = datetime(2026, 11, 15, 19, 2, tzinfo=UTC)
 ROOT = "/home/alice/webapp"

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.views.build import ROOT, call
 
+from pollux.formats.tools import ROWS
 from pollux.model import (
     Activity,
     AgentDisplay,
@@ -22,7 +23,6 @@ from pollux.model import (
     TodoDisplay,
     UnknownDisplay,
 )
-from pollux.tools import ROWS
 from pollux.views.bodies import Agent, Data, Files, Input, Matches, Output, Question, Questions, Screen, Todos
 from pollux.views.diffs import Change, Diff, DiffLine
 from pollux.views.excerpts import Excerpt, Limits

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pollux.archive import store
-from pollux.archive.upkeep import readable
+from pollux.archive.maintenance import readable
 from pollux.archive.verify import verify
 from pollux.errors import PolluxError
-from pollux.sessions import Progress
+from pollux.sessions.reader import Progress
 
 _PAGES = 4096
 """Of SQLite, copied between two looks at the progress."""

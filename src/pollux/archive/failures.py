@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from pollux.archive.inventory import place_of
 from pollux.model import Problem
-from pollux.reading import cannot_derive, reason_of
-from pollux.sound import sound
+from pollux.sessions.replay.reading import cannot_derive, reason_of
+from pollux.text.unicode import sound
 
 _OF_ONE_STATEMENT = (
     sqlite3.DataError,

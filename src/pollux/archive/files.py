@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pollux.archive.inventory import place_of
-from pollux.sound import sound
+from pollux.text.unicode import sound
 
 
 class ArchivedFile(NamedTuple):

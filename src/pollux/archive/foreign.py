@@ -19,12 +19,12 @@ import msgspec
 import zstandard
 from msgspec import Meta
 
-from pollux.archive import facts, raw
+from pollux.archive import raw, schema
 from pollux.archive.inventory import place_of
 from pollux.archive.migrations import STEPS
-from pollux.archive.names import path_fault, printable
 from pollux.archive.segments import UNPACKING
 from pollux.archive.store import check_size, has_journal
+from pollux.disk.names import path_fault, printable
 from pollux.errors import ArchiveError
 from pollux.model import Problem
 
@@ -173,7 +173,7 @@ class Foreign:
     def owners(self) -> dict[int, set[str]]:
         """Return which sessions each file is part of, as far as the facts over there are of this version of Pollux."""
         found: dict[int, set[str]] = {}
-        if "session_files" not in self._tables or not self._asked(lambda: facts.are_current(self.database)):
+        if "session_files" not in self._tables or not self._asked(lambda: schema.are_current(self.database)):
             return found
         files = {row[0]: row[1] for row in self._rows("SELECT id, file_id FROM versions")}
         for row in self._checked("session_files", _OwnerRow, ""):

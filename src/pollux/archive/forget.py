@@ -9,15 +9,16 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pollux.archive import facts, raw, reports
+from pollux.archive import raw, schema
 from pollux.archive.inventory import belongs_to, place_of
+from pollux.archive.maintenance import written_anew
 from pollux.archive.migrations import transaction
 from pollux.archive.segments import UNPACKING, packed
 from pollux.archive.store import Archive
-from pollux.archive.upkeep import written_anew
 from pollux.archive.verify import rederive
 from pollux.errors import PolluxError
-from pollux.sessions import Progress
+from pollux.reports import cache
+from pollux.sessions.reader import Progress
 
 _NO_FILES: Mapping[int, str] = {}
 
@@ -264,18 +265,18 @@ def _version_columns(database: sqlite3.Connection) -> list[tuple[str, str]]:
     """Return the derived tables that speak of versions, each with the column in which they do."""
     return [
         (table, row[1])
-        for table in facts.TABLES
+        for table in schema.TABLES
         for row in database.execute(f"PRAGMA table_info({table})")
         if row[1] in ("version_id", "file_version_id")
     ]
 
 
 def _remove_facts(database: sqlite3.Connection, ids: Sequence[str]) -> None:
-    for table in facts.TABLES:
+    for table in schema.TABLES:
         if any(row[1] == "session_id" for row in database.execute(f"PRAGMA table_info({table})")):
             database.executemany(f"DELETE FROM {table} WHERE session_id = ?", [(one,) for one in ids])  # noqa: S608
     database.executemany("UPDATE model_calls SET copy_of = NULL WHERE copy_of = ?", [(one,) for one in ids])
-    reports.throw_away(database)
+    cache.throw_away(database)
     database.execute(
         "DELETE FROM projects WHERE project_hash NOT IN (SELECT project_hash FROM sessions WHERE project_hash NOTNULL)"
     )

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from pollux.home import Home
-from pollux.integers import clamped
-from pollux.locate import (
+from pollux.disk.regular_files import is_within
+from pollux.sessions.homes import Home
+from pollux.sessions.locate import (
     Located,
     Look,
     SessionFile,
@@ -27,8 +27,8 @@ from pollux.locate import (
     no_regular_file,
     vanished,
 )
-from pollux.regular_files import is_within
-from pollux.sound import sound
+from pollux.text.integers import clamped
+from pollux.text.unicode import sound
 
 _AT_ROOT = ("projects.json", "trustedFolders.json", "settings.json")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
+from pollux.disk.regular_files import read_side_file
 from pollux.errors import ArchiveError
-from pollux.regular_files import read_side_file
 
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _BEGINNING = b'{"pid":'

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from pollux.archive import facts
+from pollux.archive import schema
 from pollux.archive.migrations import transaction
 from pollux.model import Tokens
 from pollux.prices import Prices, cost, find
-from pollux.times import from_microseconds
+from pollux.text.times import from_microseconds
 
 NO_PRICE = ""
 _META = "prices"
@@ -35,14 +35,14 @@ def price_calls(database: sqlite3.Connection, prices: Prices) -> None:
     gets a table of its own in place of the stored one.
     """
     is_stale = _version(database) != prices.version
-    if not is_stale and not facts.are_unpriced(database):
+    if not is_stale and not schema.are_unpriced(database):
         return
     which = "1" if is_stale else "price_id IS NULL"
     try:
         with transaction(database):
             _write(database, _priced(_calls(database, which), prices))
             database.execute("INSERT OR REPLACE INTO facts_meta VALUES (?, ?)", (_META, prices.version))
-            facts.note_priced(database)
+            schema.note_priced(database)
     except sqlite3.OperationalError:
         _shadow(database)
         _write(database, _priced(_calls(database, which), prices))

@@ -25,8 +25,8 @@ import zstandard
 
 from pollux.archive.inventory import Item, place_of
 from pollux.errors import DamagedArchiveError
-from pollux.integers import clamped
-from pollux.locate import held_inode
+from pollux.sessions.locate import held_inode
+from pollux.text.integers import clamped
 
 SEGMENT = 4 << 20
 """Bytes of a file in one segment, at most."""

@@ -13,8 +13,8 @@ from pollux.archive.snapshots import BadSnapshotError, Snapshot, restored, snaps
 from pollux.formats import log
 from pollux.formats.source import Source, Span
 from pollux.model import Fate
-from pollux.reading import Reading, finished, looks
-from pollux.replay import Running
+from pollux.sessions.replay.reading import Reading, finished, looks
+from pollux.sessions.replay.replay import Running
 
 
 def source_of(database: sqlite3.Connection, version_id: int) -> Source:

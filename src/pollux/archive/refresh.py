@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
-from pollux.archive import facts
+from pollux.archive import schema
 from pollux.archive.inventory import Item, belongs_to, inventory, place_of
 from pollux.archive.migrations import transaction
 from pollux.archive.store import Archive
-from pollux.locate import Home, Located, Look, locate
 from pollux.model import Problem
-from pollux.sound import sound
-from pollux.times import microseconds
+from pollux.sessions.locate import Home, Located, Look, locate
+from pollux.text.times import microseconds
+from pollux.text.unicode import sound
 
 if TYPE_CHECKING:
-    from pollux.sessions import Progress
+    from pollux.sessions.reader import Progress
 
 _SHARES = 4
 """Of the work on a new file: one to keep it, the others to read it."""
@@ -137,20 +137,20 @@ def _take_in(
     look, result = found
     if not archive.is_writable:
         return
-    if not facts.are_current(archive.database):
+    if not schema.are_current(archive.database):
         with transaction(archive.database):
-            facts.reset(archive.database)
+            schema.reset(archive.database)
     items = inventory(result.located, look)
     now_us = microseconds(now()) or 0
     missing, changed = compared(archive.database, items)
     _note_gone(archive.database, missing, items, result, now_us)
-    if changed or (derives and facts.are_behind(archive.database)):
-        from pollux.archive import intake  # noqa: PLC0415  packs and reads: a third of a start where nothing is new
+    if changed or (derives and schema.are_behind(archive.database)):
+        from pollux.archive import ingest  # noqa: PLC0415  packs and reads: a third of a start where nothing is new
 
         keeping, deriving = _shares(progress, _SHARES if derives else 1)
-        intake.keep(archive, changed, result, now_us=now_us, progress=keeping)
+        ingest.keep(archive, changed, result, now_us=now_us, progress=keeping)
         if derives:
-            intake.derive(archive, result, memory=memory, progress=deriving)
+            ingest.derive(archive, result, memory=memory, progress=deriving)
 
 
 def files_say_more(database: sqlite3.Connection, located: Located) -> bool:
@@ -160,7 +160,7 @@ def files_say_more(database: sqlite3.Connection, located: Located) -> bool:
     if gone:
         return False
     rows = database.execute(
-        f"SELECT home, path, size FROM files WHERE {names} AND version_id NOT IN (SELECT versions.id {facts.UNREAD})"  # noqa: S608
+        f"SELECT home, path, size FROM files WHERE {names} AND version_id NOT IN (SELECT versions.id {schema.UNREAD})"  # noqa: S608
     )
     known = {(str(place_of(home, path)), size) for home, path, size in rows}
     return any((sound(file.place), file.size) not in known for file in located.files)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pollux.archive import facts, raw
+from pollux.archive import raw, schema
 from pollux.archive.damage import Damage, damage_of
 from pollux.archive.inventory import place_of
 from pollux.archive.migrations import transaction
@@ -64,7 +64,7 @@ def take_anew(database: sqlite3.Connection, version_id: int) -> None:
     with transaction(database):
         database.execute("UPDATE versions SET head = x'' WHERE id = ?", (version_id,))
         database.execute("UPDATE files SET size = -1 WHERE version_id = ?", (version_id,))
-        if facts.are_current(database):
+        if schema.are_current(database):
             database.execute("UPDATE readings SET is_superseded = 1 WHERE version_id = ?", (version_id,))
 
 

@@ -18,17 +18,17 @@ from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
 
-from pollux.archive.names import printable
-from pollux.archive.placing import CollisionError, RestoreError, Writing, below, place_all
 from pollux.archive.readings import source_of
-from pollux.archive.restored_files import EARLIEST, Kept, companions, new_ids, pieces_of
+from pollux.archive.restore_content import EARLIEST, Kept, companions, new_ids, pieces_of
 from pollux.archive.resumable import excerpt_for, has_conversation
-from pollux.locate import Home, id8_in
+from pollux.disk.names import printable
+from pollux.disk.placing import CollisionError, RestoreError, Writing, below, place_all
 from pollux.model import Role, Session
-from pollux.projects import Known, known_paths, project_hash, slug
-from pollux.reading import Reading, read
-from pollux.shell import quoted
-from pollux.times import stamp
+from pollux.sessions.locate import Home, id8_in
+from pollux.sessions.projects.resolve import Known, known_paths, project_hash, slug
+from pollux.sessions.replay.reading import Reading, read
+from pollux.text.shell import quoted
+from pollux.text.times import stamp
 
 
 @dataclass(frozen=True, slots=True)

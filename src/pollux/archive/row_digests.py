@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from pollux.archive import facts
+from pollux.archive import schema
 
 _OF_CALLS = {
     "tool_calls": "ORDER BY message_id, idx",
@@ -132,7 +132,7 @@ def _hashed(database: sqlite3.Connection, which: str, *values: str) -> dict[str,
 @cache
 def _columns(table: str) -> str:
     """Return the columns of a table that are written with the rest of a session."""
-    columns = facts.TABLES[table].partition("PRIMARY KEY (")[0].split(",")
+    columns = schema.TABLES[table].partition("PRIMARY KEY (")[0].split(",")
     names = [column.split()[0] for column in columns if column.strip()]
     left_out = {"session_id", *_LATER.get(table, ())}  # the rows of one session are looked up by its id
     return ", ".join(name for name in names if name not in left_out)

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 import msgspec
 import zstandard
 
-from pollux.copies import Fingerprint
-from pollux.entries import Call, Entry
 from pollux.formats.operations import Document, Record
 from pollux.formats.source import Span
 from pollux.model import Problem, Tokens
-from pollux.replay import Replay, Running
+from pollux.sessions.replay.copies import Fingerprint
+from pollux.sessions.replay.entries import Call, Entry
+from pollux.sessions.replay.replay import Replay, Running
 
 
 class BadSnapshotError(Exception):

@@ -13,8 +13,8 @@ import msgspec
 
 from pollux.archive.lock import WriterLock
 from pollux.archive.migrations import STEPS, migrate, supply_imported
+from pollux.disk.private_files import make_private_folder
 from pollux.errors import ArchiveError, NoArchiveError, UnfinishedArchiveError
-from pollux.private_files import make_private_folder
 
 _BUSY_MS = 10_000
 _MAGIC, _HEAD = b"SQLite format 3\0", 100

@@ -10,10 +10,10 @@ import msgspec
 
 from pollux.formats import lenient
 from pollux.formats.short import EXIT_CODE, Short, has_mark
-from pollux.integers import COUNTED, parse_integer
-from pollux.shell import commands, program
-from pollux.times import instant, microseconds
-from pollux.tools import Tool, tool
+from pollux.formats.tools import Tool, tool
+from pollux.text.integers import COUNTED, parse_integer
+from pollux.text.shell import commands, program
+from pollux.text.times import instant, microseconds
 
 _OPS = {"file_read": "read", "file_write": "edit", "file_edit": "edit", "file_delete": "delete"}
 _EXIT_CODE = re.compile(rb"(?:^|\\n)Exit Code: (-?\d+)")

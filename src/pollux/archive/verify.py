@@ -13,9 +13,9 @@ from contextlib import contextmanager
 
 import msgspec
 
-from pollux.archive import facts, raw, row_digests
+from pollux.archive import raw, row_digests, schema
 from pollux.archive.damage import Damage, Report, damage_of
-from pollux.archive.intake import derive
+from pollux.archive.ingest import derive
 from pollux.archive.inventory import place_of
 from pollux.archive.lock import ForeignLockError, WriterLock
 from pollux.archive.migrations import transaction
@@ -23,8 +23,8 @@ from pollux.archive.refresh import Refreshed
 from pollux.archive.repair import filled, mended, take_anew
 from pollux.archive.segments import Version, fault, segment
 from pollux.archive.store import Archive
-from pollux.locate import Home, locate
-from pollux.sessions import Progress
+from pollux.sessions.locate import Home, locate
+from pollux.sessions.reader import Progress
 
 NAMED = 5
 """Rows that are named of each table."""
@@ -76,7 +76,7 @@ def rebuild(
 ) -> None:
     """Throw the facts away and derive them anew; what is stopped in between is gone on with by the next refresh."""
     with transaction(archive.database):
-        facts.reset(archive.database)
+        schema.reset(archive.database)
     rederive(archive, memory=memory, progress=progress)
 
 
@@ -119,8 +119,8 @@ def _check_types(database: sqlite3.Connection, report: Report) -> None:
     """Name the rows that hold a value of another type than their column has: nothing that we write does."""
     for table in _RAW_TABLES:
         report.damage += _mistyped(database, table, "types", "id")
-    if facts.are_current(database):
-        for table in facts.TABLES:
+    if schema.are_current(database):
+        for table in schema.TABLES:
             report.damage += _mistyped(database, table, "facts", None)
 
 
@@ -257,7 +257,7 @@ def _check_disk(database: sqlite3.Connection, report: Report, *, repair: bool) -
 def _check_facts(archive: Archive, report: Report) -> None:
     """Check that the facts belong together, and that the rows of each session are those that were written."""
     database = archive.database
-    if not facts.are_current(database):
+    if not schema.are_current(database):
         report.notes.append("The facts were made by another version of Pollux; the next `pollux sync` makes them anew.")
         return
     if n_behind := _n_behind(database):
@@ -265,7 +265,7 @@ def _check_facts(archive: Archive, report: Report) -> None:
         is_now = is_written(archive)
         who = f"just being read by {WriterLock(archive.path).owner()}" if is_now else "kept and not read yet"
         report.notes.append(f"{files} {who}{'.' if is_now else '; the next `pollux sync` does it.'}")
-    for table in facts.TABLES:
+    for table in schema.TABLES:
         names = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
         for column in names & {"file_version_id", "version_id"}:
             report.damage += _strays(database, table, column, "versions", "id", "version")
@@ -291,7 +291,7 @@ def is_written(archive: Archive) -> bool:
 
 def _n_behind(database: sqlite3.Connection) -> int:
     """Count the files that were kept before somebody was stopped, and are not read yet."""
-    rows = database.execute(f"SELECT DISTINCT CAST(files.path AS TEXT) {facts.UNREAD}")
+    rows = database.execute(f"SELECT DISTINCT CAST(files.path AS TEXT) {schema.UNREAD}")
     return sum(_is_session(path) for (path,) in rows)
 
 

@@ -23,8 +23,8 @@ from pathlib import Path
 from pollux.archive.refresh import Refreshed, refresh
 from pollux.archive.store import opened
 from pollux.errors import ArchiveError
-from pollux.locate import Home
-from pollux.sessions import Progress
+from pollux.sessions.locate import Home
+from pollux.sessions.reader import Progress
 
 Homes = Callable[[], Iterable[Home]]
 Tell = Callable[[str], None]

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pollux.archive import facts
-from pollux.archive.deriving import File, Told, derive_bundle, reader_of
+from pollux.archive import schema
+from pollux.archive.derive import File, Told, derive_bundle, reader_of
 from pollux.archive.store import Archive
-from pollux.processes import copies, done_by
+from pollux.sessions.parallel import copies, done_by
 
 _PIECE = 8 << 20
 """Bytes of a piece of work."""
@@ -72,7 +72,7 @@ def _derived(bundles: _Bundles) -> Derived:
         for name, files in bundles.items():
             found = derive_bundle(database, reader, name, files)
             told = Told(told.sessions | found.sessions, [*told.problems, *found.problems], told.shared | found.shared)
-        rows = {table: list(facts.rows(database, table)) for table in facts.TABLES}
+        rows = {table: list(schema.rows(database, table)) for table in schema.TABLES}
     finally:
         database.execute("ROLLBACK")
     n_bytes = sum(one.kept for files in bundles.values() for one in files)
@@ -83,6 +83,6 @@ def _opened(path: Path) -> sqlite3.Connection:
     """Make tables for facts in memory; all other names lead to the archive."""
     database = sqlite3.connect("file::memory:", uri=True, isolation_level=None)
     database.execute("CREATE TABLE facts_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
-    facts.reset(database)
+    schema.reset(database)
     database.execute("ATTACH ? AS kept", (f"{path.absolute().as_uri()}?mode=ro",))
     return database

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pollux.cli import memory, output
+from pollux.cli import output
 from pollux.cli.groups import Group
 from pollux.cli.scope import Scope, options, progress
+from pollux.library import project_memory
 
 if TYPE_CHECKING:
-    from pollux.archive.exchange import Merged
-    from pollux.archive.upkeep import Info
+    from pollux.archive.import_archive import Merged
+    from pollux.archive.maintenance import Info
     from pollux.proofs.public import PublicKey
 
 MODULES = {"seal": "pollux.cli.archive_seal", "prove": "pollux.cli.archive_prove"}
@@ -57,10 +58,10 @@ def info(scope: Scope) -> None:
       pollux archive info
       pollux archive info --json | jq .homes
     """
-    from pollux.archive import upkeep
+    from pollux.archive import maintenance
 
-    with upkeep.readable(place(scope)) as archive:
-        found = upkeep.info(archive)
+    with maintenance.readable(place(scope)) as archive:
+        found = maintenance.info(archive)
     if scope.as_json:
         output.print_json(_row(found))
         return
@@ -90,10 +91,10 @@ def compact(scope: Scope) -> None:
     \b
       pollux archive compact
     """
-    from pollux.archive import upkeep
+    from pollux.archive import maintenance
 
-    with upkeep.writable(place(scope)) as archive, progress("compacting") as tell:
-        found = upkeep.compact(archive, progress=tell)
+    with maintenance.writable(place(scope)) as archive, progress("compacting") as tell:
+        found = maintenance.compact(archive, progress=tell)
     click.echo(f"{_size(found.before)} before, {_size(found.after)} now; {_counted(found.n_merged, 'piece')} fewer.")
     if not found.is_clean:
         output.words(_STILL_READ)
@@ -143,22 +144,22 @@ def import_(scope: Scope, other: Path) -> None:
       pollux archive import laptop.db
       pollux archive import /mnt/backup/pollux.db
     """
-    from pollux.archive import exchange, foreign, store
+    from pollux.archive import foreign, import_archive, store
     from pollux.errors import PolluxError
     from pollux.proofs.imported_seals import adopt_own
-    from pollux.times import microseconds
+    from pollux.text.times import microseconds
 
     own, other = place(scope), other.expanduser().absolute()
     if not other.exists():
         raise click.UsageError(f"{other} does not exist.")
     if own.exists() and own.samefile(other):
         raise click.UsageError(f"{other} is the archive itself.")
-    known = memory.recalled()
+    known = project_memory.recalled()
     now_us = microseconds(output.now()) or 0
     with foreign.opened(other) as theirs, store.opened(own) as archive, progress("importing") as tell:
         if not archive.is_writable:
             raise PolluxError(f"The archive {own} cannot be changed now: {archive.why_not}.")
-        found = exchange.take_in(archive, theirs, memory=known, now_us=now_us, progress=tell)
+        found = import_archive.take_in(archive, theirs, memory=known, now_us=now_us, progress=tell)
         n_adopted = adopt_own(archive, _own_keys())
     if scope.as_json:
         output.print_json(_imported_row(found, other, n_adopted))
@@ -168,8 +169,8 @@ def import_(scope: Scope, other: Path) -> None:
 
 
 def _lines(found: Info) -> dict[str, str]:
-    from pollux.views.amounts import ago
-    from pollux.views.harmless import clean
+    from pollux.text.amounts import ago
+    from pollux.text.escape import clean
 
     room = f", {found.ratio:.1f} times smaller than the {_size(found.n_kept)} it holds" if found.ratio else ""
     sessions = f"{found.n_sessions}, {found.n_subagents} subagents; {found.n_gone} deleted by the client and kept here"
@@ -190,7 +191,7 @@ def _lines(found: Info) -> dict[str, str]:
 
 
 def _row(found: Info) -> dict[str, Any]:
-    from pollux.views.listing import when
+    from pollux.views.contracts import when
 
     return {
         "schema": SCHEMA,
@@ -225,14 +226,14 @@ def _row(found: Info) -> dict[str, Any]:
 
 def _own_keys() -> list[PublicKey]:
     """Return the public halves of the keys that the user can sign with."""
-    from pollux.cli import keyring
+    from pollux.library import keys as keyring
     from pollux.proofs import keys
 
     return [one.public for one in keys.known(keyring.folder()) if one.is_own and one.public]
 
 
 def _imported_row(found: Merged, other: Path, n_adopted: int) -> dict[str, Any]:
-    from pollux.views.listing import problem_row
+    from pollux.views.contracts import problem_row
 
     return {
         "schema": IMPORTED,
@@ -268,7 +269,7 @@ def _say_imported(found: Merged, other: Path, n_adopted: int) -> None:
 
 def _say_not_read_here(found: Merged) -> None:
     """Name the files that are said to be of this machine, which has not read those bytes itself."""
-    from pollux.archive.names import printable
+    from pollux.disk.names import printable
 
     files = found.not_read_here
     if not files:
@@ -295,18 +296,18 @@ def _moment(at_us: int | None) -> datetime | None:
 
 
 def _named(one: Any) -> str:  # noqa: ANN401  imported late
-    from pollux.views.harmless import clean
+    from pollux.text.escape import clean
 
     return clean(f"{output.short(one.home)} on {one.machine or 'an unnamed machine'}")
 
 
 def _counted(number: int, noun: str) -> str:
-    from pollux.terminal.listing import counted
+    from pollux.render.terminal.tables import counted
 
     return counted(number, noun)
 
 
 def _size(number: int) -> str:
-    from pollux.views.amounts import size
+    from pollux.text.amounts import size
 
     return size(number)

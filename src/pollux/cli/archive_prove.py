@@ -10,9 +10,9 @@ import click
 
 from pollux.cli import output
 from pollux.cli.complete import session_ids
-from pollux.cli.meant import in_history
 from pollux.cli.scope import Scope, options
 from pollux.errors import UnreadableFileError
+from pollux.library.select import in_history
 
 if TYPE_CHECKING:
     from pollux.proofs.chain import Given
@@ -69,7 +69,7 @@ def given_seal(path: str) -> Given:
 
 def hand_over(data: bytes, target: str) -> None:
     """Write to stdout or into a file."""
-    from pollux.cli.export_folder import write
+    from pollux.library.export_folder import write
 
     if target == "-":
         output.write([data])

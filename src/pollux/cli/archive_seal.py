@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pollux.cli import keyring, memory, output
+from pollux.cli import output
 from pollux.cli.complete import session_ids
-from pollux.cli.recorded import record_of
 from pollux.cli.scope import Scope, options, progress
+from pollux.library import keys, project_memory
+from pollux.library.records import record_of
 
 if TYPE_CHECKING:
     from pollux.archive.store import Archive
@@ -24,7 +25,7 @@ _SHOWN = 10
 
 @click.command("seal", short_help="Seal it.")
 @click.argument("wanted", metavar="[ID]...", nargs=-1, shell_complete=session_ids)
-@keyring.signing_key
+@keys.signing_key
 @click.option(
     "--issuer", metavar="NAME", help="A name to seal under, which is only your claim; without it, the key's thumbprint."
 )
@@ -51,7 +52,7 @@ def command(
         raise click.UsageError("--entries says what goes into a file; name it with -o.")
     if target and target != "-":
         check_output(Path(target))  # before anything is sealed
-    private, name = keyring.own_key(key)
+    private, name = keys.own_key(key)
     archive, by_id = _taken_in(scope)
     again = [scope_session(scope, by_id, one) for one in wanted]
     with progress("sealing") as tell:
@@ -75,32 +76,34 @@ def command(
 
 def scope_session(scope: Scope, by_id: dict[str, Session], wanted: str) -> str:
     """Return the id of the session that an argument names."""
-    from pollux.locate import Located
-    from pollux.sessions import History, in_order
+    from pollux.sessions.locate import Located
+    from pollux.sessions.reader import History, in_order
 
     return scope.session(History(Located((), ()), in_order([*by_id.values()])), wanted).id
 
 
 def _taken_in(scope: Scope) -> tuple[Archive, dict[str, Session]]:
     """Open the archive to write to it, take in what is new, and return all its sessions."""
-    from pollux.archive import history, store
+    from pollux.archive import open_session, store
     from pollux.archive.refresh import refresh
     from pollux.cli.archive import place
     from pollux.errors import PolluxError
 
-    path, known = place(scope), memory.recalled()
+    path, known = place(scope), project_memory.recalled()
     archive = scope.using(store.opened(path))
     if not archive.is_writable:
         raise PolluxError(f"The archive {path} cannot be sealed now: {archive.why_not}.")
     with progress("reading") as tell:
         result = refresh(archive, scope.places(), memory=known, progress=tell)
     scope.archive = archive
-    return archive, {one.id: one for one in history.history(archive.database, result.located, memory=known).sessions}
+    return archive, {
+        one.id: one for one in open_session.history(archive.database, result.located, memory=known).sessions
+    }
 
 
 def _write(archive: Archive, found: Sealed, target: str, *, with_entries: bool) -> None:
     from pollux.archive import seals
-    from pollux.cli.export_folder import write
+    from pollux.library.export_folder import write
     from pollux.proofs.chain import Given
 
     if found.seal is None:
@@ -118,9 +121,9 @@ def _write(archive: Archive, found: Sealed, target: str, *, with_entries: bool) 
 
 
 def _say(found: Sealed, name: str, *, is_kept_elsewhere: bool) -> None:
-    from pollux.terminal.listing import counted
-    from pollux.views.amounts import size
-    from pollux.views.harmless import clean
+    from pollux.render.terminal.tables import counted
+    from pollux.text.amounts import size
+    from pollux.text.escape import clean
 
     if found.seal is None:
         output.words("There is nothing to seal yet; `pollux sync` takes in what there is.")
@@ -143,7 +146,7 @@ def _say(found: Sealed, name: str, *, is_kept_elsewhere: bool) -> None:
 
 
 def _row(found: Sealed) -> dict[str, Any]:
-    from pollux.views.listing import problem_row
+    from pollux.views.contracts import problem_row
 
     seal = found.seal
     return {

@@ -11,16 +11,16 @@ import click
 
 from pollux.cli import output
 from pollux.cli.complete import session_ids
-from pollux.cli.meant import in_file, in_history, named_file
 from pollux.cli.scope import Scope, options
 from pollux.cli.usage import price_table
+from pollux.library.select import in_file, in_history, named_file
 
 if TYPE_CHECKING:
-    from pollux.grouping import Group
     from pollux.model import Session, Tokens
     from pollux.prices import Prices
-    from pollux.sessions import History
-    from pollux.views.audit import AuditedCall
+    from pollux.reports.audit import AuditedCall
+    from pollux.sessions.grouping import Group
+    from pollux.sessions.reader import History
 
 
 @click.command()
@@ -51,7 +51,7 @@ def command(scope: Scope, wanted: str, *, price_file: Path | None, pager: bool) 
 
 
 def _from_file(wanted: str, prices: Prices) -> list[tuple[Session, list[AuditedCall]]]:
-    from pollux.views.audit import audited
+    from pollux.reports.audit import audited
 
     file = named_file(wanted)
     if file is None:
@@ -61,7 +61,7 @@ def _from_file(wanted: str, prices: Prices) -> list[tuple[Session, list[AuditedC
 
 
 def _from_history(scope: Scope, wanted: str, prices: Prices) -> list[tuple[Session, list[AuditedCall]]]:
-    from pollux.views.audit import audited
+    from pollux.reports.audit import audited
 
     found = scope.history()
     session = in_history(scope, found, wanted)
@@ -89,7 +89,7 @@ def _family(session: Session, found: History) -> list[Session]:
 def _others(scope: Scope, found: History, session: Session) -> Iterator[tuple[str, Group]]:
     """Open the sessions that may repeat calls of this one: imports, and what the archive knows of."""
     from pollux.model import Role
-    from pollux.views.audit import repeating
+    from pollux.reports.audit import repeating
 
     known = repeating(scope.archive.database, session.id) if scope.archive else set()
     for one in found.sessions:
@@ -99,8 +99,8 @@ def _others(scope: Scope, found: History, session: Session) -> Iterator[tuple[st
 
 
 def _print_json(audits: list[tuple[Session, list[AuditedCall]]], prices: Prices) -> None:
-    from pollux.views.audit import SCHEMA, call_json
-    from pollux.views.listing import problem_row
+    from pollux.reports.audit import SCHEMA, call_json
+    from pollux.views.contracts import problem_row
 
     session = audits[0][0]
     output.print_json(
@@ -119,8 +119,8 @@ def _print_json(audits: list[tuple[Session, list[AuditedCall]]], prices: Prices)
 def _print(audits: list[tuple[Session, list[AuditedCall]]], prices: Prices, *, pager: bool) -> None:
     from rich.text import Text
 
-    from pollux.terminal.listing import counted
-    from pollux.terminal.usage import audit_lines, dollars
+    from pollux.render.terminal.tables import counted
+    from pollux.render.terminal.usage import audit_lines, dollars
 
     total = _totals(audits)
     unpriced = total["unpriced_calls"]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from pollux.cli.scope import Scope
     from pollux.cli.usage import Facts
-    from pollux.filters import Filter
     from pollux.model import Project
+    from pollux.reports.filters import Filter
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -87,9 +87,9 @@ def chosen_sessions(
     """Return the sessions of a project; nothing if all are meant. What is learned about projects goes into `known`."""
     if project is None:
         return found.only
-    from pollux.filters import Filter
     from pollux.model import Session
-    from pollux.sessions import History
+    from pollux.reports.filters import Filter
+    from pollux.sessions.reader import History
 
     sessions = tuple(Session(id=one, kind="main", project=of) for one, of in known.items())
     chosen = msgspec.structs.replace(scope, wanted=Filter(project)).sessions(

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from pollux.locate import Located
+    from pollux.sessions.locate import Located
 
 
 def session_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -18,7 +18,7 @@ def session_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> 
     del param
     if os.sep in incomplete or incomplete.startswith((".", "~")):
         return [CompletionItem(incomplete, type="file")]
-    from pollux.locate import name_facts
+    from pollux.sessions.locate import name_facts
 
     found: dict[str, tuple[str, str]] = {}
     for file in _located(ctx).files:
@@ -44,7 +44,8 @@ def project_names(ctx: click.Context, param: click.Parameter, incomplete: str) -
 def _located(ctx: click.Context) -> Located:
     from pathlib import Path
 
-    from pollux import home, locate
+    from pollux.sessions import homes as home
+    from pollux.sessions import locate
 
     try:
         homes = home.homes(ctx.params.get("home") or (), os.environ, Path.home())

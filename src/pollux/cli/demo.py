@@ -44,7 +44,7 @@ def command(rest: tuple[str, ...], *, if_empty: bool, only_path: bool) -> object
 
 
 def _has_sessions() -> bool:
-    from pollux.locate import locate
-    from pollux.sessions import homes
+    from pollux.sessions.locate import locate
+    from pollux.sessions.reader import homes
 
     return any(True for _ in locate(homes()).files)

@@ -13,8 +13,8 @@ from pollux.cli.scope import Scope, options, progress
 if TYPE_CHECKING:
     from pollux.formats.prompts import LoggedPrompt
     from pollux.model import Problem
-    from pollux.sessions import History
-    from pollux.views.health import Health, Unknowns
+    from pollux.reports.doctor import Health, Unknowns
+    from pollux.sessions.reader import History
 
 
 @click.command()
@@ -27,7 +27,7 @@ def command(scope: Scope) -> None:
       pollux doctor --home /mnt/backup/alice
       pollux doctor --json | jq '.problems[]'
     """
-    from pollux.views.health import Health, health_json, lost
+    from pollux.reports.doctor import Health, health_json, lost
 
     found = scope.history()
     unknowns, failures = _unknowns(found)
@@ -43,7 +43,7 @@ def command(scope: Scope) -> None:
 
 
 def _print(health: Health) -> None:
-    from pollux.terminal.health import findings, fitted, plain
+    from pollux.render.terminal.doctor import findings, fitted, plain
 
     is_terminal = output.is_terminal()
     for label, text in findings(health, output.short):
@@ -52,8 +52,8 @@ def _print(health: Health) -> None:
 
 def _unknowns(found: History) -> tuple[Unknowns, list[Problem]]:
     """Count what no table knows, file by file; a file whose reading raises an error is a problem."""
-    from pollux.reading import cannot_derive, reason_of
-    from pollux.views.health import Unknowns, look_into
+    from pollux.reports.doctor import Unknowns, look_into
+    from pollux.sessions.replay.reading import cannot_derive, reason_of
 
     unknowns = Unknowns()
     problems: list[Problem] = []
@@ -74,10 +74,10 @@ def _unknowns(found: History) -> tuple[Unknowns, list[Problem]]:
 
 
 def _logged(found: History) -> tuple[list[LoggedPrompt], list[Problem]]:
+    from pollux.disk.regular_files import PROMPT_LOG, problem_of, read_side_file
     from pollux.formats import prompts
     from pollux.model import Problem
-    from pollux.reading import cannot_derive, reason_of
-    from pollux.regular_files import PROMPT_LOG, problem_of, read_side_file
+    from pollux.sessions.replay.reading import cannot_derive, reason_of
 
     logged: list[LoggedPrompt] = []
     problems: list[Problem] = []

@@ -18,17 +18,17 @@ import click
 from pollux import __version__
 from pollux.cli import export_lake, output
 from pollux.cli.complete import session_ids
-from pollux.cli.meant import in_file, in_history, named_file
 from pollux.cli.redacting import Asked, Redaction, print_findings, redaction, redaction_options
 from pollux.cli.scope import Scope, options, progress
 from pollux.cli.transcript_options import transcript_options
 from pollux.exports import EXPORTERS, Exporter, Written
+from pollux.library.select import in_file, in_history, named_file
 
 if TYPE_CHECKING:
-    from pollux.cli.export_folder import Kept, Place
-    from pollux.exports.subject import Subject, Wanted
-    from pollux.grouping import Group
+    from pollux.exports.source import Subject, Wanted
+    from pollux.library.export_folder import Kept, Place
     from pollux.model import Message, Problem, Session
+    from pollux.sessions.grouping import Group
 
 _HELP = """Write sessions in another form; several go into a folder, a file each, with stable names.
 
@@ -71,7 +71,7 @@ class _Job:
 
     def subject(self, one: _Chosen, place: Place | None = None) -> Subject:
         """Open one session to be handed over."""
-        from pollux.exports.subject import subject
+        from pollux.exports.source import subject
 
         group = one.group or self.scope.opened(one.session)
         redactor = self.redaction.redactor(one.session, self._messages(one.session, group))
@@ -185,7 +185,7 @@ def command(
 
 def _wanted(name: str, given: dict[str, Any]) -> Wanted:
     """Put the options together; one that means nothing for the form is a mistake."""
-    from pollux.exports.subject import Wanted
+    from pollux.exports.source import Wanted
     from pollux.views.transcript import Branches, Detail
 
     said = {key: value for key, value in given.items() if value not in (None, ())}
@@ -204,8 +204,8 @@ def _words(text: str) -> frozenset[str]:
 
 def _chosen(job: _Job, wanted: tuple[str, ...], *, everything: bool) -> Iterator[_Chosen]:
     """Yield the sessions meant, in the order asked for, and each once."""
-    from pollux.locate import Located
-    from pollux.sessions import History
+    from pollux.sessions.locate import Located
+    from pollux.sessions.reader import History
 
     scope, with_subagents = job.scope, job.exporter.with_subagents
     files = {one: named_file(one) for one in wanted}
@@ -236,7 +236,7 @@ def _descendants(session: Session, by_id: dict[str, Session]) -> Iterator[Sessio
 
 def _hand_over(job: _Job, target: str, *, everything: bool) -> None:
     """Write to stdout, into one file, or into a folder, whichever is meant."""
-    from pollux.cli.export_folder import Place, write
+    from pollux.library.export_folder import Place, write
 
     exporter = job.exporter
     if job.wanted.split and target == "-":
@@ -306,7 +306,7 @@ def _reported(job: _Job, session: Session | None, raised: frozenset[int]) -> Ite
     from pollux.archive.failures import concerns_everybody
     from pollux.errors import PolluxError, UnreadableFileError
     from pollux.model import Problem
-    from pollux.reading import reason_of
+    from pollux.sessions.replay.reading import reason_of
 
     try:
         yield
@@ -325,9 +325,9 @@ def _reported(job: _Job, session: Session | None, raised: frozenset[int]) -> Ite
 
 
 def _to_folder(job: _Job, folder: Path) -> None:
-    from pollux.cli import export_folder as folders
     from pollux.cli.output_guard import check_output
-    from pollux.private_files import make_private_folder
+    from pollux.disk.private_files import make_private_folder
+    from pollux.library import export_folder as folders
 
     check_output(folder)
     make_private_folder(folder)
@@ -364,7 +364,7 @@ def _write_pages(
     job: _Job, folder: Path, written: list[Written], before: Mapping[str, Kept], after: dict[str, Kept]
 ) -> None:
     """Write the pages that tell of all sessions in a folder."""
-    from pollux.cli import export_folder as folders
+    from pollux.library import export_folder as folders
 
     for name, data in job.exporter.pages(written):
         if name not in before and (folder / name).exists():

@@ -10,13 +10,13 @@ import click
 
 from pollux.cli import output
 from pollux.cli.following import Following, until_stopped
-from pollux.cli.meant import in_file, in_history, named_file
+from pollux.library.select import in_file, in_history, named_file
 
 if TYPE_CHECKING:
     from pollux.cli.scope import Scope
-    from pollux.exports.subject import Subject
-    from pollux.grouping import Group
+    from pollux.exports.source import Subject
     from pollux.model import Session
+    from pollux.sessions.grouping import Group
 
 _Opened = Callable[["Session", "Group"], "Subject"]
 
@@ -50,7 +50,7 @@ def follow_one(
 
 def _lines(following: Following, subject: _Opened, by_id: dict[str, Session]) -> Iterator[bytes]:
     from pollux.exports.events import Follower
-    from pollux.views.following import Memory
+    from pollux.sessions.changes import Memory
 
     followers: dict[str, Follower] = {}
 

@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from pollux.cli import memory, output
+from pollux.cli import output
 from pollux.cli.watch import ended_by_signals, homes_of
+from pollux.library import project_memory
 
 if TYPE_CHECKING:
-    from pollux.archive.growing import Growing, Member
     from pollux.cli.scope import Scope
-    from pollux.grouping import Group
-    from pollux.locate import SessionFile
     from pollux.model import Session
+    from pollux.sessions.grouping import Group
+    from pollux.sessions.live import Growing, Member
+    from pollux.sessions.locate import SessionFile
 
 _PAUSE = 0.5
 """Seconds within which whoever is in the middle of something goes on with it."""
@@ -71,12 +72,12 @@ class Following:
 
     def looks(self, is_in_doubt: Callable[[Group], bool]) -> Iterator[Look]:
         """Yield what there is, and what there is at every change, without end; in doubt, a moment later."""
-        from pollux.archive.growing import Growing, Member
         from pollux.archive.watch import changes
+        from pollux.sessions.live import Growing, Member
 
         if self.session.gone:  # only the archive has it
             yield Look([Member(self.session, self.scope.opened(self.session))], {})
-        look = self._look_with(Growing(self.session, memory.recalled()))
+        look = self._look_with(Growing(self.session, project_memory.recalled()))
         for _ in _steps() if self.file else changes(homes_of(self.scope), tell=output.words):
             found, n_pauses = look(), 0
             while n_pauses < _PATIENCE and any(is_in_doubt(one.group) for one in found.members):
@@ -88,7 +89,7 @@ class Following:
                 yield found
 
     def _look_with(self, growing: Growing) -> Callable[[], Look]:
-        from pollux.locate import locate
+        from pollux.sessions.locate import locate
 
         if self.file:
             file = self.file
@@ -113,7 +114,7 @@ class _Others:
 
     def new(self, files: list[SessionFile]) -> dict[str, str]:
         """Give the sessions that have begun or grown since the first look, each once."""
-        from pollux.grouping import bundle_of
+        from pollux.sessions.grouping import bundle_of
 
         own = [one for one in files if one.path in self._own]
         if self._sizes is None:

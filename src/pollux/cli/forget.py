@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pollux.cli import memory, output
+from pollux.cli import output
 from pollux.cli.archive import place
 from pollux.cli.complete import session_ids
 from pollux.cli.scope import Scope, options, progress
+from pollux.library import project_memory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,11 +42,11 @@ def command(scope: Scope, wanted: tuple[str, ...], *, yes: bool) -> None:
       pollux forget @1 @2 --yes
       pollux forget session-2026-01-27T15-21-a82545c4
     """
-    from pollux.archive import forget, upkeep
-    from pollux.times import microseconds
+    from pollux.archive import forget, maintenance
+    from pollux.text.times import microseconds
 
-    known = memory.recalled()
-    with upkeep.writable(place(scope)) as archive:
+    known = project_memory.recalled()
+    with maintenance.writable(place(scope)) as archive:
         sessions, failed = _meant(scope, archive, wanted, known)
         if not yes:
             _ask(archive, sessions, failed)
@@ -66,7 +67,7 @@ def _meant(
 ) -> tuple[list[Session], list[ArchivedFile]]:
     """Take in what is new, so that all of a session goes; return the sessions meant, and files that cannot be read."""
     from pollux.archive.files import file_at
-    from pollux.archive.history import history
+    from pollux.archive.open_session import history
     from pollux.archive.refresh import refresh
     from pollux.errors import FailedSessionError
 
@@ -87,8 +88,8 @@ def _meant(
 
 def _ask(archive: Archive, sessions: list[Session], failed: list[ArchivedFile]) -> None:
     from pollux.archive import forget
-    from pollux.terminal.listing import counted
-    from pollux.terminal.text import line
+    from pollux.render.terminal.tables import counted
+    from pollux.render.terminal.text import line
 
     if not output.is_anybody_there():
         raise click.UsageError("Cannot ask for confirmation without a terminal; pass --yes to remove them for good.")
@@ -106,9 +107,9 @@ def _ask(archive: Archive, sessions: list[Session], failed: list[ArchivedFile]) 
 
 
 def _say(found: Forgotten) -> None:
-    from pollux.terminal.listing import counted
-    from pollux.views.amounts import size
-    from pollux.views.harmless import clean
+    from pollux.render.terminal.tables import counted
+    from pollux.text.amounts import size
+    from pollux.text.escape import clean
 
     for one in found.files:
         click.echo(clean(one).replace("\n", "␊"))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pollux.cli import keyring, output
+from pollux.cli import output
 from pollux.cli.groups import Group
+from pollux.library import keys as keyring
 
 if TYPE_CHECKING:
     from pollux.proofs.keys import Key

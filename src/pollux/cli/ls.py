@@ -13,7 +13,7 @@ from pollux.cli.scope import Scope, options
 
 if TYPE_CHECKING:
     from pollux.model import Problem, Session
-    from pollux.sessions import History
+    from pollux.sessions.reader import History
 
 
 @click.command()
@@ -50,7 +50,7 @@ def command(scope: Scope, *, everything: bool, saved: bool, limit: int | None) -
 
 def _list_saved(scope: Scope, limit: int | None) -> None:
     """List saved conversations; `show TAG` reads one."""
-    from pollux.terminal.listing import saved_lines, saved_table
+    from pollux.render.terminal.tables import saved_lines, saved_table
 
     found = scope.saved()
     conversations = scope.sessions(found, everything=True)[:limit]
@@ -71,7 +71,7 @@ def _list_saved(scope: Scope, limit: int | None) -> None:
 
 def print_lines(found: History, sessions: tuple[Session, ...]) -> None:
     """Print one line a session, for other programs."""
-    from pollux.terminal.listing import session_lines
+    from pollux.render.terminal.tables import session_lines
 
     by_id = {one.id: one for one in found.sessions}
     output.write(line.encode("utf-8", "replace") for line in session_lines(sessions, by_id))
@@ -79,7 +79,7 @@ def print_lines(found: History, sessions: tuple[Session, ...]) -> None:
 
 def _print_json(found: History, sessions: tuple[Session, ...]) -> None:
     from pollux.cli.usage import price_table
-    from pollux.views.listing import SESSIONS, problem_row, session_row
+    from pollux.views.contracts import SESSIONS, problem_row, session_row
 
     prices = price_table()
     by_id = {one.id: one for one in found.sessions}
@@ -93,9 +93,9 @@ def _print_json(found: History, sessions: tuple[Session, ...]) -> None:
 
 
 def _print_table(scope: Scope, found: History, sessions: tuple[Session, ...]) -> None:
-    from pollux.cli.cleanup import fates_of
-    from pollux.terminal.listing import session_table
-    from pollux.views.status import risks
+    from pollux.library.expiry import fates_of
+    from pollux.render.terminal.tables import session_table
+    from pollux.reports.status import risks
 
     by_id = {one.id: one for one in found.sessions}
     # the numbers by which `show @2` finds them, also in a list of only some

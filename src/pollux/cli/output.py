@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import subprocess
 
     from pollux.model import Problem
-    from pollux.terminal.console import Console
+    from pollux.render.terminal.console import Console
 
 NOTHING_HERE = "No sessions here. `pollux doctor` says where was looked; `pollux demo` shows invented ones."
 
@@ -56,7 +56,7 @@ def width() -> int:
 
 def console(*, columns: int | None = None) -> Console:
     """Return a console for data; as wide as the terminal, or as long as the lines are."""
-    from pollux.terminal.console import Console
+    from pollux.render.terminal.console import Console
 
     made = Console(highlight=False, soft_wrap=not is_terminal() and columns is None, width=columns)
     if is_terminal() and made.width < _NARROWEST:  # `COLUMNS=0`, which some shells leave behind
@@ -66,9 +66,9 @@ def console(*, columns: int | None = None) -> Console:
 
 def print_json(value: object) -> None:
     """Print one JSON object."""
-    from pollux import jsontext
+    from pollux.text import json_text
 
-    write([jsontext.encode(value), b"\n"])
+    write([json_text.encode(value), b"\n"])
 
 
 def write(pieces: Iterable[bytes]) -> None:
@@ -81,7 +81,7 @@ def write(pieces: Iterable[bytes]) -> None:
 
 def words(text: str) -> None:
     """Say something that is not data."""
-    from pollux.views.harmless import clean
+    from pollux.text.escape import clean
 
     text = clean(text)
     if sys.stderr.isatty():
@@ -136,7 +136,7 @@ def paged(*, wanted: bool) -> Iterator[Console]:
 
 
 def _harmless(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    from pollux.views.harmless import safe
+    from pollux.text.escape import safe
 
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     for piece in pieces:
@@ -156,7 +156,7 @@ def _pager() -> list[str]:
 
 
 def _console_for(stream: IO[str], width: int) -> Console:
-    from pollux.terminal.console import Console
+    from pollux.render.terminal.console import Console
 
     return Console(file=stream, width=width, force_terminal="NO_COLOR" not in os.environ, highlight=False)
 

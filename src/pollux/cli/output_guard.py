@@ -19,7 +19,7 @@ import click
 from pollux.errors import PolluxError
 
 if TYPE_CHECKING:
-    from pollux.home import Home
+    from pollux.sessions.homes import Home
 
 _COMPANIONS = ("", "-wal", "-shm", "-journal", ".lock")
 _KEY_SUFFIXES = (".pem", ".pub")
@@ -115,9 +115,10 @@ def protected(
 
 def _protected(ctx: click.Context | None) -> Protected:
     """Return what is protected in the running command: what its options name, and what is the user's own."""
-    from pollux.cli import keyring, memory
     from pollux.cli.scope import Scope, archive_path
-    from pollux.home import homes
+    from pollux.library import keys as keyring
+    from pollux.library import project_memory as memory
+    from pollux.sessions.homes import homes
 
     scope = ctx.find_object(Scope) if ctx else None
     own = memory.memory_path()
@@ -147,7 +148,7 @@ def _inode(path: str) -> _Inode | None:
 
 def _holds_private_key(path: str) -> bool:
     """Return whether a file is a private key, or a bundle with one; a text that quotes one is not."""
-    from pollux.regular_files import open_regular
+    from pollux.disk.regular_files import open_regular
 
     try:
         with open_regular(path) as file:

@@ -13,7 +13,7 @@ from pollux.cli.ls import print_lines, say_count
 from pollux.cli.scope import Scope, archive_path
 
 if TYPE_CHECKING:
-    from pollux.sessions import History
+    from pollux.sessions.reader import History
 
 _NEWEST = 8
 
@@ -21,7 +21,7 @@ _NEWEST = 8
 @click.command()
 def command() -> None:
     """Say what there is, what is new, and what the client is going to delete."""
-    from pollux.filters import Filter
+    from pollux.reports.filters import Filter
 
     with Scope((), Filter(), archive_path=archive_path()) as scope:
         found = scope.history()
@@ -37,11 +37,11 @@ def command() -> None:
 def _print(scope: Scope, found: History) -> None:
     from rich.text import Text
 
-    from pollux.cli.cleanup import fates_of
-    from pollux.terminal.listing import session_table
-    from pollux.terminal.overview import first_look
-    from pollux.views.overview import overview
-    from pollux.views.status import Turn, risks
+    from pollux.library.expiry import fates_of
+    from pollux.render.terminal.overview import first_look
+    from pollux.render.terminal.tables import session_table
+    from pollux.reports.overview import overview
+    from pollux.reports.status import Turn, risks
 
     now = output.now()
     n_problems = len(found.problems) + sum(len(one.problems) for one in found.sessions)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pollux.cli import memory, output
+from pollux.cli import output
 from pollux.cli.scope import Scope, options
+from pollux.library import project_memory
 
 if TYPE_CHECKING:
     from pollux.model import Session
-    from pollux.views.projects import ProjectRow
+    from pollux.reports.projects import ProjectRow
 
 
 @click.command()
@@ -30,8 +31,8 @@ def command(scope: Scope, *, scan: bool) -> None:
       pollux projects
       pollux projects --scan
     """
-    from pollux.terminal.listing import project_lines, project_table
-    from pollux.views.projects import PROJECTS, project_json, project_rows
+    from pollux.render.terminal.tables import project_lines, project_table
+    from pollux.reports.projects import PROJECTS, project_json, project_rows
 
     found = scope.history()
     sessions = scope.sessions(found, everything=True)
@@ -52,24 +53,24 @@ def command(scope: Scope, *, scan: bool) -> None:
 
 def _scanned(sessions: tuple[Session, ...], *, remember: bool) -> tuple[Session, ...]:
     """Compare the hashes of likely folders with the projects that have no path, and store the matches."""
-    from pollux import project_search
+    from pollux.sessions.projects import search
 
-    n_unknown = len(memory.unproven(sessions))
-    better = memory.proven(sessions, project_search.likely_roots(Path.home()))
-    n_found = n_unknown - len(memory.unproven(better))
+    n_unknown = len(project_memory.unproven(sessions))
+    better = project_memory.proven(sessions, search.likely_roots(Path.home()))
+    n_found = n_unknown - len(project_memory.unproven(better))
     output.words(f"{n_found} of {n_unknown} unknown projects found")
-    problem = memory.remember(better, memory.recalled()) if remember else None
+    problem = project_memory.remember(better, project_memory.recalled()) if remember else None
     output.say_problems([problem] if problem else [])
     return better
 
 
 def _hints(rows: list[ProjectRow]) -> None:
-    from pollux import project_search
+    from pollux.sessions.projects import search
 
     if any(row.project.path is None for row in rows):
         output.words("Some projects are known only by their hash: `pollux projects --scan` looks for them.")
     paths = [row.project.path for row in rows if row.project.path]
     for row in rows:
-        moved = project_search.moved_to(row.project, paths, lambda path: Path(path).is_dir())
+        moved = search.moved_to(row.project, paths, lambda path: Path(path).is_dir())
         if moved:
             output.words(f"{row.project.path} is gone; it may have moved to {moved}")

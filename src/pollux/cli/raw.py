@@ -12,8 +12,8 @@ import click
 
 from pollux.cli import output
 from pollux.cli.complete import session_ids
-from pollux.cli.meant import in_file, meant, named_file
 from pollux.cli.scope import Scope, options
+from pollux.library.select import in_file, meant, named_file
 
 if TYPE_CHECKING:
     from pollux.formats.source import Line, LongLine, Source

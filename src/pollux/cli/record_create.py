@@ -12,8 +12,8 @@ import click
 
 from pollux.cli import output
 from pollux.cli.complete import session_ids
-from pollux.cli.meant import meant
 from pollux.cli.scope import Scope, options
+from pollux.library.select import meant
 
 if TYPE_CHECKING:
     from pollux.model import Json, Session
@@ -61,7 +61,7 @@ def command(
       pollux record create latest -o session.json
       pollux record create a82545c4 --branches all --format cbor -o session.cbor
     """
-    from pollux.exports.subject import Wanted, subject
+    from pollux.exports.source import Wanted, subject
     from pollux.exports.vac.encode import cbor_pieces, json_pieces
     from pollux.exports.vac.record import record
     from pollux.exports.vac.seed_profile import seed_record
@@ -89,7 +89,7 @@ def command(
 
 
 def _moment(created: str | None) -> datetime | None:
-    from pollux import filters
+    from pollux.reports import filters
 
     if created is None:
         return None
@@ -112,7 +112,7 @@ def _vcs(session: Session) -> dict[str, Json] | None:
 
 
 def _write(target: Path, pieces: Iterable[bytes]) -> None:
-    from pollux.cli.export_folder import write
+    from pollux.library.export_folder import write
 
     try:
         write(target, pieces)

@@ -13,9 +13,9 @@ import click
 from pollux.cli import output
 from pollux.cli.archive_prove import hand_over
 from pollux.cli.complete import session_ids
-from pollux.cli.meant import in_history
-from pollux.cli.recorded import record_of, whole
 from pollux.cli.scope import Scope, options
+from pollux.library.records import record_of, whole
+from pollux.library.select import in_history
 
 if TYPE_CHECKING:
     from pollux.proofs.fields import Field

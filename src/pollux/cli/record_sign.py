@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pollux.cli import keyring, output
+from pollux.cli import output
 from pollux.cli.complete import session_ids
-from pollux.cli.meant import in_file, meant, named_file
 from pollux.cli.scope import Scope, options
+from pollux.library import keys
+from pollux.library.select import in_file, meant, named_file
 
 if TYPE_CHECKING:
     from pollux.proofs.trace import Trace
@@ -21,7 +22,7 @@ DETACHED, ATTACHED = ".sig.cbor", ".signed.cbor"
 
 @click.command(short_help="Sign a record, or a session file.")
 @click.argument("wanted", metavar="FILE|ID", shell_complete=session_ids)
-@keyring.signing_key
+@keys.signing_key
 @click.option("--raw", is_flag=True, help="Sign a session's own file as it is; an ID means the one in the archive.")
 @click.option("--attached", is_flag=True, help="Put what is signed into the signature's file.")
 @click.option(
@@ -51,11 +52,11 @@ def command(
       pollux record sign session.json --attached --issuer mailto:mara@example.org
       pollux record sign --raw latest
     """
-    from pollux.cli.export_folder import write
+    from pollux.library.export_folder import write
     from pollux.proofs.signing import sign
 
     payload, trace, content_type, place = _native(scope, wanted) if raw else _record(wanted, attached=attached)
-    private, name = keyring.own_key(key)
+    private, name = keys.own_key(key)
     if trace.start is None:
         output.words("It says no time, so the signature says nothing of the session but its id.")
     data = sign(
@@ -115,8 +116,8 @@ def _beside(path: Path, suffix: str) -> Path:
 
 def read(path: Path) -> bytes:
     """Read a file that the user named. Raises `UnreadableFileError`."""
+    from pollux.disk.regular_files import read_named
     from pollux.errors import UnreadableFileError
-    from pollux.regular_files import read_named
 
     try:
         return read_named(path)

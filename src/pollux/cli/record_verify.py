@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pollux.cli import keyring, output
+from pollux.cli import output
 from pollux.cli.record_sign import DETACHED, read
+from pollux.library import keys as keyring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,7 @@ def command(path: Path, *, file: Path | None, keys: tuple[str, ...], as_json: bo
       pollux record verify proof.json --file session.jsonl --key mara.pub
       pollux record verify redacted.json --key mara.pub
     """
-    from pollux.proofs.examine import examine, is_detached
+    from pollux.proofs.verify import examine, is_detached
 
     data = read(path)
     if file is None and is_detached(data):
@@ -121,7 +122,7 @@ def _verdict(found: Verdict) -> str:
 
 
 def _line(text: str) -> None:
-    from pollux.views.harmless import clean
+    from pollux.text.escape import clean
 
     click.echo(clean(text).replace("\n", "␊"))
 

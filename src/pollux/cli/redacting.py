@@ -134,7 +134,7 @@ def redaction(asked: Asked, *, is_for_others: bool) -> Redaction:
 
 def print_findings(findings: Iterable[Finding]) -> None:
     """Print what would be replaced, one line each, fields apart by tabs."""
-    from pollux.terminal.listing import tabbed
+    from pollux.render.terminal.tables import tabbed
 
     lines = [tabbed(one.rule, one.session, one.message or "", one.where, one.count, one.excerpt) for one in findings]
     output.write(line.encode("utf-8", "replace") for line in lines)

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pollux.archive.names import printable
 from pollux.cli import output
 from pollux.cli.complete import session_ids
 from pollux.cli.resume import UnsafeIdError, command_line
 from pollux.cli.scope import Scope, options
+from pollux.disk.names import printable
 
 if TYPE_CHECKING:
     from pollux.archive.restore import Plan
-    from pollux.locate import Home
     from pollux.model import Session
+    from pollux.sessions.locate import Home
 
 RESTORE = "pollux.restore/1"
 
@@ -47,7 +47,7 @@ def command(scope: Scope, wanted: str, *, new_id: bool, to: Path | None, dry_run
     import uuid
 
     from pollux.archive import restore
-    from pollux.cli.meant import in_history
+    from pollux.library.select import in_history
 
     found = scope.history()
     if scope.archive is None:
@@ -117,7 +117,7 @@ def _messages(plan: Plan) -> str:
 
 
 def _home(path: Path) -> Home:
-    from pollux.sessions import homes
+    from pollux.sessions.reader import homes
 
     try:
         return homes(path)[0]

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pollux import shell
 from pollux.cli import output
 from pollux.cli.complete import session_ids
 from pollux.cli.scope import Scope, options
 from pollux.errors import PolluxError
+from pollux.text import shell
 
 if TYPE_CHECKING:
     from pollux.archive.restore import Plan
-    from pollux.locate import Home
     from pollux.model import Session
+    from pollux.sessions.locate import Home
 
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 _CLIENT = "gemini"
@@ -62,7 +62,7 @@ def command(scope: Scope, wanted: str, *, run: bool, yes: bool) -> None:
       pollux resume a82545c4 --exec
       eval "$(pollux resume @2)"
     """
-    from pollux.cli.meant import in_history
+    from pollux.library.select import in_history
 
     if run and scope.as_json:
         raise click.UsageError("--exec hands the terminal over to the client: leave --json out.")
@@ -135,8 +135,8 @@ def client_home(home: Home | None, environ: Mapping[str, str], user_home: Path) 
 
 def _found(scope: Scope, session: Session) -> tuple[Home | None, list[str]]:
     """Tell in which home the client would find the session, and why it would not."""
-    from pollux.archive.placing import CollisionError
     from pollux.archive.restore import plan
+    from pollux.disk.placing import CollisionError
 
     if scope.archive is None:
         return _home(scope, session), []
@@ -183,9 +183,9 @@ def _restored(scope: Scope, session: Session, *, is_sure: bool) -> Plan | None:
     """Write the session back if the client would not find it; under a new id where the old one is in the way."""
     import uuid
 
-    from pollux.archive.placing import CollisionError
     from pollux.archive.restore import carry_out, plan
     from pollux.cli.restore import written
+    from pollux.disk.placing import CollisionError
 
     if scope.archive is None:
         return None

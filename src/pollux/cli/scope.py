@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import click
 import msgspec
 
-from pollux.cli import folders, memory, output
+from pollux.cli import output
 from pollux.cli.complete import project_names
+from pollux.library import folders, project_memory
 
 if TYPE_CHECKING:
     from datetime import tzinfo
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
     from pollux.archive.store import Archive
     from pollux.errors import UnfinishedArchiveError
-    from pollux.filters import Filter
-    from pollux.grouping import Group
-    from pollux.home import Home
     from pollux.model import Session
-    from pollux.sessions import History, Progress
+    from pollux.reports.filters import Filter
+    from pollux.sessions.grouping import Group
+    from pollux.sessions.homes import Home
+    from pollux.sessions.reader import History, Progress
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _QUIET_SECONDS = 0.5
@@ -71,7 +72,7 @@ class Scope(msgspec.Struct):
 
     def places(self) -> tuple[Home, ...]:
         """Return the homes to look at."""
-        from pollux import home
+        from pollux.sessions import homes as home
 
         try:
             return home.homes(self.homes, os.environ, Path.home())
@@ -86,21 +87,21 @@ class Scope(msgspec.Struct):
 
     def saved(self) -> History:
         """Read the conversations that `/chat save` stored in the homes asked for."""
-        from pollux.locate import locate
-        from pollux.sessions import saved
+        from pollux.sessions.locate import locate
+        from pollux.sessions.reader import saved
 
-        return saved(locate(self.places()), memory=memory.known_here())
+        return saved(locate(self.places()), memory=project_memory.known_here())
 
     def opened(self, session: Session) -> Group:
         """Open a session that the history named, to read its messages."""
-        from pollux.archive import history
-        from pollux.sessions import opened
+        from pollux.archive import open_session as history
+        from pollux.sessions.reader import opened
 
         return history.opened(self.archive.database, session) if self.archive else opened(session)
 
     def contents(self) -> Callable[[Session], object]:
         """Return what tells, without reading, whether the bytes of a session have changed."""
-        from pollux.archive import history
+        from pollux.archive import open_session as history
 
         if self.archive:
             kept = history.contents(self.archive.database)
@@ -109,10 +110,10 @@ class Scope(msgspec.Struct):
 
     def _read(self) -> History:
         """Read all files, and store nothing."""
-        from pollux.sessions import history
+        from pollux.sessions.reader import history
 
         with progress("reading") as tell:
-            return history(self.places(), memory=memory.known_here(), progress=tell)
+            return history(self.places(), memory=project_memory.known_here(), progress=tell)
 
     def _read_meanwhile(self, archive: Archive) -> History:
         """Read the files while somebody else fills the archive for the first time or anew, or nobody can."""
@@ -121,11 +122,12 @@ class Scope(msgspec.Struct):
         return self._read()
 
     def _archived(self, path: Path) -> History:
-        from pollux.archive import facts, history, store
+        from pollux.archive import open_session as history
+        from pollux.archive import schema, store
         from pollux.archive.refresh import files_say_more, refresh_to_read
         from pollux.errors import UnfinishedArchiveError
 
-        known = memory.recalled()
+        known = project_memory.recalled()
         places = self.places()
         try:
             self.archive = self.using(store.opened(path))
@@ -136,7 +138,7 @@ class Scope(msgspec.Struct):
             result = refresh_to_read(self.archive, places, memory=known, progress=tell)
         if self.archive.lock:
             self.archive.lock.release()
-        elif not facts.are_current(self.archive.database):
+        elif not schema.are_current(self.archive.database):
             return self._read_meanwhile(self.archive)
         elif not self.archive.lock_is_taken:
             if files_say_more(self.archive.database, result.located):
@@ -145,15 +147,15 @@ class Scope(msgspec.Struct):
         # One snapshot for the rest of the command: another process may be writing to the archive.
         self.archive.database.execute("BEGIN")
         only = self.sessions_in_homes(self.archive, result.located.homes)
-        self.n_elsewhere = facts.count_sessions(self.archive.database) - len(only) if only is not None else 0
+        self.n_elsewhere = schema.count_sessions(self.archive.database) - len(only) if only is not None else 0
         found = history.history(
-            self.archive.database, result.located, tuple(result.problems), only=only, memory=memory.known_here()
+            self.archive.database, result.located, tuple(result.problems), only=only, memory=project_memory.known_here()
         )
         if self.archive.lock_is_taken and _is_behind(found):
             if not found.sessions:
                 return self._read_meanwhile(self.archive)
             output.words(f"The archive does not hold everything yet: {self.archive.why_not}.")
-        memory.remember(found.sessions, known)
+        project_memory.remember(found.sessions, known)
         return found
 
     def sessions_in_homes(self, archive: Archive, homes: Iterable[Home]) -> set[str] | None:
@@ -162,8 +164,8 @@ class Scope(msgspec.Struct):
         Where nothing names a home, the question is about the user's own history: the user's home and what was
         imported from other archives.
         """
-        from pollux.archive.facts import sessions_of_homes
-        from pollux.home import USER_HOME
+        from pollux.archive.schema import sessions_of_homes
+        from pollux.sessions.homes import USER_HOME
 
         if self.all_homes:
             return None
@@ -181,7 +183,7 @@ class Scope(msgspec.Struct):
         Raises `FailedSessionError` if it names files that Pollux fails to read.
         """
         from pollux.errors import FailedSessionError, NoSuchSessionError
-        from pollux.sessions import History, failed_files, select
+        from pollux.sessions.reader import History, failed_files, select
 
         chosen = self._chosen(found.sessions) if found.sessions else ()
         try:
@@ -213,26 +215,27 @@ class Scope(msgspec.Struct):
         A project that is known by its hash alone is found by hashing the folder that was typed and, if the query names
         no known project exactly, the folders where projects usually are.
         """
-        from pollux import filters, project_search
+        from pollux.reports import filters
+        from pollux.sessions.projects import search
 
         cwd, user_home = folders.current(), Path.home()
         choose = functools.partial(filters.chosen, wanted=self.wanted, cwd=cwd, user_home=user_home)
         query = self.wanted.project
-        if query is None or not memory.unproven(sessions):
+        if query is None or not project_memory.unproven(sessions):
             return choose(sessions)
         typed = Path(os.path.expanduser(query))  # noqa: PTH111  which does not fail over `~nobody`
-        better = memory.proven(sessions, [typed], depth=0)
-        if not project_search.is_exact({session.project for session in better}, query, cwd, user_home):
+        better = project_memory.proven(sessions, [typed], depth=0)
+        if not search.is_exact({session.project for session in better}, query, cwd, user_home):
             # A folder with exactly this name may belong to a project that is known by its hash alone.
             better = _searched(better, typed if typed.is_dir() else None)
         if self.archive_path is not None:
-            memory.remember(better, memory.recalled())
+            project_memory.remember(better, project_memory.recalled())
         return choose(better)
 
 
 def _raise_for_damage(path: Path) -> None:
     """Raise `PolluxError` if rows of an archive are damaged, which explains an exception that nothing else does."""
-    from pollux.archive.upkeep import readable
+    from pollux.archive.maintenance import readable
     from pollux.archive.verify import damage_of_rows
     from pollux.errors import PolluxError
 
@@ -276,11 +279,11 @@ def _size_and_time(path: Path) -> tuple[int, int] | None:
 
 def _searched(sessions: Sequence[Session], folder: Path | None) -> tuple[Session, ...]:
     """Look through the folder that was named, or through all that are likely to hold projects."""
-    from pollux import project_search
+    from pollux.sessions.projects import search
 
     if _is_watched():
         output.words("No such project is known yet; looking through likely folders …")
-    return memory.proven(sessions, [folder] if folder else project_search.likely_roots(Path.home()))
+    return project_memory.proven(sessions, [folder] if folder else search.likely_roots(Path.home()))
 
 
 def options(*, json: bool = True, filters: bool = True, all_homes: bool = True) -> Callable[[_Function], _Function]:
@@ -330,7 +333,7 @@ def archive_path() -> Path | None:
     said = os.environ.get("POLLUX_ARCHIVE")
     if said:
         return None if said == "-" else Path(said)
-    return memory.memory_path().with_name("archive.db")
+    return project_memory.memory_path().with_name("archive.db")
 
 
 def filter_of(
@@ -343,7 +346,7 @@ def filter_of(
     zone: tzinfo | None = None,
 ) -> Filter:
     """Read what was typed to choose by; dates are days of a zone, or of the system's own."""
-    from pollux import filters
+    from pollux.reports import filters
 
     if since and last:
         raise click.UsageError("--since and --last both say where to begin: give one of them.")

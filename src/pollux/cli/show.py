@@ -10,13 +10,13 @@ import click
 
 from pollux.cli import output
 from pollux.cli.complete import session_ids
-from pollux.cli.meant import meant
 from pollux.cli.scope import Scope, options
 from pollux.cli.transcript_options import transcript_options
+from pollux.library.select import meant
 
 if TYPE_CHECKING:
-    from pollux.grouping import Group
     from pollux.model import Message, Session
+    from pollux.sessions.grouping import Group
     from pollux.views.transcript import Options
 
 
@@ -55,7 +55,7 @@ def command(
 
 
 def _print(session: Session, group: Group, chosen: Options, *, pager: bool) -> None:
-    from pollux.terminal.transcript import header, transcript
+    from pollux.render.terminal.transcript import header, transcript
     from pollux.views.transcript import blocks
 
     with output.paged(wanted=pager) as console:
@@ -66,17 +66,17 @@ def _print(session: Session, group: Group, chosen: Options, *, pager: bool) -> N
 
 def _json(session: Session, messages: Iterable[Message], by_id: dict[str, Session]) -> Iterator[bytes]:
     """Write the object piece by piece: a huge session never stands whole in memory."""
-    from pollux import jsontext
     from pollux.cli.usage import price_table
-    from pollux.views.listing import SESSION, message_row, session_row
+    from pollux.text import json_text
+    from pollux.views.contracts import SESSION, message_row, session_row
 
     yield (
         b'{"schema":'
-        + jsontext.encode(SESSION)
+        + json_text.encode(SESSION)
         + b',"session":'
-        + jsontext.encode(session_row(session, by_id, price_table()))
+        + json_text.encode(session_row(session, by_id, price_table()))
     )
     yield b',"timeline":['
     for number, message in enumerate(messages):
-        yield (b"," if number else b"") + jsontext.encode(message_row(message))
-    yield b'],"children":' + jsontext.encode(session.children) + b"}\n"
+        yield (b"," if number else b"") + json_text.encode(message_row(message))
+    yield b'],"children":' + json_text.encode(session.children) + b"}\n"

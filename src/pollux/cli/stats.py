@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pollux.cli import memory, output
+from pollux.cli import output
 from pollux.cli.call_filters import Asked, call_filters, chosen_sessions
 from pollux.cli.scope import Scope, options, progress
+from pollux.library import project_memory
 
 if TYPE_CHECKING:
     from datetime import tzinfo
 
     from pollux.cli.usage import Facts
-    from pollux.filters import Filter
     from pollux.model import Problem
-    from pollux.views.stats import Statistics
+    from pollux.reports.filters import Filter
+    from pollux.reports.stats import Statistics
 
 _SECTIONS = ("tool", "model", "project", "session", "day", "week", "month", "filetype", "program")
 
@@ -51,9 +52,9 @@ def command(scope: Scope, *, asked: Asked, by: str | None, as_csv: bool) -> None
 
 
 def _statistics(scope: Scope, wanted: Filter, by: str | None, zone: tzinfo | None, timezone: str) -> Statistics:
-    from pollux.views.stats import SECTIONS, USUAL, statistics
-    from pollux.views.stats_parts import EVERYTHING, read
-    from pollux.views.usage_facts import session_projects
+    from pollux.archive.memory import session_projects
+    from pollux.reports.stats import SECTIONS, USUAL, statistics
+    from pollux.reports.stats_sql import EVERYTHING, read
 
     with _facts(scope) as found:
         projects = session_projects(found.database, found.memory)
@@ -75,8 +76,8 @@ def _facts(scope: Scope) -> AbstractContextManager[Facts]:
 @contextmanager
 def _read(scope: Scope) -> Iterator[Facts]:
     """Read all files, and store nothing."""
+    from pollux.archive.memory_tools import in_memory
     from pollux.cli.usage import Facts
-    from pollux.views.stats_facts import in_memory
 
     history = scope.history()
     gone: list[Problem] = []
@@ -85,12 +86,12 @@ def _read(scope: Scope) -> Iterator[Facts]:
     problems: list[tuple[str | None, Problem]] = [(None, one) for one in (*history.problems, *gone)]
     problems += [(session.id, one) for session in history.sessions for one in session.problems]
     with closing(database):
-        yield Facts(database, history.located, problems, None, memory.known_here())
+        yield Facts(database, history.located, problems, None, project_memory.known_here())
 
 
 def _print(found: Statistics, scope: Scope, *, as_csv: bool) -> None:
-    from pollux.terminal import stats
-    from pollux.views.stats import statistics_json
+    from pollux.render.terminal import stats
+    from pollux.reports.stats import statistics_json
 
     if scope.as_json:
         output.print_json(statistics_json(found))

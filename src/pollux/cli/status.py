@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from pollux.cli import output
-from pollux.cli.cleanup import Cleanup, cleanup
 from pollux.cli.scope import Scope, options
+from pollux.library.expiry import Cleanup, cleanup
 
 if TYPE_CHECKING:
     from pollux.model import Session
-    from pollux.sessions import History
-    from pollux.views.status import Row
+    from pollux.reports.status import Row
+    from pollux.sessions.reader import History
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _UNREAD = frozenset({"unreadable-file", "unreadable-folder"})
@@ -38,8 +38,8 @@ def command(scope: Scope, *, everything: bool) -> None:
       pollux status --project . --all
       pollux status --json | jq '.sessions[] | select(.at_risk)'
     """
-    from pollux.sessions import History
-    from pollux.views.status import status_json, status_rows
+    from pollux.reports.status import status_json, status_rows
+    from pollux.sessions.reader import History
 
     now = output.now()
     found = scope.history()
@@ -63,7 +63,7 @@ def command(scope: Scope, *, everything: bool) -> None:
 
 def _only_on_disk(scope: Scope, found: History) -> list[Session]:
     """Return what an archive that cannot be written has never seen."""
-    from pollux.sessions import history
+    from pollux.sessions.reader import history
 
     if scope.archive is None or scope.archive.is_writable:
         return []
@@ -76,7 +76,7 @@ def _is_telling(row: Row) -> bool:
 
 
 def _print(shown: Sequence[Row], rows: Sequence[Row], look: Cleanup, now: datetime) -> None:
-    from pollux.terminal.status import status_lines, status_tables, summary
+    from pollux.render.terminal.status import status_lines, status_tables, summary
 
     if not output.is_terminal():
         output.write(one.encode("utf-8", "replace") for one in status_lines(shown, look.policies, now=now))
@@ -90,8 +90,8 @@ def _print(shown: Sequence[Row], rows: Sequence[Row], look: Cleanup, now: dateti
 
 
 def _say(rows: Sequence[Row], look: Cleanup) -> None:
-    from pollux.retention import CLIENT
-    from pollux.terminal.status import remarks, summary
+    from pollux.render.terminal.status import remarks, summary
+    from pollux.sessions.retention import CLIENT
 
     if not output.is_terminal():
         output.words(summary(rows))

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pollux.cli import folders, output
+from pollux.cli import output
 from pollux.cli.scope import Scope, options
 from pollux.cli.usage import facts, price_table, read_files, zone_of
+from pollux.library import folders
 
 if TYPE_CHECKING:
     from pollux.model import Project
@@ -40,19 +41,19 @@ def command(scope: Scope, pattern: str, *, everything: bool, timezone: str | Non
       PS1='$(pollux statusline) $ '
       set -g status-right '#(pollux statusline --everything -f "{tokens} {cost}")'
     """
-    from pollux.terminal.text import line
-    from pollux.terminal.usage import cost_of
-    from pollux.views import usage, usage_parts
-    from pollux.views.amounts import count
-    from pollux.views.money import Currency
-    from pollux.views.periods import start_of_day
-    from pollux.views.usage_facts import session_projects
+    from pollux.archive.memory import session_projects
+    from pollux.render.terminal.text import line
+    from pollux.render.terminal.usage import cost_of
+    from pollux.reports import usage, usage_sql
+    from pollux.reports.periods import start_of_day
+    from pollux.text.amounts import count
+    from pollux.text.money import Currency
 
     today = start_of_day(output.now(), zone_of(timezone)[0])
     prices = price_table()
     with facts(scope, prices, partial(read_files, prices=prices), quiet=True) as found:
         known = {} if everything else _here(session_projects(found.database, found.memory))
-        parts = [one for one in usage_parts.parts(found.database, today) if everything or one.session_id in known]
+        parts = [one for one in usage_sql.parts(found.database, today) if everything or one.session_id in known]
     total, kept = usage.billed_and_kept(parts)
     values = {
         "calls": str(total.calls),
@@ -72,10 +73,10 @@ def command(scope: Scope, pattern: str, *, everything: bool, timezone: str | Non
 
 def _here(projects: dict[str, Project]) -> dict[str, Project]:
     """Keep the sessions of the project that the current folder is in; one that only a hash tells of is told by that."""
-    from pollux import project_search
-    from pollux.project_paths import project_hash, spellings
+    from pollux.sessions.projects import search
+    from pollux.sessions.projects.paths import project_hash, spellings
 
     here = folders.current()
-    fitting = set(project_search.find(tuple(dict.fromkeys(projects.values())), ".", here, Path.home()))
+    fitting = set(search.find(tuple(dict.fromkeys(projects.values())), ".", here, Path.home()))
     digests = {project_hash(spelling) for spelling in spellings(os.path.realpath(here))}
     return {one: of for one, of in projects.items() if of in fitting or of.hash in digests}

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pollux.cli import memory, output
+from pollux.cli import output
 from pollux.cli.scope import Scope, options, progress
+from pollux.library import project_memory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +42,7 @@ def command(scope: Scope, *, keep_only: bool) -> None:
 
     archive, places = archive_path(scope), scope.places()
     with progress("taking in") as tell:
-        known = memory.recalled()
+        known = project_memory.recalled()
         found = capture(
             archive, places, memory=known, progress=tell, waiting=say_who_writes, derives=not keep_only
         ).result
@@ -71,7 +72,7 @@ def say_who_writes(who: str) -> None:
 
 def row(found: Refreshed, archive: Path) -> dict[str, Any]:
     """Write what was taken in as a JSON object."""
-    from pollux.views.listing import problem_row
+    from pollux.views.contracts import problem_row
 
     return {
         "schema": SCHEMA,
@@ -87,8 +88,8 @@ def row(found: Refreshed, archive: Path) -> dict[str, Any]:
 
 def summary(found: Refreshed, archive: Path) -> str:
     """Say in one line what was taken in."""
-    from pollux.terminal.listing import counted
-    from pollux.views.amounts import size
+    from pollux.render.terminal.tables import counted
+    from pollux.text.amounts import size
 
     gone = f"; {counted(found.n_gone, 'file')} gone since, kept here" if found.n_gone else ""
     if not found.n_bytes:

@@ -12,15 +12,15 @@ import click
 from pollux.cli import output
 from pollux.cli.complete import session_ids
 from pollux.cli.following import Following, until_stopped
-from pollux.cli.meant import in_file, in_history, named_file
 from pollux.cli.scope import Scope, options
 from pollux.cli.transcript_options import transcript_options
 from pollux.cli.watch import homes_of
-from pollux.shell import quoted
+from pollux.library.select import in_file, in_history, named_file
+from pollux.text.shell import quoted
 
 if TYPE_CHECKING:
-    from pollux.grouping import Group
     from pollux.model import Json, Session
+    from pollux.sessions.grouping import Group
     from pollux.views.transcript import Block, Options
 
 _Item = TypeVar("_Item")
@@ -94,7 +94,7 @@ def _following(scope: Scope, wanted: str) -> Following:
 def _awaited(scope: Scope) -> Iterator[Session]:
     """Yield the newest session, as soon as there is one."""
     from pollux.archive.watch import changes
-    from pollux.locate import locate
+    from pollux.sessions.locate import locate
 
     before: object = None
     is_told = False
@@ -124,7 +124,7 @@ def _newest(scope: Scope) -> tuple[Session, ...]:
 
 
 def _say_what(session: Session) -> None:
-    from pollux.sessions import short_id
+    from pollux.sessions.reader import short_id
 
     title = session.title or session.first_prompt
     words = f': "{title[:_TITLE]}"' if title else "."
@@ -132,7 +132,7 @@ def _say_what(session: Session) -> None:
 
 
 def _print(following: Following, chosen: Options, count: int) -> None:
-    from pollux.terminal.transcript import transcript
+    from pollux.render.terminal.transcript import transcript
 
     with output.paged(wanted=False) as console:
         for renderable in transcript(_blocks(following, chosen, count), encoding=console.encoding):
@@ -143,7 +143,7 @@ def _blocks(following: Following, chosen: Options, count: int) -> Iterator[Block
     """Yield the blocks to show, and a line where somebody else goes on."""
     import msgspec
 
-    from pollux.views.news import News
+    from pollux.library.follow import News
 
     main = speaking = following.session.id
     options = msgspec.structs.replace(chosen, root=following.session.project.path)
@@ -155,7 +155,7 @@ def _blocks(following: Following, chosen: Options, count: int) -> Iterator[Block
 
 
 def _rows(following: Following, count: int) -> Iterator[dict[str, Json]]:
-    from pollux.views.news import Rows
+    from pollux.library.follow import Rows
 
     for _, found in _news(following, count, Rows):
         yield from found

@@ -10,12 +10,12 @@ import click
 
 from pollux.cli import output
 from pollux.cli.complete import session_ids
-from pollux.cli.meant import in_file, in_history, named_file
 from pollux.cli.scope import Scope, options
+from pollux.library.select import in_file, in_history, named_file
 
 if TYPE_CHECKING:
     from pollux.model import Session
-    from pollux.sessions import History
+    from pollux.sessions.reader import History
 
 
 @click.command()
@@ -29,7 +29,7 @@ def command(scope: Scope, wanted: str) -> None:
       pollux tree a82545c4 --json
     """
     from pollux.cli.usage import price_table
-    from pollux.views.tree import TREE, root, tree_json
+    from pollux.sessions.family import TREE, root, tree_json
 
     found = scope.history()
     by_id = {one.id: one for one in found.sessions}
@@ -51,7 +51,7 @@ def _owner(found: History, file: Path) -> Session:
 
 
 def _print(found: History, session: Session, by_id: dict[str, Session]) -> None:
-    from pollux.terminal.tree import session_tree
+    from pollux.render.terminal.tree import session_tree
 
     if output.is_terminal():
         tops = [home.tmp for home in found.located.homes]

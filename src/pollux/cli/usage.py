@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from pollux.cli import memory, output
+from pollux.cli import output
 from pollux.cli.call_filters import Asked, call_filters, chosen_sessions
 from pollux.cli.scope import Scope, options, progress, say_files_alone, say_unfinished
+from pollux.library import project_memory as memory
 
 if TYPE_CHECKING:
     import sqlite3
@@ -27,15 +28,15 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from pollux.archive.store import Archive
-    from pollux.filters import Filter
-    from pollux.locate import Located
     from pollux.model import Problem, Project
     from pollux.prices import Prices
-    from pollux.sessions import Progress
-    from pollux.terminal.console import Console
-    from pollux.views.money import Currency
-    from pollux.views.usage import Report, Row
-    from pollux.views.usage_parts import Part, TimePart, ToolPart
+    from pollux.render.terminal.console import Console
+    from pollux.reports.filters import Filter
+    from pollux.reports.usage import Report, Row
+    from pollux.reports.usage_sql import Part, TimePart, ToolPart
+    from pollux.sessions.locate import Located
+    from pollux.sessions.reader import Progress
+    from pollux.text.money import Currency
 
 _REPORTS = ("hour", "day", "week", "month", "session", "project", "model", "tool")
 _LOCALTIME = Path("/etc/localtime")
@@ -118,7 +119,7 @@ def command(scope: Scope, *, asked: Asked, **given: Any) -> None:  # noqa: ANN40
 def price_table(given: Path | None = None) -> Prices:
     """Load the prices, and a user's own: from the file given, from `POLLUX_PRICES`, or from the settings folder."""
     from pollux import prices
-    from pollux.cli import folders
+    from pollux.library import folders
 
     said = os.environ.get("POLLUX_PRICES")
     own = given or (Path(said) if said else None)
@@ -169,7 +170,7 @@ def facts(
 
 def report(question: Question, *, quiet: bool = False) -> Report:
     """Answer a question."""
-    from pollux.views import usage
+    from pollux.reports import usage
 
     asks_no_session = question.by in usage.BY_TIME and question.wanted.project is None
     if asks_no_session and question.scope.archive_path is None:
@@ -196,7 +197,7 @@ def _counted_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 def _looked_up(question: Question, *, quiet: bool) -> tuple[Sequence[Part | TimePart], tuple[Row, ...], list[Problem]]:
     """Answer by the tables, whatever is asked."""
-    from pollux.views.usage_facts import session_projects
+    from pollux.archive.memory import session_projects
 
     is_tool = question.by == "tool"
     read = partial(read_files, prices=question.prices, with_tools=is_tool)
@@ -243,8 +244,8 @@ def _linked_zone() -> str:
 @contextmanager
 def read_files(scope: Scope, *, prices: Prices, with_tools: bool = False) -> Iterator[Facts]:
     """Read all files, and store nothing."""
+    from pollux.archive.memory import in_memory
     from pollux.archive.pricing import price_calls
-    from pollux.views.usage_facts import in_memory
 
     found = scope.history()
     failed: list[Problem] = []
@@ -258,10 +259,10 @@ def read_files(scope: Scope, *, prices: Prices, with_tools: bool = False) -> Ite
 
 def _counted(question: Question) -> tuple[Sequence[Part | TimePart], tuple[Row, ...], list[Problem]]:
     """Count the calls in all files, and read no more of them than that takes."""
+    from pollux.archive.memory import times_of
     from pollux.archive.pricing import priced
-    from pollux.counting import counts
-    from pollux.views import usage
-    from pollux.views.usage_facts import times_of
+    from pollux.reports import usage
+    from pollux.reports.usage_quick import counts
 
     wanted = question.wanted
     add_up = partial(times_of, since=wanted.since, until=wanted.until)
@@ -284,11 +285,11 @@ def _archived(
 ) -> Iterator[Facts]:
     """Bring the archive up to date; of all that it holds, only the sums are read."""
     from pollux.archive import failures, store
-    from pollux.archive.facts import are_behind
+    from pollux.archive.memory import file_problems
     from pollux.archive.pricing import price_calls
     from pollux.archive.refresh import refresh_to_read
+    from pollux.archive.schema import are_behind
     from pollux.errors import UnfinishedArchiveError
-    from pollux.views.usage_facts import file_problems
 
     known, places = memory.recalled(), scope.places()
     of_files = msgspec.structs.replace(scope, archive_path=None)
@@ -325,8 +326,8 @@ def _archived(
 
 def _is_of_use(archive: Archive, located: Located) -> bool:
     """Return whether an archive that cannot be brought up to date answers better than the files on the disk."""
-    from pollux.archive.facts import are_current, are_empty
     from pollux.archive.refresh import files_say_more
+    from pollux.archive.schema import are_current, are_empty
 
     if not are_current(archive.database):
         return False
@@ -344,19 +345,19 @@ def _calls(
     question: Question, tables: Facts, known: dict[str, Project], only: Collection[str] | None
 ) -> tuple[Sequence[Part | TimePart], tuple[Row, ...]]:
     """Return the model calls meant, and the rows that they make; sessions are only looked at where they matter."""
-    from pollux.views import usage, usage_parts
+    from pollux.reports import usage, usage_sql
 
     wanted, by, zone, database = question.wanted, question.by, question.zone, tables.database
     if by in usage.BY_TIME and only is None:
         if tables.is_archived and not (wanted.since or wanted.until):
-            parts = usage_parts.kept_time_parts(database, question.prices.version)
+            parts = usage_sql.kept_time_parts(database, question.prices.version)
         else:
-            parts = usage_parts.time_parts(database, wanted.since, wanted.until)
+            parts = usage_sql.time_parts(database, wanted.since, wanted.until)
         timed = [one for one in parts if _fits(one, wanted.model)]
         return timed, usage.time_rows(by, timed, zone=zone)
     found = [
         one
-        for one in usage_parts.parts(database, wanted.since, wanted.until)
+        for one in usage_sql.parts(database, wanted.since, wanted.until)
         if (only is None or one.session_id in only) and _fits(one, wanted.model)
     ]
     rows = () if by == "tool" else usage.call_rows(by, found, zone=zone, projects=known, apart=question.apart)
@@ -364,12 +365,12 @@ def _calls(
 
 
 def _tools(question: Question, database: sqlite3.Connection, only: Collection[str] | None) -> tuple[Row, ...]:
-    from pollux.views import usage, usage_parts
+    from pollux.reports import usage, usage_sql
 
     wanted = question.wanted
     return usage.tool_rows(
         one
-        for one in usage_parts.tool_parts(database, wanted.since, wanted.until)
+        for one in usage_sql.tool_parts(database, wanted.since, wanted.until)
         if (only is None or one.session_id in only) and _fits(one, wanted.model)
     )
 
@@ -379,14 +380,14 @@ def _fits(one: Part | TimePart | ToolPart, model: str | None) -> bool:
 
 
 def _print_json(found: Report) -> None:
-    from pollux.views.usage import report_json
+    from pollux.reports.usage import report_json
 
     output.print_json(report_json(found))
 
 
 def _print(found: Report, money: tuple[str, Decimal], *, as_csv: bool) -> None:
-    from pollux.terminal import usage
-    from pollux.views.money import Currency
+    from pollux.render.terminal import usage
+    from pollux.text.money import Currency
 
     currency = Currency(*money)
     if as_csv:
@@ -404,7 +405,7 @@ def _screen(found: Report, currency: Currency, encoding: str, *words: str) -> Re
     from rich.console import Group
     from rich.text import Text
 
-    from pollux.terminal.usage import notes, totals, usage_table
+    from pollux.render.terminal.usage import notes, totals, usage_table
 
     table = usage_table(found, currency, width=output.width(), encoding=encoding)
     notes_ = (Text(one, "dim") for one in (*words, *notes(found, currency)))
@@ -415,7 +416,7 @@ def _follow(question: Question, money: tuple[str, Decimal]) -> None:
     """Draw the report again and again, until somebody has seen enough; what was seen last stays there."""
     from rich.live import Live
 
-    from pollux.views.money import Currency
+    from pollux.text.money import Currency
 
     if question.scope.as_json or not output.is_terminal():
         raise click.UsageError("--live draws on a terminal; for other programs run `pollux usage --json` again.")

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pollux.cli import keyring, memory, output
+from pollux.cli import output
 from pollux.cli.archive import place
 from pollux.cli.scope import Scope, options, progress
+from pollux.library import keys as keyring
+from pollux.library import project_memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +54,7 @@ def command(scope: Scope, *, repair: bool, deep: bool, seal: str | None, keys: t
       pollux verify --deep --json | jq '.damage[]'
       pollux verify --seal /mnt/safe/seal.cbor
     """
-    from pollux.archive import upkeep
+    from pollux.archive import maintenance
 
     path = place(scope)
     if seal is not None:
@@ -62,7 +64,7 @@ def command(scope: Scope, *, repair: bool, deep: bool, seal: str | None, keys: t
         return
     if keys:
         raise click.UsageError("--key says whose seals to believe: give --seal with it.")
-    with upkeep.writable(path) if repair else upkeep.readable(path) as archive:
+    with maintenance.writable(path) if repair else maintenance.readable(path) as archive:
         report = _verified(scope, archive, repair=repair, deep=deep)
     if scope.as_json:
         output.print_json(_row(report, path, deep=deep))
@@ -73,15 +75,15 @@ def command(scope: Scope, *, repair: bool, deep: bool, seal: str | None, keys: t
 
 def _hold_against_seals(scope: Scope, path: Path, seal: str, keys: tuple[str, ...]) -> None:
     """Check that no byte was changed or removed since the archive was sealed."""
-    from pollux.archive import upkeep
+    from pollux.archive import maintenance
     from pollux.cli.archive_prove import given_seal
     from pollux.cli.record_verify import row, say
     from pollux.errors import PolluxError
-    from pollux.proofs.sealed import verify
+    from pollux.proofs.verify_archive import verify
 
     given = given_seal(seal) if seal else None
     known = keyring.believed(keys)
-    with upkeep.readable(path) as archive, progress("verifying") as tell:
+    with maintenance.readable(path) as archive, progress("verifying") as tell:
         imported = _imported_seals(archive, known)
         try:
             found = verify(archive, known, given, progress=tell)
@@ -108,10 +110,10 @@ def _imported_seals(archive: Archive, known: Sequence[PublicKey]) -> list[str]:
 
 
 def _verified(scope: Scope, archive: Archive, *, repair: bool, deep: bool) -> Report:
-    from pollux.archive.compare import timeline_differences, verify_deeply
     from pollux.archive.verify import verify
+    from pollux.archive.verify_facts import timeline_differences, verify_deeply
 
-    homes, known = scope.places(), memory.recalled()
+    homes, known = scope.places(), project_memory.recalled()
     with progress("verifying") as tell:
         report = verify(archive, homes, repair=repair, progress=tell)
     if repair:
@@ -133,7 +135,7 @@ def _mend(scope: Scope, archive: Archive, report: Report) -> None:
     from pollux.archive.refresh import refresh
     from pollux.archive.verify import rebuild
 
-    homes, known = scope.places(), memory.recalled()
+    homes, known = scope.places(), project_memory.recalled()
     if any(one.code == "facts" and not one.is_repaired for one in report.damage) and report.bytes_are_sound:
         with progress("making facts") as tell:
             rebuild(archive, memory=known, progress=tell)
@@ -146,9 +148,9 @@ def _mend(scope: Scope, archive: Archive, report: Report) -> None:
 
 
 def _print(report: Report, path: Path) -> None:
-    from pollux.terminal.listing import counted
-    from pollux.views.amounts import size
-    from pollux.views.harmless import clean
+    from pollux.render.terminal.tables import counted
+    from pollux.text.amounts import size
+    from pollux.text.escape import clean
 
     for one in report.damage:
         click.echo(clean(_line(one)))

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pollux.cli import memory, output
+from pollux.cli import output
 from pollux.cli.scope import Scope, options, progress
 from pollux.cli.sync import archive_path, row, say_who_writes, summary
+from pollux.library import project_memory
 
 if TYPE_CHECKING:
     from pollux.archive.watch import Captured
-    from pollux.locate import Home
+    from pollux.cli.services import Service
     from pollux.model import Problem
-    from pollux.services import Service
+    from pollux.sessions.locate import Home
 
 _HANDED_ON = ("POLLUX_HOME", "GEMINI_CLI_HOME", "GEMINI_DIR", "GEMINI_SESSIONS_DIR")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -64,7 +65,7 @@ def _watch(scope: Scope, archive: Path, *, poll: bool, quiet: bool) -> None:
     def take_in() -> None:
         nonlocal is_first
         with progress("taking in") as tell:
-            found = capture(archive, places(), memory=memory.recalled(), progress=tell, waiting=say_who_writes)
+            found = capture(archive, places(), memory=project_memory.recalled(), progress=tell, waiting=say_who_writes)
         output.say_problems(one for one in found.result.problems if one not in said)
         said.update(found.result.problems)
         if not quiet:
@@ -76,14 +77,14 @@ def _watch(scope: Scope, archive: Path, *, poll: bool, quiet: bool) -> None:
 
 def homes_of(scope: Scope) -> Callable[[], tuple[Home, ...]]:
     """Return a function that looks for the homes anew; one that is no longer there is waited for."""
-    from pollux import sessions
+    from pollux.sessions import reader
 
     known = scope.places()
 
     def places() -> tuple[Home, ...]:
         nonlocal known
         with suppress(FileNotFoundError):
-            known = sessions.homes(*scope.homes)
+            known = reader.homes(*scope.homes)
         return known
 
     return places
@@ -102,10 +103,10 @@ def _say(scope: Scope, found: Captured, archive: Path, *, is_first: bool) -> Non
 
 def _line(found: Captured) -> str:
     """Say what was captured, in one line; nothing, if nothing was."""
-    from pollux.terminal.listing import counted
-    from pollux.terminal.text import cut
-    from pollux.views.amounts import size
-    from pollux.views.harmless import clean
+    from pollux.render.terminal.tables import counted
+    from pollux.render.terminal.text import cut
+    from pollux.text.amounts import size
+    from pollux.text.escape import clean
 
     result = found.result
     words = [f"+{size(result.n_bytes)}"] if result.n_bytes else []
@@ -140,7 +141,7 @@ def ended_by_signals() -> Iterator[None]:
 def _service(scope: Scope, archive: Path, *, poll: bool) -> Service:
     import platformdirs
 
-    from pollux import services
+    from pollux.cli import services
 
     words = [sys.executable, "-m", "pollux", "watch", "--quiet"]
     words += [word for one in scope.homes for word in ("--home", str(one.expanduser().absolute()))]
@@ -162,7 +163,7 @@ def _absolute(paths: str) -> str:
 
 def _install(service: Service, *, yes: bool) -> None:
     from pollux.cli.output_guard import check_output
-    from pollux.private_files import make_private_folder, write_private
+    from pollux.disk.private_files import make_private_folder, write_private
 
     check_output(service.path)
     click.echo(service.text, nl=False)

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from pollux.exports.subject import Subject
+    from pollux.exports.source import Subject
     from pollux.model import Session
 
 
@@ -100,9 +100,9 @@ EXPORTERS = {
         index_page="index.html",
     ),
     "gemini": Exporter("gemini.render", ".json", _JSON, "what the client would load; `gemini --session-file` takes it"),
-    "json": Exporter("native.render_json", ".json", _JSON, "all that Pollux knows, in one object"),
+    "json": Exporter("pollux_json.render_json", ".json", _JSON, "all that Pollux knows, in one object"),
     "jsonl": Exporter(
-        "native.render_lines", ".jsonl", _LINES, "the same, one record a line, for huge sessions and streams"
+        "pollux_json.render_lines", ".jsonl", _LINES, "the same, one record a line, for huge sessions and streams"
     ),
     "calls": Exporter(
         "calls.render_lines",

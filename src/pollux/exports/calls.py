@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from pollux import __version__, csvtext, jsontext, prices
-from pollux.exports.subject import Subject
+from pollux import __version__, prices
+from pollux.exports.source import Subject
 from pollux.formats import lenient
 from pollux.model import Json, Message, ModelCall, Origin, Session, Text, ToolCall
-from pollux.shell import commands
-from pollux.times import stamp
+from pollux.text import csv_text, json_text
+from pollux.text.shell import commands
+from pollux.text.times import stamp
 
 SHOWN = 500
 """Characters of a prompt."""
@@ -37,14 +38,14 @@ _prices = cache(prices.load)
 def render_lines(subject: Subject) -> Iterator[bytes]:
     """Write one JSON object a line."""
     for record in records(subject):
-        yield jsontext.encode(record) + b"\n"
+        yield json_text.encode(record) + b"\n"
 
 
 def render_csv(subject: Subject) -> Iterator[bytes]:
     """Write CSV with a line of names; lists are JSON."""
-    yield csvtext.row(COLUMNS).encode()
+    yield csv_text.row(COLUMNS).encode()
     for record in records(subject):
-        yield csvtext.row([_cell(record[name]) for name in COLUMNS]).encode("utf-8", "replace")
+        yield csv_text.row([_cell(record[name]) for name in COLUMNS]).encode("utf-8", "replace")
 
 
 def records(subject: Subject) -> Iterator[dict[str, Json]]:
@@ -153,8 +154,8 @@ def _cell(value: Json) -> str:
         case bool():
             return str(value).lower()
         case str():
-            return csvtext.harmless(value)
+            return csv_text.harmless(value)
         case int() | float():
             return str(value)
         case _:
-            return jsontext.encode(value).decode("utf-8", "replace")
+            return json_text.encode(value).decode("utf-8", "replace")

@@ -7,19 +7,20 @@ from datetime import UTC
 from itertools import groupby
 from urllib.parse import quote
 
-from pollux import __version__, jsontext
+from pollux import __version__
 from pollux.exports import Written
-from pollux.exports.about import clock, title_of
-from pollux.exports.attachments import words as attachment_words
-from pollux.exports.markdown.inert import code, inert, plain, quoted
-from pollux.exports.subject import Subject
+from pollux.exports.devlog_entries import TAKEN_BACK, Did, Entry, Noted, Rule, Said, entries, rule_of
+from pollux.exports.header import clock, title_of
+from pollux.exports.markdown.escape import code, inert, plain, quoted
+from pollux.exports.source import Subject
 from pollux.model import Json, Message, Origin, Role, Session
-from pollux.views.amounts import lasted
-from pollux.views.devlog import TAKEN_BACK, Did, Entry, Noted, Rule, Said, entries, rule_of
+from pollux.reports.projects import project_key
+from pollux.text import json_text
+from pollux.text.amounts import lasted
+from pollux.views.attachments import words as attachment_words
+from pollux.views.contracts import when
 from pollux.views.excerpts import Excerpt, counted
-from pollux.views.listing import when
-from pollux.views.projects import project_key
-from pollux.views.session_words import day, messages_of, period
+from pollux.views.session_text import day, messages_of, period
 from pollux.views.transcript import FATES, LABELS
 
 SCHEMA = "pollux.devlog/1"
@@ -36,7 +37,7 @@ def render(subject: Subject) -> Iterator[bytes]:
 
 def render_index(subject: Subject) -> Iterator[bytes]:
     """Write what an index says of a session, as one line of JSON."""
-    yield jsontext.encode(subject.clean(index_row(subject.session))) + b"\n"
+    yield json_text.encode(subject.clean(index_row(subject.session))) + b"\n"
 
 
 def pages(written: Sequence[Written]) -> Iterator[tuple[str, bytes]]:
@@ -44,7 +45,7 @@ def pages(written: Sequence[Written]) -> Iterator[tuple[str, bytes]]:
     ordered = sorted(written, key=lambda one: (one.session.started is None, one.session.started, one.name))
     yield "index.md", "".join(_index(ordered)).encode("utf-8", "replace")
     rows = [index_row(one.session) | {"dialogue": one.name} for one in ordered]
-    yield "index.json", jsontext.encode({"schema": SCHEMA, "pollux": __version__, "sessions": rows}) + b"\n"
+    yield "index.json", json_text.encode({"schema": SCHEMA, "pollux": __version__, "sessions": rows}) + b"\n"
 
 
 def index_row(session: Session) -> dict[str, Json]:

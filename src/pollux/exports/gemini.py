@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from pollux.exports.subject import Subject
+from pollux.exports.source import Subject
 from pollux.formats import lenient
 from pollux.formats.parts import is_resumable, title_words
 from pollux.model import Json
-from pollux.reading import Reading, state
-from pollux.reading import first_words as whole_first_words
-from pollux.times import stamp
+from pollux.sessions.replay.reading import Reading, state
+from pollux.sessions.replay.reading import first_words as whole_first_words
+from pollux.text.times import stamp
 
 _KEYS = ("sessionId", "projectHash", "startTime", "lastUpdated", "summary", "memoryScratchpad", "directories", "kind")
 

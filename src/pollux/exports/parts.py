@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from urllib.parse import quote
 
-from pollux.exports.subject import Subject, folder_beside
+from pollux.exports.source import Subject, folder_beside
 from pollux.model import Origin
 from pollux.views.conversation import Shown, conversation
 from pollux.views.transcript import Prompt

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 
 from pollux.exports import Written
-from pollux.exports.about import Spent, spent
+from pollux.exports.header import Spent, spent
 from pollux.model import ModelCall, Project, Session
 
 MOST_DAYS = 366

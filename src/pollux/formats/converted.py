@@ -19,7 +19,7 @@ import msgspec
 
 from pollux.formats import lenient
 from pollux.model import Json, Problem
-from pollux.times import instant, stamp
+from pollux.text.times import instant, stamp
 
 Wire: TypeAlias = dict[str, Json]
 """A header, message or tool call in the client's own words."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from pollux.integers import COUNTED, fits
 from pollux.model import (
     Activity,
     AgentDisplay,
@@ -20,6 +19,7 @@ from pollux.model import (
     TodoDisplay,
     UnknownDisplay,
 )
+from pollux.text.integers import COUNTED, fits
 
 
 def display(value: Any) -> Display | None:  # noqa: ANN401  the decoding edge

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from pollux.formats.converted import Converted, Wire, decode, extras, head_text, keys, stamp_after, stem
 from pollux.model import Json, Problem
-from pollux.times import stamp
+from pollux.text.times import stamp
 
 
 class _Entry(NamedTuple):

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from pollux.formats.displays import display
+from pollux.formats.origins import user_origin
 from pollux.formats.parts import attachments, parts, thoughts
-from pollux.integers import parse_integer
+from pollux.formats.tools import tool
 from pollux.model import (
     Fate,
     FunctionCall,
@@ -22,9 +23,8 @@ from pollux.model import (
     Tokens,
     ToolCall,
 )
-from pollux.origins import user_origin
-from pollux.times import instant
-from pollux.tools import tool
+from pollux.text.integers import parse_integer
+from pollux.text.times import instant
 
 KNOWN_FIELDS = frozenset(
     {"id", "timestamp", "type", "content", "displayContent", "thoughts", "tokens", "model", "toolCalls"}

@@ -16,7 +16,7 @@ from pollux.model import (
     Thought,
     Unknown,
 )
-from pollux.times import instant
+from pollux.text.times import instant
 
 _KNOWN = frozenset({"text", "thought", "thoughtSignature", "callIndex"})
 _JS_SPACE = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"  # noqa: E501  what JavaScript's trim() takes off

@@ -14,7 +14,7 @@ import msgspec
 
 from pollux.formats.converted import Converted, Wire, decode, head_text, keys, salvage, time_from, utf8
 from pollux.model import Json, Problem
-from pollux.times import stamp
+from pollux.text.times import stamp
 
 
 class LoggedPrompt(msgspec.Struct, frozen=True):

@@ -15,10 +15,10 @@ import msgspec
 
 from pollux.formats import lenient
 from pollux.formats.operations import PROMPT_KEPT, CallHead, Record
+from pollux.formats.origins import origin_of, user_words
 from pollux.formats.short import MASKED, Short
 from pollux.formats.source import Span
 from pollux.model import Json, Kind, Tokens
-from pollux.origins import origin_of, user_words
 
 
 class _Response(msgspec.Struct):

@@ -16,7 +16,7 @@ from io import FileIO
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from pollux.regular_files import open_regular
+from pollux.disk.regular_files import open_regular
 
 _BLOCK = 4 << 20
 HEAD = 64 << 10

@@ -15,7 +15,7 @@ import msgspec
 
 from pollux.formats.converted import Converted, Wire, decode, extras, head_text, keys, salvage, stem, time_from, utf8
 from pollux.model import Json, Problem
-from pollux.times import stamp
+from pollux.text.times import stamp
 
 _EVENTS = {
     "init": "session_id",

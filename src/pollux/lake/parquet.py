@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from pollux import __version__
-from pollux.archive import facts
+from pollux.archive import schema as facts
 from pollux.archive.pricing import price_calls
+from pollux.disk.private_files import make_private_folder, private_file
 from pollux.errors import PolluxError
 from pollux.lake.tables import TABLES, columns, query
 from pollux.prices import Prices
-from pollux.private_files import make_private_folder, private_file
 
 SCHEMA = "pollux.facts/1"
 BATCH = 50_000

@@ -11,7 +11,7 @@ from contextlib import closing
 from functools import cache
 from typing import NamedTuple
 
-from pollux.archive import facts
+from pollux.archive import schema
 
 TABLES = (
     "sessions",
@@ -48,7 +48,7 @@ class Column(NamedTuple):
 def columns(table: str) -> tuple[Column, ...]:
     """Return the columns of a table, in their order."""
     with closing(sqlite3.connect(":memory:")) as database:
-        database.execute(f"CREATE TABLE {table} ({facts.TABLES[table]})")
+        database.execute(f"CREATE TABLE {table} ({schema.TABLES[table]})")
         found = database.execute(f"PRAGMA table_info({table})").fetchall()
     return tuple(
         Column(name, _TYPES[kind], bool(required or key), bool(key))

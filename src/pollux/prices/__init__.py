@@ -28,9 +28,9 @@ from zlib import adler32, crc32
 
 import msgspec
 
+from pollux.disk.regular_files import SIDE_FILE, read_named
 from pollux.errors import PolluxError, UnreadableFileError
 from pollux.model import Tokens
-from pollux.regular_files import SIDE_FILE, read_named
 
 TABLE = Path(__file__).with_name("table.json")
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from pollux.private_files import make_private_folder
+from pollux.disk.private_files import make_private_folder
 from pollux.proofs.passphrase import locked
 from pollux.proofs.public import KeyFileError, PublicKey, key_bytes, private_from, public_key, public_of
-from pollux.shell import quoted
+from pollux.text.shell import quoted
 
 DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

@@ -14,10 +14,10 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from pollux.disk.regular_files import read_named
 from pollux.errors import PolluxError
 from pollux.proofs.canonical import cbor_bytes, sha256
 from pollux.proofs.reader import read
-from pollux.regular_files import read_named
 
 _KTY, _CRV, _X, _OKP, _ED25519 = 1, -1, -2, 1, 6
 """Labels and values of a COSE_Key (RFC 9053)."""

@@ -16,7 +16,7 @@ from pollux.proofs.fields import Field
 from pollux.proofs.inclusion import opened, proof_of, session_entry
 from pollux.proofs.public import PublicKey
 from pollux.proofs.verdict import Verdict, listed
-from pollux.shell import quoted
+from pollux.text.shell import quoted
 
 
 def prove_record(

@@ -21,10 +21,10 @@ from pollux.model import Json
 from pollux.proofs import cose, merkle
 from pollux.proofs.canonical import json_bytes, sha256
 from pollux.proofs.entries import entry_bytes, entry_from
+from pollux.proofs.pending import New, unsealed
 from pollux.proofs.public import public_of
-from pollux.proofs.unsealed import New, unsealed
-from pollux.sessions import Progress
-from pollux.times import stamp
+from pollux.sessions.reader import Progress
+from pollux.text.times import stamp
 
 SCHEMA = "pollux.seal/1"
 SUBJECT = "pollux archive"

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from pollux.model import Json
 from pollux.proofs.fields import Path
 from pollux.redaction import values
+from pollux.redaction.joined_text import Pieces
 from pollux.redaction.names import KnownNames
-from pollux.redaction.pieces import Pieces
 from pollux.redaction.rule import Kind
 from pollux.redaction.scan import scan
 

@@ -14,7 +14,7 @@ from typing import Any
 from pollux.errors import PolluxError
 from pollux.model import Session
 from pollux.proofs.canonical import cbor_bytes, sha256
-from pollux.times import stamp
+from pollux.text.times import stamp
 
 LABEL = 100
 """Of trace metadata in the unprotected header; a placeholder of the draft."""

@@ -40,7 +40,7 @@ from pollux.model import (
     UnknownDisplay,
 )
 from pollux.redaction import attachments, values
-from pollux.redaction.pieces import Pieces, screen
+from pollux.redaction.joined_text import Pieces, screen
 from pollux.redaction.values import Cleaner
 
 T = TypeVar("T", bound=msgspec.Struct)

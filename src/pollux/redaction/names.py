@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from pollux.redaction.found import Found
+from pollux.redaction.matches import Found
 from pollux.redaction.people import is_distinct
 from pollux.redaction.rule import Rule
 from pollux.redaction.rules import NAME

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
 
-from pollux.redaction.found import Found
+from pollux.redaction.matches import Found
 from pollux.redaction.pseudonyms import PSEUDONYM
 from pollux.redaction.rule import Kind
 from pollux.redaction.rules import RULES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pollux.redaction.found import Found
+from pollux.redaction.matches import Found
 from pollux.redaction.rule import Kind
 
 PSEUDONYM = re.compile(r"\[redacted:[a-z0-9-]+#[0-9]+\]")

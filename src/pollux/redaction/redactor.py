@@ -10,17 +10,17 @@ from typing import TypeAlias
 
 from pollux.model import Json, Message, Session
 from pollux.redaction import messages, values
-from pollux.redaction.found import Found
-from pollux.redaction.glue import is_glued, with_rest
-from pollux.redaction.kept import PLAIN, clean
+from pollux.redaction.adjacent import is_glued, with_rest
+from pollux.redaction.clean_cache import PLAIN, clean
+from pollux.redaction.joined_text import Pieces
+from pollux.redaction.matches import Found
+from pollux.redaction.mentions import may_tell, people
 from pollux.redaction.names import KnownNames
-from pollux.redaction.pieces import Pieces
 from pollux.redaction.pseudonyms import Pseudonyms
 from pollux.redaction.report import Finding, Ledger, Report, masked
 from pollux.redaction.rule import Rule
 from pollux.redaction.rules import HOST, NAME, USER
 from pollux.redaction.scan import Scan, scan
-from pollux.redaction.telling import may_tell, people
 
 _BINARY = 400
 """Base64 from this length on is worth a word when it cannot be read."""

@@ -8,9 +8,9 @@ from typing import NamedTuple, Protocol
 
 from pollux.redaction import encoded
 from pollux.redaction.anchors import Finder
+from pollux.redaction.clean_cache import PLAIN
 from pollux.redaction.disguises import Reading, is_disguised, joined_readings, readings
-from pollux.redaction.found import Found, all_tried, tried
-from pollux.redaction.kept import PLAIN
+from pollux.redaction.matches import Found, all_tried, tried
 from pollux.redaction.needles import Needles, to_latin, to_lower
 from pollux.redaction.overlaps import apart
 from pollux.redaction.rule import Rule

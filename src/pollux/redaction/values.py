@@ -12,7 +12,7 @@ import msgspec
 
 from pollux.model import Json
 from pollux.redaction import attachments
-from pollux.redaction.pieces import Pieces, screen
+from pollux.redaction.joined_text import Pieces, screen
 
 _TELLING = re.compile(
     r"pass|pwd?|psk|_pat$|secret|token|key|auth|cookie|credential|signature|\bsig\b|heroku|cloudflare|codecov|twilio|mailgun"

@@ -9,8 +9,8 @@ from enum import StrEnum
 
 import msgspec
 
-from pollux.integers import parse_integer
 from pollux.model import DiffDisplay
+from pollux.text.integers import parse_integer
 from pollux.views.excerpts import LINE, Limits
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from pollux.formats.tools import ROWS, tool
 from pollux.model import AgentDisplay, FileDisplay, MatchDisplay, TextDisplay, ToolCall
-from pollux.tools import ROWS, tool
 from pollux.views.arguments import Args, argument, from_root, path_argument, questions_asked
 from pollux.views.bodies import Body, Input, Todos
 from pollux.views.diffs import Diff
@@ -186,7 +186,7 @@ TOOLS: dict[str, Presentation] = {
     "complete_task": _row(Icon.AGENT, "Result", _result, "report result"),
     **{row.name: _AGENT for row in ROWS if row.is_agent},
 }
-"""By the newest name of the tool; older names and display names lead there by the table in `pollux.tools`."""
+"""By the newest name of the tool; older names and display names lead there by the table in `pollux.formats.tools`."""
 _NEWEST = {row.display: row.name for row in ROWS}
 
 

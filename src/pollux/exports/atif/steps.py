@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from pollux.exports import attachments
 from pollux.exports.atif import words
 from pollux.exports.atif.words import filled
-from pollux.exports.said import call_id, reasoning, result
-from pollux.exports.subject import Subject
+from pollux.exports.message_text import call_id, reasoning, result
+from pollux.exports.source import Subject
 from pollux.exports.tokens import completion, cost, prompt
 from pollux.model import (
     Attachment,
@@ -25,7 +24,8 @@ from pollux.model import (
     Text,
     ToolCall,
 )
-from pollux.times import stamp
+from pollux.text.times import stamp
+from pollux.views import attachments
 
 NANO = 1_000_000_000
 _AUDIO = frozenset(f"audio/{kind}" for kind in ("wav", "mpeg", "mp4", "aac", "ogg", "flac", "webm", "aiff"))

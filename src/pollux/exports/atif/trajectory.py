@@ -16,12 +16,12 @@ from pollux import __version__
 from pollux.exports.atif import words
 from pollux.exports.atif.steps import NANO, Family, carrier, is_sound, step
 from pollux.exports.atif.words import filled
-from pollux.exports.plain import encode
-from pollux.exports.subject import Subject
+from pollux.exports.source import Subject
 from pollux.exports.tokens import RULE, completion, cost, price_table, prompt
 from pollux.model import Fate, Json, Message, ModelCall, Origin, Session, Tokens
-from pollux.times import stamp
-from pollux.views.listing import calls_of, problem_row
+from pollux.text.encode import encode
+from pollux.text.times import stamp
+from pollux.views.contracts import calls_of, problem_row
 from pollux.views.transcript import FATES, Branches
 
 VERSION, VERSION_WITH_SOUND = "ATIF-v1.7", "ATIF-v1.8"

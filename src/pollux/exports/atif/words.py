@@ -30,7 +30,7 @@ from pollux.model import (
     Unknown,
     UnknownDisplay,
 )
-from pollux.times import stamp
+from pollux.text.times import stamp
 
 
 def part(one: Part) -> Json:

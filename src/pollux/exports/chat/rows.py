@@ -10,12 +10,12 @@ from pollux.errors import BadFilterError
 from pollux.exports.chat.schemas import Seen
 from pollux.exports.chat.sharegpt import said
 from pollux.exports.chat.turns import Turn, turns
-from pollux.exports.plain import encode, text
-from pollux.exports.subject import Subject
+from pollux.exports.source import Subject
 from pollux.exports.tokens import RULE
 from pollux.model import Json, Tokens
-from pollux.times import stamp
-from pollux.views.listing import tokens_row
+from pollux.text.encode import encode, text
+from pollux.text.times import stamp
+from pollux.views.contracts import tokens_row
 
 OBJECTS = "argument-objects"
 INCLUDABLE = (OBJECTS,)

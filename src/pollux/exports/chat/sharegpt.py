@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pollux.exports.chat.turns import Turn
-from pollux.exports.plain import text
-from pollux.exports.subject import Subject
+from pollux.exports.source import Subject
 from pollux.model import Json
+from pollux.text.encode import text
 
 _SAME = {"system": "system", "user": "human"}
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from pollux.exports.plain import text
-from pollux.exports.said import call_id, reasoning, result, words
-from pollux.exports.subject import Subject
+from pollux.exports.message_text import call_id, reasoning, result, words
+from pollux.exports.source import Subject
 from pollux.model import Attachment, Fate, Json, Kind, Message, Origin, ToolCall
+from pollux.text.encode import text
 
 _ASKED = frozenset({Origin.HUMAN, Origin.AGENT_PROMPT, Origin.LOADED})
 _TAKEN_BACK = frozenset({Fate.REWOUND, Fate.ROLLED_BACK, Fate.REPLACED})

@@ -12,11 +12,11 @@ from dataclasses import replace
 
 import msgspec
 
-from pollux import jsontext
-from pollux.exports.events.teller import INCLUDABLE, Event, Teller
-from pollux.exports.subject import Subject
-from pollux.grouping import Group
-from pollux.views.following import Memory
+from pollux.exports.events.sequencer import INCLUDABLE, Event, Teller
+from pollux.exports.source import Subject
+from pollux.sessions.changes import Memory
+from pollux.sessions.grouping import Group
+from pollux.text import json_text
 
 __all__ = ["INCLUDABLE", "Follower", "render"]
 
@@ -56,4 +56,4 @@ class Follower:
 
 
 def _line(event: Event) -> bytes:
-    return jsontext.encode(event) + b"\n"
+    return json_text.encode(event) + b"\n"

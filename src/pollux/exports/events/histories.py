@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 
 from pollux.exports.events import draft as of
 from pollux.exports.events.draft import ASKED, Draft
+from pollux.formats.origins import user_origin
+from pollux.formats.tools import tool
 from pollux.model import FunctionCall, FunctionResponse, Message, Origin, Text
-from pollux.origins import user_origin
-from pollux.tools import tool
 
 _LAST_PART = 999  # its time stays within the second of its entry
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from pollux.exports.plain import encode
-from pollux.exports.said import call_id, reasoning, result, words
-from pollux.exports.subject import Subject
+from pollux.exports.message_text import call_id, reasoning, result, words
+from pollux.exports.source import Subject
 from pollux.exports.tokens import completion, cost, uncached
 from pollux.model import Json, Kind, Message, ModelCall, Origin, ToolCall
-from pollux.times import microseconds, stamp
+from pollux.text.encode import encode
+from pollux.text.times import microseconds, stamp
 
 HARNESS = "gemini-cli"
 _ASKED = frozenset({Origin.HUMAN, Origin.AGENT_PROMPT, Origin.LOADED})

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 
 from pollux import __version__
 from pollux.exports.hf.entries import HARNESS, Chain, entries, left_out
-from pollux.exports.plain import encode
-from pollux.exports.subject import Subject
+from pollux.exports.source import Subject
 from pollux.exports.tokens import RULE, price_table
 from pollux.model import Fate, Json, Message
-from pollux.times import stamp
+from pollux.text.encode import encode
+from pollux.text.times import stamp
 
 VERSION = 3
 MAPPING: tuple[tuple[str, str, str], ...] = (

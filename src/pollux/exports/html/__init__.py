@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pollux import __version__
-from pollux.exports.about import facts, title_of
+from pollux.exports.header import facts, title_of
 from pollux.exports.html.controls import bar, help_box
-from pollux.exports.html.markup import Html, closing, element, joined, opening
 from pollux.exports.html.page import beginning, end
-from pollux.exports.html.sheet import Entry, Sheet
-from pollux.exports.html.transcript import transcript
 from pollux.exports.parts import Part, in_parts, links
-from pollux.exports.subject import Subject
-from pollux.views.harmless import clean
+from pollux.exports.source import Subject
+from pollux.render.html.markup import Html, closing, element, joined, opening
+from pollux.render.html.state import Entry, Sheet
+from pollux.render.html.transcript import transcript
+from pollux.text.escape import clean
 
 SUFFIX = ".html"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pollux.exports.html.markup import Html, element, joined
+from pollux.render.html.markup import Html, element, joined
 
 KEYS = (
     ("j, k", "next and previous prompt"),

@@ -8,15 +8,15 @@ from urllib.parse import quote
 
 from pollux import __version__
 from pollux.exports import Written
-from pollux.exports.about import Spent, title_of
+from pollux.exports.header import Spent, title_of
 from pollux.exports.html.controls import button, help_box
-from pollux.exports.html.markup import Html, element
 from pollux.exports.html.page import beginning, end
 from pollux.exports.site import Row, Shelf, Site, site_of
-from pollux.views.amounts import count
+from pollux.render.html.markup import Html, element
+from pollux.text.amounts import count
+from pollux.text.escape import clean
+from pollux.text.money import Currency
 from pollux.views.excerpts import counted
-from pollux.views.harmless import clean
-from pollux.views.money import Currency
 
 NAME = "index.html"
 _TITLE = "Gemini CLI sessions"

@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 
 from pollux import __version__
-from pollux.exports.html.ansi import palette
-from pollux.exports.html.icons import drawings
-from pollux.exports.html.markup import Html, closing, element, opening
+from pollux.render.html.ansi import palette
+from pollux.render.html.icons import drawings
+from pollux.render.html.markup import Html, closing, element, opening
 
 _STATIC = Path(__file__).with_name("static")
 _DARK = (

@@ -12,15 +12,15 @@ from datetime import UTC, date
 from typing import NamedTuple
 
 from pollux import __version__
-from pollux.exports.about import BRANCHES, clock, facts, title_of
+from pollux.exports.header import BRANCHES, clock, facts, title_of
 from pollux.exports.markdown.blocks import block_texts
-from pollux.exports.markdown.inert import code, plain
+from pollux.exports.markdown.escape import code, plain
 from pollux.exports.markdown.sheet import Sheet, new_sheet
 from pollux.exports.parts import Numbered, Part, in_parts, links, numbered
-from pollux.exports.subject import Subject
+from pollux.exports.source import Subject
 from pollux.model import Fate
 from pollux.views.conversation import Shown
-from pollux.views.session_words import day, messages_of
+from pollux.views.session_text import day, messages_of
 from pollux.views.transcript import Answer, LeftOut, Thinking, Tool
 
 SUFFIX = ".md"

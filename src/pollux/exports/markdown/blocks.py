@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from pollux.exports.about import clock
+from pollux.exports.header import clock
 from pollux.exports.markdown.bodies import LONG, body_text, excerpt_text, folded
-from pollux.exports.markdown.inert import code, fence, inert, plain, quoted
+from pollux.exports.markdown.escape import code, fence, inert, plain, quoted
 from pollux.exports.markdown.sheet import Sheet
 from pollux.model import Kind, Origin
 from pollux.views.excerpts import Excerpt, line
-from pollux.views.session_words import tokens_of
+from pollux.views.session_text import tokens_of
 from pollux.views.transcript import (
     LABELS,
     Answer,

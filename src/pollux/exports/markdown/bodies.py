@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from pollux.exports.markdown.inert import fence, plain
+from pollux.exports.markdown.escape import fence, plain
 from pollux.model import Cell
 from pollux.views.bodies import Agent, Body, Data, Files, Input, Matches, Output, Questions, Screen, Todos
 from pollux.views.diffs import Change, Diff

@@ -8,12 +8,12 @@ from urllib.parse import quote
 
 from pollux import __version__
 from pollux.exports import Written
-from pollux.exports.about import Spent, title_of
-from pollux.exports.markdown.inert import code, plain
+from pollux.exports.header import Spent, title_of
+from pollux.exports.markdown.escape import code, plain
 from pollux.exports.site import Row, Shelf, Site, site_of
-from pollux.views.amounts import count
+from pollux.text.amounts import count
 from pollux.views.excerpts import counted
-from pollux.views.session_words import tokens_of
+from pollux.views.session_text import tokens_of
 
 NAME = "README.md"
 _HEAD = "| When (UTC) | Session | Prompts | Calls | Tokens | Cost |\n| --- | --- | ---: | ---: | ---: | ---: |"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import count
 from urllib.parse import quote
 
-from pollux.exports import attachments
-from pollux.exports.markdown.inert import plain
-from pollux.exports.subject import Subject
+from pollux.exports.markdown.escape import plain
+from pollux.exports.source import Subject
 from pollux.model import Attachment
+from pollux.views import attachments
 
 
 @dataclass(frozen=True, slots=True)

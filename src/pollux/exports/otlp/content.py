@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pollux.exports import said
-from pollux.exports.subject import Subject
+from pollux.exports import message_text
+from pollux.exports.source import Subject
 from pollux.model import (
     Attachment,
     Code,
@@ -30,7 +30,7 @@ def asked(message: Message, subject: Subject) -> dict[str, Json]:
 def answered(message: Message, subject: Subject, *, has_finish_reason: bool) -> dict[str, Json]:
     """Write what the model answered; why it ended is not recorded, and told from whether it asked for tools."""
     parts = [*_parts(message, subject)]
-    if thoughts := said.reasoning(message):
+    if thoughts := message_text.reasoning(message):
         parts.insert(0, {"type": "reasoning", "content": thoughts})
     parts += (
         {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.args} for call in message.tool_calls
@@ -48,7 +48,7 @@ def results(message: Message) -> Iterator[dict[str, Json]]:
 
 def result(call: ToolCall) -> Json:
     """Give what the model was told of a call."""
-    return said.result(call) if call.response is None else call.response
+    return message_text.result(call) if call.response is None else call.response
 
 
 def _parts(message: Message, subject: Subject) -> Iterator[Json]:

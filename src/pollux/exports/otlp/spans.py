@@ -8,11 +8,11 @@ from datetime import datetime
 
 from pollux.exports.otlp import content
 from pollux.exports.otlp.attributes import CONVENTIONS, OPENINFERENCE, Convention, Value, attributes
-from pollux.exports.plain import text
-from pollux.exports.subject import Subject
+from pollux.exports.source import Subject
 from pollux.exports.tokens import completion, cost, prompt
 from pollux.model import Json, Kind, Message, ModelCall, ToolCall
-from pollux.times import microseconds
+from pollux.text.encode import text
+from pollux.text.times import microseconds
 
 CONTENT, OPEN_INFERENCE = "content", "openinference"
 PROVIDER = "gcp.gen_ai"

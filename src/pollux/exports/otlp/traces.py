@@ -14,10 +14,10 @@ from pollux.errors import BadFilterError
 from pollux.exports.otlp import content
 from pollux.exports.otlp.attributes import CONVENTIONS, attributes
 from pollux.exports.otlp.spans import CONTENT, OPEN_INFERENCE, Trace, agent_span, event, model_span, tool_span
-from pollux.exports.plain import encode
-from pollux.exports.subject import Subject
+from pollux.exports.source import Subject
 from pollux.exports.tokens import RULE, price_table
 from pollux.model import Json, Kind, Message, Origin, ToolCall
+from pollux.text.encode import encode
 
 INCLUDABLE = (CONTENT, OPEN_INFERENCE)
 AGENT = "gemini-cli"

@@ -17,9 +17,9 @@ from urllib.parse import quote
 from pollux.exports.vac.lines import Owner, Page
 from pollux.exports.vac.values import told
 from pollux.formats import lenient
+from pollux.formats.tools import tool
 from pollux.model import DiffDisplay, Json, Message, ToolCall
-from pollux.project_paths import is_absolute, is_windows
-from pollux.tools import tool
+from pollux.sessions.projects.paths import is_absolute, is_windows
 from pollux.views.diffs import diff_from_display
 
 Clean: TypeAlias = Callable[[Json], Json]

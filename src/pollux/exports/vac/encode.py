@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pollux.exports.subject import Subject
+from pollux.exports.source import Subject
 from pollux.exports.vac.record import record
 from pollux.exports.vac.values import Many, Open
 from pollux.proofs import canonical

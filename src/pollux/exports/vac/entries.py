@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias
 
-from pollux.entries import Entry as Light
-from pollux.exports.subject import Subject
+from pollux.exports.source import Subject
 from pollux.exports.vac.contents import token_usage
 from pollux.exports.vac.messages import Answers, message_entry
 from pollux.exports.vac.plan import Plan, Run, agent
 from pollux.exports.vac.values import Entry, Many, Open, sound, time, told
-from pollux.grouping import Placed
 from pollux.model import Fate, Message, ModelCall
+from pollux.sessions.grouping import Placed
+from pollux.sessions.replay.entries import Entry as Light
 
 Recorded: TypeAlias = Iterator[tuple[tuple[Placed, Light], Message]]
 

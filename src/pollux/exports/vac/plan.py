@@ -12,15 +12,15 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
-from pollux.entries import Entry
-from pollux.exports import subject as subjects
-from pollux.exports.subject import Subject
+from pollux.exports import source as subjects
+from pollux.exports.source import Subject
 from pollux.exports.vac.attribution import Files, may_edit
 from pollux.exports.vac.trace import models, trace
 from pollux.exports.vac.values import told
 from pollux.model import Fate, Json, Message, ModelCall, Session, Tokens
-from pollux.reading import whole
-from pollux.views.listing import problem_row
+from pollux.sessions.replay.entries import Entry
+from pollux.sessions.replay.reading import whole
+from pollux.views.contracts import problem_row
 from pollux.views.transcript import Branches
 
 Place: TypeAlias = tuple[str, int]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from pollux import __version__
-from pollux.exports.subject import Subject
+from pollux.exports.source import Subject
 from pollux.exports.vac import PROFILE, VERSION
 from pollux.exports.vac.entries import entries
 from pollux.exports.vac.plan import survey

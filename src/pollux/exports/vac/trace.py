@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pollux.exports.subject import Subject
+from pollux.exports.source import Subject
 from pollux.exports.vac.values import time, told
 from pollux.model import Json
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from pollux.disk.regular_files import read_side_file
 from pollux.model import Json
-from pollux.regular_files import read_side_file
 
 _REMOTE = re.compile(r'\[remote "origin"\][^\[]*?^\s*url\s*=\s*(\S+)', re.MULTILINE)
 _LOGIN = re.compile(r"(?<=://)[^/@]*@")

@@ -1,0 +1,1 @@
+"""The public API: every question that a front end may ask, answered with values."""

@@ -1,0 +1,1 @@
+"""Views to HTML, for exports and the web viewer."""

@@ -1,0 +1,112 @@
+"""Markdown on a terminal, the same with every release of Rich, and readable without colours."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from markdown_it import MarkdownIt
+from rich import box, markdown
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+from rich.theme import Theme
+
+from pollux.render.terminal.layout import Gutter, lay_out
+from pollux.render.terminal.page import Page
+from pollux.views.languages import lexer_for
+
+
+class _Heading(markdown.Heading):
+    """A heading that stays one without colours."""
+
+    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
+        level = int(self.tag[1:])
+        yield Text.assemble(("#" * level + " ", "dim"), self.text)
+
+
+class _Code(markdown.CodeBlock):
+    """Code, set in by four columns and in the terminal's own colours."""
+
+    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
+        code = str(self.text).rstrip()
+        lexer = lexer_for(self.lexer_name, code)
+        if lexer is None:
+            yield from lay_out((("", line, "") for line in code.split("\n")), Text("    "))
+        else:
+            body = Syntax(code, lexer, theme="ansi_dark", background_color="default", word_wrap=True)
+            yield Gutter(body, "    ")
+
+
+class _Quote(markdown.BlockQuote):
+    """A quotation, not to be taken for a prompt."""
+
+    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
+        yield Gutter(self.elements, "> ", style="dim")
+
+
+class _Table(markdown.TableElement):
+    """A table with a line below its head, the same with every release of Rich."""
+
+    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, border_style="dim", header_style="bold")
+        for cell in self.header.row.cells if self.header and self.header.row else ():
+            table.add_column(cell.content)
+        for row in self.body.rows if self.body else ():
+            table.add_row(*(cell.content for cell in row.cells))
+        yield table
+
+
+class Markdown(markdown.Markdown):
+    """Markdown without anything to click on, in which HTML is text like any other (Rich would swallow it)."""
+
+    elements: ClassVar[dict[str, type[markdown.MarkdownElement]]] = {
+        **markdown.Markdown.elements,
+        "heading_open": _Heading,
+        "fence": _Code,
+        "code_block": _Code,
+        "blockquote_open": _Quote,
+        "table_open": _Table,
+    }
+    _parser: ClassVar[MarkdownIt] = (
+        MarkdownIt("commonmark", {"html": False, "maxNesting": 20})
+        .enable(["strikethrough", "table"])
+        .disable("reference")
+    )
+
+    # The terminal's own background, and the same look with every release of Rich.
+    _theme: ClassVar[Theme] = Theme(
+        {
+            "markdown.code": "bold cyan",
+            "markdown.code_block": "none",
+            "markdown.block_quote": "none",
+            "markdown.hr": "dim",
+            "markdown.item.bullet": "cyan",
+            "markdown.item.number": "cyan",
+            "markdown.link": "bright_blue",
+            "markdown.link_url": "underline blue",
+            **{f"markdown.h{level}": "bold underline" if level < 3 else "bold" for level in range(1, 7)},  # noqa: PLR2004
+        }
+    )
+
+    def __init__(self, text: str, page: Page) -> None:
+        """Parse a text that is clean already, and clean what comes out of it."""
+        super().__init__("", hyperlinks=False)
+        self.markup = text
+        self.parsed = self._parser.parse(text)
+        for token in self.parsed:
+            for child in token.children or ():
+                # An entity may have become a character that the text did not have when it was cleaned.
+                child.content = page.text(child.content)
+                if child.type == "image":  # Rich would put it before its paragraph, and leave out where it is
+                    child.type, child.content = "text", f"▣ {child.content} ({child.attrs.get('src', '')})"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        with console.use_theme(self._theme):
+            yield from super().__rich_console__(console, options)
+
+    @property
+    def is_lossy(self) -> bool:
+        """Whether something of the text is not shown: what is nested too deep, or nothing but marks."""
+        levels = [token.level for token in self.parsed if token.content or token.type == "hr"]
+        return not levels or max(levels) >= self._parser.options["maxNesting"] - 1

@@ -1,0 +1,192 @@
+"""A transcript on a terminal: blocks as Rich renderables, one by one, so that a long session starts at once.
+
+Everything is told by characters first and by colour second, so it reads the same in a pipe. All text of the session
+goes through `clean` on its way in and through `safe` on its way out: Markdown has ways of its own to write a character.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import date, tzinfo
+from typing import assert_never
+
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.rule import Rule
+from rich.text import Text
+
+from pollux.model import Attachment, Fate, Kind, Origin, Session, Tokens
+from pollux.render.terminal.bodies import body_rows, excerpt_rows
+from pollux.render.terminal.layout import Aside, Gutter, Safe, lay_out
+from pollux.render.terminal.markdown import Markdown
+from pollux.render.terminal.page import Page
+from pollux.text.amounts import size
+from pollux.views.bodies import Input
+from pollux.views.excerpts import counted
+from pollux.views.session_text import messages_of, period, tokens_of
+from pollux.views.transcript import (
+    FATES,
+    LABELS,
+    Answer,
+    Attached,
+    Block,
+    LeftOut,
+    Notice,
+    Other,
+    Prompt,
+    Synthetic,
+    Thinking,
+    Tool,
+    Usage,
+)
+
+PROSE = 100
+"""Columns that prose fills at most: longer lines are hard to read."""
+LONG_TEXT = 50_000
+"""Characters above which words are not laid out but only broken at the edge: it would take seconds."""
+
+_STATUS = {"success": ("✓", "green"), "error": ("✗", "red"), "cancelled": ("⊘", "yellow"), "pending": ("○", "yellow")}
+_NOTICE = {Kind.WARNING: ("!", "yellow"), Kind.ERROR: ("✗", "red"), Kind.UNKNOWN: ("?", "yellow")}
+
+
+def header(session: Session, *, zone: tzinfo | None = None, encoding: str = "utf-8") -> RenderableType:
+    """Say what a session is before its transcript begins."""
+    page = Page(zone, encoding)
+    tokens = sum((call.tokens for call in session.calls), Tokens())
+    lines = [
+        Text(page.line(session.title or session.first_prompt or session.id), "bold"),
+        Text(_joined(page.line(session.project.name), page.line(session.project.path or "")), "cyan"),
+        Text(_joined(period(session, zone), page.line(", ".join(session.models)))),
+        Text(messages_of(session)),
+        Text(tokens_of(tokens) if session.calls else ""),
+        Text(_joined(page.line(session.id), "" if session.kind == "main" else page.line(session.kind)), "dim"),
+    ]
+    if session.problems:
+        lines.append(Text(f"! {counted(len(session.problems), 'problem')} while reading its files", "yellow"))
+    return Safe(Group(*(line for line in lines if line.plain), Rule(style="dim")), encoding)
+
+
+def transcript(
+    blocks: Iterable[Block], *, zone: tzinfo | None = None, encoding: str = "utf-8"
+) -> Iterator[RenderableType]:
+    """Give renderables to print one after the other; times are local unless a zone is given."""
+    page = Page(zone, encoding)
+    before: Block | None = None
+    day: date | None = None
+    for block in blocks:
+        if before is not None and not (isinstance(before, Tool) and isinstance(block, Tool | Usage)):
+            yield Text()
+        today = page.day(block)
+        if day and today and today != day:
+            yield Safe(Group(Text(f"─── {today:%A}, {today.day} {today:%B %Y} ───", "dim"), Text()), encoding)
+        day = today or day
+        is_flagged = block.fate is not Fate.ACTIVE and not isinstance(block, LeftOut)
+        if is_flagged and (before is None or before.fate is not block.fate):
+            yield Safe(Text(f"⑂ {FATES[block.fate]}", "yellow"), encoding)
+        for part in _block(block, page):
+            yield Safe(Gutter(part, "┊ ", style="yellow") if is_flagged else part, encoding)
+        before = block
+
+
+def _block(block: Block, page: Page) -> Iterator[RenderableType]:
+    match block:
+        case Prompt():
+            yield from _prompt(block, page)
+        case Answer(text=text):
+            yield from _marked(_answer(page.text(text), page), Text("✦ ", "magenta"), most=PROSE)
+        case Thinking(subject=subject, text=text):
+            words = page.text("\n".join(filter(None, (subject, text))))
+            yield from _marked(_prose(words, "dim italic"), Text("✻ ", "dim"), most=PROSE)
+        case Tool():
+            yield from _tool(block, page)
+        case Notice(kind=kind, text=text):
+            mark, style = _NOTICE.get(kind, ("•", "cyan"))
+            rows = [*excerpt_rows(text, page, "red" if kind is Kind.ERROR else "")]
+            yield from _marked(lay_out(rows or [("", "(no words)", "dim")]), Text(f"{mark} ", style))
+        case Synthetic():
+            yield from _synthetic(block, page)
+        case Attached(attachment=attachment):
+            yield Gutter(_attachment(attachment, page), "  ")
+        case Other(text=text):
+            yield Text("? a part that Pollux does not know", "yellow")
+            yield from lay_out(excerpt_rows(text, page, "dim"), Text("  │ ", "dim"))
+        case Usage(model=model, tokens=tokens):
+            yield Gutter(Text(_joined(page.line(model or ""), tokens_of(tokens)), "dim"), "  ")
+        case LeftOut(words=words, fate=fate):
+            yield Text(f"{'⋯' if fate is Fate.COMPRESSED else '⑂'} {words}", "yellow")
+        case _:
+            assert_never(block)
+
+
+def _prompt(block: Prompt, page: Page) -> Iterator[RenderableType]:
+    def parts() -> Iterator[RenderableType]:
+        if block.origin is not Origin.HUMAN:
+            yield Text(LABELS[block.origin], "dim")
+        if block.text.hidden:
+            yield from lay_out(excerpt_rows(block.text, page))
+        elif block.text.head.strip():
+            yield from _prose(page.text(block.text.head))
+        elif not block.attachments:
+            yield Text("(no words)", "dim")
+        yield from (_attachment(attachment, page) for attachment in block.attachments)
+
+    colour = "bold cyan" if block.origin is Origin.HUMAN else "bold magenta"
+    for number, part in enumerate(parts()):
+        body = part if number else Aside(part, page.clock(block.at))
+        yield Gutter(body, "▌ ", style=colour, most=PROSE)
+
+
+def _tool(block: Tool, page: Page) -> Iterator[RenderableType]:
+    mark, colour = _STATUS["error"] if block.is_failed else _STATUS.get(block.status, ("?", "yellow"))
+    summary = block.summary
+    line = Text(page.line(summary.label), "bold").append(f" {page.line(summary.text)}".rstrip(), "not bold")
+    if summary.outcome:
+        line.append(f"  · {page.line(summary.outcome)}", "not bold red" if block.is_failed else "not bold dim")
+    yield Gutter(line, Text(f"  {mark} ", colour), "    ")
+    for body in block.bodies:
+        yield from lay_out(body_rows(body, page), Text("    > " if isinstance(body, Input) else "    │ ", "dim"))
+    yield from (Gutter(_attachment(attachment, page), "    ") for attachment in block.attachments)
+    yield from (Gutter(Text(f"({page.line(note)})", "dim italic"), "    ") for note in block.notes)
+
+
+def _synthetic(block: Synthetic, page: Page) -> Iterator[RenderableType]:
+    words = f"⋯ {block.label}"
+    if block.summary:
+        words += f": {page.line(block.summary)}"
+    if block.text.hidden and not block.text.head:
+        words += f" ({block.text.hidden})"
+    yield Text(words, "dim")
+    if block.text.head:
+        yield from lay_out(excerpt_rows(block.text, page, "dim"), Text("  │ ", "dim"))
+
+
+def _attachment(attachment: Attachment, page: Page) -> Text:
+    size_or_place = attachment.uri if attachment.size is None else size(attachment.size)
+    words = ", ".join(filter(None, (attachment.media_type, size_or_place)))
+    return Text.assemble(("▣ ", "cyan"), (page.line(words), "dim"))
+
+
+def _joined(*words: str) -> str:
+    return " · ".join(word for word in words if word)
+
+
+def _prose(text: str, style: str = "") -> Iterator[RenderableType]:
+    if len(text) <= LONG_TEXT:
+        yield Text(text, style)
+    else:
+        yield from lay_out(("", line, style) for line in text.split("\n"))
+
+
+def _answer(text: str, page: Page) -> Iterator[RenderableType]:
+    laid_out = Markdown(text, page) if len(text) <= LONG_TEXT else None
+    if laid_out is not None and not laid_out.is_lossy:
+        yield laid_out
+    else:
+        yield from _prose(text)
+
+
+def _marked(parts: Iterable[RenderableType], mark: Text, most: int | None = None) -> Iterator[RenderableType]:
+    """Put a mark before the first line, and set all others in."""
+    blank = " " * cell_len(mark.plain)
+    for number, part in enumerate(parts):
+        yield Gutter(part, blank if number else mark, blank, most=most)

@@ -1,0 +1,1 @@
+"""SQL on the fact tables to frozen values, one module per report."""

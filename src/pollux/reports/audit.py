@@ -1,0 +1,264 @@
+"""How a session's cost comes about, so that a reader can recompute it by hand.
+
+Each model call with what its file says and where, how much of it goes at which price, and every other place where the
+same call is recorded and was not counted again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pollux import formats
+from pollux.formats import lenient
+from pollux.formats.operations import Document, Header, Operation, Put, Record, Update
+from pollux.formats.source import Source
+from pollux.model import Json, ModelCall, Role, Session, Tokens
+from pollux.prices import Price, Prices, Tier, cost, find, tier_of
+from pollux.sessions.grouping import Group, Placed
+from pollux.views.contracts import tokens_row, when
+
+SCHEMA = "pollux.audit/1"
+
+_ROLES = {
+    Role.MAIN: "the file that took over",
+    Role.PART: "another file of the session",
+    Role.TWIN: "the .json before it was resumed",
+    Role.COPY: "a copy of the file in another folder",
+    Role.STUB: "a stub",
+    Role.SUBAGENT: "a subagent's file",
+    Role.IMPORT: "an import",
+    Role.UNREADABLE: "a rescue copy",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Tokens that go at one price."""
+
+    name: str
+    tokens: int
+    picousd: int
+    """What one of them costs."""
+
+    @property
+    def amount(self) -> int:
+        """Pico-dollars, exact."""
+        return self.tokens * self.picousd
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """Another place where the same call is recorded."""
+
+    file: str
+    line: int
+    why: str
+    tokens: Tokens
+    session_id: str | None = None
+    """If it is another session."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedCall:
+    """One model call, and all that its cost is made of."""
+
+    call: ModelCall
+    recorded: Json
+    """The counts as they stand in the file."""
+    price: Price | None
+    tier: Tier | None
+    buckets: tuple[Bucket, ...]
+    cost_nanousd: int | None
+    """The sum of the buckets, rounded half up; nothing for a model without a price."""
+    duplicates: tuple[Duplicate, ...]
+    owner: str | None = None
+    """The session that this call is counted in, where that is another one."""
+
+    @property
+    def is_total_computed(self) -> bool:
+        """Whether the file contains counts without a total, so that the total is their sum."""
+        return isinstance(self.recorded, dict) and not isinstance(self.recorded.get("total"), int)
+
+
+class _Place(NamedTuple):
+    """One recording of a call."""
+
+    placed: Placed
+    source: Source
+    record: Record
+    where: str
+
+
+def audited(
+    session: Session,
+    group: Group,
+    prices: Prices,
+    *,
+    owners: Mapping[tuple[str, Tokens], str],
+    others: Iterable[tuple[str, Group]] = (),
+) -> Iterator[AuditedCall]:
+    """Yield each call of a session, without those of its subagents.
+
+    Args:
+        session: with the calls that are counted in it.
+        group: the same session, open.
+        prices: the table.
+        owners: which session each call is counted in.
+        others: sessions that may repeat calls of this one.
+
+    """
+    places = _places(group.files)
+    repeats = [(id_, _places(other.files)) for id_, other in others]
+    counted = {call.message_id for call in session.calls}
+    for call in group.usage():
+        ours = places[call.message_id]
+        first = _counted(ours, call)
+        found = [_duplicate(one, first) for one in ours if one is not first]
+        for id_, theirs in repeats:
+            found += [_repeat(one, id_) for one in theirs.get(call.message_id, ()) if one.record.tokens == call.tokens]
+        owner = None if call.message_id in counted else owners.get((call.message_id, call.tokens))
+        yield _audited(call, first, prices, tuple(found), owner)
+
+
+def repeating(database: sqlite3.Connection, session_id: str) -> set[str]:
+    """Return the sessions of an archive that repeat calls of one."""
+    rows = database.execute("SELECT DISTINCT session_id FROM model_calls WHERE copy_of = ?", (session_id,))
+    return {row[0] for row in rows}
+
+
+def buckets(tokens: Tokens, tier: Tier) -> tuple[Bucket, ...]:
+    """Divide a call's tokens by what they cost; no token is in two of them."""
+    return (
+        Bucket("input", max(tokens.input - tokens.cached, 0), tier.input),
+        Bucket("tool", tokens.tool, tier.input),
+        Bucket("cached", tokens.cached, tier.input if tier.cached is None else tier.cached),
+        Bucket("output", tokens.output, tier.output),
+        Bucket("thoughts", tokens.thoughts, tier.output),
+    )
+
+
+def call_json(one: AuditedCall) -> dict[str, Json]:
+    """Write an audited call as JSON."""
+    call = one.call
+    return {
+        "session": call.session_id,
+        "message": call.message_id,
+        "at": when(call.at),
+        "model": call.model,
+        "fate": call.fate,
+        "file": call.file,
+        "line": call.line,
+        "recorded": one.recorded,
+        "tokens": tokens_row(call.tokens),
+        "consistent": call.tokens.is_consistent,
+        "total_computed": one.is_total_computed,
+        "price": _price_json(one.price, one.tier),
+        "buckets": [
+            {"name": each.name, "tokens": each.tokens, "picousd_per_token": each.picousd, "picousd": each.amount}
+            for each in one.buckets
+        ],
+        "cost_nanousd": one.cost_nanousd,
+        "counted_in": one.owner or call.session_id,
+        "not_counted": [
+            {
+                "file": each.file,
+                "line": each.line,
+                "why": each.why,
+                "session": each.session_id,
+                "tokens": tokens_row(each.tokens),
+            }
+            for each in one.duplicates
+        ],
+    }
+
+
+def _price_json(price: Price | None, tier: Tier | None) -> dict[str, Json] | None:
+    if price is None or tier is None:
+        return None
+    return {
+        "id": price.id,
+        "since": price.since.isoformat() if price.since else None,
+        "until": price.until.isoformat() if price.until else None,
+        "prompt_above": tier.above,
+    }
+
+
+def _audited(
+    call: ModelCall, place: _Place | None, prices: Prices, duplicates: tuple[Duplicate, ...], owner: str | None
+) -> AuditedCall:
+    price = find(prices, call.model, call.at)
+    tier = tier_of(price, call.tokens) if price else None
+    return AuditedCall(
+        call,
+        _recorded(place),
+        price,
+        tier,
+        buckets(call.tokens, tier) if tier else (),
+        cost(price, call.tokens) if price else None,
+        duplicates,
+        owner,
+    )
+
+
+def _places(files: Iterable[Placed]) -> dict[str, list[_Place]]:
+    """Find every recording of every call in some files, in order."""
+    found: dict[str, list[_Place]] = defaultdict(list)
+    for placed in files:
+        source, _, operations = formats.opened(placed.reading.original)
+        for operation in operations:
+            for record, where in _records(operation):
+                if record.tokens is not None:
+                    found[record.id].append(_Place(placed, source, record, where))
+    return found
+
+
+def _records(operation: Operation) -> Iterator[tuple[Record, str]]:
+    match operation:
+        case Put(record):
+            yield record, "recorded again"
+        case Update(_, _, records):
+            yield from ((record, "repeated by a checkpoint") for record in records or ())
+        case Header(_, _, records):
+            yield from ((record, "recorded again") for record in records)
+        case Document(_, records):
+            yield from ((record, "recorded again") for record in records)
+        case _:
+            pass
+
+
+def _counted(places: list[_Place], call: ModelCall) -> _Place | None:
+    """Find the recording that was counted: the last in the first file that has one."""
+    in_file = [one for one in places if one.placed is places[0].placed and one.record.line == call.line]
+    return in_file[-1] if in_file else None
+
+
+def _duplicate(one: _Place, first: _Place | None) -> Duplicate:
+    path, record = one.placed.reading.path, one.record
+    why = one.where
+    if first and one.placed is not first.placed:
+        same = path == first.placed.reading.path
+        why = "another version of the file" if same else _ROLES[one.placed.role]
+    return Duplicate(str(path), record.line, why, record.tokens or Tokens())
+
+
+def _repeat(one: _Place, session_id: str) -> Duplicate:
+    record = one.record
+    return Duplicate(
+        str(one.placed.reading.path), record.line, "repeated by another session", record.tokens or Tokens(), session_id
+    )
+
+
+def _recorded(place: _Place | None) -> Json:
+    """Return the counts as they stand in the file, whatever they are."""
+    if place is None:
+        return None
+    try:
+        value = lenient.decode(place.source.slice(place.record.span))
+    except ValueError:  # the file was changed under our hands
+        return None
+    found: Json = value.get("tokens") if isinstance(value, dict) else None
+    return found

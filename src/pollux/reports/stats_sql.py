@@ -1,0 +1,229 @@
+"""What statistics are made of: counts per quarter of an hour (UTC), session and key, from the facts.
+
+The questions are SQL in the common subset of SQLite, DuckDB and Spark SQL: parameters are `?`, nothing is divided. All
+that ever happened is counted, also what was rewound; what an imported session only repeats is counted once, in the one
+that it comes from.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, TypeVar
+
+from pollux.text.times import microseconds
+
+_EVER = 1 << 62
+_REPEATED = """(
+    SELECT DISTINCT i.session_id, i.message_id
+    FROM (SELECT DISTINCT session_id, copy_of FROM model_calls WHERE copy_of IS NOT NULL) c
+    JOIN messages i ON i.session_id = c.session_id
+    JOIN messages o ON o.session_id = c.copy_of AND o.message_id = i.message_id
+)"""
+"""Messages of an import that its original has, too."""
+_WINDOW = "((at_us >= ? AND at_us < ?) OR (at_us IS NULL AND ? = 1))"
+
+SESSIONS = "SELECT session_id, kind, parent_session_id, title, started_us, ended_us FROM sessions"
+
+MESSAGES = f"""
+SELECT
+    at_us - at_us % 900000000 AS quarter_us, session_id, model,
+    sum(CASE WHEN origin = 'human' THEN 1 ELSE 0 END) AS prompts,
+    sum(CASE WHEN kind = 'gemini' THEN 1 ELSE 0 END) AS answers,
+    sum(CASE WHEN kind = 'error' THEN 1 ELSE 0 END) AS errors,
+    sum(CASE WHEN session_kind = 'main' AND pause_us < 900000000 THEN pause_us ELSE 0 END) AS active_us
+FROM (
+    SELECT
+        m.at_us, m.session_id, m.model, m.origin, m.kind, s.kind AS session_kind,
+        m.at_us - lag(m.at_us) OVER (PARTITION BY m.session_id ORDER BY m.at_us, m.message_id) AS pause_us
+    FROM messages m
+    JOIN sessions s ON s.session_id = m.session_id
+    LEFT JOIN {_REPEATED} r ON r.session_id = m.session_id AND r.message_id = m.message_id
+    WHERE r.message_id IS NULL AND m.origin <> 'session_context'
+) m
+WHERE {_WINDOW}
+GROUP BY at_us - at_us % 900000000, session_id, model
+"""  # noqa: S608  only our own words
+
+_CALLED = f"""(
+    SELECT
+        t.session_id, t.message_id, t.idx, t.label, t.status, t.exit_code, m.model, coalesce(t.at_us, m.at_us) AS at_us
+    FROM tool_calls t
+    JOIN messages m ON m.session_id = t.session_id AND m.message_id = t.message_id
+    LEFT JOIN {_REPEATED} r ON r.session_id = t.session_id AND r.message_id = t.message_id
+    WHERE r.message_id IS NULL
+)"""  # noqa: S608
+
+TOOLS = f"""
+SELECT
+    at_us - at_us % 900000000 AS quarter_us, session_id, model, label, count(*) AS calls,
+    sum(CASE WHEN status = 'success' THEN 1 ELSE 0 END) AS success,
+    sum(CASE WHEN status = 'error' THEN 1 ELSE 0 END) AS error,
+    sum(CASE WHEN status = 'cancelled' THEN 1 ELSE 0 END) AS cancelled,
+    sum(CASE WHEN exit_code <> 0 THEN 1 ELSE 0 END) AS nonzero
+FROM {_CALLED} t
+WHERE {_WINDOW}
+GROUP BY at_us - at_us % 900000000, session_id, model, label
+"""  # noqa: S608
+
+CALLS = f"""
+SELECT
+    at_us - at_us % 900000000 AS quarter_us, session_id, model, count(*) AS calls, sum(tok_total) AS tokens
+FROM model_calls
+WHERE copy_of IS NULL AND {_WINDOW}
+GROUP BY at_us - at_us % 900000000, session_id, model
+"""  # noqa: S608
+
+TOUCHES = f"""
+SELECT
+    t.session_id, f.path, f.op, count(*) AS touches, sum(coalesce(f.lines_added, 0)) AS added,
+    sum(coalesce(f.lines_removed, 0)) AS removed
+FROM {_CALLED} t
+JOIN file_touches f ON f.session_id = t.session_id AND f.message_id = t.message_id AND f.idx = t.idx
+WHERE t.status = 'success' AND {_WINDOW}
+GROUP BY t.session_id, f.path, f.op
+"""  # noqa: S608
+
+PROGRAMS = f"""
+SELECT t.session_id, s.program, count(*) AS runs
+FROM {_CALLED} t
+JOIN shell_commands s ON s.session_id = t.session_id AND s.message_id = t.message_id AND s.idx = t.idx
+WHERE {_WINDOW}
+GROUP BY t.session_id, s.program
+"""  # noqa: S608
+
+
+class SessionFact(NamedTuple):
+    """One row of `SESSIONS`."""
+
+    session_id: str
+    kind: str
+    parent_id: str | None
+    title: str
+    started_us: int | None
+    ended_us: int | None
+
+
+class MessagePart(NamedTuple):
+    """One row of `MESSAGES`."""
+
+    quarter_us: int | None
+    session_id: str
+    model: str | None
+    prompts: int
+    answers: int
+    errors: int
+    active_us: int
+    """The time since the message before, unless that is a quarter of an hour or more; while subagents work, the clock
+    of the session that started them runs already."""
+
+
+class ToolPart(NamedTuple):
+    """One row of `TOOLS`."""
+
+    quarter_us: int | None
+    session_id: str
+    model: str | None
+    label: str
+    calls: int
+    success: int
+    error: int
+    cancelled: int
+    nonzero: int
+    """Shell commands that ended with another exit code than 0; the client counts them as success."""
+
+
+class CallPart(NamedTuple):
+    """One row of `CALLS`."""
+
+    quarter_us: int | None
+    session_id: str
+    model: str | None
+    calls: int
+    tokens: int
+
+
+class TouchPart(NamedTuple):
+    """One row of `TOUCHES`."""
+
+    session_id: str
+    path: str
+    op: str
+    touches: int
+    added: int
+    removed: int
+
+
+class ProgramPart(NamedTuple):
+    """One row of `PROGRAMS`."""
+
+    session_id: str
+    program: str
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What statistics are made of; nothing where it was not asked for."""
+
+    sessions: Mapping[str, SessionFact]
+    messages: Sequence[MessagePart] = ()
+    tools: Sequence[ToolPart] = ()
+    calls: Sequence[CallPart] = ()
+    touches: Sequence[TouchPart] = ()
+    programs: Sequence[ProgramPart] = ()
+
+
+WORK = frozenset({"messages", "tools", "calls"})
+EVERYTHING = WORK | {"touches", "programs"}
+
+
+def read(
+    database: sqlite3.Connection,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    *,
+    needs: Collection[str] = EVERYTHING,
+    only: Collection[str] | None = None,
+    model: str | None = None,
+) -> Parts:
+    """Ask for what happened in a stretch of time.
+
+    Args:
+        database: with the tables of facts.
+        since: the beginning.
+        until: the end, which is no longer in it.
+        needs: which parts to ask for.
+        only: ids of sessions.
+        model: only sessions in which such a model answered.
+
+    """
+    start, end = microseconds(since), microseconds(until)
+    window = (-_EVER if start is None else start, _EVER if end is None else end, int(start is None and end is None))
+    if model is not None:
+        only = {one for one in _answered(database, model, window) if only is None or one in only}
+
+    def asked(name: str, sql: str, part: type[_Part]) -> list[_Part]:
+        rows = database.execute(sql, window) if name in needs else ()
+        found = (part._make(row) for row in rows)
+        return [one for one in found if only is None or one.session_id in only]
+
+    return Parts(
+        {row[0]: SessionFact._make(row) for row in database.execute(SESSIONS)},
+        asked("messages", MESSAGES, MessagePart),
+        asked("tools", TOOLS, ToolPart),
+        asked("calls", CALLS, CallPart),
+        asked("touches", TOUCHES, TouchPart),
+        asked("programs", PROGRAMS, ProgramPart),
+    )
+
+
+_Part = TypeVar("_Part", MessagePart, ToolPart, CallPart, TouchPart, ProgramPart)
+
+
+def _answered(database: sqlite3.Connection, model: str, window: tuple[int, ...]) -> set[str]:
+    """Tell in which sessions such a model answered."""
+    rows = database.execute(f"SELECT DISTINCT session_id, model FROM messages WHERE {_WINDOW}", window)  # noqa: S608
+    return {session_id for session_id, name in rows if model.lower() in (name or "").lower()}

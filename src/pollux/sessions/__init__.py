@@ -1,0 +1,1 @@
+"""Session files to sessions: find them, read them, join and link them."""

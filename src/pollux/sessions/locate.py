@@ -1,0 +1,373 @@
+"""Homes → project folders and session files: names and stat, never contents."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple, TypeAlias, TypeVar
+
+import msgspec
+
+from pollux.disk.regular_files import is_within
+from pollux.model import Problem
+from pollux.sessions.homes import Home
+from pollux.text.integers import LARGEST, clamped, fits
+
+__all__ = [
+    "Folder",
+    "Home",
+    "Located",
+    "Look",
+    "SessionFile",
+    "entries",
+    "id8_in",
+    "link_outside",
+    "locate",
+    "name_facts",
+    "no_regular_file",
+    "session_file_kind",
+    "vanished",
+]
+
+
+class SessionFile(NamedTuple):
+    """A file that holds a session, a subagent's session, or what is left of one."""
+
+    place: str
+    """Its path; thousands of objects for paths that nobody opens would take longer than all the rest."""
+    home: Home
+    folder: str
+    """Name of the project folder: a hash or a slug."""
+    parent: str | None
+    """Session that started this subagent."""
+    size: int
+    mtime_ns: int
+    inode: int
+    what: str
+    """`session`, `subagent`, or `leftover` for a rescue copy or an unfinished rewrite."""
+    ctime_ns: int = 0
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return Path(self.place)
+
+
+class Folder(msgspec.Struct, frozen=True):
+    """What the client keeps about one project."""
+
+    path: Path
+    name: str
+    home: Home
+    has_marker: bool = False
+    files: tuple[SessionFile, ...] = ()
+    logs: Path | None = None
+    checkpoints: tuple[Path, ...] = ()
+    """Saved by `/chat save`."""
+    restore_points: tuple[Path, ...] = ()
+    """Saved for `/restore`."""
+    tool_outputs: tuple[Path, ...] = ()
+    """Long outputs: a folder a session, or files."""
+    shell_history: Path | None = None
+    activity_logs: tuple[Path, ...] = ()
+    others: tuple[Path, ...] = ()
+    """Whatever else is there: plans, memory, bug reports, backups of `logs.json`, names nobody knows yet."""
+
+
+class Located(msgspec.Struct, frozen=True):
+    """All that was found, sorted, each real file once."""
+
+    homes: tuple[Home, ...]
+    folders: tuple[Folder, ...]
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def files(self) -> Iterator[SessionFile]:
+        """The session files of all folders."""
+        return (file for folder in self.folders for file in folder.files)
+
+
+class Look(msgspec.Struct):
+    """Problems and listings of one walk through some homes, for who walks on from there."""
+
+    problems: list[Problem] = []
+    listings: dict[str, list[_Entry]] = {}
+    """Folders, and what is in each, by name."""
+    roots: tuple[str, ...] = ()
+    """The real folders that links may lead to; those of one home."""
+
+    def inside(self, home: Home) -> Look:
+        """Return the same look, limited to one home: links that lead out of it are reported and not followed."""
+        folders = [home.tmp, home.root] if home.root.name == ".gemini" else [home.tmp]
+        return Look(self.problems, self.listings, tuple(os.path.realpath(one) for one in folders))
+
+
+class _Place(NamedTuple):
+    """Where something was found and where it really is."""
+
+    path: str
+    real: str
+    is_linked: bool
+
+    def below(self, entry: _Entry) -> _Place:
+        return _Place(entry.path, *self.real_of(entry))
+
+    def real_of(self, entry: _Entry) -> tuple[str, bool]:
+        if entry.is_symlink():
+            return os.path.realpath(entry.path), True
+        return f"{self.real}{os.sep}{entry.name}", self.is_linked
+
+
+class _Find(NamedTuple):
+    """A session file, before it is known whether it was found elsewhere too."""
+
+    real: str
+    is_linked: bool
+    file: SessionFile
+
+
+class _Draft(NamedTuple):
+    """A project folder, before doubles are taken out."""
+
+    real: str
+    is_linked: bool
+    folder: Folder
+    finds: list[_Find]
+
+
+_Entry: TypeAlias = "os.DirEntry[str]"
+_Found = TypeVar("_Found", _Find, _Draft)
+_HASH = re.compile(r"[0-9a-f]{64}")
+_CHECKPOINT = re.compile(r"checkpoint(?:-.*)?\.json", re.DOTALL)
+_LEFTOVER = re.compile(r".+\.(?:unreadable|tmp)-[\w-]+", re.DOTALL)
+_TIME = re.compile(r"session-(?:(\d{4}-\d\d-\d\dT\d\d-\d\d)|(\d{13}))(?!\d)")
+_NAME = re.compile(
+    r"session-(?:\d{4}-\d\d-\d\dT\d\d-\d\d(?:-\d\d)??|\d{13})-([^./\\]{1,8})(?:-p[0-9a-f]{7})?\.jsonl?(?:\.(?:unreadable|tmp)-[\w-]+)?",
+)
+_SUFFIXES = (".json", ".jsonl")
+_FOLDERS = {
+    "chats": "chats",
+    "checkpoints": "restore_points",
+    "logs": "activity_logs",
+    "tool-outputs": "tool_outputs",
+    "tool_output": "tool_outputs",
+}
+_FILES = {".project_root": "marker", "logs.json": "logs", "shell_history": "shell_history"}
+_NOT_PROJECTS = frozenset({"bin", "background-processes"})
+
+
+def locate(homes: Iterable[Home], look: Look | None = None) -> Located:
+    """List the project folders of the homes and their session files."""
+    homes, look = tuple(homes), look or Look()
+    drafts = [draft for home in homes for draft in _drafts(home, look.inside(home))]
+    return Located(homes, tuple(_without_doubles(drafts)), tuple(look.problems))
+
+
+def name_facts(filename: str) -> tuple[datetime | None, str | None]:
+    """Return the start time and the first 8 characters of the session ID that a file's name contains.
+
+    A file that `restore` wrote ends in eight characters more, of which the first is a `p` (`archive.restore`).
+    """
+    match = _TIME.match(filename)
+    if match is None:
+        return None, None
+    minute, milliseconds = match.groups()
+    if milliseconds:
+        started = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(milliseconds))
+        return started, id8_in(filename)
+    try:
+        return datetime.fromisoformat(f"{minute[:13]}:{minute[14:]}+00:00"), id8_in(filename)
+    except ValueError:
+        return None, id8_in(filename)
+
+
+def id8_in(filename: str) -> str | None:
+    """Tell the first 8 characters of the session id from a file's name."""
+    match = _NAME.fullmatch(filename)
+    return match[1] if match else None
+
+
+def entries(folder: str, look: Look) -> list[_Entry]:
+    """List a folder, once, without the links that lead out of its home."""
+    if folder not in look.listings:
+        look.listings[folder] = []
+        try:
+            with os.scandir(folder) as found:
+                listed = sorted(found, key=attrgetter("name"))
+        except OSError as error:
+            look.problems.append(Problem("unreadable-folder", f"cannot be listed: {error.strerror}", folder))
+        else:
+            look.listings[folder] = [entry for entry in listed if not _leads_out(entry, look)]
+    return look.listings[folder]
+
+
+def no_regular_file(place: str) -> Problem:
+    """Return the problem that something else is where a file is expected."""
+    return Problem("not-a-file", "is not read, since it is not a regular file but a pipe, a device or the like", place)
+
+
+def link_outside(place: str) -> Problem:
+    """Return the problem that a link is which leads out of its home."""
+    return Problem(
+        "link-outside", f"is a link out of the home, to {os.path.realpath(place)}, and is not followed", place
+    )
+
+
+def _leads_out(entry: _Entry, look: Look) -> bool:
+    """Return whether an entry is a link out of the home, and report it: it may lead to files of the reader."""
+    if not entry.is_symlink() or any(is_within(entry.path, root) for root in look.roots):
+        return False
+    look.problems.append(link_outside(entry.path))
+    return True
+
+
+def vanished(entry: _Entry, error: OSError) -> Problem:
+    """Tell of a file that is no longer there, or is out of reach."""
+    return Problem("vanished-file", f"listed, but cannot be reached: {error.strerror}", entry.path)
+
+
+def _drafts(home: Home, look: Look) -> Iterator[_Draft]:
+    tmp = str(home.tmp)
+    if not os.path.lexists(tmp):  # a home where nothing was ever done is no fault
+        return
+    place = _Place(tmp, os.path.realpath(tmp), is_linked=False)
+    for entry in entries(tmp, look):
+        if _leads_to_folder(entry, look):
+            draft = _draft(home, entry.name, place.below(entry), look)
+            if draft is not None:
+                yield draft
+
+
+def _draft(home: Home, name: str, place: _Place, look: Look) -> _Draft | None:
+    """Sort the entries of a folder below `tmp`; nothing when it is not a project's."""
+    found: dict[str, list[_Entry]] = {}
+    for entry in entries(place.path, look):
+        found.setdefault(_role(entry, is_folder=_leads_to_folder(entry, look)), []).append(entry)
+    is_used = not found.keys().isdisjoint(("chats", "logs", "checkpoints"))
+    if not ("marker" in found or _HASH.fullmatch(name) or (is_used and name not in _NOT_PROJECTS)):
+        return None
+    folder = Folder(
+        path=Path(place.path),
+        name=name,
+        home=home,
+        has_marker="marker" in found,
+        logs=_path(found.get("logs")),
+        checkpoints=_paths(found.get("checkpoints")),
+        restore_points=_contents(found.get("restore_points"), look, ".json"),
+        tool_outputs=_contents(found.get("tool_outputs"), look) + _paths(found.get("loose_outputs")),
+        shell_history=_path(found.get("shell_history")),
+        activity_logs=_contents(found.get("activity_logs"), look, ".jsonl"),
+        others=_paths(found.get("others")),
+    )
+    finds = [find for chats in found.get("chats", ()) for find in _finds(home, name, place.below(chats), look)]
+    return _Draft(place.real, place.is_linked, folder, finds)
+
+
+def _role(entry: _Entry, *, is_folder: bool) -> str:
+    name = entry.name
+    if is_folder:
+        return _FOLDERS.get(name, "others")
+    if _CHECKPOINT.fullmatch(name):
+        return "checkpoints"
+    if name.endswith((".output", ".txt")):  # where 0.5 to 0.27 put them
+        return "loose_outputs"
+    return _FILES.get(name, "others")
+
+
+def session_file_kind(name: str, *, is_nested: bool) -> str | None:
+    """Return what a file in `chats` is by its name: `session`, `subagent`, `leftover`, or None for any other file.
+
+    A file in a folder below `chats` belongs to a subagent.
+    """
+    if name.endswith(_SUFFIXES):
+        if is_nested:
+            return "subagent"
+        return "session" if name.startswith("session-") else None
+    return "leftover" if _LEFTOVER.fullmatch(name) else None
+
+
+def _finds(home: Home, folder: str, chats: _Place, look: Look) -> Iterator[_Find]:
+    for entry, place, parent, what in _candidates(chats, look):
+        try:
+            mode, inode, _, _, _, _, size, *_ = status = entry.stat()
+        except OSError as error:
+            look.problems.append(vanished(entry, error))
+            continue
+        if not stat.S_ISREG(mode):
+            look.problems.append(no_regular_file(entry.path))
+            continue
+        real, is_linked = place.real_of(entry)
+        mtime_ns = held_time(status.st_mtime_ns, entry.path, look)
+        now = (size, mtime_ns, held_inode(inode), what, clamped(status.st_ctime_ns))
+        file = SessionFile(entry.path, home, folder, parent, *now)
+        yield _Find(real, is_linked, file)
+
+
+def held_time(mtime_ns: int, place: str, look: Look) -> int:
+    """Return a file's time of change as a table holds it, in nanoseconds; report one that had to be changed."""
+    if fits(mtime_ns):
+        return mtime_ns
+    text = "its time of change is outside the years 1677 to 2262 and is taken for the nearest time within them"
+    look.problems.append(Problem("value-out-of-range", text, place))
+    return clamped(mtime_ns)
+
+
+def held_inode(inode: int) -> int:
+    """Return a file's number as a table holds it; some systems use all 64 bits for it, or more."""
+    return inode if fits(inode) else inode % LARGEST
+
+
+def _candidates(chats: _Place, look: Look) -> Iterator[tuple[_Entry, _Place, str | None, str]]:
+    """Yield the files named like a session; subagents are one level deeper, and nothing is below them."""
+    for entry in entries(chats.path, look):
+        if _leads_to_folder(entry, look):
+            parent = chats.below(entry)
+            for inner in entries(parent.path, look):
+                if kind := session_file_kind(inner.name, is_nested=True):
+                    yield inner, parent, entry.name, kind
+        elif kind := session_file_kind(entry.name, is_nested=False):
+            yield entry, chats, None, kind
+
+
+def _leads_to_folder(entry: _Entry, look: Look) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError as error:  # a loop of links
+        look.problems.append(Problem("unreadable-folder", f"leads nowhere: {error.strerror}", entry.path))
+        return False
+
+
+def _path(entries: Sequence[_Entry] | None) -> Path | None:
+    return Path(entries[0].path) if entries else None
+
+
+def _paths(entries: Iterable[_Entry] | None, suffix: str = "") -> tuple[Path, ...]:
+    return tuple([Path(entry.path) for entry in entries if entry.name.endswith(suffix)]) if entries else ()
+
+
+def _contents(folders: Iterable[_Entry] | None, look: Look, suffix: str = "") -> tuple[Path, ...]:
+    if not folders:
+        return ()
+    return tuple(path for folder in folders for path in _paths(entries(folder.path, look), suffix))
+
+
+def _without_doubles(drafts: Sequence[_Draft]) -> Iterator[Folder]:
+    """Leave every real folder and file to one owner: the first that reaches it without a link, else the first."""
+    folders = _owners(drafts)
+    kept = [draft for draft in drafts if folders[draft.real] is draft]
+    files = _owners([find for draft in kept for find in draft.finds])
+    for draft in kept:
+        own = tuple([find.file for find in draft.finds if files[find.real] is find])
+        yield msgspec.structs.replace(draft.folder, files=own) if own else draft.folder
+
+
+def _owners(found: Sequence[_Found]) -> dict[str, _Found]:
+    owners: dict[str, _Found] = {}
+    for each in sorted(found, key=attrgetter("is_linked")):
+        owners.setdefault(each.real, each)
+    return owners

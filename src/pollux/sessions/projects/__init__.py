@@ -1,0 +1,1 @@
+"""Which project a session belongs to, and where that project is."""

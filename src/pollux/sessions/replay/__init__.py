@@ -1,0 +1,1 @@
+"""Operations of one file replayed into its state, timeline and model calls."""

@@ -1,0 +1,1 @@
+"""Functions on text, numbers and times that know nothing about sessions."""

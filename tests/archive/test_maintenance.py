@@ -1,0 +1,429 @@
+"""Less room without a byte less, copies that are whole, and sessions that are gone for good."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+from tests import builders
+from tests.archive.test_verify import (
+    CHILD,
+    DOCUMENT,
+    LOG,
+    MARKER,
+    answer,
+    changed,
+    content_of,
+    damage,
+    deeply,
+    flip,
+    grown,
+    kept,
+    looked_at,
+    rewritten,
+    segments_of,
+    synced,
+)
+
+from pollux.archive import backup, forget, inventory, maintenance, raw, store
+from pollux.archive.backup import Copied
+from pollux.archive.forget import Forgotten
+from pollux.archive.lock import WriterLock
+from pollux.archive.maintenance import Compacted, Info
+from pollux.archive.open_session import history
+from pollux.archive.refresh import refresh
+from pollux.errors import ArchiveError, PolluxError
+from pollux.sessions.locate import locate
+
+IMPORTED = "c0ffee00-1111-4222-8333-444455556666"
+
+
+def told(archive: Path) -> Info:
+    with maintenance.readable(archive) as opened:
+        return maintenance.info(opened)
+
+
+def compacted(archive: Path) -> Compacted:
+    with maintenance.writable(archive) as opened:
+        return maintenance.compact(opened)
+
+
+def forgotten(archive: Path, *ids: str) -> Forgotten:
+    with maintenance.writable(archive) as opened:
+        return forget.forget(opened, ids, now_us=17, memory={})
+
+
+def sessions(archive: Path) -> set[str]:
+    with changed(archive) as database:
+        return {row[0] for row in database.execute("SELECT session_id FROM sessions")}
+
+
+def leaks(folder: Path) -> list[str]:
+    """Name the files of an archive that still have words of the session."""
+    words = (MARKER.encode(), MARKER[:9].encode(), MARKER[-8:].encode())
+    return [one.name for one in folder.glob("archive.db*") if any(word in one.read_bytes() for word in words)]
+
+
+def digests(archive: Path) -> dict[tuple[str, int], str]:
+    """Hash every version."""
+    with store.opened(archive, write=False) as opened:
+        rows = opened.database.execute(
+            "SELECT path, number, versions.id, kept FROM versions JOIN files ON files.id = file_id"
+        ).fetchall()
+        return {
+            (path, number): hashlib.sha256(raw.reader(opened.database, version_id)(0, size)).hexdigest()
+            for path, number, version_id, size in rows
+        }
+
+
+def test_what_an_archive_holds(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    (root / ".gemini" / DOCUMENT).unlink()
+    synced(archive, root)
+    found = told(archive)
+    with changed(archive) as database:
+        n_files, n_kept = database.execute("SELECT count(*), (SELECT sum(length) FROM segments) FROM files").fetchone()
+    assert (found.n_files, found.n_gone_files, found.n_kept) == (n_files, 1, n_kept)
+    assert (found.n_sessions, found.n_subagents, found.n_gone, found.n_forgotten) == (2, 1, 1, 0)
+    assert found.n_versions == n_files + 1
+    assert found.ratio
+    assert found.last_us
+    assert found.writer is None
+    (place,) = found.places
+    assert (place.home, place.n_files, place.n_gone) == (str(root / ".gemini"), n_files, 1)
+    assert place.n_bytes == n_kept
+
+
+def test_what_an_empty_archive_holds(tmp_path: Path) -> None:
+    store.opened(tmp_path / "archive.db").close()
+    found = told(tmp_path / "archive.db")
+    assert (found.n_files, found.n_sessions, found.places, found.ratio, found.last_us) == (0, 0, (), None, None)
+    assert not found.facts_are_current
+
+
+def test_who_writes_is_named(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    lock = WriterLock(archive)
+    assert lock.take()
+    assert told(archive).writer == lock.owner()
+    with pytest.raises(PolluxError, match="cannot be changed now: pollux") as raised:
+        maintenance.writable(archive)
+    assert raised.value.status == 1
+    lock.release()
+    maintenance.writable(archive).close()
+
+
+@pytest.mark.parametrize("opened", [maintenance.writable, maintenance.readable])
+def test_an_archive_that_is_not_there(tmp_path: Path, opened: object) -> None:
+    assert callable(opened)
+    with pytest.raises(PolluxError, match="no archive"):
+        opened(tmp_path / "archive.db")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_small_segments_are_put_together_and_no_byte_changes(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    for number in range(3, 9):
+        grown(root, LOG, builders.log(answer(number)))
+        rewritten(root, *range(11, 11 + number))
+        synced(archive, root)
+    before = digests(archive)
+    n_segments = len(segments_of(archive, LOG))
+    found = compacted(archive)
+    assert found.n_merged == n_segments - 1
+    assert found.is_clean
+    assert found.damaged == []
+    assert found.after <= found.before
+    assert found.after == archive.stat().st_size
+    assert digests(archive) == before
+    assert len(segments_of(archive, LOG)) == 1
+    assert deeply(archive).is_sound
+    assert compacted(archive).n_merged == 0
+    grown(root, LOG, builders.log(answer(9)))
+    synced(archive, root)
+    assert content_of(archive, LOG) == [(root / ".gemini" / LOG).read_bytes()]
+
+
+@pytest.mark.parametrize("statement", [None, "UPDATE segments SET sha256 = zeroblob(32)"])
+def test_what_is_damaged_is_not_put_together(tmp_path: Path, statement: str | None) -> None:
+    root, archive = kept(tmp_path)
+    if statement:
+        damage(archive, statement)
+    else:
+        flip(archive, segments_of(archive, LOG)[0][0])
+    found = compacted(archive)
+    (sentence,) = found.damaged
+    assert found.n_merged == 0
+    assert sentence.startswith(
+        f"Version 1 of {root / '.gemini' / LOG}, bytes from 0 on, is damaged in the archive {archive}"
+    )
+    assert "verify --repair" in sentence
+    assert len(segments_of(archive, LOG)) == 2
+
+
+def test_a_merge_that_changes_bytes_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, archive = kept(tmp_path)
+    before = digests(archive)
+
+    def careless(database: sqlite3.Connection, version_id: int) -> int:
+        return database.execute("DELETE FROM segments WHERE version_id = ? AND start > 0", (version_id,)).rowcount
+
+    monkeypatch.setattr(raw, "merge", careless)
+    with pytest.raises(ArchiveError, match="not done"):
+        compacted(archive)
+    assert digests(archive) == before
+
+
+def test_somebody_who_reads_keeps_the_old_file(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    with changed(archive, "BEGIN", "SELECT count(*) FROM files"), maintenance.writable(archive) as opened:
+        opened.database.execute("PRAGMA busy_timeout = 1")
+        assert not maintenance.compact(opened).is_clean
+    assert compacted(archive).is_clean
+
+
+def test_no_room_is_one_sentence(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    with maintenance.writable(archive) as opened, changed(archive, "BEGIN IMMEDIATE"):
+        opened.database.execute("PRAGMA busy_timeout = 1")
+        with pytest.raises(PolluxError, match="written anew"):
+            maintenance.written_anew(opened.database)
+
+
+def test_a_backup_is_the_archive(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    builders.put(tmp_path / ".copy.db.part", b"of one that was killed")
+    told: list[tuple[int, int]] = []
+    found = backup.backup(archive, tmp_path / "copy.db", progress=lambda done, whole: told.append((done, whole)))
+    assert found == Copied(tmp_path / "copy.db", (tmp_path / "copy.db").stat().st_size, is_sound=True)
+    assert told[-1][0] == told[-1][1] > 0
+    assert digests(found.path) == digests(archive)
+    assert deeply(found.path).is_sound
+    if os.name == "posix":
+        assert found.path.stat().st_mode & 0o777 == 0o600
+    assert [place.name for place in tmp_path.iterdir() if "copy" in place.name] == ["copy.db"]
+
+
+def test_a_backup_is_taken_while_somebody_writes(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    before = digests(archive)
+    grown(root, LOG, builders.log(answer(3)))
+    found = backup.backup(archive, tmp_path / "copy.db", progress=lambda _done, _all: synced(archive, root))
+    assert digests(found.path) == before
+    assert digests(archive) != before
+
+
+def test_a_backup_overwrites_only_when_told_to(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    target = builders.put(tmp_path / "copy.db", b"dear to me")
+    builders.put(tmp_path / "copy.db-wal", b"of the old one")
+    with pytest.raises(PolluxError, match="there already"):
+        backup.backup(archive, target)
+    assert target.read_bytes() == b"dear to me"
+    assert backup.backup(archive, target, force=True).is_sound
+    assert not (tmp_path / "copy.db-wal").exists()
+    assert looked_at(target).is_sound
+
+
+def test_a_backup_into_a_folder(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    (tmp_path / "backups").mkdir()
+    assert backup.backup(archive, tmp_path / "backups").path == tmp_path / "backups" / "archive.db"
+
+
+def test_a_backup_of_damage_never_replaces_anything(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    good = backup.backup(archive, tmp_path / "copy.db").path
+    flip(archive, 1)
+    with pytest.raises(PolluxError, match="does not replace"):
+        backup.backup(archive, good, force=True)
+    assert looked_at(good).is_sound
+    assert not backup.backup(archive, tmp_path / "damaged.db").is_sound
+
+
+def test_a_backup_onto_the_archive_itself(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    with pytest.raises(PolluxError, match="itself"):
+        backup.backup(archive, archive, force=True)
+
+
+def test_a_backup_to_nowhere(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    with pytest.raises(PolluxError, match="cannot be written"):
+        backup.backup(archive, tmp_path / "no" / "such" / "folder.db")
+
+
+def test_a_forgotten_session_leaves_no_byte(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    other = content_of(archive, DOCUMENT)
+    assert sessions(archive) == {builders.SESSION, builders.OTHER, CHILD}
+    assert MARKER.encode() in archive.read_bytes()
+    with maintenance.writable(archive) as opened:
+        found = forget.forget(opened, [builders.SESSION], now_us=17, memory={})
+        assert {place.name for place in tmp_path.glob("archive.db*")} >= {"archive.db", "archive.db-wal"}
+        assert not leaks(tmp_path)
+    assert set(found.sessions) == {builders.SESSION, CHILD}
+    assert {str(Path(place).relative_to(root / ".gemini/tmp/webapp")) for place in found.files} == {
+        f"chats/{builders.NAME}.jsonl",
+        "chats/session-2026-11-15T19-45-6ece72aa.jsonl",
+        f"chats/{builders.SESSION}/{CHILD}.jsonl",
+        f"tool-outputs/session-{builders.SESSION}/run.txt",
+        f"{builders.SESSION}/plans/plan.md",
+        f"logs/session-{builders.SESSION}.jsonl",
+        "run_shell_17.txt",
+    }
+    assert found.n_versions == 7
+    assert found.n_bytes > 0
+    assert found.is_clean
+    assert found.mentions == [str(root / ".gemini/tmp/webapp/logs.json")]
+    assert not leaks(tmp_path)
+    assert sessions(archive) == {builders.OTHER}
+    assert content_of(archive, DOCUMENT) == other
+    assert deeply(archive).is_sound
+    with changed(archive) as database:
+        assert database.execute("SELECT count(*) FROM tombstones").fetchone()[0] == 2
+
+
+def test_a_forgotten_session_does_not_come_back(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    forgotten(archive, builders.SESSION)
+    synced(archive, root)
+    grown(root, LOG, builders.log(answer(3)))
+    synced(archive, root)
+    assert sessions(archive) == {builders.OTHER}
+    assert segments_of(archive, LOG) == []
+    with maintenance.readable(archive) as opened:
+        assert [one.id for one in history(opened.database, locate(())).sessions] == [builders.OTHER]
+    assert deeply(archive).is_sound
+    assert told(archive).n_forgotten == 2
+
+
+def test_only_the_subagent_is_forgotten(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    found = forgotten(archive, CHILD)
+    assert found.sessions == [CHILD]
+    assert len(found.files) == 1
+    assert sessions(archive) == {builders.OTHER, builders.SESSION}
+    assert deeply(archive).is_sound
+
+
+def test_the_only_session_of_a_project_takes_the_project_along(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    found = forgotten(archive, builders.SESSION, builders.OTHER)
+    assert len(found.sessions) == 3
+    with changed(archive) as database:
+        assert database.execute("SELECT count(*) FROM projects").fetchone()[0] == 0
+    assert deeply(archive).is_sound
+
+
+def test_what_repeats_a_forgotten_session_owns_its_calls_now(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    repeated = builders.log(
+        builders.header(IMPORTED, startTime=builders.at(50)),
+        builders.notice("import-1", "Imported session from x"),
+        answer(1),
+    )
+    builders.put(root / ".gemini/tmp/webapp/chats/session-1794418000167-c0ffee00.jsonl", repeated)
+    synced(archive, root)
+    with changed(archive) as database:
+        assert database.execute("SELECT count(*) FROM model_calls WHERE copy_of IS NOT NULL").fetchone()[0] == 1
+    found = forgotten(archive, builders.SESSION)
+    assert found.repeats == [IMPORTED]
+    with changed(archive) as database:
+        assert database.execute("SELECT count(*) FROM model_calls WHERE copy_of IS NOT NULL").fetchone()[0] == 0
+    assert deeply(archive).is_sound
+
+
+def lean_across(archive: Path) -> bytes:
+    """Let the other session lean on two files that are to go, as no writer of ours does."""
+    output = f"tmp/webapp/tool-outputs/session-{builders.SESSION}/run.txt"
+    (log, *_), (plan, *_) = segments_of(archive, LOG)[0], segments_of(archive, output)[0]
+    (document, *_), *_ = segments_of(archive, DOCUMENT)
+    with store.opened(archive) as opened:
+        database = opened.database
+        data = {one: raw.content(database, one) for one in (log, plan, document)}
+        for one, base, depth in ((plan, log, 1), (document, plan, 2)):
+            packed = raw._packed(0, data[one], (base, depth, data[base]))
+            database.execute(
+                "UPDATE segments SET data = ?, base_id = ?, depth = ? WHERE id = ?", (packed.data, base, depth, one)
+            )
+        database.execute("UPDATE segments SET depth = 3 WHERE base_id = ?", (document,))
+        return data[document]
+
+
+def test_what_leans_on_a_forgotten_session_is_packed_anew(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    before = lean_across(archive)
+    assert looked_at(archive).is_sound
+    forgotten(archive, builders.SESSION)
+    assert content_of(archive, DOCUMENT)[0] == before
+    assert deeply(archive).is_sound
+
+
+def test_nothing_is_forgotten_at_the_cost_of_others(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    lean_across(archive)
+    flip(archive, segments_of(archive, DOCUMENT)[0][0])
+    with pytest.raises(PolluxError, match="nothing was removed"):
+        forgotten(archive, builders.SESSION)
+    assert builders.SESSION in sessions(archive)
+    assert segments_of(archive, LOG)
+
+
+def test_damage_of_what_goes_does_not_matter(tmp_path: Path) -> None:
+    _, archive = kept(tmp_path)
+    flip(archive, segments_of(archive, LOG)[0][0])
+    assert forgotten(archive, builders.SESSION).n_bytes
+    assert deeply(archive).is_sound
+
+
+def test_a_neighbour_with_the_same_beginning_stays(tmp_path: Path) -> None:
+    root, archive = kept(tmp_path)
+    alike = f"{builders.SESSION[:-4]}ffff"
+    builders.put(
+        root / ".gemini/tmp/webapp/chats/session-2026-11-15T20-00-6ece72aa.jsonl",
+        builders.log(builders.header(alike), builders.user("n1", "me too"), answer(21)),
+    )
+    synced(archive, root)
+    forgotten(archive, builders.SESSION)
+    assert sessions(archive) == {builders.OTHER, alike}
+    assert deeply(archive).is_sound
+
+
+@pytest.mark.parametrize(
+    ("path", "does"),
+    [
+        (LOG, True),
+        (f"tmp/webapp/chats/{builders.SESSION}/x.jsonl", True),
+        (f"tmp/webapp/{builders.SESSION}/tracker/1.json", True),
+        (f"tmp/webapp/logs/session-{builders.SESSION}.jsonl", True),
+        (DOCUMENT, False),
+        ("tmp/webapp/logs.json", False),
+        ("projects.json", False),
+        ("history/webapp/.project_root", False),
+        ("tmp/webapp/chats/notes.txt", False),
+        ("tmp/webapp/general/general.txt", False),
+    ],
+)
+def test_whose_a_file_is_by_its_name(path: str, *, does: bool) -> None:
+    assert inventory.belongs_to(path, [builders.SESSION, "general"]) is does
+
+
+def test_a_stopped_removal_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, archive = kept(tmp_path)
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(forget, "rederive", killed)
+    with pytest.raises(KeyboardInterrupt):
+        forgotten(archive, builders.SESSION)
+    monkeypatch.undo()
+    with store.opened(archive) as opened:
+        refresh(opened, [builders.home(root)])
+    assert sessions(archive) == {builders.OTHER}
+    assert not leaks(tmp_path)
+    assert deeply(archive).is_sound

@@ -1,0 +1,175 @@
+"""What is told of a session to writers: kept, noted or left out, by one table."""
+
+from __future__ import annotations
+
+import pytest
+from tests.views.build import ROOT, START, added, call, message, notice, prompt
+
+from pollux.exports.devlog_entries import ARGUMENT, RULES, TROUBLE, Did, Entry, Noted, Rule, Said, entries, rule_of
+from pollux.model import Attachment, Fate, Json, Kind, Message, Origin, TextDisplay, Thought, Tokens, ToolCall
+from pollux.views.transcript import Branches
+
+SHELL = "I ran the following shell command:\n```sh\nls -l\n```\n\nThis produced the following result:\n```\na\n```"
+
+
+def told(*messages: Message, branches: Branches = Branches.ACTIVE) -> list[Entry]:
+    return [*entries(messages, branches=branches, root=ROOT)]
+
+
+def did(one: ToolCall) -> Did:
+    (found,) = (entry for entry in told(message(tool_calls=(one,))) if isinstance(entry, Did))
+    return found
+
+
+def test_every_kind_of_message_has_a_rule() -> None:
+    notices = {Kind.INFO, Kind.WARNING, Kind.ERROR, Kind.UNKNOWN}
+    assert set(RULES) == {*Origin, *notices} - {Origin.NOTICE}
+    assert rule_of(notice("x", Kind.ERROR)) is Rule.NOTE
+    assert rule_of(message("x", kind=Kind.UNKNOWN, origin=Origin.MODEL)) is Rule.SKIP
+
+
+def test_what_was_said_is_kept_in_order_before_what_was_done() -> None:
+    found = told(
+        prompt("Help me configure TypeScript"),
+        message("I'll help you.", minute=1, tool_calls=(call("read_file", {"file_path": f"{ROOT}/src/auth.ts"}),)),
+    )
+    assert [type(one) for one in found] == [Said, Said, Did]
+    asked, answered, one = found
+    assert isinstance(asked, Said)
+    assert isinstance(answered, Said)
+    assert (asked.origin, asked.text.head, asked.at) == (Origin.HUMAN, "Help me configure TypeScript", START)
+    assert (answered.origin, answered.text.head) == (Origin.MODEL, "I'll help you.")
+    assert one == Did(answered.at, Fate.ACTIVE, "read_file", "src/auth.ts")
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        notice("Update available", Kind.INFO),
+        notice("Careful", Kind.WARNING),
+        added(Origin.SESSION_CONTEXT, "<session_context>"),
+        added(Origin.HOOK_CONTEXT, "<hook_context>"),
+        added(Origin.IDE_CONTEXT, "Here is"),
+        added(Origin.CONTINUE, "Please continue."),
+        added(Origin.TOOL_RESPONSE, ""),
+        message("Got it. Thanks for the context!", origin=Origin.SYNTHETIC),
+        message(thoughts=(Thought("secret"),), tokens=Tokens(1, total=1)),
+        message("  "),
+    ],
+    ids=lambda one: str(one.origin),
+)
+def test_the_rest_is_left_out(one: Message) -> None:
+    assert told(one) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "words", "code"),
+    [
+        (notice("[API Error: quota]\nmore", Kind.ERROR), "error", "[API Error: quota] more"),
+        (notice("x" * 300, Kind.ERROR), "error", "x" * (TROUBLE - 1) + "…"),
+        (added(Origin.SHELL_MODE, SHELL), "the human ran", "ls -l"),
+        (added(Origin.STATE_SNAPSHOT, "<state_snapshot>"), "the conversation so far was replaced by a summary", ""),
+    ],
+    ids=["error", "long error", "shell mode", "summary"],
+)
+def test_what_belongs_to_the_story_is_noted(one: Message, words: str, code: str) -> None:
+    assert told(one) == [Noted(START, Fate.ACTIVE, words, code)]
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "about"),
+    [
+        ("read_file", {"file_path": f"{ROOT}/a.ts", "limit": 2}, "a.ts, lines 1-2"),
+        ("write_file", {"file_path": "a.ts", "content": "never this"}, "a.ts"),
+        ("run_shell_command", {"command": "npm test"}, "npm test"),
+        ("list_directory", {"dir_path": f"{ROOT}/src"}, "src"),
+        ("glob", {"pattern": "*.ts", "path": "src"}, "'*.ts' in src"),
+        ("google_web_search", {"query": "tsconfig"}, "tsconfig"),
+        ("my_own", {"path": "a", "query": "b", "body": "never this"}, "a, b"),
+        ("my_own", {"command": "make", "file_path": "Makefile"}, "Makefile, make"),
+        ("my_own", {"body": "never this"}, ""),
+        ("my_own", "not an object", ""),
+        ("mcp_tickets_close", {"key": "SKY-118"}, "key: SKY-118"),
+        ("run_shell_command", {"command": "x" * 300}, "x" * (ARGUMENT - 1) + "…"),
+    ],
+)
+def test_calls_are_told_by_the_arguments_that_matter(name: str, args: Json, about: str) -> None:
+    found = did(call(name, args, output="never this either"))
+    assert (found.name, found.about, found.trouble) == (name, about, "")
+
+
+@pytest.mark.parametrize(
+    ("one", "trouble"),
+    [
+        (call("read_file", status="error", error="File not found: a\nstack"), "failed: File not found: a"),
+        (call("my_own", status="error", display=TextDisplay("It broke")), "failed: It broke"),
+        (call("my_own", status="error", error="y" * 300), f"failed: {'y' * (TROUBLE - 1)}…"),
+        (call("my_own", status="error"), "failed"),
+        (call("my_own", status="cancelled", error="[Operation Cancelled] Reason: user"), "cancelled"),
+        (call("my_own", status="pending"), "no result was recorded"),
+        (call("run_shell_command", {"command": "false"}, exit_code=1), "ended with exit code 1"),
+        (call("run_shell_command", {"command": "true"}, exit_code=0), ""),
+    ],
+)
+def test_trouble_is_told(one: ToolCall, trouble: str) -> None:
+    assert did(one).trouble == trouble
+
+
+def test_answers_to_questions_are_words_of_the_human() -> None:
+    args = {"questions": [{"question": "Which colour?"}, {"question": "Which size?"}]}
+    one = call("ask_user", args, output='{"answers": {"0": "Red"}}', at=START)
+    found = told(message(tool_calls=(one,)))
+    assert [type(entry) for entry in found] == [Did, Said]
+    assert found[0] == Did(START, Fate.ACTIVE, "ask_user", "Which colour?; Which size?")
+    assert isinstance(found[1], Said)
+    assert (found[1].origin, found[1].text.head) == (Origin.HUMAN, "Red")
+
+
+def test_pasted_texts_are_shortened_and_answers_are_not() -> None:
+    long = "\n".join(f"line {number}" for number in range(1000))
+    asked, answered = told(prompt(long), message(long))
+    assert isinstance(asked, Said)
+    assert isinstance(answered, Said)
+    assert (asked.text.hidden_lines, answered.text.head) == (920, long)
+
+
+def test_attachments_stand_with_the_words() -> None:
+    picture = Attachment("image/png", 8)
+    (found,) = told(prompt(picture))
+    assert isinstance(found, Said)
+    assert found.attachments == (picture,)
+
+
+def test_what_was_compressed_is_told_all_the_same() -> None:
+    found = told(prompt("one", fate=Fate.COMPRESSED), message("answer", fate=Fate.COMPRESSED), prompt("two"))
+    assert [one.text.head for one in found if isinstance(one, Said)] == ["one", "answer", "two"]
+
+
+def test_other_branches_leave_a_line() -> None:
+    rewound, rolled = Fate.REWOUND, Fate.ROLLED_BACK
+    messages = (
+        prompt("one"),
+        prompt("two", fate=rewound),
+        message("answer", fate=rewound, tool_calls=(call("read_file"),)),
+        notice("hidden", fate=rewound),
+        prompt("three", fate=rolled),
+        prompt("four"),
+        prompt("five", fate=rewound),
+    )
+    assert [
+        one.words if isinstance(one, Noted) else one.text.head for one in told(*messages) if not isinstance(one, Did)
+    ] == [
+        "one",
+        "2 messages rewound",
+        "1 message rolled back",
+        "four",
+        "1 message rewound",
+    ]
+    every = told(*messages, branches=Branches.ALL)
+    assert [one.fate for one in every] == ["active", rewound, rewound, rewound, rolled, "active", rewound]
+
+
+def test_words_recorded_under_the_id_of_a_notice_are_told() -> None:
+    (found,) = told(notice("instead", kind=Kind.USER))
+    assert isinstance(found, Said)
+    assert found.text.head == "instead"

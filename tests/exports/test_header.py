@@ -1,0 +1,82 @@
+"""What is said of a session before its transcript begins."""
+
+from __future__ import annotations
+
+from datetime import UTC, timedelta
+from typing import Any
+
+import pytest
+from tests.exports.everything import made
+from tests.views.build import START
+
+from pollux.exports import Written
+from pollux.exports.header import Spent, facts, spent, title_of
+from pollux.exports.site import MOST_DAYS, site_of
+from pollux.model import Fate, ModelCall, Project, Session, Tokens
+from pollux.views.session_text import period
+
+
+def session(**more: Any) -> Session:  # noqa: ANN401
+    return Session(**{"id": "abc", "kind": "main", "project": Project(hash="8d46cd8e00"), **more})
+
+
+def one_call(days: int = 0, model: str = "gemini-2.5-pro") -> ModelCall:
+    return ModelCall(
+        "abc", "m", START + timedelta(days=days), model, Fate.ACTIVE, Tokens(1_000_000, 0, 0, 0, 0, 1_000_000)
+    )
+
+
+def test_little_is_said_of_little() -> None:
+    assert [*facts(made((), session(kind="subagent")))] == [
+        ("Kind", "subagent"),
+        ("Project", "[8d46cd8e]"),
+        ("Messages", "0 prompts, 0 answers"),
+        ("Session", "abc"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ended", "words"),
+    [
+        (None, "Sun 15 Nov 2026, 19:02 UTC"),
+        (timedelta(), "Sun 15 Nov 2026, 19:02 UTC"),
+        (timedelta(hours=2), "Sun 15 Nov 2026, 19:02 to 21:02 UTC (2 h 0 min)"),
+        (timedelta(days=2), "Sun 15 Nov 2026, 19:02 to Tue 17 Nov 2026, 19:02 UTC (2 d 0 h)"),
+    ],
+)
+def test_time_is_told_in_utc(ended: timedelta | None, words: str) -> None:
+    told = session(started=START, ended=None if ended is None else START + ended)
+    assert period(told, UTC, "UTC") == words
+
+
+def test_title_is_one_line() -> None:
+    assert title_of(session(title="a\nb")) == "a b"
+    assert title_of(session(first_prompt="x" * 500)) == "x" * 119 + "…"
+    assert title_of(session()) == "abc"
+
+
+def test_cost_says_what_is_not_in_it() -> None:
+    """A million tokens of a prompt this long cost $2.50."""
+    assert spent([one_call()]).cost == "$2.50"
+    assert spent([one_call(), one_call(model="gemini-99")]).cost == "$2.50+"
+    assert spent([one_call(model="gemini-99")]).cost == "no price"
+    assert spent([]) == Spent()
+    assert spent([one_call()]) + spent([one_call()]) == spent([one_call(), one_call()])
+
+
+def test_site_has_a_day_for_each_day_but_not_for_ever() -> None:
+    two = session(calls=(one_call(), one_call(3), one_call().__class__("abc", "n", None, None, Fate.ACTIVE, Tokens())))
+    days = site_of([Written(two, "a")]).days
+    assert [(day.day, used.calls) for day, used in days] == [(15, 1), (16, 0), (17, 0), (18, 1)]
+    old = session(calls=(one_call(-9999), one_call()))
+    assert len(site_of([Written(old, "a")]).days) == MOST_DAYS
+    assert site_of([Written(session(), "a")]).days == ()
+
+
+def test_site_counts_agents_with_their_session() -> None:
+    agent = session(id="agent", kind="subagent", calls=(one_call(),))
+    site = site_of(
+        [Written(session(calls=(one_call(),)), "a", (agent,)), Written(session(project=Project(path="/x")), "b")]
+    )
+    assert (site.used.calls, site.n_sessions, len(site.shelves)) == (2, 2, 2)
+    assert [shelf.used.calls for shelf in site.shelves] == [2, 0]

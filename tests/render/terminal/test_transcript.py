@@ -1,0 +1,452 @@
+from __future__ import annotations
+
+import io
+import os
+import re
+import time
+from collections.abc import Iterable
+from datetime import UTC, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console, RenderableType
+from tests.views.build import ROOT, START, added, call, message, notice, prompt
+
+from pollux.model import (
+    Activity,
+    AgentDisplay,
+    Attachment,
+    Cell,
+    Code,
+    CodeResult,
+    DiffDisplay,
+    Fate,
+    FileDisplay,
+    Kind,
+    Match,
+    MatchDisplay,
+    Message,
+    ModelCall,
+    Origin,
+    Problem,
+    Project,
+    ScreenDisplay,
+    Session,
+    TextDisplay,
+    Thought,
+    Todo,
+    TodoDisplay,
+    Tokens,
+    Unknown,
+)
+from pollux.render.terminal.transcript import header, transcript
+from pollux.sessions.reader import from_file
+from pollux.views.transcript import Branches, Detail, Options, blocks
+
+DATA = Path(__file__).parents[2] / "data" / "terminal"
+
+ANSWER = """\
+# Counting
+
+The board has a *count* now: `Board.count()`, see [the docs](https://example.org/docs), ~~nothing~~ else.
+
+1. one
+   - nested, and long enough to be wrapped when the terminal has no more than eighty columns
+2. two
+
+> Quoted words.
+
+```python
+def count(self) -> int:
+    return len(self.tasks)
+```
+
+| File | Lines |
+| ---- | ----: |
+| board.py | 3 |
+| 日本.py | 12 |
+
+<b>HTML</b> is text, ![a picture](http://x/y.png) is words, and &lt; is an entity.
+"""
+
+DIFF = """\
+--- board.py
++++ board.py
+@@ -16,4 +16,5 @@
+     def finish(self, index):
+-        self.tasks[index] = None
++        self.tasks[index]["done"] = True
++
+@@ -98,2 +99,2 @@
+-    x = "日本語"
++    x = "English"
+"""
+
+
+def calls() -> tuple[Any, ...]:
+    """Give a call of every sort."""
+    steps = (
+        Activity("thought", "Exploring", "running"),
+        Activity("tool_call", "ReadFile", "completed", "app/board.py"),
+        Activity("tool_call", "Shell", "error"),
+        Activity("tool_call", "Glob", "running"),
+    )
+    todos = tuple(
+        Todo(status.replace("_", " "), status)
+        for status in ("completed", "in_progress", "pending", "cancelled", "blocked", "odd")
+    )
+    matches = (
+        Match("app/board.py", 7, "    def __init__(self):"),
+        Match("a.py", None, "x"),
+        Match("b.py", 2, "y", is_context=True),
+    )
+    screen = ScreenDisplay(((Cell("ok", fg="#008000"), Cell(" green")), (Cell("second line"),)))
+    log = "\n".join(f"line {number}" for number in range(1, 101))
+    return (
+        call("read_file", {"file_path": f"{ROOT}/app/board.py", "start_line": 1, "end_line": 40}, output="text"),
+        call("read_file", {"file_path": f"{ROOT}/static/logo.png"}, attachments=(Attachment("image/png", 1800),)),
+        call("read_file", {"file_path": "gone.py"}, status="error", error="File not found: gone.py"),
+        call("glob", {"pattern": "**/*.py"}, display=TextDisplay("Found 5 matching file(s)"), output="a.py\nb.py"),
+        call(
+            "grep_search",
+            {"pattern": "def ", "include_pattern": "*.py"},
+            display=MatchDisplay("Found 3 matches", matches),
+        ),
+        call("list_directory", {"dir_path": ROOT}, display=FileDisplay("Found 2 item(s).", ("[DIR] app", "README.md"))),
+        call(
+            "replace", {"file_path": f"{ROOT}/board.py", "instruction": "Fix."}, display=DiffDisplay(DIFF, "board.py")
+        ),
+        call("replace", {"file_path": "old.py", "old_string": "a\n", "new_string": "a\nb\n"}, output="Successfully"),
+        call(
+            "write_file",
+            {"file_path": "new.py", "content": "x = 1\n"},
+            display=DiffDisplay("@@ -0,0 +1 @@\n+x = 1", is_new=True),
+        ),
+        call("run_shell_command", {"command": "make test\n# twice"}, display=TextDisplay(log), exit_code=2),
+        call("run_shell_command", {"command": "ls --color"}, display=screen),
+        call(
+            "run_shell_command", {"command": "sleep 40"}, status="cancelled", error="[Operation Cancelled] User denied."
+        ),
+        call(
+            "run_shell_command",
+            {"command": "cat big"},
+            output="Output too large. For full output see: /t/o.txt\nOutput: x",
+        ),
+        call("write_todos", {"todos": []}, display=TodoDisplay(todos)),
+        call("save_memory", {"fact": "Short answers."}, output="{}"),
+        call("google_web_search", {"query": "python"}, output="Python 3.14 [1]\n\nSources:\n[1] python.org"),
+        call(
+            "invoke_agent",
+            {"agent_name": "cli_help", "prompt": "Why?"},
+            display=AgentDisplay("cli_help", "completed", "Because.", None, steps),
+        ),
+        call(
+            "ask_user",
+            {"questions": [{"question": "Colour?", "options": [{"label": "Red"}]}]},
+            output='{"answers":{"0":"Red"}}',
+        ),
+        call("mcp_tickets_lookup", {"ticket": "T-7"}, display=TextDisplay("Open.")),
+        call("no_such_tool", {"n": 1}, status="pending"),
+        call("odd", {}, status="strange", response={"a": [1]}),
+    )
+
+
+def session() -> tuple[Message, ...]:
+    gone = Fate.REWOUND
+    return (
+        added(Origin.SESSION_CONTEXT, "<session_context>\nx\n</session_context>"),
+        prompt(
+            "Please count.\n\n  Indented, and a line long enough to be wrapped on a terminal of eighty columns.",
+            Attachment("image/png", 4_500_000),
+            Attachment("video/mp4", uri="gs://x/y"),
+        ),
+        message(
+            ANSWER,
+            model="gemini-3-pro",
+            tokens=Tokens(12_345, 1_000, 50, 6, 7, 12_408),
+            thoughts=(Thought("I read the code first.", "Plan"),),
+            minute=1,
+        ),
+        message(tool_calls=calls(), minute=2),
+        added(
+            Origin.SHELL_MODE,
+            "I ran the following shell command:\n```sh\nls\n```\n\nThis produced the following result:\n```\na\n```",
+        ),
+        prompt("Wrong turn.", fate=gone, minute=3),
+        message("A wrong answer.", fate=gone, minute=3),
+        notice("Request cancelled.", fate=gone),
+        prompt("Compressed.", fate=Fate.COMPRESSED),
+        prompt("日本語メモを要約してください 🙏 — ثم שלום", minute=60 * 24),
+        message(
+            "要約：タスクボードの設計メモです。",
+            Code("PYTHON", "print(1)"),
+            CodeResult("OUTCOME_OK", "1"),
+            Unknown({"x": 1}),
+            Attachment("image/png", 10),
+            minute=60 * 24,
+        ),
+        notice("Careful.", Kind.WARNING, minute=60 * 24),
+        notice("[API Error: 400]", Kind.ERROR, minute=60 * 24),
+        notice("", Kind.INFO, minute=60 * 24),
+        added(Origin.AGENT_PROMPT, "Find it.", minute=60 * 24),
+        prompt("", at=None),
+    )
+
+
+def about() -> Session:
+    tokens = Tokens(49_000, 12_000, 1_200, 300, 0, 50_500)
+    return Session(
+        "5ff4ad2e-8f6e-4c7a-9d51-000000000000",
+        "main",
+        Project(path=ROOT),
+        title="Add a count\nmethod \x1b[2J",
+        started=START,
+        ended=START + timedelta(minutes=72),
+        counts={"user": 3, "gemini": 1, "error": 1},
+        fates={"active": 5, "rewound": 3},
+        tool_calls=21,
+        models=("gemini-3-pro", "gemini-3-flash"),
+        calls=(ModelCall("s", "m", START, "gemini-3-pro", Fate.ACTIVE, tokens),) * 2,
+        children=("a",),
+        problems=(Problem("x", "y"),),
+    )
+
+
+def printed(renderables: Iterable[RenderableType], width: int = 80, **how: Any) -> str:  # noqa: ANN401
+    out = io.StringIO()
+    console = Console(**{"file": out, "width": width, "color_system": None, "legacy_windows": False, **how})
+    for renderable in renderables:
+        console.print(renderable)
+    return out.getvalue()
+
+
+def told(*messages: Message, width: int = 80, encoding: str = "utf-8", options: Options | None = None) -> str:
+    return printed(transcript(blocks(messages, options), zone=UTC, encoding=encoding), width)
+
+
+def check(name: str, text: str) -> None:
+    """Compare with the snapshot, or write it anew."""
+    path = DATA / name
+    text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    if os.environ.get("POLLUX_REWRITE"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8", newline="\n")
+    assert text == path.read_text("utf-8"), f"{path} differs: look at it, and rewrite it with POLLUX_REWRITE=1"
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("detail", Detail)
+def test_snapshots(detail: Detail, width: int) -> None:
+    options = Options(detail, root=ROOT)
+    check(f"{detail}-{width}.txt", told(*session(), width=width, options=options))
+
+
+def test_snapshot_of_all_branches() -> None:
+    check("branches-80.txt", told(*session(), options=Options(Detail.DIALOGUE, Branches.ALL)))
+
+
+def test_snapshot_in_ascii() -> None:
+    text = told(*session(), encoding="ascii", options=Options(Detail.FULL, Branches.ALL, root=ROOT))
+    assert text.isascii()
+    check("ascii-80.txt", text)
+
+
+def test_snapshot_in_colour() -> None:
+    renderables = transcript(blocks(session(), Options(Detail.FULL, root=ROOT)), zone=UTC)
+    check("colour-80.txt", printed(renderables, color_system="standard", force_terminal=True))
+
+
+def test_snapshot_of_the_header() -> None:
+    check("header-80.txt", printed([header(about(), zone=UTC)]))
+
+
+def test_a_header_of_little_is_short() -> None:
+    bare = Session("abc", "subagent", Project(hash="8d46cd8e00"))
+    assert printed([header(bare, zone=UTC, encoding="ascii")]).splitlines() == [
+        "abc",
+        "[8d46cd8e]",
+        "0 prompts, 0 answers",
+        "abc - subagent",
+        "-" * 80,
+    ]
+    later = Session("abc", "main", Project(), started=START, ended=START + timedelta(days=2, hours=3))
+    assert "Sun 15 Nov 2026, 19:02 to Tue 17 Nov 2026, 22:02 (2 d 3 h)" in printed([header(later, zone=UTC)])
+    short = Session("abc", "main", Project(), started=START, ended=START)
+    assert "Sun 15 Nov 2026, 19:02\n" in printed([header(short, zone=UTC)])
+
+
+def test_an_empty_session_is_no_line() -> None:
+    assert told() == ""
+    assert told(message("")) == ""
+
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07\x00\x9b31m\u202eevil\u2066 &#x202e;&#27;&rlm; [bold red]not markup[/] :smile:"
+ALLOWED = re.compile(r"[^\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]*")
+
+
+@pytest.mark.parametrize("options", [Options(), Options(Detail.FULL, Branches.ALL)])
+def test_nothing_hostile_gets_through(options: Options) -> None:
+    evil = HOSTILE
+    messages = (
+        prompt(evil, Attachment(evil, uri=evil)),
+        message(
+            evil,
+            Code(evil, evil),
+            CodeResult(evil, evil),
+            Unknown({evil: evil}),
+            model=evil,
+            tokens=Tokens(),
+            thoughts=(Thought(evil, evil),),
+        ),
+        message(f"# {evil}\n\n- {evil}\n\n```{evil}\n{evil}\n```\n\n[{evil}]({evil}) ![{evil}](x) `{evil}`"),
+        *(added(origin, evil) for origin in Origin),
+        message(
+            tool_calls=(
+                call(evil, {evil: evil}, output=evil, error=evil, status=evil, display_name=evil, agent_id=evil),
+                call("run_shell_command", {"command": evil}, display=ScreenDisplay(((Cell(evil, evil, evil),),))),
+                call("x", display=MatchDisplay(evil, (Match(evil, 1, evil),))),
+                call("x", display=FileDisplay(evil, (evil,))),
+                call("x", display=TodoDisplay((Todo(evil, evil),))),
+                call("x", display=DiffDisplay(f"@@ -1 +1 @@\n+{evil}", evil, evil)),
+                call("x", display=AgentDisplay(evil, evil, evil, evil, (Activity(evil, evil, evil, evil),))),
+                call(
+                    "ask_user",
+                    {"questions": [{"question": evil, "options": [evil]}]},
+                    output='{"answers":{"0":"\\u001b"}}',
+                ),
+                call("x", output=f"<tool_output_masked>\nFull output available at: {evil}\n</tool_output_masked>"),
+            )
+        ),
+    )
+    text = told(*messages, options=options)
+    assert ALLOWED.fullmatch(text)
+    assert "[bold red]not markup[/]" in text
+    assert ":smile:" in text
+    coloured = printed(transcript(blocks(messages, options)), force_terminal=True, color_system="truecolor")
+    assert ALLOWED.fullmatch(re.sub(r"\x1b\[[0-9;]*m", "", coloured)), "Rich itself writes colours and nothing else"
+
+
+def test_hostile_header() -> None:
+    evil = Session(HOSTILE, HOSTILE, Project(path=HOSTILE), title=HOSTILE, models=(HOSTILE,))
+    assert ALLOWED.fullmatch(printed([header(evil, zone=UTC)]))
+
+
+@given(
+    st.text(alphabet=st.sampled_from("ab *_`#->[]()!|\n~\\<&;日👩\u200d\x1b\u202e\ud800"), max_size=60),
+    st.integers(1, 40),
+)
+def test_any_markdown_at_any_width(text: str, width: int) -> None:
+    shown = told(message(text), prompt(text), width=width, options=Options(Detail.FULL))
+    assert ALLOWED.fullmatch(shown)
+    shown.encode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join("  " * depth + f"- deep{depth}\n" for depth in range(60)) + "\nlast words",
+        "> " * 60 + "words",
+        "<div>\nwords\n</div>",
+        "<!-- words -->",
+        "[words]: http://example.org",
+        "```\nwords",
+        "    words",
+        "***",
+        "```",
+        "> ",
+    ],
+)
+def test_markdown_loses_no_words(text: str) -> None:
+    shown = told(message(text))
+    for word in re.findall(r"\w+", text):
+        assert word in shown
+    assert shown.strip(" \n✦")
+
+
+@pytest.mark.parametrize("detail", [Detail.NORMAL, Detail.FULL])
+@pytest.mark.parametrize("piece", ["a", "word ", "日", "line\n", "["])
+def test_endless_texts_stay_quick(piece: str, detail: Detail) -> None:
+    text = piece * (100_000 // len(piece))
+    messages = (
+        prompt(text),
+        message(text, tool_calls=(call("run_shell_command", {"command": text}, output=text),)),
+        message(tool_calls=(call("run_shell_command", {"command": "x"}, display=ScreenDisplay(((Cell(text),),))),)),
+    )
+    start = time.perf_counter()
+    told(*messages, options=Options(detail))
+    assert time.perf_counter() - start < 60  # some seconds on a slow machine; the square of it would take hours
+
+
+def test_a_long_code_block_is_not_coloured_but_shown() -> None:
+    text = "```python\n" + "x = 1\n" * 5_000 + "```"
+    assert told(message(text)).count("x = 1") == 5_000
+
+
+def test_long_output_comes_in_pieces() -> None:
+    made = call("run_shell_command", {"command": "seq"}, display=TextDisplay("line\n" * 5_000))
+    renderables = transcript(blocks([message(tool_calls=(made,))], Options(Detail.FULL)))
+    assert len([*renderables]) == 11
+
+
+def test_prose_keeps_to_a_column_and_output_does_not() -> None:
+    words = "word " * 100
+    lines = told(prompt(words), message(words, tool_calls=(call("x", {}, output=words),)), width=200).splitlines()
+    assert max(len(line) for line in lines if not line.startswith("    │")) <= 100
+    assert max(len(line) for line in lines) > 180
+
+
+def test_what_is_left_out_of_a_long_body_is_said() -> None:
+    matches = tuple(Match("a.py", number, "x") for number in range(20))
+    made = (
+        call("x", {}, display=MatchDisplay("", matches)),
+        call("x", {}, display=FileDisplay("", tuple("abcdefghij"))),
+        call("x", {}, display=ScreenDisplay(tuple((Cell(str(number)),) for number in range(20)))),
+        call("x", {}, display=AgentDisplay("x", activity=tuple(Activity("tool_call", "x") for _ in range(20)))),
+        call("x", {}, display=DiffDisplay("@@ -0,0 +1,99 @@\n" + "+x\n" * 99)),
+    )
+    text = told(prompt("x\n" * 100), message(tool_calls=made))
+    assert [line.strip("▌│ ") for line in text.splitlines() if "more" in line] == [
+        "… 20 more lines, 41 characters",
+        "… 14 more lines",
+        "… 4 more names",
+        "… 10 more lines",
+        "… 14 more steps",
+        "… 80 more lines",
+    ]
+
+
+def test_a_prompt_of_a_picture_alone() -> None:
+    assert told(prompt(Attachment("image/png", 10)), width=40) == "▌ ▣ image/png, 10 B                19:02\n"
+
+
+@pytest.mark.parametrize("release", ["0.11.3", "0.24.5", "0.38.2", "0.61.0"])
+def test_real_sessions_are_told(corpus: Path, release: str) -> None:
+    paths = sorted((corpus / release).glob("*/gemini/tmp/*/chats/**/*.json*"))
+    assert paths
+    for path in paths:
+        session, group = from_file(path)
+        for options in (Options(), Options(Detail.FULL, Branches.ALL, root=session.project.path)):
+            text = printed([header(session), *transcript(blocks(group.messages(), options))])
+            assert ALLOWED.fullmatch(text)
+
+
+def test_a_question_without_choice_or_answer() -> None:
+    made = call("ask_user", {"questions": [{"question": "Why?"}]}, output="dismissed")
+    assert "? Why?\n" in told(message(tool_calls=(made,)))
+
+
+def test_times_are_local_unless_a_zone_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not hasattr(time, "tzset"):
+        pytest.skip("no other time zone to be had on Windows")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    assert "04:02" in printed(transcript(blocks([prompt("x")])))
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_a_screen_too_narrow_for_the_clock_does_without() -> None:
+    assert told(prompt("word"), width=12) == "▌ word\n"

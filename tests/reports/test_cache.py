@@ -1,0 +1,180 @@
+"""A report that was kept is what the calls come to, whatever happened to them since."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from tests import builders
+
+from pollux import prices
+from pollux.archive import forget, store
+from pollux.archive.pricing import price_calls
+from pollux.archive.refresh import refresh
+from pollux.reports import cache, usage_sql
+
+TABLE = prices.load()
+
+
+@pytest.fixture(autouse=True)
+def few_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_WORTH_KEEPING", 1)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[store.Archive]:
+    write(tmp_path, 2)
+    with store.opened(tmp_path / "archive.db") as found:
+        take_in(found, tmp_path)
+        yield found
+
+
+def write(root: Path, n_calls: int) -> None:
+    calls = [builders.gemini(f"g{n}", second=n, tokens=builders.tokens(10 + n)) for n in range(n_calls)]
+    builders.put(builders.chats(root) / f"{builders.NAME}.jsonl", builders.log(builders.header(), *calls))
+
+
+def take_in(archive: store.Archive, root: Path) -> None:
+    refresh(archive, [builders.home(root)])
+    price_calls(archive.database, TABLE)
+
+
+def kept(archive: store.Archive, version: str = TABLE.version) -> list[usage_sql.TimePart]:
+    return usage_sql.kept_time_parts(archive.database, version)
+
+
+def n_kept(archive: store.Archive) -> int:
+    return int(archive.database.execute("SELECT count(*) FROM reports").fetchone()[0])
+
+
+def added_up(archive: store.Archive) -> list[usage_sql.TimePart]:
+    return sorted(usage_sql.time_parts(archive.database), key=repr)
+
+
+def test_it_is_read_and_not_run_again(archive: store.Archive) -> None:
+    first = kept(archive)
+    assert [one.calls for one in first] == [2]
+    assert cache.kept(archive.database, name_of(archive), usage_sql.TimePart, fails, fails) == first
+    assert type(first[0]) is usage_sql.TimePart
+
+
+def fails() -> list[usage_sql.TimePart]:
+    pytest.fail("run again")
+
+
+def name_of(archive: store.Archive) -> str:
+    return str(archive.database.execute("SELECT name FROM reports").fetchone()[0])
+
+
+def test_a_new_call_is_added(archive: store.Archive, tmp_path: Path) -> None:
+    kept(archive)
+    write(tmp_path, 5)
+    take_in(archive, tmp_path)
+    assert [one.calls for one in kept(archive)] == [5]
+
+
+def test_only_quarters_that_changed_are_added_up_again(archive: store.Archive) -> None:
+    kept(archive)
+    archive.database.execute("UPDATE model_calls SET at_us = 0 WHERE message_id = 'g1'")
+    (was, new) = sorted(row[0] for row in archive.database.execute("SELECT quarter_us FROM changed_quarters"))[::-1]
+    assert (was % 900_000_000, new) == (0, 0)
+    asked = []
+
+    def run_changed() -> list[usage_sql.TimePart]:
+        asked.append(1)
+        return []
+
+    assert cache.kept(archive.database, name_of(archive), usage_sql.TimePart, fails, run_changed) == []
+    assert asked
+
+
+NEW = "1, 1, 1, 1, 1, 1, 1, NULL, NULL, file_version_id, line, NULL FROM model_calls"
+CHANGES = (
+    "UPDATE model_calls SET cost_nanousd = 1",
+    "DELETE FROM model_calls",
+    "DELETE FROM model_calls WHERE message_id = 'g0'",
+    "UPDATE model_calls SET fate = 'rewound' WHERE message_id = 'g1'",
+    "UPDATE model_calls SET at_us = at_us + 900000000 * (message_id = 'g1')",
+    "UPDATE model_calls SET at_us = NULL WHERE message_id = 'g0'",
+    "UPDATE model_calls SET at_us = -5 WHERE message_id = 'g0'",
+    f"INSERT OR REPLACE INTO model_calls SELECT session_id, message_id, 99999999999, model, fate, {NEW} LIMIT 1",
+    f"INSERT OR REPLACE INTO model_calls SELECT session_id, message_id || 'x', NULL, 'new', fate, {NEW}",
+    "UPDATE model_calls SET copy_of = 'another' WHERE message_id = 'g1'",
+)
+
+
+@pytest.mark.parametrize("changes", [*((one,) for one in CHANGES), *permutations(CHANGES, 2)])
+def test_whatever_changes_it_is_what_the_calls_come_to(archive: store.Archive, changes: tuple[str, ...]) -> None:
+    kept(archive)
+    for change in changes:
+        archive.database.execute(change)
+        assert sorted(kept(archive), key=repr) == added_up(archive)
+
+
+def test_other_prices_take_its_place(archive: store.Archive) -> None:
+    kept(archive)
+    assert kept(archive, "others") == kept(archive)
+    assert n_kept(archive) == 1
+
+
+def test_few_rows_are_not_worth_it(archive: store.Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_WORTH_KEEPING", 2)
+    assert kept(archive)
+    assert n_kept(archive) == 0
+
+
+def test_what_another_changes_meanwhile_is_seen_next_time(archive: store.Archive) -> None:
+    def run() -> list[usage_sql.TimePart]:
+        rows = usage_sql.time_parts(archive.database)
+        with closing(sqlite3.connect(archive.path, isolation_level=None)) as other:
+            other.execute("UPDATE model_calls SET cost_nanousd = 7")
+        return rows
+
+    before = added_up(archive)
+    assert cache.kept(archive.database, "sums", usage_sql.TimePart, run, fails) == before
+    assert n_kept(archive) == 0
+    assert not archive.database.in_transaction
+    assert kept(archive) == added_up(archive) != before
+
+
+def test_an_archive_that_takes_no_writes_is_added_up(archive: store.Archive) -> None:
+    archive.database.execute("PRAGMA query_only = 1")
+    assert [one.calls for one in kept(archive)] == [2]
+    assert n_kept(archive) == 0
+
+
+def test_an_archive_that_takes_no_writes_any_more_is_added_up(archive: store.Archive) -> None:
+    kept(archive)
+    archive.database.execute("UPDATE model_calls SET fate = 'rewound' WHERE message_id = 'g1'")
+    archive.database.execute("PRAGMA query_only = 1")
+    assert sorted(kept(archive), key=repr) == added_up(archive)
+    assert sorted(kept(archive), key=repr) == added_up(archive)
+
+
+def test_report_that_cannot_be_read_is_made_anew(archive: store.Archive) -> None:
+    first = kept(archive)
+    for body in (b"", b"\0\x11", zlib.compress(b"\xc1"), zlib.compress(b"\x91\x01")):
+        archive.database.execute("UPDATE reports SET body = ?", (body,))
+        assert kept(archive) == first
+        assert cache.kept(archive.database, name_of(archive), usage_sql.TimePart, fails, fails) == first
+
+
+def test_report_that_became_short_is_thrown_away(archive: store.Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(archive)
+    archive.database.execute("DELETE FROM model_calls WHERE message_id = 'g0'")
+    monkeypatch.setattr(cache, "_WORTH_KEEPING", 2)
+    assert kept(archive) == added_up(archive)
+    assert n_kept(archive) == 0
+    assert archive.database.execute("SELECT count(*) FROM changed_quarters").fetchone() == (0,)
+
+
+def test_what_is_forgotten_is_in_no_report(archive: store.Archive) -> None:
+    assert kept(archive)
+    forget.forget(archive, [builders.SESSION], now_us=1, memory={})
+    assert n_kept(archive) == 0
+    assert archive.database.execute("SELECT count(*) FROM changed_quarters").fetchone() == (0,)

@@ -1,0 +1,113 @@
+"""The doctor's findings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests import builders
+
+from pollux.formats import prompts
+from pollux.formats.source import Source, Span
+from pollux.model import Problem, Project, Session
+from pollux.reports.doctor import Health, Unknowns, generations, health_json, look_into, lost
+from pollux.sessions.locate import locate
+from pollux.sessions.reader import History
+from pollux.sessions.replay.reading import Reading, read
+
+
+def examined(folder: Path, *records: object) -> Unknowns:
+    builders.put(builders.chats(folder) / f"{builders.NAME}.jsonl", builders.log(builders.header(), *records))
+    unknowns = Unknowns()
+    for file in locate([builders.home(folder)]).files:
+        look_into(file, unknowns)
+    return unknowns
+
+
+def test_what_is_known_is_not_noted(tmp_path: Path) -> None:
+    found = examined(tmp_path, builders.user(), builders.gemini(toolCalls=[builders.call()], tokens=builders.tokens()))
+    assert (found.fields, found.tools, found.kinds) == ({}, {}, {})
+
+
+def test_what_is_unknown_is_counted(tmp_path: Path) -> None:
+    call = builders.call(name="teleport", whither="there")
+    found = examined(
+        tmp_path,
+        builders.user(mood="good"),
+        builders.gemini(toolCalls=[call], mood="bad"),
+        builders.gemini("g2", toolCalls="none"),
+        builders.gemini("g3", toolCalls=["none"]),
+        builders.notice("x1", kind="telegram"),
+    )
+    assert found.fields["mood"] == 2
+    assert found.fields["toolCalls.whither"] == 1
+    assert found.tools == {"teleport": 1}
+    assert found.kinds == {"telegram": 1}
+
+
+@pytest.mark.parametrize("data", [b"{torn", b"[]"])
+def test_file_that_changes_meanwhile_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    def changed(_source: Source, _span: Span) -> bytes:
+        return data
+
+    builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
+    (file,) = locate([builders.home(tmp_path)]).files
+    unknowns = Unknowns()
+
+    def then_changed(path: Path) -> Reading:
+        reading = read(path)
+        monkeypatch.setattr(Source, "slice", changed)
+        return reading
+
+    monkeypatch.setattr("pollux.reports.doctor.read", then_changed)
+    look_into(file, unknowns)
+    assert unknowns.fields == {}
+
+
+def test_operators_are_told_from_the_problems() -> None:
+    problems = [
+        Problem("unknown-operator", "unknown operator $push, $pull"),
+        Problem("unknown-operator", "unknown operator $push"),
+        Problem("torn-line", "unknown operator $no"),
+    ]
+    health = Health(History(locate([])), Unknowns(), {}, problems)
+    assert health.unknown["operators"] == {"$push": 2, "$pull": 1}
+    assert health_json(health)["problems"]
+
+
+def test_generations_are_counted() -> None:
+    sessions = [
+        Session(id=str(n), kind="main", project=Project(), generation=g) for n, g in enumerate(("L2", "J1", "L2"))
+    ]
+    assert generations(sessions) == {"J1": 1, "L2": 2}
+
+
+def test_sessions_are_lost_when_only_their_prompts_are_left() -> None:
+    def logged(session: str, number: int, text: str) -> dict[str, object]:
+        return {
+            "sessionId": session,
+            "messageId": number,
+            "type": "user",
+            "message": text,
+            "timestamp": builders.at(number),
+        }
+
+    data = builders.line(
+        [logged("kept", 0, "hello"), logged("lost", 0, "hello"), logged("lost", 1, "/quit"), logged("idle", 0, "/quit")]
+    )
+    found = lost(prompts.read(data).prompts, [Session(id="kept", kind="main", project=Project())])
+    assert [(id_, len(typed)) for id_, typed in found.items()] == [("lost", 2)]
+
+
+def test_session_whose_file_is_there_is_not_lost_even_if_it_cannot_be_read(tmp_path: Path) -> None:
+    builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", b"")
+    typed = {
+        "sessionId": builders.SESSION,
+        "messageId": 0,
+        "type": "user",
+        "message": "hi",
+        "timestamp": builders.at(0),
+    }
+    logged = prompts.read(builders.line([typed])).prompts
+    assert lost(logged, []).keys() == {builders.SESSION}
+    assert lost(logged, [], locate([builders.home(tmp_path)]).files) == {}

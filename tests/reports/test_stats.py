@@ -1,0 +1,342 @@
+"""Statistics: counted by hand, by reading every message, in an archive and without one, and on another engine."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import duckdb
+import pytest
+from tests import builders
+from tests.builders import OTHER, SESSION, call, gemini, header, log, notice, preamble, put, rewind, tokens, user
+from tests.corpus.trees import SELECTED, all_trees
+
+from pollux.archive import refresh, store
+from pollux.archive.memory import session_projects
+from pollux.archive.memory_tools import in_memory
+from pollux.cli.demo import HOME as DEMO
+from pollux.errors import UnreadableFileError
+from pollux.model import Kind, Origin, Problem, Session
+from pollux.reports import stats_sql
+from pollux.reports.stats import FILES, SECTIONS, TOOL, USUAL, WORK, Section, Statistics, statistics, statistics_json
+from pollux.reports.stats_sql import read
+from pollux.reports.usage import tool_rows
+from pollux.reports.usage_sql import tool_parts
+from pollux.sessions import reader
+from pollux.sessions.grouping import Group
+from pollux.sessions.homes import Home, homes
+from pollux.sessions.reader import History, history, opened
+
+EVER = (-(1 << 62), 1 << 62, 1)
+KID = "7ffa9413-0e52-481c-aa76-916820b43a25"
+
+
+def home(root: Path) -> Home:
+    """Write a home of which every number is known."""
+    chats = builders.chats(root)
+    calls = [
+        call("c1", "run_shell_command", args={"command": "make test | tail"}, timestamp=builders.at(4)),
+        call("c2", "run_shell_command", args={"command": "false"}, status="error"),
+        call("c3", "my_tool", args={}, status="cancelled"),
+        call("c4", "my_tool", args={}, status=None),
+        call("c5", args={"file_path": "src/a.py"}),
+        call("c6", args={"file_path": f"{builders.ROOT}/src/a.py"}),
+        call("c7", args={"file_path": "Makefile"}),
+        call("c8", args={"file_path": "missing.py"}, status="error"),
+    ]
+    put(
+        chats / f"{builders.NAME}.jsonl",
+        log(
+            header(),
+            preamble(),
+            user("u1", "one", second=1),
+            gemini("g1", second=3, tokens=tokens(10), toolCalls=calls),
+            notice("e1", "[API Error]", kind="error", second=5),
+            user("u2", "two", second=60),
+            gemini("g2", second=90, tokens=tokens(20), model="gemini-2.5-flash"),
+            user("u3", "three", second=100),
+            gemini("g3", second=101, tokens=tokens(30)),
+            rewind("u3"),
+            user("u4", "four") | {"timestamp": "2026-11-16T23:30:00.000Z"},
+        ),
+    )
+    put(
+        chats / SESSION / f"{KID}.jsonl",
+        log(
+            header(KID, kind="subagent"),
+            user("k1", "look", second=20),
+            gemini("k2", second=50, tokens=tokens(40), toolCalls=[call("c9", "glob", args={"pattern": "*"})]),
+        ),
+    )
+    return builders.home(root)
+
+
+def archived(folder: Path, *found: Home) -> sqlite3.Connection:
+    archive = store.opened(folder / "archive.db")
+    refresh.refresh(archive, found)
+    if archive.lock:
+        archive.lock.release()
+    return archive.database
+
+
+def without_archive(found: History) -> sqlite3.Connection:
+    problems: list[Problem] = []
+    database = in_memory(found.sessions, opened, problems, lambda _done, _all: None)
+    assert not problems
+    return database
+
+
+def counted(database: sqlite3.Connection, by: str | None = None, **wanted: Any) -> Statistics:  # noqa: ANN401
+    zone = wanted.pop("zone", UTC)
+    needs = SECTIONS[by].needs if by else stats_sql.EVERYTHING
+    parts = read(database, needs=needs, **wanted)
+    return statistics(parts, session_projects(database, {}), by, zone=zone)
+
+
+def section(database: sqlite3.Connection, by: str, **wanted: Any) -> dict[str | None, dict[str, int]]:  # noqa: ANN401
+    (found,) = counted(database, by, **wanted).sections
+    return {row.key: dict(zip(found.columns, row.numbers, strict=True)) for row in found.rows}
+
+
+@pytest.fixture(params=["archive", "memory"])
+def known(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """Give the facts of the home that is known, from both sources."""
+    place = home(tmp_path / "home")
+    with closing(
+        archived(tmp_path, place) if request.param == "archive" else without_archive(history([place]))
+    ) as database:
+        yield database
+
+
+def test_totals(known: sqlite3.Connection) -> None:
+    summary = counted(known).summary
+    assert summary is not None
+    assert summary.totals == {
+        "sessions": 1,
+        "subagents": 1,
+        "projects": 1,
+        "prompts": 4,
+        "answers": 4,
+        "errors": 1,
+        "tool_calls": 9,
+        "success": 5,
+        "error": 2,
+        "cancelled": 1,
+        "unfinished": 1,
+        "nonzero": 0,
+        "model_calls": 4,
+        "tokens": 15 + 25 + 35 + 45,
+        "files": 2,
+        "lines_added": 0,
+        "lines_removed": 0,
+        "active_seconds": 100,
+        "active_days": 2,
+    }
+    assert summary.hours == {(7, 19): 3, (1, 23): 1}
+    assert (summary.first, summary.last) == (
+        datetime(2026, 11, 15, 19, 30, tzinfo=UTC),
+        datetime(2026, 11, 16, 23, 30, tzinfo=UTC),
+    )
+
+
+def test_sections(known: sqlite3.Connection) -> None:
+    tools = section(known, "tool")
+    assert list(tools) == ["Read", "Bash", "my_tool", "Glob"]
+    assert tools["Bash"] == dict(zip(TOOL, (2, 1, 1, 0, 0, 0, 1), strict=True))
+    assert tools["my_tool"] == dict(zip(TOOL, (2, 0, 0, 1, 1, 0, 1), strict=True))
+    models = section(known, "model")
+    assert {name: (row["answers"], row["tool_calls"], row["tokens"]) for name, row in models.items()} == {
+        "gemini-2.5-pro": (3, 9, 95),
+        "gemini-2.5-flash": (1, 0, 25),
+    }
+    assert section(known, "project")[builders.ROOT]["prompts"] == 4
+    (session,) = section(known, "session").values()
+    assert session == dict(zip(WORK, (1, 1, 4, 4, 9, 2, 1, 4, 120, 100), strict=True))
+    assert {day: row["prompts"] for day, row in section(known, "day").items()} == {"2026-11-15": 3, "2026-11-16": 1}
+    assert list(section(known, "week")) == ["2026-W46", "2026-W47"]
+    assert list(section(known, "month")) == ["2026-11"]
+    files = section(known, "filetype")
+    assert files[".py"] == dict(zip(FILES, (1, 2, 0, 0, 0, 0, 0), strict=True))
+    assert files["no suffix"]["files"] == 1
+    programs = section(known, "program")
+    assert {name: row["runs"] for name, row in programs.items()} == {"make": 1, "tail": 1, "false": 1}
+
+
+def test_days_are_those_of_a_place(known: sqlite3.Connection) -> None:
+    assert list(section(known, "day", zone=ZoneInfo("Asia/Tokyo"))) == ["2026-11-16", "2026-11-17"]
+    summary = counted(known, zone=ZoneInfo("Asia/Tokyo")).summary
+    assert summary is not None
+    assert summary.hours == {(1, 4): 3, (2, 8): 1}
+
+
+def test_window(known: sqlite3.Connection) -> None:
+    later = datetime(2026, 11, 16, tzinfo=UTC)
+    after, before = counted(known, since=later).summary, counted(known, until=later).summary
+    assert after is not None
+    assert before is not None
+    assert (after.totals["prompts"], after.totals["answers"], after.totals["subagents"]) == (1, 0, 0)
+    assert (before.totals["prompts"], before.totals["tool_calls"]) == (3, 9)
+    assert section(known, "filetype", since=later) == section(known, "program", since=later) == {}
+
+
+def test_choice_of_sessions(known: sqlite3.Connection) -> None:
+    assert section(known, "tool", only={KID}).keys() == {"Glob"}
+    assert section(known, "tool", only=()) == {}
+    assert section(known, "tool", model="FLASH").keys() == {"Read", "Bash", "my_tool"}
+    assert section(known, "tool", model="FLASH", only={KID}) == {}
+    assert counted(known, model="ultra").is_empty
+    assert counted(known, "tool", model="ultra").is_empty
+    assert not counted(known).is_empty
+
+
+def test_import_is_counted_where_it_comes_from(tmp_path: Path) -> None:
+    chats = builders.chats(tmp_path / "home")
+    said = (user("u1", "one"), gemini("g1", tokens=tokens(10), toolCalls=[call(args={"file_path": "a.py"})]))
+    put(chats / f"{builders.NAME}.jsonl", log(header(), *said))
+    imported = (notice("import-1794418000167", "imported", second=60), *said, user("u2", "two", second=61))
+    put(chats / "session-1794418000167-b3e2640d.jsonl", log(header(OTHER, startTime=builders.at(60)), *imported))
+    place = builders.home(tmp_path / "home")
+    for database in (archived(tmp_path, place), without_archive(history([place]))):
+        with closing(database):
+            rows = section(database, "session")
+            assert {key: (row["prompts"], row["answers"], row["tool_calls"]) for key, row in rows.items()} == {
+                SESSION: (1, 1, 1),
+                OTHER: (1, 0, 0),
+            }
+            assert section(database, "filetype")[".py"]["reads"] == 1
+
+
+def test_what_has_no_time_is_not_in_a_window(tmp_path: Path) -> None:
+    chats = builders.chats(tmp_path / "home")
+    lost = user("u1", "when?") | {"timestamp": "never"}
+    put(chats / f"{builders.NAME}.jsonl", log(header(), lost, gemini("g1")))
+    with closing(archived(tmp_path, builders.home(tmp_path / "home"))) as database:
+        assert section(database, "day")[None]["prompts"] == 1
+        ever = counted(database).summary
+        since = counted(database, since=datetime(2020, 1, 1, tzinfo=UTC)).summary
+        assert ever is not None
+        assert since is not None
+        assert (ever.totals["prompts"], since.totals["prompts"]) == (1, 0)
+        assert (ever.totals["active_days"], ever.hours) == (1, {})
+
+
+def test_paths_of_other_systems_and_odd_names(tmp_path: Path) -> None:
+    chats = builders.chats(tmp_path / "home")
+    names = ("C:\\src\\Money.CS", "src/.gitignore", "a.tar.gz", "weird.this is no suffix", "dir.d/file", "b.py~")
+    calls = [call(f"c{number}", args={"file_path": name}) for number, name in enumerate(names)]
+    put(chats / f"{builders.NAME}.jsonl", log(header(), user(), gemini(toolCalls=calls)))
+    with closing(archived(tmp_path, builders.home(tmp_path / "home"))) as database:
+        found = {key: row["files"] for key, row in section(database, "filetype").items()}
+    assert found == {".cs": 1, ".gz": 1, "no suffix": 4}
+
+
+def test_file_that_is_gone_is_told(tmp_path: Path) -> None:
+    found = history([home(tmp_path)])
+    problems: list[Problem] = []
+
+    def gone(session: Session) -> Group:
+        if session.id == KID:
+            raise UnreadableFileError("kid.jsonl", "No such file")
+        return opened(session)
+
+    with closing(in_memory(found.sessions, gone, problems, lambda _done, _all: None)) as database:
+        assert section(database, "tool").keys() == {"Read", "Bash", "my_tool"}
+    assert [(one.code, one.message) for one in problems] == [
+        ("unreadable-file", "kid.jsonl cannot be read: No such file.")
+    ]
+
+
+# Truths that were not written for this
+
+
+@cache
+def demo() -> History:
+    return history(reader.homes(DEMO))
+
+
+def test_demo_is_what_its_messages_say() -> None:
+    """Count every message once by its id, with whole messages and no SQL."""
+    seen: set[str] = set()
+    found: Counter[str] = Counter()
+    by_tool: Counter[str] = Counter()
+    for session in sorted(demo().sessions, key=lambda one: (one.started is None, one.started)):
+        fresh = [one for one in opened(session).messages() if one.id not in seen]
+        seen |= {one.id for one in fresh if one.origin != Origin.SESSION_CONTEXT}
+        for message in fresh:
+            found["prompts"] += message.origin == Origin.HUMAN
+            found["answers"] += message.kind == Kind.GEMINI
+            found["errors"] += message.kind == Kind.ERROR
+            found["tool_calls"] += len(message.tool_calls)
+            found.update(one.status for one in message.tool_calls if one.status != "pending")
+            by_tool.update(one.label for one in message.tool_calls)
+    with closing(without_archive(demo())) as database:
+        summary = counted(database).summary
+        assert summary is not None
+        assert {name: summary.totals[name] for name in found} == dict(found)
+        assert {key: row["tool_calls"] for key, row in section(database, "tool").items()} == dict(by_tool)
+    assert summary.totals["sessions"] == len(demo().main)
+    assert summary.totals["tokens"] == sum(call.tokens.total for one in demo().sessions for call in one.calls)
+
+
+def real() -> list[Home]:
+    folders = [tree.folder / "gemini" for tree in all_trees(SELECTED)]
+    return [*homes([folder for folder in folders if folder.is_dir()], {}, SELECTED / "nowhere")]
+
+
+@pytest.fixture(scope="module", params=["demo", "real"])
+def place(request: pytest.FixtureRequest) -> list[Home]:
+    return [*reader.homes(DEMO)] if request.param == "demo" else real()
+
+
+def test_archive_and_files_say_the_same(tmp_path: Path, place: list[Home]) -> None:
+    with closing(archived(tmp_path, *place)) as kept, closing(without_archive(history(place))) as fresh:
+        for by in (None, *SECTIONS):
+            found, expected = (statistics_json(counted(database, by)) for database in (kept, fresh))
+            assert found == expected
+
+
+def test_tools_are_those_of_usage(tmp_path: Path, place: list[Home]) -> None:
+    with closing(archived(tmp_path, *place)) as database:
+        expected = {row.key: row.asked for row in tool_rows(tool_parts(database))}
+        for key, row in section(database, "tool").items():
+            asked = expected.pop(key)
+            assert asked is not None
+            counts = (asked.calls, asked.success, asked.error, asked.cancelled, asked.unfinished)
+            assert tuple(row.values())[:5] == counts
+    assert not expected
+
+
+def test_another_engine_says_the_same(tmp_path: Path, place: list[Home]) -> None:
+    tables = ("sessions", "messages", "model_calls", "tool_calls", "shell_commands", "file_touches")
+    noon = 1_794_700_800_000_000
+    with closing(archived(tmp_path, *place)) as database, closing(duckdb.connect()) as other:
+        for table in tables:
+            columns = database.execute(f"PRAGMA table_info({table})").fetchall()
+            named = ", ".join(f"{name} {kind.replace('INTEGER', 'BIGINT')}" for _, name, kind, *_ in columns)
+            other.execute(f"CREATE TABLE {table} ({named})")
+            rows = database.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608  one of our own names
+            other.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})", rows)  # noqa: S608
+        for name in ("MESSAGES", "TOOLS", "CALLS", "TOUCHES", "PROGRAMS"):
+            sql = getattr(stats_sql, name)
+            assert "/" not in sql  # whole numbers in SQLite, fractions elsewhere
+            for window in (EVER, (noon, 1 << 62, 0), (-(1 << 62), noon, 0)):
+                found, expected = (sorted(map(repr, one.execute(sql, window).fetchall())) for one in (other, database))
+                assert found == expected
+                assert found or window != EVER
+
+
+def test_every_section_names_its_columns() -> None:
+    with closing(without_archive(demo())) as database:
+        for by in SECTIONS:
+            (one,) = counted(database, by).sections
+            assert isinstance(one, Section)
+            assert one.columns == SECTIONS[by].columns
+            assert all(len(row.numbers) == len(one.columns) for row in one.rows)
+        assert [one.by for one in counted(database).sections] == list(USUAL)

@@ -1,0 +1,156 @@
+"""What becomes of each session, and what the archive has of it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from tests import builders
+
+from pollux.archive import store
+from pollux.archive.refresh import refresh
+from pollux.model import FileRef, Problem, Project, Role, Session
+from pollux.reports.status import FolderPolicy, Turn, days_left, kept_files, key_of, status_json, status_rows
+from pollux.sessions.client_settings import Policy
+from pollux.sessions.locate import locate
+from pollux.sessions.retention import HASHED, Fate, Why
+from pollux.text import json_text
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+A, B, STUB, AGENT = (Path(f"/chats/{name}.jsonl") for name in ("a", "b", "stub", "agent"))
+
+
+def session(id_: str, *paths: Path, role: Role = Role.MAIN, updated: int | None = 1, **more: object) -> Session:
+    at = NOW - timedelta(days=updated) if updated is not None else None
+    fields = {"id": id_, "kind": "main", "project": Project(slug="web"), "updated": at, **more}
+    return Session(files=tuple(FileRef(path, role, "log") for path in paths), **fields)  # type: ignore[arg-type]
+
+
+def due(days: float, why: Why = Why.AGE, because: Path | None = None) -> Fate:
+    return Fate(why, NOW + timedelta(days=days), because)
+
+
+def test_sessions_come_soonest_first() -> None:
+    paths = {name: Path(f"/chats/{name}.jsonl") for name in ("never", "later", "soon", "old", "new", "timeless")}
+    ages = {"old": 40, "new": 3, "timeless": None}
+    sessions = [session(name, path, updated=ages.get(name, 1)) for name, path in paths.items()]
+    fates = {paths["later"]: due(20), paths["soon"]: due(5)}
+    fates |= {paths[name]: due(-1) for name in ("old", "new", "timeless")}
+    gone = session("gone", Path("/chats/gone.jsonl"), gone=True)
+    rows = status_rows([*sessions, gone], fates, dict.fromkeys(paths.values(), False), now=NOW)
+    assert [(row.session.id, str(row.turn)) for row in rows] == [
+        ("new", "next"),
+        ("old", "next"),
+        ("timeless", "next"),
+        ("soon", "soon"),
+        ("later", "later"),
+        ("never", "never"),
+        ("gone", "gone"),
+    ]
+    assert [row.session.id for row in rows if row.is_at_risk] == ["new", "old", "timeless", "soon"]
+
+
+def test_home_that_is_not_there_is_left_out() -> None:
+    assert status_rows([session("elsewhere", A)], {}, {}, now=NOW) == []
+
+
+def test_kept_means_all_files_and_those_of_subagents() -> None:
+    parent = session("p", A, children=("c", "unknown"))
+    child = session("c", AGENT, kind="subagent", parent="p", children=("p",))
+    orphan = session("o", B, kind="subagent", parent="nobody")
+    fates = {A: due(-1), AGENT: due(-1, because=A)}
+    for is_kept in (True, False):
+        rows = status_rows([parent, child, orphan], fates, {A: True, AGENT: is_kept, B: True}, now=NOW)
+        assert [row.session.id for row in rows] == ["p", "o"]
+        assert (rows[0].is_kept, rows[0].is_at_risk) == (is_kept, not is_kept)
+        assert rows[0].going == (A, AGENT)
+        assert rows[1].staying == (B,)
+
+
+def test_stub_decides_only_where_there_is_nothing_else() -> None:
+    stub = FileRef(STUB, Role.STUB, "log")
+    both = session("both", A)
+    both = Session(id="both", kind="main", project=both.project, files=(*both.files, stub))
+    (row,) = status_rows([both], {STUB: due(0, Why.EMPTY)}, {A: False, STUB: False}, now=NOW)
+    assert (row.turn, row.going, row.staying) == (Turn.NEVER, (STUB,), (A,))
+    fates = {A: due(0, Why.STUB, STUB), STUB: due(0, Why.EMPTY)}
+    (row,) = status_rows([both], fates, {A: False, STUB: False}, now=NOW)
+    assert row.fate == fates[A]
+    alone = session("alone", STUB, role=Role.MAIN, is_stub=True)
+    (row,) = status_rows([alone], fates, {STUB: False}, now=NOW)
+    assert (row.fate, row.is_at_risk) == (fates[STUB], False)
+
+
+def test_days_left_are_whole() -> None:
+    assert [days_left(due(days), NOW) for days in (-3, 0.5, 2.5)] == [0, 0, 2]
+
+
+def test_json_names_everything() -> None:
+    sessions = [session("a", A, title="One"), session("b", B), session("gone", STUB, gone=True)]
+    rows = status_rows(sessions, {A: due(0, Why.STUB, STUB), B: due(9)}, {A: False, B: True}, now=NOW)
+    policies = [FolderPolicy(Path("/f"), "/home/alice/webapp", Policy(off=HASHED, sources=("s",), notes=("n",)))]
+    problem = Problem("code", "message", "file", 1)
+    told = json.loads(json_text.encode(status_json(rows, policies, [problem], archive=Path("/x.db"), now=NOW)))
+    assert {**told, "sessions": None} == {
+        "schema": "pollux.status/1",
+        "client": "0.61.0",
+        "now": "2026-11-15T12:00:00.000Z",
+        "archive": str(Path("/x.db")),
+        "policies": [
+            {
+                "folder": str(Path("/f")),
+                "project": "/home/alice/webapp",
+                "deletes": False,
+                "off": HASHED,
+                "is_fault": False,
+                "settings": {},
+                "sources": ["s"],
+                "notes": ["n"],
+            }
+        ],
+        "sessions": None,
+        "counts": {"next": 1, "soon": 0, "later": 1, "never": 0, "gone": 1},
+        "at_risk": 1,
+        "problems": [{"code": "code", "message": "message", "file": "file", "line": 1}],
+    }
+    assert told["sessions"][0] == {
+        "id": "a",
+        "kind": "main",
+        "title": "One",
+        "project": {"path": None, "hash": None, "slug": "web"},
+        "updated": "2026-11-14T12:00:00.000Z",
+        "turn": "next",
+        "why": "stub",
+        "because": str(STUB),
+        "due": None,
+        "days_left": 0,
+        "stub": False,
+        "kept": False,
+        "at_risk": True,
+        "going": [str(A)],
+        "staying": [],
+    }
+    assert [(one["due"], one["days_left"]) for one in told["sessions"][1:]] == [
+        ("2026-11-24T12:00:00.000Z", 9),
+        (None, None),
+    ]
+    assert status_json([], [], [], archive=None, now=NOW)["archive"] is None
+
+
+def test_archive_tells_which_files_it_has_whole(tmp_path: Path) -> None:
+    chats = builders.chats(tmp_path)
+    path = builders.put(chats / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
+    builders.put(chats / builders.SESSION / "agent.jsonl", builders.log(builders.header()))
+    home = builders.home(tmp_path)
+    with store.opened(tmp_path / "archive.db") as archive:
+        assert kept_files(archive.database) == {}
+        refresh(archive, [home])
+        kept = kept_files(archive.database)
+        files = {file.path.name: file for file in locate([home]).files}
+        assert all(kept[key_of(file)].is_whole(file) for file in files.values())
+        assert kept[key_of(files[path.name])].look is not None
+        with path.open("ab") as grown:
+            grown.write(b"{}\n")
+        (file,) = (file for file in locate([home]).files if file.path == path)
+        assert not kept[key_of(file)].is_whole(file)

@@ -1,0 +1,384 @@
+"""The sums are what the files say, to the last token and nano-dollar: with and without an archive, however copied."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from tests import builders
+from tests.corpus.trees import SELECTED, Tree, all_trees, history, raw_messages
+
+from pollux import prices
+from pollux.archive import memory, refresh, store
+from pollux.archive.pricing import price_calls
+from pollux.archive.schema import sessions_of_homes
+from pollux.model import Tokens
+from pollux.reports import usage, usage_sql
+from pollux.reports.usage import Row, Sums
+from pollux.reports.usage_sql import Part
+from pollux.sessions import reader
+from pollux.sessions.homes import Home
+
+TINY = Path(__file__).parents[1] / "data" / "usage"
+GENERATOR = Path(__file__).parents[3] / "shared" / "gen_tree.py"
+NAMES = ("input", "cached", "output", "thoughts", "tool", "total")
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What a tree was made with, and what its files cost, read in the simplest way."""
+
+    billed: Tokens
+    kept: Tokens
+    by_model: dict[str, Tokens]
+    by_day: dict[str, Tokens]
+    calls: int
+    nanousd: int
+
+
+def tokens(counts: dict[str, int]) -> Tokens:
+    return Tokens(*(counts[name] for name in NAMES))
+
+
+def truth(root: Path) -> Truth:
+    told = json.loads((root / "truth.json").read_bytes())
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted((root / ".gemini" / "tmp").glob("*/chats/**/*.json*")):
+        for message in raw_messages(path):
+            if message.get("tokens"):
+                found[message["id"]] = message
+    return Truth(
+        tokens(told["billed"]),
+        tokens(told["kept"]),
+        {model: tokens(counts) for model, counts in told["by_model"].items()},
+        {day: tokens(counts) for day, counts in told["by_day_utc"].items()},
+        told["requests"],
+        sum(map(nanousd, found.values())),
+    )
+
+
+def nanousd(message: dict[str, Any]) -> int:
+    """Compute a call's price by hand, with decimals."""
+    one = message["tokens"]
+    at = datetime.fromisoformat(message["timestamp"])
+    price = prices.find(prices.load(), message["model"], at)
+    assert price
+    prompt = one["input"] + one["tool"]
+    tier = [tier for tier in price.tiers if prompt > tier.above or not tier.above][-1]
+    a_million = [Decimal(rate or 0) / 10**6 for rate in (tier.input, tier.cached, tier.output)]
+    amounts = (one["input"] - one["cached"] + one["tool"], one["cached"], one["output"] + one["thoughts"])
+    dollars = sum(Decimal(amount) * rate / 10**6 for amount, rate in zip(amounts, a_million, strict=True))
+    return int((Decimal(dollars) * 10**9).quantize(Decimal(1), ROUND_HALF_UP))
+
+
+def generated(folder: Path, *options: str) -> Path:
+    if not GENERATOR.exists():
+        pytest.skip(f"no generator at {GENERATOR}")
+    command = [sys.executable, str(GENERATOR), "--out", str(folder), "--sessions", "25", "--mb", "1", "--projects", "5"]
+    subprocess.run([*command, *options], check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(params=["tiny", "clean", "copied"])
+def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Give a home of its own, which may be spoilt."""
+    match request.param:
+        case "clean":
+            return generated(tmp_path / "home", "--seed", "11")
+        case "copied":
+            return generated(
+                tmp_path / "home",
+                "--seed",
+                "12",
+                "--copies",
+                "0.5",
+                "--resumed",
+                "0.3",
+                "--torn",
+                "0.05",
+                "--rewind",
+                ".2",
+            )
+        case _:
+            shutil.copytree(TINY, tmp_path / "home")
+            return tmp_path / "home"
+
+
+Reader = Callable[..., list[Part]]
+
+
+@pytest.fixture(params=["archive", "memory"])
+def read(request: pytest.FixtureRequest, tmp_path: Path) -> Reader:
+    """Give the rows of the report on some homes, with an archive or without one."""
+
+    def archived(*homes: Home) -> list[Part]:
+        with store.opened(tmp_path / "archive.db") as archive:
+            refresh.refresh(archive, homes)
+            price_calls(archive.database, prices.load())
+            return usage_sql.parts(archive.database)
+
+    def read_only(*homes: Home) -> list[Part]:
+        with closing(memory.in_memory(reader.history(homes).sessions, [])) as database:
+            price_calls(database, prices.load())
+            return usage_sql.parts(database)
+
+    return archived if request.param == "archive" else read_only
+
+
+def test_sums_are_the_truth(tree: Path, read: Reader) -> None:
+    expected, found = truth(tree), read(builders.home(tree))
+    billed = usage.sums(found)
+    assert (billed.tokens, billed.calls) == (expected.billed, expected.calls)
+    assert usage.sums(one for one in found if one.is_kept).tokens == expected.kept
+    assert billed.cost_nanousd == expected.nanousd
+    assert (billed.unpriced_calls, billed.inconsistent) == (0, 0)
+    by_model = usage.call_rows("model", found)
+    assert {row.key: row.billed.tokens for row in by_model} == expected.by_model
+    by_day = usage.call_rows("day", found, zone=UTC)
+    assert {row.key: row.billed.tokens for row in by_day} == expected.by_day
+
+
+@pytest.mark.parametrize("by", [one for one in usage.REPORTS if one != "tool"])
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Asia/Kathmandu"])
+def test_rows_add_up_to_the_whole(by: str, zone: str, tmp_path: Path) -> None:
+    del tmp_path
+    with closing(memory.in_memory(reader.history([builders.home(TINY)]).sessions, [])) as database:
+        price_calls(database, prices.load())
+        found = usage_sql.parts(database)
+    rows = usage.call_rows(by, found, zone=ZoneInfo(zone))
+    assert sum((row.billed.tokens for row in rows), Tokens()) == usage.sums(found).tokens
+    assert sum(row.billed.cost_nanousd or 0 for row in rows) == usage.sums(found).cost_nanousd
+    assert sum(row.kept.calls for row in rows) == usage.sums(one for one in found if one.is_kept).calls
+
+
+def test_deleted_files_are_still_counted(tree: Path, tmp_path: Path) -> None:
+    home = builders.home(tree)
+
+    def sums() -> Sums:
+        with store.opened(tmp_path / "archive.db") as archive:
+            refresh.refresh(archive, [home])
+            price_calls(archive.database, prices.load())
+            return usage.sums(usage_sql.parts(archive.database))
+
+    before = sums()
+    for path in home.tmp.glob("*/chats"):
+        shutil.rmtree(path)
+    assert sums() == before
+
+
+def test_two_copies_of_a_home_are_one(tree: Path, read: Reader, tmp_path: Path) -> None:
+    shutil.copytree(tree / ".gemini", tmp_path / "backup" / ".gemini")
+    expected = truth(tree)
+    found = usage.sums(read(builders.home(tree), builders.home(tmp_path / "backup")))
+    assert (found.tokens, found.cost_nanousd) == (expected.billed, expected.nanousd)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """Give an archive of a session with a subagent of a subagent, an unknown model, a wrong total and many tools."""
+    chats = builders.chats(tmp_path)
+    shell = builders.call("c2", "run_shell_command", args={"command": "ls"}, status="error")
+    stopped = builders.call("c3", "run_shell_command", status="cancelled")
+    waiting = builders.call("c4", "my_tool", status=None)
+    builders.put(
+        chats / f"{builders.NAME}.jsonl",
+        builders.log(
+            builders.header(),
+            builders.user(),
+            builders.gemini("g1", tokens=builders.tokens(10), toolCalls=[builders.call(), shell, stopped]),
+            builders.gemini("g2", second=3, tokens=builders.tokens(20) | {"total": 7}, toolCalls=[builders.call("c5")]),
+            builders.gemini("g3", second=4, tokens=builders.tokens(30), model="gemini-9.9-ultra"),
+            builders.gemini("g4", second=5, toolCalls=[waiting]),
+            builders.user("u2", "no", second=6),
+            builders.gemini("g5", second=7, tokens=builders.tokens(40)),
+            builders.rewind("u2"),
+        ),
+    )
+    for id_, parent, n in (("kid", builders.SESSION, 50), ("grandkid", "kid", 60), ("deepest", "grandkid", 70)):
+        head = builders.header(id_, kind="subagent")
+        answer = builders.gemini(f"of-{id_}", second=8, tokens=builders.tokens(n))
+        builders.put(chats / parent / f"{id_}.jsonl", builders.log(head, builders.user(), answer))
+    with store.opened(tmp_path / "archive.db") as archive:
+        refresh.refresh(archive, [builders.home(tmp_path)])
+        price_calls(archive.database, prices.load())
+        yield archive.database
+
+
+def test_subagents_are_rolled_up_or_apart(database: sqlite3.Connection) -> None:
+    found = usage_sql.parts(database)
+    (root,) = usage.call_rows("session", found)
+    assert (root.key, root.name, root.billed.calls) == (builders.SESSION, "hello", 7)
+    apart = usage.call_rows("session", found, apart=True)
+    assert {row.key: row.billed.calls for row in apart} == {
+        builders.SESSION: 4,
+        "kid": 1,
+        "grandkid": 1,
+        "deepest": 1,
+    }
+
+
+def test_rewound_calls_are_billed_but_not_kept(database: sqlite3.Connection) -> None:
+    (day,) = usage.call_rows("day", usage_sql.parts(database), zone=UTC)
+    assert (day.key, day.billed.calls, day.kept.calls) == ("2026-11-15", 7, 6)
+    assert day.billed.tokens.input - day.kept.tokens.input == 40
+
+
+def test_model_without_a_price_is_listed_and_costs_nothing_known(database: sqlite3.Connection) -> None:
+    found = usage_sql.parts(database)
+    (model, sums), *others = usage.unpriced_models(found).items()
+    assert (model, sums.calls, sums.tokens.total, others) == ("gemini-9.9-ultra", 1, 35, [])
+    rows = {row.key: row.billed for row in usage.call_rows("model", found)}
+    assert rows["gemini-9.9-ultra"].cost_nanousd is None
+    assert usage.sums(found).cost_nanousd == rows["gemini-2.5-pro"].cost_nanousd
+    assert usage.sums([]).cost_nanousd == 0
+
+
+def test_total_that_does_not_add_up_is_flagged_not_repaired(database: sqlite3.Connection) -> None:
+    found = usage.sums(usage_sql.parts(database))
+    assert found.inconsistent == 1
+    assert found.tokens.total == 7 + sum(n + 5 for n in (10, 30, 40, 50, 60, 70))
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "calls"),
+    [(None, None, 7), (3, None, 6), (3, 4, 1), (None, 3, 1), (4, 8, 2), (100, None, 0)],
+)
+def test_window_is_for_each_call(
+    database: sqlite3.Connection, since: int | None, until: int | None, calls: int
+) -> None:
+    window = [None if second is None else builders.instant_of(second) for second in (since, until)]
+    assert usage.sums(usage_sql.parts(database, *window)).calls == calls
+
+
+def test_tools_are_counted_with_what_came_of_them(database: sqlite3.Connection) -> None:
+    rows = {row.key: row for row in usage.tool_rows(usage_sql.tool_parts(database))}
+    assert {key: row.asked for key, row in rows.items()} == {
+        "Bash": usage.Asked(2, 0, 1, 1),
+        "Read": usage.Asked(2, 2, 0, 0),
+        "my_tool": usage.Asked(1, 0, 0, 0),
+    }
+    assert (rows["Bash"].billed.calls, rows["Bash"].billed.tokens.input) == (1, 10)  # once, though it asked twice
+    assert (rows["Read"].billed.calls, rows["Read"].billed.tokens.input) == (2, 30)
+    assert rows["my_tool"].billed == Sums()  # its message has no counts
+    assert rows["my_tool"].asked
+    assert rows["my_tool"].asked.unfinished == 1
+
+
+def test_tools_are_the_same_without_an_archive(database: sqlite3.Connection, tmp_path: Path) -> None:
+    found = reader.history([builders.home(tmp_path)])
+    with closing(memory.in_memory(found.sessions, [], reader.opened)) as other:
+        price_calls(other, prices.load())
+        assert usage.tool_rows(usage_sql.tool_parts(other)) == usage.tool_rows(usage_sql.tool_parts(database))
+        projects = memory.session_projects(other, {})
+    assert projects == memory.session_projects(database, {})
+
+
+@pytest.mark.parametrize("real", all_trees(SELECTED), ids=lambda real: real.name)
+def test_real_trees_are_the_same_without_an_archive(real: Tree, tmp_path: Path) -> None:
+    found = history(real)
+    with (
+        closing(memory.in_memory(found.sessions, [], reader.opened)) as other,
+        store.opened(tmp_path / "a.db") as archive,
+    ):
+        refresh.refresh(archive, found.located.homes)
+        for database in (other, archive.database):
+            price_calls(database, prices.load())
+        for by in ("hour", "session", "model"):
+            rows = [usage.call_rows(by, usage_sql.parts(database)) for database in (other, archive.database)]
+            assert rows[0] == rows[1]
+        assert usage.tool_rows(usage_sql.tool_parts(other)) == usage.tool_rows(usage_sql.tool_parts(archive.database))
+
+
+def test_call_without_a_time_is_in_no_window(tmp_path: Path) -> None:
+    answer = builders.gemini("g1", tokens=builders.tokens(10)) | {"timestamp": "never"}
+    data = builders.log(builders.header(), builders.user(), answer)
+    builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", data)
+    with closing(memory.in_memory(reader.history([builders.home(tmp_path)]).sessions, [])) as database:
+        price_calls(database, prices.load())
+        (row,) = usage.call_rows("day", usage_sql.parts(database))
+        assert (row.key, row.name, row.billed.calls) == (None, "no time", 1)
+        assert not usage_sql.parts(database, builders.instant_of(0))
+        assert not usage_sql.parts(database, None, builders.instant_of(0))
+
+
+def test_project_is_known_by_path_by_memory_or_by_hash(tmp_path: Path) -> None:
+    answer = builders.gemini("g1", tokens=builders.tokens(10))
+    nobody = "0" * 64
+    builders.put(
+        tmp_path / ".gemini" / "tmp" / nobody / "chats" / f"{builders.NAME}.jsonl",
+        builders.log(builders.header(projectHash=nobody), builders.user(), answer),
+    )
+    headless = builders.chats(tmp_path) / "session-2026-11-15T19-30-b3e2640d.jsonl"
+    builders.put(headless, builders.log(builders.user(), answer | {"id": "g2"}))
+    with store.opened(tmp_path / "archive.db") as archive:
+        refresh.refresh(archive, [builders.home(tmp_path)])
+        price_calls(archive.database, prices.load())
+        found = usage_sql.parts(archive.database)
+        known = memory.session_projects(archive.database, {nobody: "/srv/app"})
+        rows = usage.call_rows("project", found, projects=known)
+        assert {row.key: row.name for row in rows} == {"/srv/app": "app", builders.ROOT: "webapp"}
+        assert {row.key for row in usage.call_rows("project", found)} == {nobody, None}
+        assert {code for _, problem in memory.file_problems(archive.database) if (code := problem.code)} == {
+            "no-header"
+        }
+        assert sessions_of_homes(archive.database, ["/nowhere"]) == set()
+        assert sessions_of_homes(archive.database, [str(tmp_path / ".gemini")]) is None
+        archive.database.execute("UPDATE files SET home = '/other' WHERE path LIKE '%b3e2640d.jsonl'")
+        assert sessions_of_homes(archive.database, [str(tmp_path / ".gemini")]) == {builders.SESSION}
+        assert sessions_of_homes(archive.database, ["/other"]) == {"b3e2640d"}
+
+
+def test_import_is_counted_where_it_came_from(tmp_path: Path) -> None:
+    answer = builders.gemini("g1", tokens=builders.tokens(10), toolCalls=[builders.call()])
+    chats = builders.chats(tmp_path)
+    builders.put(chats / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user(), answer))
+    imported = builders.log(
+        builders.header(builders.OTHER, startTime=builders.at(60)), builders.user("import-1", "hello"), answer
+    )
+    builders.put(chats / f"session-2026-11-15T19-31-{builders.OTHER[:8]}.jsonl", imported)
+    with store.opened(tmp_path / "archive.db") as archive:
+        refresh.refresh(archive, [builders.home(tmp_path)])
+        price_calls(archive.database, prices.load())
+        (row,) = usage.call_rows("session", usage_sql.parts(archive.database))
+        assert (row.key, row.billed.calls) == (builders.SESSION, 1)
+        (tool,) = usage.tool_rows(usage_sql.tool_parts(archive.database))
+        assert tool.asked == usage.Asked(1, 1, 0, 0)
+
+
+def test_parents_of_each_other_end_somewhere() -> None:
+    def part(session: str, root: str) -> Part:
+        numbers = (1, 10, 0, 2, 3, 0, 15, 0, 0, None)
+        return Part(None, session, root, "", "", None, None, None, None, None, "m", 1, 1, *numbers)
+
+    rows = usage.call_rows("session", [part("a", "b"), part("b", "a")])
+    assert sum(row.billed.calls for row in rows) == 2
+
+
+def test_json_has_every_key_of_the_contract(database: sqlite3.Connection) -> None:
+    found = usage_sql.parts(database)
+    row = Row("k", "name", usage.sums(found), Sums(), None, usage.Asked(3, 1, 1, 0))
+    report = usage.Report("tool", "UTC", "table", "2026-10-15", (row,), Sums(), Sums(), usage.unpriced_models(found))
+    written = usage.report_json(report)
+    assert written["unpriced_models"] == [
+        {
+            "model": "gemini-9.9-ultra",
+            "calls": 1,
+            "tokens": {"input": 30, "cached": 1, "output": 2, "thoughts": 3, "tool": 0, "total": 35},
+        }
+    ]
+    assert isinstance(written["rows"], list)
+    (only,) = written["rows"]
+    assert isinstance(only, dict)
+    assert only["tool_calls"] == {"calls": 3, "success": 1, "error": 1, "cancelled": 0, "unfinished": 1}

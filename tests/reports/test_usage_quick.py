@@ -1,0 +1,42 @@
+"""One file that cannot be counted does not stop the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from tests import builders
+
+from pollux.model import Tokens
+from pollux.reports import usage_quick
+from pollux.reports.usage_quick import Counted, counts
+
+
+def price(_model: str | None, _at: datetime | None, tokens: Tokens) -> tuple[int | None, str]:
+    if tokens.input == 66:
+        raise OverflowError("too large")
+    return None, ""
+
+
+def ids(found: Iterable[Counted]) -> list[str]:
+    return [one.id for one in found]
+
+
+@pytest.mark.parametrize("is_quick", [True, False])
+def test_error_in_one_file_is_its_problem(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_quick: bool,  # noqa: FBT001
+) -> None:
+    if not is_quick:
+        monkeypatch.setattr(usage_quick, "scanned", lambda _file: None)
+    files = {}
+    for session, number in ((builders.SESSION, 10), (builders.OTHER, 66)):
+        data = builders.log(builders.header(session), builders.gemini(tokens=builders.tokens(number)))
+        name = f"session-2026-11-15T19-30-{session[:8]}.jsonl"
+        files[session] = builders.put(builders.chats(tmp_path) / name, data)
+    found = counts([builders.home(tmp_path)], price, ids)
+    assert found.sums == [builders.SESSION]
+    assert [(one.code, one.file) for one in found.problems] == [("cannot-derive", str(files[builders.OTHER]))]

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pollux.sessions.homes import Home, homes
+from pollux.sessions.locate import Located, locate
+
+HASH = "8d46cd8ee49a82f63b11dc3dd3d68d5ba59f6ab5cf0bbc4eceedd1954c23904e"
+SESSION = "session-2026-11-15T19-30-6ece72aa.jsonl"
+
+
+def put(path: Path, text: str = "{}") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def session(tmp: Path, project: str = "webapp", name: str = SESSION) -> Path:
+    return put(tmp / project / "chats" / name)
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Path:
+    (tmp_path / "user").mkdir()
+    return tmp_path / "user"
+
+
+def test_the_users_home_is_the_last_resort(user: Path) -> None:
+    assert homes([], {"POLLUX_HOME": "", "GEMINI_CLI_HOME": ""}, user) == (
+        Home(user / ".gemini", user / ".gemini" / "tmp", "user home"),
+    )
+
+
+def test_precedence(tmp_path: Path, user: Path) -> None:
+    for name in "abcde":
+        session(tmp_path / name / ".gemini" / "tmp")
+    environ = {
+        "POLLUX_HOME": str(tmp_path / "b"),
+        "GEMINI_CLI_HOME": str(tmp_path / "c"),
+        "GEMINI_DIR": str(tmp_path / "d" / ".gemini"),
+        "GEMINI_SESSIONS_DIR": str(tmp_path / "e" / ".gemini" / "tmp"),
+    }
+    decided = [homes([tmp_path / "a"], environ, user)]
+    for variable in tuple(environ):
+        decided.append(homes([], environ, user))
+        del environ[variable]
+    expected = ("--home", "POLLUX_HOME", "GEMINI_CLI_HOME", "GEMINI_DIR", "GEMINI_SESSIONS_DIR")
+    assert decided == [
+        (Home(tmp_path / name / ".gemini", tmp_path / name / ".gemini" / "tmp", how),)
+        for name, how in zip("abcde", expected, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("project", [HASH, "webapp"])
+@pytest.mark.parametrize("name", [".gemini", "gemini", "copy of it"])
+def test_a_home_is_told_by_what_it_holds(tmp_path: Path, user: Path, name: str, project: str) -> None:
+    root = tmp_path / name
+    session(root / "tmp", project)
+    for given in (root, root / "tmp"):
+        assert homes([given], {}, user) == (Home(root, root / "tmp", "--home"),)
+
+
+def test_a_marker_alone_makes_a_tmp(tmp_path: Path, user: Path) -> None:
+    put(tmp_path / "kept" / "webapp" / ".project_root", "/p")
+    put(tmp_path / "kept" / "a file")
+    assert homes([tmp_path / "kept"], {}, user) == (Home(tmp_path, tmp_path / "kept", "--home"),)
+
+
+def test_a_folder_with_dot_gemini_is_a_home_though_it_has_a_tmp_of_its_own(user: Path) -> None:
+    session(user / "tmp")
+    session(user / ".gemini" / "tmp")
+    assert homes([user], {}, user)[0].root == user / ".gemini"
+
+
+def test_a_workspaces_settings_do_not_make_dot_gemini_a_container(user: Path) -> None:
+    put(user / ".gemini" / ".gemini" / "settings.json")
+    assert homes([user / ".gemini"], {}, user)[0].root == user / ".gemini"
+
+
+def test_homes_that_hold_nothing_yet(tmp_path: Path, user: Path) -> None:
+    put(tmp_path / "kept" / "installation_id")
+    (tmp_path / "kept" / "tmp").mkdir()
+    assert homes([tmp_path / "kept"], {}, user)[0].root == tmp_path / "kept"
+    assert homes([tmp_path / "kept" / "tmp"], {}, user)[0].root == tmp_path / "kept"
+    (tmp_path / "fresh" / ".gemini").mkdir(parents=True)
+    put(tmp_path / "fresh" / "projects.json")
+    assert homes([tmp_path / "fresh"], {}, user)[0].root == tmp_path / "fresh" / ".gemini"
+    put(user / "app" / "chats" / "friends.txt")
+    (user / "empty").mkdir()
+    assert homes([user], {}, user)[0].root == user / ".gemini"
+
+
+@pytest.mark.parametrize(("name", "found"), [("missing", "does not exist"), ("file", "is not a folder")])
+def test_a_home_that_is_none_is_an_error(tmp_path: Path, user: Path, name: str, found: str) -> None:
+    put(tmp_path / "file")
+    with pytest.raises(FileNotFoundError, match=f"{name} {found}: name the folder"):
+        homes([tmp_path / name], {}, user)
+
+
+def test_a_variable_may_name_what_is_not_there(tmp_path: Path, user: Path) -> None:
+    (home,) = homes([], {"POLLUX_HOME": str(tmp_path / "gone")}, user)
+    assert home.root == tmp_path / "gone" / ".gemini"
+    assert locate([home]) == Located((home,), ())
+
+
+def test_several_homes_each_once(tmp_path: Path, user: Path) -> None:
+    for name in "ab":
+        session(tmp_path / name / ".gemini" / "tmp")
+    listed = [
+        tmp_path / "b",
+        tmp_path / "a" / ".gemini",
+        tmp_path / "b" / ".gemini" / "tmp",
+        tmp_path / "x" / ".." / "a",
+    ]
+    expected = [tmp_path / "b" / ".gemini", tmp_path / "a" / ".gemini"]
+    environ = {"POLLUX_HOME": os.pathsep.join(["", *map(str, listed)])}
+    assert [home.root for home in homes(listed, {}, user)] == expected
+    assert [home.root for home in homes([], environ, user)] == expected
+
+
+def test_tilde_is_the_users_home(user: Path) -> None:
+    session(user / "backup" / "tmp")
+    assert homes([Path("~/backup")], {}, user)[0].root == user / "backup"
+    assert homes([], {"GEMINI_DIR": "~"}, user)[0].root == user
+
+
+def test_gemini_cli_home_may_be_dot_gemini_itself(user: Path) -> None:
+    session(user / ".gemini" / "tmp")
+    for value in (user, user / ".gemini"):
+        assert homes([], {"GEMINI_CLI_HOME": str(value)}, user)[0].root == user / ".gemini"
+
+
+def test_seatbelt_keeps_a_home_beside(user: Path) -> None:
+    root = user / ".cache" / ".gemini"
+    root.mkdir(parents=True)
+    sandbox = Home(root, root / "tmp", "user home, sandbox")
+    assert homes([], {}, user) == (Home(user / ".gemini", user / ".gemini" / "tmp", "user home"), sandbox)
+    assert [home.how for home in homes([user], {}, user)] == ["--home", "--home, sandbox"]
+    session(user / "backup" / "tmp")
+    assert len(homes([user / "backup"], {}, user)) == 1

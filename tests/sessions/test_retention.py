@@ -1,0 +1,185 @@
+"""What the client deletes at its next start: against what its own clean-up did, and rule by rule."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import builders
+
+from pollux.sessions.client_settings import Policy, Settings, is_trusted, policy, settings_from
+from pollux.sessions.locate import Home, SessionFile, locate
+from pollux.sessions.replay.reading import read
+from pollux.sessions.retention import Chat, Fate, Why, chat_from, fates
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+RECORDED = json.loads((Path(__file__).parents[1] / "data" / "retention" / "cleanups.json").read_text("utf-8"))
+ENVIRON = {"RET_AGE": "4d"}
+"""What the recorded client had in its environment."""
+DEFAULT = policy([])
+
+
+def days(number: float) -> timedelta:
+    return timedelta(days=number)
+
+
+def chat(id_: str = "6ece72aa", age: float = 1, *, minute: int = 0, suffix: str = "jsonl", **more: Any) -> Chat:  # noqa: ANN401
+    path = Path(f"/chats/session-2026-11-15T10-{minute:02}-{id_}.{suffix}")
+    return Chat(path, **{"session_id": id_, "kind": "main", "updated": NOW - days(age), **more})
+
+
+def session_file(path: Path) -> SessionFile:
+    return SessionFile(str(path), Home(path, path, "test"), "webapp", None, path.stat().st_size, 0, 0, "session")
+
+
+def seen(folder: Path, data: bytes, name: str = f"{builders.NAME}.jsonl") -> Chat:
+    path = builders.put(folder / name, data)
+    return chat_from(read(path), session_file(path), now=NOW)
+
+
+def retention(**values: Any) -> Settings:  # noqa: ANN401  also those that no client takes
+    return Settings("settings.json", {"general": {"sessionRetention": values}})
+
+
+def whys(*chats: Chat, rules: Policy = DEFAULT) -> list[tuple[str | None, bool]]:
+    """Tell why each goes, and whether at the next start."""
+    found = fates(chats, rules, now=NOW)
+    return [(str(one.why), one.due <= NOW) if (one := found.get(chat.path)) else (None, False) for chat in chats]
+
+
+@pytest.mark.parametrize("case", RECORDED["cases"], ids=lambda case: case["name"])
+def test_the_client_deletes_what_was_foretold(case: dict[str, Any], tmp_path: Path) -> None:
+    now = datetime.fromisoformat(RECORDED["now"])
+    chats = tmp_path / "tmp" / "webapp" / "chats"
+    for name, text in case["files"].items():
+        builders.put(chats / name, text.encode())
+    below = [settings_from("user", case["user"].encode(), ENVIRON)] if "user" in case else []
+    rules = {"/dev": "TRUST_FOLDER", "/": "DO_NOT_TRUST"} if "trusted" in case else {}
+    own = [settings_from("project", case["project"].encode(), ENVIRON)] if "project" in case else []
+    layers = [*below, *(own if is_trusted("/dev/webapp", below, rules) else [])]
+    (folder,) = locate([Home(tmp_path, tmp_path / "tmp", "test")]).folders
+    found = [
+        Chat(file.path, file.parent) if file.parent else chat_from(read(file.path), file, now=now)
+        for file in folder.files
+        if file.what != "leftover"
+    ]
+    foretold = {path for path, fate in fates(found, policy(layers), now=now).items() if fate.due <= now}
+    assert sorted(path.relative_to(chats).as_posix() for path in foretold) == case["deleted"]
+
+
+@pytest.mark.parametrize("version", ["0.51.0", "0.60.0"])
+def test_resuming_loses_the_session(corpus: Path, version: str) -> None:
+    """The trees say which files there were before and after: the client was gone before it came to the stub."""
+    steps = json.loads((corpus / version / "resume-loss" / "manifest.json").read_text("utf-8"))["steps"]
+    listings = [[Path(name) for name in step["files"]] for step in steps if step["do"] == "chats now"]
+    (full, stub), after = listings[1], listings[2]
+    chats = [Chat(full, updated=NOW), Chat(stub, updated=NOW, is_resumable=False)]
+    found = fates(chats, DEFAULT, now=NOW)
+    assert found == {full: Fate(Why.STUB, NOW, stub), stub: Fate(Why.EMPTY, NOW)}
+    assert full not in after
+
+
+@pytest.mark.parametrize("version", ["0.40.1", "0.60.0", "0.61.0"])
+def test_waiting_client_loses_its_file(corpus: Path, version: str) -> None:
+    home = corpus / version / "i-concurrent" / "gemini"
+    (folder,) = locate([Home(home, home / "tmp", "test")]).folders
+    chats = [chat_from(read(file.path), file, now=NOW) for file in folder.files]
+    found = fates(chats, DEFAULT, now=max(one.updated for one in chats if one.updated))
+    assert [fate.why for fate in found.values() if not fate.because and fate.why != Why.AGE] == [Why.HEADERLESS]
+
+
+def test_age_is_counted_to_the_day_of_deletion() -> None:
+    found = fates([chat(age=29)], DEFAULT, now=NOW)
+    assert [*found.values()] == [Fate(Why.AGE, NOW + days(1))]
+    assert whys(chat(age=30.1)) == [("age", True)]
+    assert whys(chat(age=29)) == [("age", False)]
+
+
+def test_each_fault_has_its_name() -> None:
+    chats = [
+        chat("aaaaaaaa", is_readable=False),
+        chat("bbbbbbbb", is_readable=False, is_headerless=True),
+        chat("cccccccc", is_resumable=False),
+        chat("dddddddd", kind="subagent"),
+    ]
+    assert whys(*chats) == [("unreadable", True), ("headerless", True), ("empty", True), ("subagent", True)]
+
+
+def test_company_goes_with_the_first_and_is_told_with_whom() -> None:
+    full, stub = chat(), chat(minute=1, is_resumable=False)
+    assert fates([full, stub], DEFAULT, now=NOW)[full.path] == Fate(Why.STUB, NOW, stub.path)
+    old, new = chat(age=25, suffix="json"), chat(age=1)
+    assert fates([old, new], DEFAULT, now=NOW)[new.path] == Fate(Why.AGE, NOW + days(5), old.path)
+    timeless = chat(minute=2, updated=None)
+    assert whys(timeless) == [(None, False)]
+    assert whys(old, timeless) == [("age", False), ("age", False)]
+
+
+def test_names_without_eight_characters_stand_alone() -> None:
+    full, stub = chat("my_ident"), chat("my_ident", minute=1, is_resumable=False)
+    assert whys(full, stub) == [("age", False), ("empty", True)]
+
+
+def test_subagents_go_with_the_first_line_that_names_their_folder() -> None:
+    inner = Chat(Path("/chats/6ece72aa/x.jsonl"), "6ece72aa")
+    orphan = Chat(Path("/chats/other/x.jsonl"), "other")
+    full, stub = chat(), chat(minute=1, is_resumable=False)
+    found = fates([full, stub, inner, orphan], DEFAULT, now=NOW)
+    assert found[inner.path] == Fate(Why.STUB, NOW, stub.path)
+    assert orphan.path not in found
+    odd = chat("ab", is_resumable=False)
+    assert Path("/chats/ab/x.jsonl") not in fates([odd, Chat(Path("/chats/ab/x.jsonl"), "ab")], DEFAULT, now=NOW)
+
+
+def test_too_many_go_from_the_oldest_on() -> None:
+    rules = policy([retention(maxCount=1)])
+    chats = [chat("aaaaaaaa", 2), chat("bbbbbbbb", 1), chat("cccccccc", 40)]
+    assert whys(*chats, rules=rules) == [("count", True), ("age", False), ("age", True)]
+
+
+def test_an_age_without_end_deletes_nothing() -> None:
+    rules = policy([retention(maxAge="9" * 30 + "d")])
+    assert rules.max_age == timedelta.max
+    assert whys(chat(age=9999), rules=rules) == [(None, False)]
+
+
+def test_nothing_goes_when_the_clean_up_is_off() -> None:
+    assert fates([chat(age=99)], policy([retention(enabled=False)]), now=NOW) == {}
+
+
+def test_log_as_the_clean_up_sees_it(tmp_path: Path) -> None:
+    found = seen(tmp_path, builders.log(builders.header(lastUpdated="2026-11-01T00:00:00.000Z"), builders.user()))
+    assert (found.id8, found.session_id, found.kind) == ("6ece72aa", builders.SESSION, "main")
+    assert (found.updated, found.fault) == (datetime(2026, 11, 1, tzinfo=UTC), None)
+
+
+@pytest.mark.parametrize(
+    ("value", "updated"),
+    [
+        ("", NOW),
+        ("some day", None),
+        (1_000, datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)),
+        (10**30, None),
+    ],
+)
+def test_odd_times_of_a_log(tmp_path: Path, value: object, updated: datetime | None) -> None:
+    assert seen(tmp_path, builders.log(builders.header(lastUpdated=value), builders.user())).updated == updated
+
+
+def test_document_without_times_has_that_of_its_file(tmp_path: Path) -> None:
+    data = builders.document(builders.user(), lastUpdated=None, startTime=None)
+    found = seen(tmp_path, data, f"{builders.NAME}.json")
+    assert found.updated is not None
+    assert (found.session_id, found.fault) == (builders.SESSION, None)
+
+
+def test_first_lines_without_an_id(tmp_path: Path) -> None:
+    lost = seen(tmp_path, builders.log(builders.user(), builders.gemini()))
+    assert (lost.session_id, lost.fault) == (None, Why.HEADERLESS)
+    number = seen(tmp_path, b"7\n")
+    assert (number.session_id, number.fault) == (None, Why.UNREADABLE)
+    broken = seen(tmp_path, builders.document(builders.user())[:-9], f"{builders.NAME}.json")
+    assert (broken.session_id, broken.fault) == (None, Why.UNREADABLE)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import (
+    NAME,
+    SESSION,
+    Wire,
+    at,
+    call,
+    checkpoint,
+    document,
+    gemini,
+    header,
+    instant_of,
+    log,
+    notice,
+    preamble,
+    put,
+    read_bytes,
+    rewind,
+    tokens,
+    updates,
+    user,
+)
+
+from pollux.model import Fate, Origin, Project, Role
+from pollux.sessions.grouping import Group, group_from
+from pollux.sessions.summary import TITLE_KEPT, generation, summary
+
+PROJECT = Project(path="/a")
+
+
+def group(folder: Path, *records: object, **fields: Any) -> Group:  # noqa: ANN401
+    return group_from(put(folder / f"{NAME}.jsonl", log(header(**fields), *records)))
+
+
+def test_a_session(tmp_path: Path) -> None:
+    found = summary(
+        group(
+            tmp_path,
+            preamble(),
+            user("u1", "first"),
+            gemini("g1", "", tokens=tokens(10), toolCalls=[call("c1"), call("c2")]),
+            notice(),
+            user("u2", "dropped", second=3),
+            rewind("u2"),
+            user("u3", "last\nwords", second=4),
+            gemini("g2", "x", tokens=tokens(20), model="gemini-3-pro-preview", second=5),
+            gemini("g3", "x", tokens=tokens(30), second=6),
+            notice("e1", kind="error", second=7),
+            updates(lastUpdated=at(99), memoryScratchpad={"version": 1}),
+            {"$odd": 1},
+        ),
+        PROJECT,
+    )
+    assert (found.id, found.kind, found.project, found.generation) == (SESSION, "main", PROJECT, "L1")
+    assert (found.title, found.title_from, found.first_prompt, found.last_prompt) == (
+        "first",
+        "prompt",
+        "first",
+        "last\nwords",
+    )
+    assert (found.started, found.ended, found.updated) == (instant_of(0), instant_of(7), instant_of(99))
+    assert found.counts == {"user": 3, "gemini": 3, "info": 1, "warning": 0, "error": 1}
+    assert found.fates == {Fate.ACTIVE: 8, Fate.REWOUND: 1}
+    assert found.tool_calls == 2
+    assert found.models == ("gemini-2.5-pro", "gemini-3-pro-preview")
+    assert [one.message_id for one in found.calls] == ["g1", "g2", "g3"]
+    assert [(ref.path.name, ref.role, ref.format) for ref in found.files] == [(f"{NAME}.jsonl", Role.MAIN, "log")]
+    assert [problem.code for problem in found.problems] == ["unknown-operator"]
+    assert found.extra == {"memoryScratchpad": {"version": 1}}
+    assert not found.is_stub
+
+
+def test_nothing_in_it(tmp_path: Path) -> None:
+    found = summary(group(tmp_path), PROJECT)
+    assert (found.title, found.title_from, found.first_prompt, found.ended) == ("", "none", "", None)
+    assert found.is_stub
+
+
+@pytest.mark.parametrize(
+    ("fields", "records", "expected"),
+    [
+        ({"summary": " Fix\nit "}, (user("u1", "one"),), ("Fix it", "summary")),
+        ({"summary": " "}, (user("u1", "何を\nしますか"),), ("何を しますか", "prompt")),
+        ({"summary": 7}, (user("u1", "one"),), ("one", "prompt")),
+        ({}, (user("u1", [{"inlineData": {}}]), user("u2", "two")), ("two", "prompt")),
+        ({}, (user("u1", "x" * 500),), ("x" * TITLE_KEPT, "prompt")),
+        ({}, (user("u1", "Please continue."),), ("", "none")),
+        ({}, (checkpoint(preamble()), checkpoint(preamble(), user("u1", "loaded"))), ("loaded", "prompt")),
+    ],
+)
+def test_the_title(tmp_path: Path, fields: Wire, records: tuple[Wire, ...], expected: tuple[str, str]) -> None:
+    found = summary(group(tmp_path, *records, **fields), PROJECT)
+    assert (found.title, found.title_from) == expected
+
+
+def test_an_agent_prompt_is_a_title_where_nobody_typed(tmp_path: Path) -> None:
+    one = group(tmp_path, user("u1", "investigate"))
+    one.entries[0].origin = Origin.AGENT_PROMPT
+    found = summary(one, PROJECT)
+    assert (found.title, found.counts["user"]) == ("investigate", 0)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (document(user(), gemini()), "J1"),
+        (document(user(), notice()), "J2"),
+        (document(user(), summary="s"), "J2"),
+        (document(user(content=[{"text": "a"}]), notice()), "J3"),
+        (log(header(), user()), "L1"),
+        (log(header(), checkpoint(preamble())), "L2"),
+        (b"", "unreadable"),
+        (b'[{"role":"user","parts":[{"text":"a"}]}]', "history"),
+    ],
+)
+def test_the_generation(tmp_path: Path, data: bytes, expected: str) -> None:
+    assert generation(read_bytes(tmp_path, data)) == expected

@@ -1,0 +1,214 @@
+"""The layers of the package: a room imports itself and rooms of a lower rank, and no two modules import each other.
+
+Some libraries and parts of the standard library belong to a few rooms only, so that a reader knows from the folder
+what a module may touch.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "src" / "pollux"
+
+RANKS: tuple[tuple[str, ...], ...] = (
+    ("model", "errors", "text", "disk"),
+    ("formats", "prices"),
+    ("sessions.projects", "sessions.replay"),
+    ("sessions", "redaction"),
+    ("archive",),
+    ("reports", "proofs"),
+    ("views",),
+    ("render.html", "render.terminal", "render"),
+    ("exports", "lake"),
+    ("library",),
+    ("cli", "web", "tui", "mcp"),
+    ("__init__", "__main__", "demo"),
+)
+"""From bottom to top; the most specific name of a room counts."""
+RANK = {room: rank for rank, rooms in enumerate(RANKS) for room in rooms}
+FRONT_ENDS = frozenset({"cli", "web", "tui", "mcp"})
+APART = (FRONT_ENDS, frozenset({"render.html", "render.terminal"}), frozenset({"exports", "lake"}))
+"""Rooms of the same rank that must not import each other."""
+FOR_FRONT_ENDS = frozenset({"library", "views", "render", "render.html", "render.terminal", "text", "errors", "model"})
+"""The only rooms that a front end imports."""
+ONLY_IN: Mapping[str, frozenset[str]] = {
+    "sqlite3": frozenset({"archive", "reports", "lake"}),
+    "rich": frozenset({"render.terminal"}),
+    "click": frozenset({"cli", "__main__"}),
+}
+"""External modules, and the rooms that may import them."""
+PENDING = Path(__file__).parent / "data" / "pending_layers.txt"
+"""Imports that break a rule and are still to be removed; the list only shrinks."""
+PENDING_CYCLES = [["archive.ingest", "archive.refresh"], ["cli.ls", "cli.usage"], ["cli.restore", "cli.resume"]]
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import statement, wherever in a file it is."""
+
+    name: str
+    line: int
+    is_for_types: bool
+    """Whether only a type checker executes it."""
+
+
+def imports(source: str, package: str) -> Iterator[Import]:
+    """Yield every name that a file imports, in full."""
+    tree = ast.parse(source)
+    for_types = {
+        id(child)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+        for statement in node.body
+        for child in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, node.lineno, id(node) in for_types)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
+            module = ".".join([*above, *filter(None, [node.module])])
+            for alias in node.names:
+                yield Import(f"{module}.{alias.name}", node.lineno, id(node) in for_types)
+
+
+def module_name(path: Path) -> str:
+    """Return the dotted name of a file, without `pollux`; `archive` for `archive/__init__.py`."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def imported_module(name: str) -> str | None:
+    """Return which of our modules an imported name leads to."""
+    if name != "pollux" and not name.startswith("pollux."):
+        return None
+    parts = name.split(".")[1:]
+    while parts and ".".join(parts) not in MODULES:
+        parts.pop()
+    return ".".join(parts) or None  # None: a name such as `pollux.__version__`
+
+
+def room_of(module: str) -> str:
+    """Return the most specific room that a module belongs to."""
+    parts = module.split(".")
+    while parts and ".".join(parts) not in RANK:
+        parts.pop()
+    return ".".join(parts)
+
+
+def broken_rules(module: str, source: str) -> Iterator[str]:
+    """Yield a sentence for each import of a module that its room may not have."""
+    here = room_of(module)
+    for found in imports(source, f"pollux.{module}".rpartition(".")[0]):
+        library = found.name.partition(".")[0]
+        if here not in ONLY_IN.get(library, {here}) and not found.is_for_types:
+            yield f"{module} imports {library}, which belongs to {', '.join(sorted(ONLY_IN[library]))}"
+        target = imported_module(found.name)
+        if target is None or (there := room_of(target)) == here:
+            continue
+        if RANK[there] > RANK[here] or any({here, there} <= rooms for rooms in APART):
+            yield f"{module} imports {target} of the higher or separate room {there}"
+        elif here in FRONT_ENDS and there not in FOR_FRONT_ENDS:
+            yield f"{module} imports {target}: front ends ask the library"
+
+
+def cycles(edges: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """Return the groups of modules that import each other, directly or through others (Tarjan)."""
+    number: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    groups: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        number[module] = low[module] = len(number)
+        stack.append(module)
+        for target in edges.get(module, ()):
+            if target not in number:
+                visit(target)
+                low[module] = min(low[module], low[target])
+            elif target in stack:
+                low[module] = min(low[module], number[target])
+        if low[module] == number[module]:
+            group = [stack.pop()]
+            while group[-1] != module:
+                group.append(stack.pop())
+            if len(group) > 1:
+                groups.append(sorted(group))
+
+    for module in edges:
+        if module not in number:
+            visit(module)
+    return groups
+
+
+def test_every_module_has_a_room() -> None:
+    homeless = [module for module in MODULES if not room_of(module)]
+    assert not homeless, f"add them to a room of RANKS in tests/test_layers.py: {homeless}"
+
+
+def test_every_import_follows_the_layers() -> None:
+    broken = {rule for module, path in MODULES.items() for rule in broken_rules(module, path.read_text("utf-8"))}
+    pending = set(PENDING.read_text("utf-8").splitlines())
+    assert not broken - pending, "\n".join(sorted(broken - pending))
+    assert not pending - broken, "\n".join(["delete these lines:", *sorted(pending - broken)])
+
+
+def test_no_modules_import_each_other() -> None:
+    edges: dict[str, set[str]] = {}
+    for module, path in MODULES.items():
+        package = f"pollux.{module}" if path.name == "__init__.py" else f"pollux.{module}".rpartition(".")[0]
+        names = (found for found in imports(path.read_text("utf-8"), package) if not found.is_for_types)
+        edges[module] = {target for found in names if (target := imported_module(found.name)) and target != module}
+    del edges["__init__"]  # its names are imported when they are asked for
+    assert not [group for group in cycles(edges) if group not in PENDING_CYCLES]
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("model", "from pollux.formats import log"),
+        ("formats.log", "import pollux.archive.raw"),
+        ("formats.log", "def read():\n    from pollux import views"),
+        ("formats.log", "from ..archive import raw"),
+        ("sessions.replay.replay", "from pollux.sessions.locate import locate"),
+        ("views.transcript", "from pollux.exports import html"),
+        ("render.html.blocks", "from pollux.render.terminal.layout import line"),
+        ("exports.html", "import pollux.lake.tables"),
+        ("cli.ls", "from pollux.archive.schema import TABLES"),
+        ("web.app", "from pollux.cli.options import home"),
+        ("views.transcript", "import sqlite3"),
+        ("library.config", "import click"),
+        ("cli.ls", "from rich.table import Table"),
+    ],
+)
+def test_a_forbidden_import_is_reported(module: str, source: str) -> None:
+    assert [*broken_rules(module, source)]
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("model", "import msgspec"),
+        ("exports.html", "from pollux import __version__"),
+        ("formats.log", "from pollux.model import Session\nfrom .lenient import text"),
+        ("sessions.locate", "from pollux.sessions.projects.paths import project_hash"),
+        ("cli.ls", "from pollux.views import contracts\nimport click"),
+        ("archive.raw", "import sqlite3"),
+    ],
+)
+def test_an_allowed_import_is_accepted(module: str, source: str) -> None:
+    assert not [*broken_rules(module, source)]
+
+
+def test_a_cycle_is_found_through_other_modules() -> None:
+    assert cycles({"a": ["b"], "b": ["c"], "c": ["b"]}) == [["b", "c"]]
+    assert not cycles({"a": ["b", "c"], "b": ["c"], "c": []})

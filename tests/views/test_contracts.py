@@ -1,0 +1,104 @@
+"""Sessions, messages and problems in the words of our JSON."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import msgspec
+
+from pollux import prices
+from pollux.model import (
+    Attachment,
+    Fate,
+    Kind,
+    Message,
+    ModelCall,
+    Origin,
+    Problem,
+    Project,
+    Session,
+    Text,
+    Thought,
+    Tokens,
+    ToolCall,
+)
+from pollux.views.contracts import calls_of, cost_of, message_row, problem_row, session_row, total, when
+
+AT = datetime(2026, 11, 15, 12, 0, 0, 123456, tzinfo=UTC)
+
+
+def session(id_: str, *children: str, calls: tuple[ModelCall, ...] = ()) -> Session:
+    return Session(id=id_, kind="main", project=Project(), children=children, calls=calls)
+
+
+def call(id_: str, n: int, fate: Fate = Fate.ACTIVE) -> ModelCall:
+    return ModelCall("s", id_, AT, "gemini-2.5-pro", fate, Tokens(input=n, total=n))
+
+
+def test_calls_of_subagents_count_once_however_they_are_linked() -> None:
+    by_id = {
+        "a": session("a", "b", "c", "gone", calls=(call("1", 1),)),
+        "b": session("b", "c", "a", calls=(call("2", 2),)),
+        "c": session("c", "c", calls=(call("3", 4),)),
+    }
+    assert sorted(one.message_id for one in calls_of(by_id["a"], by_id)) == ["1", "2", "3"]
+    assert total(calls_of(by_id["a"], by_id)).total == 7
+
+
+def test_rewound_calls_are_not_kept() -> None:
+    row = session_row(session("a", calls=(call("1", 1), call("2", 2, Fate.REWOUND))), {}, prices.load())
+    assert row["calls"] == 2
+    assert row["tokens"] == {"input": 3, "cached": 0, "output": 0, "thoughts": 0, "tool": 0, "total": 3}
+    assert row["kept"] == {
+        "calls": 1,
+        "tokens": {**dict.fromkeys(("cached", "output", "thoughts", "tool"), 0), "input": 1, "total": 1},
+    }
+    assert row["cost_nanousd"] == 3750
+    assert row["started"] is None
+
+
+def test_message_tells_thoughts_calls_and_attachments() -> None:
+    made = ToolCall("c1", "read_file", "file_read", "Read", "read", "Read", "success", {"file_path": "a"}, output="x")
+    message = Message(
+        "m",
+        Kind.GEMINI,
+        Origin.MODEL,
+        Fate.ACTIVE,
+        AT,
+        (Text("words"), Attachment("image/png", 3)),
+        (Thought("because", "Why", AT),),
+        (made,),
+        tokens=Tokens(total=1),
+    )
+    row = message_row(message)
+    assert row["text"] == "words"
+    assert row["thoughts"] == [{"subject": "Why", "text": "because", "at": "2026-11-15T12:00:00.123Z"}]
+    assert row["attachments"] == [{"media_type": "image/png", "size": 3, "uri": None}]
+    assert isinstance(row["tool_calls"], list)
+    assert row["tool_calls"][0]["output"] == "x"
+    assert message_row(Message("m", Kind.USER, Origin.HUMAN, Fate.ACTIVE, None))["tokens"] is None
+
+
+def test_times_have_a_zone() -> None:
+    assert when(None) is None
+    assert when(AT.astimezone(timezone(timedelta(hours=1)))) == "2026-11-15T13:00:00.123+01:00"
+
+
+def test_problem_tells_its_place() -> None:
+    assert problem_row(Problem("torn-line", "not JSON", "f", 3)) == {
+        "code": "torn-line",
+        "message": "not JSON",
+        "file": "f",
+        "line": 3,
+    }
+
+
+def test_cost_is_the_sum_or_unknown() -> None:
+    table = prices.load()
+    known = msgspec.structs.replace(
+        call("1", 1), model="gemini-2.5-pro", tokens=Tokens(input=1000, output=10, total=1010)
+    )
+    unknown = msgspec.structs.replace(known, model="nobody-knows")
+    assert cost_of([], table) == 0
+    assert cost_of([known, known], table) == 2 * (1000 * 1250 + 10 * 10_000)
+    assert cost_of([known, unknown], table) is None
