@@ -116,6 +116,50 @@ class Tokens(msgspec.Struct, frozen=True):
         )
 
 
+_NO_TOKENS = Tokens()
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """What some model calls cost: the sum of the calls that have a price, and how many have none."""
+
+    nanousd: int = 0
+    unpriced_calls: int = 0
+    unpriced_tokens: Tokens = _NO_TOKENS
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.nanousd + other.nanousd,
+            self.unpriced_calls + other.unpriced_calls,
+            self.unpriced_tokens + other.unpriced_tokens,
+        )
+
+
+_NO_COST = Cost()
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Model calls, added up."""
+
+    calls: int = 0
+    tokens: Tokens = _NO_TOKENS
+    cost: Cost = _NO_COST
+    inconsistent: int = 0
+    """Calls whose total is not the sum that the API defines; all counts are as recorded."""
+
+    @property
+    def cost_nanousd(self) -> int | None:
+        """The cost of the calls that have a price, or None if there are calls and none of them has a price."""
+        return None if self.calls and self.calls == self.cost.unpriced_calls else self.cost.nanousd
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.calls + other.calls,
+            self.tokens + other.tokens,
+            self.cost + other.cost,
+            self.inconsistent + other.inconsistent,
+        )
+
+
 class Text(msgspec.Struct, frozen=True, tag="text"):
     """Words, as typed or as answered."""
 
