@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
 
+from pollux import prices
 from pollux.exports.source import Subject
 from pollux.exports.source import subject as subject_of
 from pollux.formats.operations import Operation
@@ -27,6 +28,8 @@ ROOT = "/home/alice/webapp"
 HASH = hashlib.sha256(ROOT.encode()).hexdigest()
 PREAMBLE = "d04923d38bb0f6017037e74183378ef4"
 NAME = "session-2026-11-15T19-30-6ece72aa"
+PRICES = prices.load()
+"""The built-in table."""
 
 values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
@@ -151,4 +154,4 @@ def codes(found: Reading | list[Operation]) -> list[str]:
 
 def subject(path: Path, **more: Any) -> Subject:  # noqa: ANN401
     """Open the session of a file to be handed over."""
-    return subject_of(*from_file(path), {}, opened, **more)
+    return subject_of(*from_file(path), {}, opened, PRICES, **more)

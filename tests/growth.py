@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import builders
+from tests.builders import PRICES
 
 from pollux.exports import events
 from pollux.exports.source import Subject, Wanted, subject
@@ -49,7 +50,7 @@ class Follower:
         by_id = {one.session.id: one.session for one in members}
         found: Told = []
         for session, group in members:
-            made = subject(session, group, by_id, opened, wanted=Wanted(include=self.include))
+            made = subject(session, group, by_id, opened, PRICES, wanted=Wanted(include=self.include))
             if session.id not in self.followers:
                 self.followers[session.id] = events.Follower(made)
             found += lines_of(self.followers[session.id].lines(made))
@@ -80,4 +81,4 @@ def exported(root: Path, include: frozenset[str] = frozenset()) -> Told:
 
 
 def _subject(session: Session, by_id: dict[str, Session], include: frozenset[str]) -> Subject:
-    return subject(session, opened(session), by_id, opened, wanted=Wanted(include=include))
+    return subject(session, opened(session), by_id, opened, PRICES, wanted=Wanted(include=include))

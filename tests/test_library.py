@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import pollux
+from pollux.library.config import configure
 
 DEMO = Path(pollux.__file__).parent / "demo" / "home"
 
@@ -36,9 +37,18 @@ def test_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any("Write a report of the night" in line for line in said)
 
 
-def test_homes_may_be_given() -> None:
-    found = pollux.history(pollux.homes(DEMO))
-    assert len(found.main) == 20
-    assert pollux.select(found, "latest") == found.main[0]
-    session, group = pollux.from_file(found.main[0].files[0].path)
-    assert session.id == group.id == found.main[0].id
+def test_homes_and_an_archive_may_be_named(tmp_path: Path) -> None:
+    with pollux.open(homes=[DEMO], archive=tmp_path / "archive.db") as library:
+        page = library.sessions(page=pollux.Page(None))
+        assert (len(page.rows), page.total) == (20, 20)
+        assert library.session("latest") == page.rows[0]
+    assert (tmp_path / "archive.db").exists()
+    with pollux.open(homes=[str(DEMO)], archive=None) as library:
+        assert [row.id for row in library.sessions(page=pollux.Page(None)).rows] == [row.id for row in page.rows]
+
+
+def test_settings_may_be_made_once(tmp_path: Path) -> None:
+    config = configure(named_homes=[DEMO], archive=tmp_path / "archive.db", zone="Europe/Berlin")
+    with pollux.open(config=config) as library:
+        assert library.config is config
+        assert library.usage().timezone == "Europe/Berlin"

@@ -22,7 +22,7 @@ from pollux.sessions.projects.paths import project_hash
 from pollux.sessions.reader import from_file, history
 from pollux.views.bodies import Output
 from pollux.views.contracts import when
-from pollux.views.transcript import Answer, Detail, Notice, Options, Prompt, Thinking, Tool, Usage, blocks
+from pollux.views.transcript import Answer, Detail, Notice, Options, Prompt, Thinking, Tool, UsageBlock, blocks
 
 DATA = Path(__file__).parent / "data" / "seeds"
 HISTORY = DATA / "session-2025-09-18T02-45-3b44bc68.json"
@@ -589,7 +589,7 @@ def test_dialogue_skips_thoughts_tokens_and_notices(tmp_path: Path) -> None:
     found = read(tmp_path, wire)[1]
     assert [type(block) for block in blocks(found, Options(Detail.DIALOGUE))] == [Prompt, Answer]
     full = [type(block) for block in blocks(found, Options(Detail.FULL))]
-    assert full == [Prompt, Thinking, Answer, Tool, Usage, Notice, Notice]
+    assert full == [Prompt, Thinking, Answer, Tool, UsageBlock, Notice, Notice]
 
 
 def test_error_messages_are_noted(tmp_path: Path) -> None:

@@ -411,6 +411,11 @@ class Project(msgspec.Struct, frozen=True):
     proven: bool = False
 
     @property
+    def key(self) -> str:
+        """What tells it from other projects: the path, else the hash, else the slug; empty if nothing is known."""
+        return self.path or self.hash or self.slug or ""
+
+    @property
     def name(self) -> str:
         """What to call it on a screen: the folder's name, else the slug, else eight digits of the hash."""
         if self.path:
@@ -460,3 +465,13 @@ class Session(msgspec.Struct, frozen=True):
     """The client has deleted it; the archive has not."""
     problems: tuple[Problem, ...] = ()
     extra: Mapping[str, Json] = {}
+
+    @property
+    def last_used(self) -> datetime | None:
+        """When its newest message was written, else when the client updated it, else when it began."""
+        return self.ended or self.updated or self.started
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether a list shows it: it is neither a subagent nor a stub."""
+        return self.kind == "main" and not self.is_stub

@@ -18,8 +18,8 @@ from typing import Any
 from tests.archive.growing import APPENDED, PLACES, Life, Step, merge_all, rebuild
 
 from pollux.archive import store
+from pollux.archive.maintenance import writable
 from pollux.archive.refresh import refresh
-from pollux.archive.watch import capture
 from pollux.errors import ArchiveError
 from pollux.sessions.locate import Home
 
@@ -68,11 +68,12 @@ def sync_once(archive: Path, homes: tuple[Home, ...], pipe: Connection, limit: i
     if limit is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     try:
-        found = capture(archive, homes, memory={}, progress=lambda _done, _all: None, waiting=lambda _who: None)
+        with writable(archive, create=True, wait=lambda _who: None) as opened:
+            result = refresh(opened, homes)
     except ArchiveError as error:
         pipe.send(str(error))
     else:
-        pipe.send((found.result.n_files, found.result.n_bytes))
+        pipe.send((result.n_files, result.n_bytes))
 
 
 def hold(archive: Path, pipe: Connection) -> None:

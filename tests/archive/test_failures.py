@@ -17,7 +17,7 @@ from tests.archive.growing import content, rebuild, versions
 from tests.archive.test_verify import CHILD
 
 from pollux.archive import derive, fact_rows, ingest, open_session, raw, schema, store, verify_facts, workers
-from pollux.archive.damage import Report
+from pollux.archive.damage import VerifyReport
 from pollux.archive.inventory import Item, inventory
 from pollux.archive.readings import read_on
 from pollux.archive.refresh import Refreshed, compared, refresh
@@ -215,7 +215,7 @@ def test_archive_with_a_failure_is_sound(tmp_path: Path, monkeypatch: pytest.Mon
         taken_in(archive, tmp_path)
         report = verify(archive)
         assert (report.damage, report.notes) == ([], [])
-        deep = Report()
+        deep = VerifyReport()
         verify_facts.verify_deeply(archive, deep, memory={})
         assert deep.damage == []
 

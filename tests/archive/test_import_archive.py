@@ -647,7 +647,7 @@ def test_a_forgotten_session_takes_its_imports_with_it(tmp_path: Path) -> None:
 def test_an_archive_of_an_older_pollux_is_imported_and_read(tmp_path: Path) -> None:
     _, other = kept(tmp_path)
     expected = told(other)
-    for table in ("imported", "imported_entries", "imported_seals", "seals", "sealed", "sealing"):
+    for table in ("imported", "imported_entries", "imported_seals", "seals", "sealed", "sealing", "migrations"):
         damage(other, f"DROP TABLE {table}")
     damage(other, "PRAGMA user_version = 1")
     assert told(other) == expected

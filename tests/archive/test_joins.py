@@ -11,7 +11,7 @@ from tests import builders
 from tests.archive.growing import content, rebuild, told
 
 from pollux.archive import derive, open_session, workers
-from pollux.archive.damage import Report
+from pollux.archive.damage import VerifyReport
 from pollux.archive.joins import join, joined
 from pollux.archive.refresh import refresh
 from pollux.archive.store import Archive, opened
@@ -38,7 +38,7 @@ def has_it_all(archive: Archive, root: Path, n_calls: int) -> None:
     grown = content(archive)
     rebuild(archive, homes)
     assert content(archive) == grown
-    report = Report()
+    report = VerifyReport()
     verify_deeply(archive, report, memory={})
     assert report.damage == []
 
@@ -129,7 +129,7 @@ def test_whatever_they_are_called_and_say_it_is_what_a_rebuild_makes(tmp_path: P
                 number += 1
                 live_on(rng, chats / rng.choice(ANY_NAMES), number)
             refresh(archive, [builders.home(tmp_path / "home")])
-        report = Report()
+        report = VerifyReport()
         verify_deeply(archive, report, memory={})
     assert report.damage == []
 

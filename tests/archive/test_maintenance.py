@@ -427,3 +427,18 @@ def test_a_stopped_removal_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.M
     assert sessions(archive) == {builders.OTHER}
     assert not leaks(tmp_path)
     assert deeply(archive).is_sound
+
+
+def test_info_counts_the_sessions_that_a_list_shows(tmp_path: Path) -> None:
+    """A session without a message is not listed, neither before nor after the client deletes it."""
+    stub = builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header()))
+    other = f"session-2026-11-15T19-30-{builders.OTHER[:8]}.jsonl"
+    head = builders.header(builders.OTHER)
+    builders.put(builders.chats(tmp_path) / other, builders.log(head, builders.user(), builders.gemini()))
+    with store.opened(tmp_path / "archive.db") as archive:
+        refresh(archive, [builders.home(tmp_path)], memory={})
+        before = maintenance.info(archive)
+        stub.unlink()
+        refresh(archive, [builders.home(tmp_path)], memory={})
+        after = maintenance.info(archive)
+    assert [(one.n_sessions, one.n_gone) for one in (before, after)] == [(1, 0), (1, 0)]

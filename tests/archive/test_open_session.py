@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests import builders
 from tests.archive.test_verify import damage, kept
 
-from pollux.archive import store
+from pollux.archive import refresh, store
 from pollux.archive.open_session import history, opened
 from pollux.errors import DamagedArchiveError, PolluxError
 from pollux.sessions.locate import locate
@@ -85,3 +88,30 @@ def test_a_session_whose_files_are_damaged_is_not_opened(tmp_path: Path, stateme
     damage(archive, "PRAGMA foreign_keys = OFF", statement)
     with store.opened(archive, write=False) as found, pytest.raises(DamagedArchiveError, match="is damaged"):
         opened(found.database, session)
+
+
+_messages = st.lists(st.sampled_from(["u1", "g1", "u2", "g2", "u3", "g3"]), min_size=1, unique=True)
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.lists(_messages, min_size=1, max_size=4))
+def test_rewritten_document_has_the_fates_in_usage_that_it_has_when_it_is_shown(versions: list[list[str]]) -> None:
+    with tempfile.TemporaryDirectory() as folder, store.opened(Path(folder) / "archive.db") as archive:
+        database = archive.database
+        for n, ids in enumerate(versions):
+            messages = [
+                builders.user(id_, f"prompt {id_}", second=int(id_[1]))
+                if id_.startswith("u")
+                else builders.gemini(id_, f"answer {id_}", second=int(id_[1]), tokens=builders.tokens(int(id_[1])))
+                for id_ in ids
+            ]
+            data = builders.document(*messages, lastUpdated=builders.at(n))
+            builders.put(builders.chats(Path(folder)) / f"{builders.NAME}.json", data)
+            refresh.refresh(archive, [builders.home(Path(folder))], memory={})
+        (session,) = history(database, locate(())).sessions
+        group = opened(database, session)
+        shown = {message.id: str(message.fate) for message in group.messages()}
+        assert dict(database.execute("SELECT message_id, fate FROM messages")) == shown
+        counted = dict(database.execute("SELECT message_id, fate FROM model_calls"))
+        assert counted == {id_: fate for id_, fate in shown.items() if id_.startswith("g")}
+        assert counted == {call.message_id: str(call.fate) for call in session.calls}

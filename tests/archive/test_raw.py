@@ -347,7 +347,7 @@ def test_an_archive_of_the_last_release_is_migrated_and_compared_once(tmp_path: 
         archive,
         "ALTER TABLE files DROP COLUMN ctime_ns",
         "ALTER TABLE files DROP COLUMN compared",
-        *(f"DROP TABLE {table}" for table in ("imported", "imported_entries", "imported_seals")),
+        *(f"DROP TABLE {table}" for table in ("imported", "imported_entries", "imported_seals", "migrations")),
         "PRAGMA user_version = 2",
     )
     before = content_of(archive, LOG)

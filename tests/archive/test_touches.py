@@ -161,12 +161,11 @@ def test_long_output_has_its_size_and_its_exit_code(monkeypatch: pytest.MonkeyPa
     assert short.call[EXIT_CODE] == 3
 
 
-def test_exit_code_that_may_be_another_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exit_code_in_the_middle_of_a_long_output_is_not_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     output = "x" * 1000 + "\nExit Code: 1\n" + "x" * 1000 + "\nExit Code: 3"
     call = {"id": "c", "name": "run_shell_command", "args": {"command": "ls"}, "result": result(output)}
     whole, short = whole_and_short(call, monkeypatch)
-    assert whole.call[EXIT_CODE] == 1
-    assert short.call[EXIT_CODE] is None
+    assert whole.call[EXIT_CODE] == short.call[EXIT_CODE] == 3
 
 
 def test_lines_of_a_long_diff_are_counted_only_by_the_client(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from tests import builders
 from pollux import prices
 from pollux.archive import open_session, raw, schema, store
 from pollux.archive import verify as module
-from pollux.archive.damage import Damage, Report
+from pollux.archive.damage import Damage, VerifyReport
 from pollux.archive.lock import WriterLock
 from pollux.archive.pricing import price_calls
 from pollux.archive.readings import taken_up
@@ -106,12 +106,12 @@ def damage(archive: Path, *statements: str) -> None:
         pass
 
 
-def looked_at(archive: Path, root: Path | None = None, *, repair: bool = False) -> Report:
+def looked_at(archive: Path, root: Path | None = None, *, repair: bool = False) -> VerifyReport:
     with store.opened(archive, write=repair) as opened:
         return verify(opened, [builders.home(root)] if root else [], repair=repair)
 
 
-def deeply(archive: Path) -> Report:
+def deeply(archive: Path) -> VerifyReport:
     with store.opened(archive, write=False) as opened:
         report = verify(opened)
         verify_deeply(opened, report, memory={})
@@ -152,7 +152,7 @@ def whole(database: sqlite3.Connection, version_id: int, n_bytes: int) -> bytes:
         return b"damaged"
 
 
-def one(report: Report) -> Damage:
+def one(report: VerifyReport) -> Damage:
     (found,) = report.damage
     return found
 
@@ -399,8 +399,7 @@ def test_what_does_not_fit_together_is_named(tmp_path: Path, statement: str, cod
 
 def test_sessions_that_are_lost_to_the_facts_are_named(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
-    damage(archive, *(f"DELETE FROM {table}" for table in ("sessions", "session_files", *schema.OF_MESSAGES)))
-    damage(archive, "DELETE FROM model_calls", "DELETE FROM session_digests")
+    damage(archive, *(f"DELETE FROM {table}" for table in schema.OF_SESSIONS))
     found = [damage.file for damage in looked_at(archive).damage if "no session" in damage.message]
     assert len(found) == 4
     damage(archive, f"INSERT INTO tombstones VALUES ('{builders.SESSION}', 1)")
@@ -510,7 +509,7 @@ def test_an_archive_that_grows_while_it_is_compared(tmp_path: Path) -> None:
         damage(archive, "UPDATE files SET last_us = last_us + 1")
 
     with store.opened(archive, write=False) as opened:
-        report = Report()
+        report = VerifyReport()
         verify_deeply(opened, report, memory={}, progress=somebody_writes)
     assert report.is_sound
     assert "grew" in report.notes[0]

@@ -16,9 +16,10 @@ import pytest
 import watchfiles
 from tests import builders
 
-from pollux.archive import watch
+from pollux.archive import maintenance, watch
+from pollux.archive.refresh import refresh
 from pollux.archive.store import opened
-from pollux.archive.watch import capture, changes, is_far
+from pollux.archive.watch import SyncReport, changes, is_far
 from pollux.errors import ArchiveError
 from pollux.sessions.locate import Home
 
@@ -183,15 +184,17 @@ def test_file_that_vanishes_while_it_is_listed_is_no_fault(tmp_path: Path) -> No
 
 
 def test_watch_takes_in_at_every_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken: list[int] = []
     monkeypatch.setattr(watch, "changes", lambda _homes, **_options: iter((None, None)))
-    watch.watch(lambda: (builders.home(tmp_path),), lambda: taken.append(1), poll=False, tell=lambda _words: None)
-    assert taken == [1, 1]
+    coming = iter((3, 4))
+    watched = watch.watch(
+        lambda: (builders.home(tmp_path),), lambda: next(coming), poll=False, tell=lambda _words: None
+    )
+    assert [*watched] == [3, 4]
 
 
 def test_capture_into_what_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened(tmp_path / "archive.db").close()
-    monkeypatch.setattr(watch, "opened", lambda path, **_options: opened(path, write=False))
+    monkeypatch.setattr("pollux.archive.maintenance.store.opened", lambda path, **_options: opened(path, write=False))
     with pytest.raises(ArchiveError, match=r"Nothing can be kept in .*archive.db \(opened for reading\)"):
         captured(tmp_path)
 
@@ -244,14 +247,14 @@ def test_capture_names_what_it_took_in(tmp_path: Path) -> None:
         data = builders.log(builders.header(f"{number}{builders.SESSION[1:]}"), builders.user("u1", f"ask {number}"))
         builders.put(builders.chats(tmp_path) / f"session-2026-11-15T19-30-{number}ece72aa.jsonl", data)
     found = captured(tmp_path)
-    assert (found.result.n_files, len(found.result.sessions)) == (6, 5)
+    assert (found.n_files, len(found.sessions)) == (6, 5)
     assert [*found.titles.values()] == ["ask 0", "ask 1", "ask 2"]
     assert captured(tmp_path).titles == {}
 
 
-def captured(root: Path) -> watch.Captured:
-    archive, homes = root / "archive.db", (builders.home(root),)
-    return capture(archive, homes, memory={}, progress=lambda _done, _all: None, waiting=lambda _who: None)
+def captured(root: Path, waiting: Callable[[str], None] = lambda _who: None) -> SyncReport:
+    with maintenance.writable(root / "archive.db", create=True, wait=waiting) as archive:
+        return watch.sync_report(archive, refresh(archive, (builders.home(root),)))
 
 
 def test_capture_waits_for_another_writer(tmp_path: Path) -> None:
@@ -262,8 +265,7 @@ def test_capture_waits_for_another_writer(tmp_path: Path) -> None:
         told.append(who)
         other.close()
 
-    homes = (builders.home(tmp_path),)
-    capture(tmp_path / "archive.db", homes, memory={}, progress=lambda _done, _all: None, waiting=waiting)
+    captured(tmp_path, waiting)
     assert len(told) == 1
 
 
@@ -287,7 +289,7 @@ def test_trouble_is_said_once_and_tried_again(tmp_path: Path, monkeypatch: pytes
 
     builders.chats(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        watch.watch(lambda: (builders.home(tmp_path),), take_in, poll=False, tell=said.append)
+        [*watch.watch(lambda: (builders.home(tmp_path),), take_in, poll=False, tell=said.append)]
     assert said == [
         "It is full. Trying again until it works.",
         "locked Trying again until it works.",

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.browser.browsing import visit, why_not
+from tests.builders import PRICES
 from tests.exports import everything
 from tests.exports.everything import made
 from tests.exports.hostile import LONG_LINE, hostile
@@ -261,10 +262,10 @@ def site(tmp_path: Path) -> Path:
     rows = []
     for number, session in enumerate(chosen):
         name = f"{number}.html"
-        made_of = subject(session, opened(session), sessions, opened, name=name, index_page=exporter.index_page)
+        made_of = subject(session, opened(session), sessions, opened, PRICES, name=name, index_page=exporter.index_page)
         (tmp_path / name).write_bytes(b"".join(exporter.render(made_of)))
         rows.append(Written(session, name))
-    for name, data in exporter.pages(rows):
+    for name, data in exporter.pages(rows, PRICES):
         (tmp_path / name).write_bytes(data)
     return tmp_path / "index.html"
 

@@ -9,11 +9,6 @@ from tests import builders
 from tests.builders import chats, gemini, header, log, put, tokens, user
 from tests.cli.running import Runner
 
-from pollux.cli import audit
-from pollux.model import Project, Session
-from pollux.sessions.locate import Located
-from pollux.sessions.reader import History
-
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
@@ -44,6 +39,19 @@ def test_json_tells_all(run: Runner, root: Path, how: tuple[str, ...]) -> None:
     usage = run("usage", "--by", "session", "--json", *how).json["rows"]
     assert found["cost_nanousd"] == next(row["cost_nanousd"] for row in usage if row["key"] == builders.SESSION)
     assert (found["counted"], found["not_counted"], found["unpriced_calls"]) == (2, 2, 0)
+
+
+@pytest.mark.parametrize("how", [(), ("--no-archive",)], ids=["archive", "memory"])
+def test_session_that_repeats_a_call_is_named_though_it_is_no_import(
+    run: Runner, tmp_path: Path, how: tuple[str, ...]
+) -> None:
+    one = gemini("g1", tokens=tokens(1000))
+    put(chats(tmp_path) / f"{builders.NAME}.jsonl", log(header(), user(), one))
+    name = f"session-2026-11-15T19-31-{builders.OTHER[:8]}.jsonl"
+    put(chats(tmp_path) / name, log(header(builders.OTHER, startTime=builders.at(1)), user(), one))
+    found = run("audit", builders.SESSION, "--json", *how, home=tmp_path).json
+    assert [repeat["session"] for repeat in found["calls"][0]["not_counted"]] == [builders.OTHER]
+    assert run("audit", builders.OTHER, "--json", *how).json["calls"][0]["counted_in"] == builders.SESSION
 
 
 def test_import_says_whose_the_calls_are(run: Runner, root: Path) -> None:
@@ -79,11 +87,3 @@ def test_session_without_calls_costs_nothing(run: Runner, tmp_path: Path) -> Non
     ended = run("audit", "latest", "--json", home=tmp_path)
     assert (ended.status, ended.json["cost_nanousd"], ended.json["problems"][0]["code"]) == (1, 0, "torn-line")
     assert "total     $0.00  0 calls" in run("audit").out
-
-
-def test_children_of_each_other_end_somewhere() -> None:
-    one, two = (
-        Session(id=id_, kind="subagent", project=Project(), children=(child,))
-        for id_, child in (("a", "b"), ("b", "a"))
-    )
-    assert audit._family(one, History(Located((), ()), (one, two))) == [one, two]

@@ -24,6 +24,7 @@ TABLES = (
     "readings",
     "sessions",
     "session_files",
+    "session_usage",
     "projects",
     "messages",
     "model_calls",
@@ -34,6 +35,7 @@ TABLES = (
     "call_digests",
     "session_digests",
     "reports",
+    "changed_sessions",
     "joined",
 )
 VALUES = (None, "text", b"\xff\x00", 1.5, -1, 0, 2**62, -(2**62), "", b"")
@@ -173,6 +175,6 @@ def test_a_fault_of_our_own_is_not_called_damage(
     def wrong(*_: object) -> None:
         raise KeyError("a mistake of ours")
 
-    monkeypatch.setattr("pollux.cli.scope.Scope.places", wrong)
+    monkeypatch.setattr("pollux.library.listing.session_page", wrong)
     with pytest.raises(KeyError, match="a mistake of ours"):
         run("ls")

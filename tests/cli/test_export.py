@@ -22,6 +22,7 @@ from pollux.exports import Exporter
 from pollux.exports.calls import COLUMNS
 from pollux.exports.source import Subject
 from pollux.library import export_folder
+from pollux.library.output_guard import protected
 from pollux.model import Project, Session
 from pollux.sessions import reader
 from pollux.sessions.grouping import Group
@@ -30,7 +31,7 @@ CHATS = DEMO / ".gemini" / "tmp" / "skywatch" / "chats"
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(file.name for file in folder.iterdir() if file.name != export_folder.MEMORY)
+    return sorted(file.name for file in folder.iterdir() if file.name != export_folder.INDEX)
 
 
 def test_one_session_goes_into_one_file(run: Runner, tmp_path: Path) -> None:
@@ -69,6 +70,16 @@ def test_files_of_one_session_do_not_overwrite_each_other(run: Runner, tmp_path:
         builders.put(tmp_path / f"{name}.jsonl", builders.log(builders.header(), builders.user("u", name)))
     run("export", *(str(tmp_path / f"{name}.jsonl") for name in "abc"), "-o", str(tmp_path / "out"))
     assert names(tmp_path / "out") == [f"2026-11-15T19-30_{builders.SESSION}{more}.json" for more in ("-2", "-3", "")]
+
+
+def test_a_file_that_has_changed_is_written_again(run: Runner, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    for answer in ("Here.", "There"):
+        builders.put(path, builders.log(builders.header(), builders.user(), builders.gemini(content=answer)))
+        ended = run("export", str(path), "@1", "-f", "markdown", "-o", str(tmp_path / "out"))
+        assert ended.status == 0
+        [page] = (tmp_path / "out").glob(f"*{builders.SESSION}.md")
+        assert answer in page.read_text("utf-8")
 
 
 def test_lines_of_several_make_one_stream(run: Runner, tmp_path: Path) -> None:
@@ -171,7 +182,7 @@ def test_half_a_file_is_never_left(tmp_path: Path) -> None:
 
     target = builders.put(tmp_path / "old.json", b"old")
     with pytest.raises(OSError, match="No space"):
-        export_folder.write(target, pieces())
+        protected([], tmp_path / "projects.json", [], []).write(target, pieces())
     assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("old.json", b"old")]
 
 
@@ -313,11 +324,11 @@ def session(id_: str) -> Session:
 
 def test_names_are_cut_and_still_tell_sessions_apart() -> None:
     taken: set[str] = set()
-    long = [export_folder.name_of(session(id_), ".json", taken) for id_ in ("a" * 300, "a" * 301, "漢" * 300)]
+    long = [export_folder.file_name(session(id_), ".json", taken) for id_ in ("a" * 300, "a" * 301, "漢" * 300)]
     assert len(set(long)) == 3
     assert all(len(name.encode()) <= 125 for name in long)
-    assert long[0] == export_folder.name_of(session("a" * 300), ".json", set())
-    assert export_folder.name_of(session("a" * 120), ".json", set()) == "a" * 120 + ".json"
+    assert long[0] == export_folder.file_name(session("a" * 300), ".json", set())
+    assert export_folder.file_name(session("a" * 120), ".json", set()) == "a" * 120 + ".json"
 
 
 @pytest.mark.parametrize(
@@ -335,12 +346,12 @@ def test_names_are_cut_and_still_tell_sessions_apart() -> None:
     ],
 )
 def test_names_are_taken_by_every_system(id_: str, name: str) -> None:
-    assert export_folder.name_of(session(id_), ".json", set()) == name
+    assert export_folder.file_name(session(id_), ".json", set()) == name
 
 
 def test_names_that_differ_in_case_alone_do_not_overwrite_each_other(run: Runner, tmp_path: Path) -> None:
     taken: set[str] = set()
-    found = [export_folder.name_of(session(id_), ".json", taken) for id_ in ("Abc", "abc", "a\u0308", "\u00e4")]
+    found = [export_folder.file_name(session(id_), ".json", taken) for id_ in ("Abc", "abc", "a\u0308", "\u00e4")]
     assert found == ["Abc.json", "abc-2.json", "a_.json", "\u00e4.json"]
     run("export", "--all", "-o", str(tmp_path / "out"), home=home_with(tmp_path / "home", "Abc", "abc"))
     assert len({name.lower() for name in names(tmp_path / "out")}) == 2

@@ -19,8 +19,9 @@ from tests.builders import call, gemini, header, log, rewind, tokens, user
 from tests.cli.live import NAME, PATIENCE, Step, appended, program, stepping, wait_for
 from tests.cli.running import Runner
 
-from pollux.cli import following, output
+from pollux.cli import output, signals
 from pollux.cli.demo import HOME as DEMO
+from pollux.library import follow
 
 ANSWER = gemini("g1", "", tokens=tokens())
 
@@ -125,7 +126,7 @@ def test_patience_has_an_end(run: Runner, home: Path, monkeypatch: pytest.Monkey
     stepping(monkeypatch, appended(log_, user("u2", "fix the door")))
     ended = run("export", "latest", "-f", "events", "--follow", home=home)
     assert len(ids(ended.out)) == 3 + len(pauses)
-    assert len(pauses) == following._PATIENCE
+    assert len(pauses) == follow._PATIENCE
 
 
 @pytest.fixture
@@ -168,7 +169,7 @@ def test_closed_pipe_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
     read, write = os.pipe()
     with os.fdopen(write, "w") as stream:
         monkeypatch.setattr(sys, "stdout", stream)
-        following._end_with_the_reader(threading.Event())
+        signals._end_with_the_reader(threading.Event())
         threading.Timer(0.1, os.close, [read]).start()
         before = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
@@ -184,7 +185,7 @@ def test_closed_pipe_stops_nothing_that_is_over(monkeypatch: pytest.MonkeyPatch)
     before = {*threading.enumerate()}
     with os.fdopen(write, "w") as stream:
         monkeypatch.setattr(sys, "stdout", stream)
-        following._end_with_the_reader(is_over)
+        signals._end_with_the_reader(is_over)
         monkeypatch.undo()
         (waiting,) = {*threading.enumerate()} - before
         is_over.set()
@@ -198,7 +199,7 @@ def test_system_that_cannot_tell_is_not_asked(monkeypatch: pytest.MonkeyPatch, t
     with (tmp_path / "out").open("w") as stream:
         monkeypatch.setattr(sys, "stdout", stream)
         monkeypatch.delattr(select, "poll", raising=False)
-        following._end_with_the_reader(threading.Event())
+        signals._end_with_the_reader(threading.Event())
         monkeypatch.undo()
     assert threading.active_count() == before
 

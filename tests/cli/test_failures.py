@@ -183,7 +183,7 @@ def test_every_command_goes_on_without_an_archive(
         return summed_up(self, found)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Reader, "summed_up", fail)
-    monkeypatch.setattr("pollux.reports.usage_quick.scanned", lambda _file: None)
+    monkeypatch.setattr("pollux.reports.usage_quick.scanned", lambda *_file, **_options: None)
     ended = run(*command, "--no-archive")
     assert ended.status in (0, 1)
     listed = run("ls", "--json", "--no-archive")

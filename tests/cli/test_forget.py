@@ -16,7 +16,7 @@ from pollux.archive import forget
 from pollux.archive.forget import Forgotten
 from pollux.archive.lock import WriterLock
 from pollux.cli import COMMANDS, Command
-from pollux.cli.forget import _say
+from pollux.render.terminal.archive import forget_notes
 
 
 @pytest.fixture(autouse=True)
@@ -125,15 +125,13 @@ def test_sessions_of_one_file_are_forgotten_together(run: Runner, place: Path, t
     assert "Removed for good: 2 sessions, 1 file" in result.err
 
 
-def test_several_files_that_hold_other_sessions_are_said_to_stay(capsys: pytest.CaptureFixture[str]) -> None:
-    _say(Forgotten(["x"], shared={"first": ["y"], "second": ["y", "z"]}))
-    said = capsys.readouterr().err
+def test_several_files_that_hold_other_sessions_are_said_to_stay() -> None:
+    said = "\n".join(forget_notes(Forgotten(["x"], shared={"first": ["y"], "second": ["y", "z"]}), str))
     assert "Each of these files also holds other sessions; its bytes stay in the archive until you forget those" in said
     assert "second  (y, z)" in said
 
 
-def test_long_lists_are_cut(capsys: pytest.CaptureFixture[str]) -> None:
-    _say(Forgotten(["x"], repeats=[f"session {number}" for number in range(12)]))
-    said = capsys.readouterr().err
+def test_long_lists_are_cut() -> None:
+    said = "\n".join(forget_notes(Forgotten(["x"], repeats=[f"session {number}" for number in range(12)]), str))
     assert "repeat some of it" in said
     assert "… and 2 more" in said

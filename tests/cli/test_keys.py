@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cli.running import Runner
 
-from pollux.library import keys as keyring
+from pollux.library.config import keys_folder
 from pollux.proofs import keys, public
 
 
@@ -29,7 +29,7 @@ def test_made_listed_and_shown(run: Runner) -> None:
     id_ = made.out.strip()
     assert run("keys", "list").out == f"default  yours              {id_}\n"
     assert run("keys", "show", "--format", "id").out == f"{id_}\n"
-    folder = keyring.folder()
+    folder = keys_folder()
     assert run("keys", "show").out.encode() == (folder / "default.pub").read_bytes()
     row = {"name": "default", "id": id_, "own": True, "passphrase": False, "fault": None}
     assert run("keys", "--help").status == 0
@@ -46,10 +46,10 @@ def test_the_folder_can_be_another_one(run: Runner, tmp_path: Path, monkeypatch:
 
 def test_none_is_overwritten(run: Runner) -> None:
     run("keys", "create")
-    before = (keyring.folder() / "default.pem").read_bytes()
+    before = (keys_folder() / "default.pem").read_bytes()
     again = run("keys", "create")
     assert (again.status, "is not replaced" in again.err) == (1, True)
-    assert (keyring.folder() / "default.pem").read_bytes() == before
+    assert (keys_folder() / "default.pem").read_bytes() == before
 
 
 def test_which_one_is_meant(run: Runner) -> None:
@@ -60,7 +60,7 @@ def test_which_one_is_meant(run: Runner) -> None:
     several = run("keys", "show")
     assert (several.status, "Say which key: one, two" in several.err) == (2, True)
     assert run("keys", "show", "two").status == 0
-    assert run("keys", "show", str(keyring.folder() / "two.pub")).status == 0
+    assert run("keys", "show", str(keys_folder() / "two.pub")).status == 0
     run("keys", "create")
     assert run("keys", "show").status == 0, "the default one"
     assert "There is no key 'three'" in run("keys", "show", "three").err
@@ -71,7 +71,7 @@ def test_a_passphrase_is_asked_for_twice(run: Runner, monkeypatch: pytest.Monkey
     monkeypatch.setattr("click.termui.hidden_prompt_func", lambda _: next(said))
     monkeypatch.setattr(sys, "stdin", _Person())
     assert run("keys", "create", "--passphrase").status == 0
-    assert keys.unlocked(keyring.folder() / "default.pem", lambda: b"open sesame")  # type: ignore[truthy-bool]
+    assert keys.unlocked(keys_folder() / "default.pem", lambda: b"open sesame")  # type: ignore[truthy-bool]
     assert "yours, passphrase" in run("keys").out
 
 
@@ -88,7 +88,7 @@ def test_without_anybody_to_ask(run: Runner, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are not the same here")
 def test_one_that_others_can_read(run: Runner) -> None:
     run("keys", "create")
-    (keyring.folder() / "default.pem").chmod(0o644)
+    (keys_folder() / "default.pem").chmod(0o644)
     listed = run("keys", "list")
     assert listed.status == 1
     assert "cannot be used" in listed.out
@@ -96,10 +96,10 @@ def test_one_that_others_can_read(run: Runner) -> None:
 
 
 def test_one_that_is_none(run: Runner) -> None:
-    keyring.folder().mkdir(parents=True)
-    (keyring.folder() / "odd.pub").write_text("hello")
+    keys_folder().mkdir(parents=True)
+    (keys_folder() / "odd.pub").write_text("hello")
     assert run("keys", "list").status == 1
-    (keyring.folder() / "bob.pub").write_bytes(public.PublicKey(bytes(32)).pem)
+    (keys_folder() / "bob.pub").write_bytes(public.PublicKey(bytes(32)).pem)
     assert "bob  of somebody else" in run("keys", "list").out
     assert "holds no Ed25519 public key" in run("keys", "show", "odd").err
     assert [one["id"] is None for one in run("keys", "list", "--json").json["keys"]] == [False, True]
@@ -120,4 +120,4 @@ def test_a_cose_key_is_written_as_it_is(
         with pytest.raises(SystemExit):
             main()
         out = capfdbinary.readouterr().out
-    assert out == public.public_key(keyring.folder() / "default.pub").cose
+    assert out == public.public_key(keys_folder() / "default.pub").cose

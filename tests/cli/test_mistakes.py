@@ -157,11 +157,11 @@ def test_interrupt_ends_quietly(run: Runner, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_error_of_the_system_names_its_file(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing() -> None:
+    def failing(_config: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied", "/secret")
 
     monkeypatch.setattr("pollux.__main__._close", lambda _stream: None)
-    monkeypatch.setattr("pollux.library.project_memory.recalled", failing)
+    monkeypatch.setattr("pollux.library.project_memory.load", failing)
     ended = run("ls")
     assert (ended.status, ended.err) == (1, "/secret cannot be used: Permission denied.\n")
 

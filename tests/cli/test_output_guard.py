@@ -12,8 +12,8 @@ import pytest
 from tests import builders
 from tests.cli.running import Runner
 
-from pollux.cli import output_guard
-from pollux.library import keys, project_memory
+from pollux.library import output_guard, project_memory
+from pollux.library.config import keys_folder
 from pollux.sessions.homes import Home
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no links without a privilege on Windows")
@@ -32,7 +32,7 @@ class Desk:
 
     @property
     def key(self) -> Path:
-        return keys.folder() / "default.pem"
+        return keys_folder() / "default.pem"
 
     @property
     def session(self) -> Path:
@@ -215,7 +215,7 @@ def test_what_is_protected_is_looked_up_once_a_command(desk: Desk, monkeypatch: 
     calls: list[int] = []
     real = output_guard.protected
 
-    def counted(*args: object) -> output_guard.Protected:
+    def counted(*args: object) -> output_guard.OutputGuard:
         calls.append(1)
         return real(*args)  # type: ignore[arg-type]
 

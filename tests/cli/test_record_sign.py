@@ -14,7 +14,7 @@ from tests.cli.running import Runner
 from tests.proofs.samples import PAYLOAD, flipped, record
 
 from pollux.cli import output
-from pollux.library import keys
+from pollux.library.config import keys_folder
 from pollux.proofs import cose
 from pollux.proofs.canonical import cbor_bytes, json_bytes
 from pollux.proofs.trace import LABEL
@@ -44,7 +44,7 @@ def test_signed_and_verified(run: Runner, here: Path) -> None:
 
 def test_on_another_machine(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("record", "sign", "record.json")
-    (here / "mara.pub").write_bytes((keys.folder() / "default.pub").read_bytes())
+    (here / "mara.pub").write_bytes((keys_folder() / "default.pub").read_bytes())
     monkeypatch.setenv("POLLUX_KEYS", str(here / "nothing"))
     unknown = run("record", "verify", "record.sig.cbor")
     assert (unknown.status, "which is not known here (known: none)" in unknown.out) == (1, True)
@@ -64,7 +64,7 @@ def test_attached(run: Runner, here: Path) -> None:
     assert signer == {
         "of": "signature",
         "key": run("keys", "show", "--format", "id").out.strip(),
-        "key_file": str(keys.folder() / "default.pub"),
+        "key_file": str(keys_folder() / "default.pub"),
         "trust": "own",
         "verified": True,
         "issuer": "mailto:mara@example.org",
@@ -80,7 +80,7 @@ def test_the_key_stands_beside_the_name_it_claims(run: Runner, here: Path, monke
     own = run("record", "verify", "record.sig.cbor").out
     assert "signed by  default.pub (your own key), claiming to be 'mailto:mara@example.org'\n" in own
     (here / "keys").mkdir()
-    (here / "keys" / "bob.pub").write_bytes((keys.folder() / "default.pub").read_bytes())
+    (here / "keys" / "bob.pub").write_bytes((keys_folder() / "default.pub").read_bytes())
     monkeypatch.setenv("POLLUX_KEYS", str(here / "keys"))
     known = run("record", "verify", "record.sig.cbor").out
     assert "bob.pub (another person's key in your folder of keys), claiming to be 'mailto:mara@" in known
@@ -196,14 +196,14 @@ def test_without_a_key(run: Runner, tmp_path: Path) -> None:
 
 
 def test_with_several_keys(run: Runner, here: Path) -> None:
-    (keys.folder() / "default.pem").rename(keys.folder() / "one.pem")
-    (keys.folder() / "default.pub").rename(keys.folder() / "one.pub")
+    (keys_folder() / "default.pem").rename(keys_folder() / "one.pem")
+    (keys_folder() / "default.pub").rename(keys_folder() / "one.pub")
     assert run("record", "sign", "record.json").status == 0, "the only one"
     run("keys", "create", "two")
     found = run("record", "sign", "record.json")
     assert (found.status, "Say with --key which key to sign with: one, two" in found.err) == (2, True)
     assert run("record", "sign", "record.json", "--key", "two").status == 0
-    assert run("record", "sign", "record.json", "--key", str(keys.folder() / "one.pem")).status == 0
+    assert run("record", "sign", "record.json", "--key", str(keys_folder() / "one.pem")).status == 0
     del here
 
 
@@ -235,7 +235,7 @@ def test_the_commands_are_listed(run: Runner) -> None:
 def test_a_key_that_was_altered_is_named(run: Runner, here: Path) -> None:
     run("record", "sign", "record.json")
     run("keys", "create", "other")
-    (keys.folder() / "default.pub").write_bytes((keys.folder() / "other.pub").read_bytes())
+    (keys_folder() / "default.pub").write_bytes((keys_folder() / "other.pub").read_bytes())
     found = run("record", "verify", "record.sig.cbor")
     assert found.status == 1
     assert "default.pub holds another key than" in found.err

@@ -13,7 +13,7 @@ import pytest
 from tests.builders import NAME, SESSION, gemini, header, log, preamble, put, user
 from tests.cli.running import Runner
 
-from pollux.cli.resume import UnsafeIdError, command_line
+from pollux.library.client_command import UnsafeIdError, command_line
 from pollux.sessions.locate import Home
 from pollux.sessions.projects.resolve import project_hash
 

@@ -15,7 +15,7 @@ from tests.cli.running import Runner
 from pollux.archive import open_session, store
 from pollux.archive.lock import WriterLock
 from pollux.archive.refresh import refresh
-from pollux.cli import scope
+from pollux.cli import progress
 from pollux.library import project_memory
 from pollux.sessions.projects.paths import project_hash
 
@@ -193,7 +193,7 @@ def test_searching_is_told_on_a_terminal(
     run: Runner, tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del project
-    monkeypatch.setattr(scope, "_is_watched", lambda: True)
+    monkeypatch.setattr(progress, "_is_watched", lambda: True)
     assert "looking through likely folders" in run("ls", "--project", "webshop", home=tmp_path).err
 
 
@@ -257,11 +257,11 @@ def test_sessions_are_chosen(run: Runner, args: tuple[str, ...], n_sessions: int
 
 
 def test_bar_appears_late_and_goes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(scope, "_is_watched", lambda: True)
-    with scope.progress("reading") as tell:
+    monkeypatch.setattr(progress, "_is_watched", lambda: True)
+    with progress.progress("reading") as tell:
         tell(1, 3)
         assert capsys.readouterr().err == ""
-        monkeypatch.setattr(scope, "_QUIET_SECONDS", -1)
+        monkeypatch.setattr(progress, "_QUIET_SECONDS", -1)
         monkeypatch.setenv("FORCE_COLOR", "1")
         n_threads = threading.active_count()
         tell(2, 3)
@@ -271,8 +271,8 @@ def test_bar_appears_late_and_goes(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 
 def test_quick_work_has_no_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(scope, "_is_watched", lambda: True)
-    with scope.progress("reading") as tell:
+    monkeypatch.setattr(progress, "_is_watched", lambda: True)
+    with progress.progress("reading") as tell:
         tell(1, 1)
     assert capsys.readouterr().err == ""
 

@@ -15,16 +15,15 @@ from pollux.archive.lock import WriterLock
 from pollux.cli import output
 from pollux.cli.archive_seal import _say
 from pollux.cli.record_verify import say
-from pollux.cli.scope import Scope
+from pollux.cli.scope import open_scope
 from pollux.exports import vac
-from pollux.library import keys
-from pollux.library.records import record_of, whole
+from pollux.library.config import keys_folder
+from pollux.library.records import complete_record, record_maker
 from pollux.proofs import pending as unsealed
 from pollux.proofs.commitment import Salts, commitment
 from pollux.proofs.pending import New
 from pollux.proofs.seal import Seal, Sealed
 from pollux.proofs.verdict import Verdict
-from pollux.reports.filters import Filter
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ def place(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Go to another machine: no archive, no keys, no home; only a public key was handed over."""
-    (Path.cwd() / "mara.pub").write_bytes((keys.folder() / "default.pub").read_bytes())
+    (Path.cwd() / "mara.pub").write_bytes((keys_folder() / "default.pub").read_bytes())
     for name, folder in (("POLLUX_ARCHIVE", "other.db"), ("POLLUX_KEYS", "no-keys"), ("POLLUX_HOME", "no-home")):
         monkeypatch.setenv(name, str(tmp_path / folder))
 
@@ -99,8 +98,8 @@ def test_a_copy_of_the_seal(run: Runner, place: Path) -> None:
 
 def test_a_key_that_is_gone(run: Runner, place: Path) -> None:
     run("archive", "seal")
-    (keys.folder() / "default.pub").rename("mara.pub")
-    (keys.folder() / "default.pem").unlink()
+    (keys_folder() / "default.pub").rename("mara.pub")
+    (keys_folder() / "default.pem").unlink()
     bad = run("verify", "--seal")
     assert (bad.status, "which is not known here" in bad.out) == (1, True)
     assert run("verify", "--seal", "--key", "mara.pub").status == 0
@@ -325,7 +324,7 @@ def test_while_somebody_else_writes(run: Runner, place: Path) -> None:
     assert lock.take()
     found = run("archive", "seal")
     lock.release()
-    assert (found.status, "cannot be sealed now" in found.err) == (1, True)
+    assert (found.status, "cannot be changed now" in found.err) == (1, True)
 
 
 def test_the_profile_has_one_name() -> None:
@@ -355,13 +354,12 @@ def test_a_seal_goes_to_stdout(run: Runner, place: Path, monkeypatch: pytest.Mon
 def test_what_is_sealed_is_what_a_record_says(run: Runner, number: int) -> None:
     """The entries of a record come one by one when it is sealed, and all at once when it is redacted."""
     assert run("sync").status in (0, 1)
-    scope = Scope((), Filter(None, None, None, None), archive_path=None)
-    found = scope.history()
-    by_id = {one.id: one for one in found.sessions}
-    make = record_of(scope, by_id)
-    id_ = list(by_id)[number]
-    salts = Salts(b"x", id_)
-    assert commitment(make(id_), salts) == commitment(whole(make(id_)), salts)
+    with open_scope(no_archive=True).library as library, library.snapshot() as snapshot:
+        by_id = {session.id: session for session in snapshot.sessions.load(None)}
+        make = record_maker(snapshot, by_id, library.prices)
+        id_ = list(by_id)[number]
+        salts = Salts(b"x", id_)
+        assert commitment(make(id_), salts) == commitment(complete_record(make(id_)), salts)
 
 
 def test_a_long_list_is_cut(capsys: pytest.CaptureFixture[str]) -> None:

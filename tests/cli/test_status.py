@@ -107,7 +107,7 @@ def test_archive_that_cannot_be_written_hides_nothing(
     run("status", home=tmp_path)
     add(tmp_path, age=29)
     opened = store.opened
-    monkeypatch.setattr(store, "opened", lambda path: opened(path, write=False))
+    monkeypatch.setattr(store, "opened", lambda path, **_: opened(path, write=False))
     ended = run("status")
     assert ended.status == 1
     assert [(line[0], line[1], line[3]) for line in lines(ended)] == [
@@ -191,7 +191,7 @@ def test_settings_of_user_project_and_system(
 @pytest.mark.parametrize(("platform", "folder"), [("darwin", "GeminiCli"), ("win32", "gemini-cli"), ("linux", "/etc")])
 def test_place_of_the_system_settings(platform: str, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", platform)
-    defaults, system = expiry._system_settings()
+    defaults, system = expiry._system_settings({})
     assert folder in str(system)
     assert system.name == "settings.json"
     assert defaults.name.startswith("system-defaults") or "\\" in str(system)

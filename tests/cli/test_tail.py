@@ -208,7 +208,7 @@ def test_file_and_empty_title(run: Runner, home: Path, monkeypatch: pytest.Monke
     ended = run("tail", str(path))
     assert (lines(ended.out), ended.err) == (
         ["✦ hi"],
-        f"Following 6ece72aa in [{builders.HASH[:8]}]. Ctrl-C ends it.\n",
+        f'Following 6ece72aa in [{builders.HASH[:8]}]: "(no prompt)" Ctrl-C ends it.\n',
     )
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from tests import builders
 from tests.cli.running import Runner
-from tests.exports import golden
+from tests.exports import family, golden
 from tests.exports.everything import PIXEL
 
+from pollux.cli.demo import HOME as DEMO
 from pollux.library import export_folder
 
 INDEX = {"markdown": "README.md", "html": "index.html"}
@@ -71,7 +72,7 @@ def test_files_that_no_longer_belong_to_an_export_are_removed(run: Runner, tmp_p
 def test_nothing_else_is_removed_whatever_the_folder_remembers(run: Runner, tmp_path: Path) -> None:
     folder, mine = tmp_path / "out", builders.put(tmp_path / "mine.md", b"mine")
     run("export", "0363a0b0", "-f", "markdown", "--split", "1", "-o", f"{folder}/")
-    memory = folder / export_folder.MEMORY
+    memory = folder / export_folder.INDEX
     (part,) = (one.relative_to(folder).as_posix() for one in folder.rglob("part-3.md"))
     memory.write_text(memory.read_text("utf-8").replace(part, "../mine.md"), "utf-8")
     run("export", "0363a0b0", "-f", "markdown", "--split", "2", "-o", f"{folder}/")
@@ -123,3 +124,33 @@ def test_same_export_on_every_machine(run: Runner, form: str, monkeypatch: pytes
     here = run("export", "d3fa28cb", "-f", form).out
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     assert run("export", "d3fa28cb", "-f", form).out == here
+
+
+def usage_of(run: Runner, prefix: str, home: Path) -> tuple[str, str, str]:
+    """Return how `show`, Markdown and HTML say what a session used."""
+    shown = run("show", prefix, home=home).out
+    markdown = run("export", prefix, "-f", "markdown", home=home).out
+    html = run("export", prefix, "-f", "html", home=home).out
+    lines = [line for line in shown.splitlines()[:8] if "tokens in" in line]
+    markdown_row = markdown.partition("**Usage:** ")[2].partition("\n")[0]
+    return "; ".join(lines), markdown_row, html.partition("<dt>Usage</dt><dd>")[2].partition("</dd>")[0]
+
+
+def test_header_counts_subagents_as_ls_does(run: Runner) -> None:
+    [row] = [row for row in run("ls", "--json").json["sessions"] if row["id"].startswith("e92f6bc2")]
+    assert (row["calls"], row["tokens"]["input"], row["tokens"]["output"]) == (13, 140_326, 1_025)
+    total = "140k tokens in (98.5k cached), 1.0k out, 203 thoughts with subagents"
+    own = "125k tokens in (89.9k cached), 819 out, 147 thoughts without"
+    exported = f"13 model calls, {total}; 9 model calls, {own}"
+    assert usage_of(run, "e92f6bc2", DEMO) == (f"{total}; {own}", exported, exported)
+
+
+def test_header_of_a_family_names_the_own_share(run: Runner, tmp_path: Path) -> None:
+    home = family.put(tmp_path)
+    calls = "5 model calls, 1.1k tokens in (5 cached), 10 out, 15 thoughts, 7 for tools with subagents"
+    own = "4 model calls, 1.0k tokens in (4 cached), 8 out, 12 thoughts, 7 for tools without"
+    shown, *exported = usage_of(run, builders.SESSION, home)
+    assert exported == [f"{calls}; {own}"] * 2
+    assert shown == f"{calls}; {own}".replace("5 model calls, ", "").replace("4 model calls, ", "")
+    agent = "50 tokens in (1 cached), 2 out, 3 thoughts"
+    assert usage_of(run, family.AGENT, home) == (agent, f"1 model call, {agent}", f"1 model call, {agent}")

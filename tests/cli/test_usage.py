@@ -6,6 +6,7 @@ import csv
 import errno
 import io
 import json
+import os
 import sys
 import time
 import zoneinfo
@@ -20,7 +21,7 @@ from tests.cli.running import Runner
 from tests.cli.usage_cases import CASES, NEW_TOKENS, OTHER, SMALL, answer, new, old, tiny
 
 from pollux.archive import store
-from pollux.cli import usage
+from pollux.library import config
 from pollux.reports.usage import REPORTS
 from pollux.sessions import reader
 
@@ -316,16 +317,16 @@ def test_archive_on_a_disk_that_takes_no_writes_is_read(
 
 def test_zone_is_found_without_being_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TZ", ":Asia/Tokyo")
-    assert usage.zone_of(None) == (ZoneInfo("Asia/Tokyo"), "Asia/Tokyo")
+    assert config.find_zone(None, os.environ) == (ZoneInfo("Asia/Tokyo"), "Asia/Tokyo")
     monkeypatch.delenv("TZ")
     zone = put(tmp_path / "zoneinfo" / "Europe" / "Paris", b"")
-    monkeypatch.setattr(usage, "_LOCALTIME", zone)
-    assert usage.zone_of(None) == (ZoneInfo("Europe/Paris"), "Europe/Paris")
+    monkeypatch.setattr(config, "_LOCALTIME", zone)
+    assert config.find_zone(None, os.environ) == (ZoneInfo("Europe/Paris"), "Europe/Paris")
     monkeypatch.setenv("TZ", "EST5EDT,M3.2.0,M11.1.0")  # rules, and no name
-    assert usage.zone_of(None) == (ZoneInfo("Europe/Paris"), "Europe/Paris")
+    assert config.find_zone(None, os.environ) == (ZoneInfo("Europe/Paris"), "Europe/Paris")
     monkeypatch.delenv("TZ")
-    monkeypatch.setattr(usage, "_LOCALTIME", tmp_path / "localtime")
-    assert usage.zone_of(None) == (None, "UTC")
+    monkeypatch.setattr(config, "_LOCALTIME", tmp_path / "localtime")
+    assert config.find_zone(None, os.environ) == (None, "UTC")
 
 
 def test_system_without_time_zones_says_where_to_get_them(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:

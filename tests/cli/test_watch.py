@@ -20,12 +20,11 @@ from tests import builders
 from tests.cli.running import Runner
 
 from pollux.archive import watch as archive_watch
-from pollux.archive.refresh import Refreshed
 from pollux.archive.store import opened
-from pollux.archive.watch import Captured
+from pollux.archive.watch import SyncReport
 from pollux.errors import ArchiveError
+from pollux.library import freshness
 from pollux.model import Problem
-from pollux.sessions.locate import Located
 
 PATIENCE = 30.0
 
@@ -120,29 +119,30 @@ def _has_session(home: Path) -> bool:
         return bool(tables[0] and archive.database.execute("SELECT count(*) FROM sessions").fetchone()[0])
 
 
-def captures(monkeypatch: pytest.MonkeyPatch, *found: Captured) -> None:
+def syncs(monkeypatch: pytest.MonkeyPatch, *reports: SyncReport) -> None:
     """Let the watch see so many changes, and then be stopped."""
-    coming = iter(found)
+    coming = iter(reports)
 
-    def capture(*_: object, **_options: object) -> Captured:
+    def sync(*_: object, **_options: object) -> SyncReport:
         try:
             return next(coming)
         except StopIteration:
             raise KeyboardInterrupt from None
 
-    monkeypatch.setattr(archive_watch, "capture", capture)
+    monkeypatch.setattr(freshness, "sync", sync)
     monkeypatch.setattr(archive_watch, "changes", lambda homes, **_: (None for _ in range(99) if homes()))
 
 
 def test_lines_are_short_and_harmless(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLLUX_ARCHIVE", str(home / "archive.db"))
-    located = Located((), ())
     problem = Problem("unreadable-file", "cannot be read: Permission denied", "/a")
-    captures(
+    archive = home / "archive.db"
+    titles = {"a": "\x1b[2J" + "long " * 50, "b": "", "c": ""}
+    syncs(
         monkeypatch,
-        Captured(Refreshed(located, problems=[problem])),
-        Captured(Refreshed(located, 1, 0, 0, {"a"}, [problem])),
-        Captured(Refreshed(located, 9, 12_345, 2, {*"abcd"}), {"a": "\x1b[2J" + "long " * 50, "b": "", "c": ""}),
+        SyncReport(archive, problems=(problem,)),
+        SyncReport(archive, n_files=1, sessions=("a",), problems=(problem,)),
+        SyncReport(archive, n_files=9, n_bytes=12_345, n_deleted=2, sessions=tuple("abcd"), titles=titles),
     )
     before = signal.getsignal(signal.SIGINT)
     ended = run("watch", home=home)
@@ -158,13 +158,9 @@ def test_lines_are_short_and_harmless(run: Runner, home: Path, monkeypatch: pyte
 
 def test_json_is_a_stream_of_objects(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLLUX_ARCHIVE", str(home / "archive.db"))
-    located = Located((), ())
-    captures(
-        monkeypatch,
-        Captured(Refreshed(located)),
-        Captured(Refreshed(located)),
-        Captured(Refreshed(located, 1, 5, 0, {"b", "a"})),
-    )
+    archive = home / "archive.db"
+    new = SyncReport(archive, n_files=1, n_bytes=5, sessions=("a", "b"))
+    syncs(monkeypatch, SyncReport(archive), SyncReport(archive), new)
     lines = [json.loads(line) for line in run("watch", "--json", home=home).out.splitlines()]
     assert [(one["schema"], one["bytes"]) for one in lines] == [("pollux.sync/1", 0), ("pollux.sync/1", 5)]
     assert lines[1]["sessions"] == ["a", "b"]
@@ -174,14 +170,14 @@ def test_json_is_a_stream_of_objects(run: Runner, home: Path, monkeypatch: pytes
 def test_signal_ends_it_in_good_order(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLLUX_ARCHIVE", str(home / "archive.db"))
 
-    def terminated(*_: object, **_options: object) -> Captured:
+    def terminated(*_: object, **_options: object) -> SyncReport:
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(PATIENCE)
         raise AssertionError
 
-    captures(monkeypatch)
+    syncs(monkeypatch)
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(archive_watch, "capture", terminated)
+    monkeypatch.setattr(freshness, "sync", terminated)
     ended = run("watch", "--quiet", home=home)
     assert (ended.status, ended.out, ended.err) == (0, "", "")
     assert signal.getsignal(signal.SIGTERM) is before
@@ -190,7 +186,8 @@ def test_signal_ends_it_in_good_order(run: Runner, home: Path, monkeypatch: pyte
 def test_quiet_says_nothing_but_trouble(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLLUX_ARCHIVE", str(home / "archive.db"))
     problem = Problem("unreadable-file", "cannot be read: Permission denied", "/a")
-    captures(monkeypatch, Captured(Refreshed(Located((), ()), 1, 5, 0, {"a"}, [problem])))
+    report = SyncReport(home / "archive.db", n_files=1, n_bytes=5, sessions=("a",), problems=(problem,))
+    syncs(monkeypatch, report)
     ended = run("watch", "--quiet", home=home)
     assert (ended.status, ended.out, ended.err) == (0, "", "/a: cannot be read: Permission denied\n")
 
@@ -199,10 +196,11 @@ def test_home_that_is_gone_is_waited_for(run: Runner, home: Path, monkeypatch: p
     archive = home.with_name("elsewhere") / "archive.db"
     seen: list[int] = []
 
-    def watched(homes: archive_watch.Homes, _take_in: object, **_options: object) -> None:
+    def watched(homes: archive_watch.Homes, _sync: object, **_options: object) -> Iterator[SyncReport]:
         seen.append(len([*homes()]))
         home.rename(home.with_name("away"))
         seen.append(len([*homes()]))
+        yield from ()
 
     monkeypatch.setattr(archive_watch, "watch", watched)
     assert run("watch", "--home", str(home), "--archive", str(archive)).status == 0

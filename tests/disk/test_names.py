@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pollux.disk.names import name_fault, path_fault, printable
+from pollux.disk.names import name_fault, path_fault
+from pollux.text.escape import printable
 
 
 @pytest.mark.parametrize("path", ["tmp/p/chats/a.jsonl", "projects.json", "tmp/a b/ü\n.txt", "tmp/C:/x", "tmp/a\\b"])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from tests.builders import PRICES
 from tests.views.build import ROOT, START, added, call, message, notice, prompt
 
 from pollux.exports.source import Subject, Wanted
@@ -335,7 +336,7 @@ def made(
     """Make a subject of messages."""
     about = about or session()
     by_id: Mapping[str, Session] = {about.id: about, **{one.session.id: one.session for one in agents}}
-    return Made(about, Group(about.id, about.kind, []), by_id, _never, timeline=timeline, agents=agents, **more)
+    return Made(about, Group(about.id, about.kind, []), by_id, _never, PRICES, timeline=timeline, agents=agents, **more)
 
 
 def subject(wanted: Wanted | None = None, **more: Any) -> Made:  # noqa: ANN401

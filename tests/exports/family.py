@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests import builders
-from tests.builders import call, gemini, header, log, notice, preamble, rewind, tokens, user
+from tests.builders import PRICES, call, gemini, header, log, notice, preamble, rewind, tokens, user
 
 from pollux import __version__
 from pollux.exports.source import Subject, Wanted, subject
@@ -69,7 +69,7 @@ def of_home(root: Path, id_: str = builders.SESSION, **wanted: Any) -> Subject: 
     """Open one of the family."""
     found = reader.history([builders.home(root)])
     by_id = {one.id: one for one in found.sessions}
-    return subject(by_id[id_], reader.opened(by_id[id_]), by_id, reader.opened, wanted=Wanted(**wanted))
+    return subject(by_id[id_], reader.opened(by_id[id_]), by_id, reader.opened, PRICES, wanted=Wanted(**wanted))
 
 
 def placed(made: Subject, folder: Path) -> Subject:

@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.builders import PRICES
+
 from pollux import __version__
 from pollux.cli.demo import HOME
 from pollux.exports.source import Subject, Wanted, subject
@@ -32,7 +34,7 @@ def demo_subject(prefix: str, wanted: Wanted | None = None, **more: Any) -> Subj
     found = demo()
     session = next(one for one in found.sessions if one.id.startswith(prefix) and one.kind == "main")
     by_id = {one.id: one for one in found.sessions}
-    return subject(session, opened(session), by_id, opened, wanted=wanted or Wanted(), **more)
+    return subject(session, opened(session), by_id, opened, PRICES, wanted=wanted or Wanted(), **more)
 
 
 def same(name: str, data: bytes) -> None:

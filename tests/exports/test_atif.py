@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests import builders
-from tests.builders import call, gemini, header, log, notice, rewind, tokens, user
+from tests.builders import PRICES, call, gemini, header, log, notice, rewind, tokens, user
 from tests.corpus.trees import Tree, every_release, history
 from tests.exports import family
 
@@ -210,7 +210,7 @@ def test_all_sessions_come_back(trees: list[Tree], branches: Branches, tmp_path:
         found = history(tree)
         by_id = {one.id: one for one in found.sessions}
         for session in found.sessions:
-            made = subject(session, opened(session), by_id, opened, wanted=Wanted(branches=branches))
+            made = subject(session, opened(session), by_id, opened, PRICES, wanted=Wanted(branches=branches))
             assert came_back(made, tmp_path) == told(made, with_branches=branches is Branches.ALL)
             back, group = from_file(tmp_path / "trajectory.json")
             assert back.id == session.id

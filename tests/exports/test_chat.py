@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests import builders
-from tests.builders import answers, call, gemini, header, log, notice, preamble, rewind, tokens, user
+from tests.builders import PRICES, answers, call, gemini, header, log, notice, preamble, rewind, tokens, user
 from tests.corpus.trees import Tree, every_release, history
 from tests.exports import family
 
@@ -143,7 +143,7 @@ def test_roles_alternate_in_all_sessions(trees: list[Tree]) -> None:
         found = history(tree)
         by_id = {one.id: one for one in found.sessions}
         for session in found.sessions:
-            made = subject(session, opened(session), by_id, opened)
+            made = subject(session, opened(session), by_id, opened, PRICES)
             data = b"".join(rows.render(made))
             if not data:
                 continue

@@ -212,7 +212,7 @@ def test_no_title_breaks_the_table(tmp_path: Path) -> None:
     title = "a | b ](evil) <b> `c"
     data = builders.document(user("u", "first | [x](y)"), user("v", HOSTILE), summary=title)
     subject = builders.subject(builders.put(tmp_path / f"{builders.NAME}.json", data))
-    (_, text), _ = pages([Written(subject.session, "a.md")])
+    (_, text), _ = pages([Written(subject.session, "a.md")], builders.PRICES)
     table = MarkdownIt("commonmark").enable("table").parse(text.decode())
     assert [token.type for token in table].count("td_open") == 7
     links = [child.attrs["href"] for token in table for child in token.children or () if child.type == "link_open"]
@@ -229,4 +229,4 @@ def test_session_without_times(tmp_path: Path) -> None:
 
 def test_empty_session_is_a_title(tmp_path: Path) -> None:
     path = builders.put(tmp_path / f"{builders.NAME}.json", builders.document())
-    assert written(path).startswith(f"# {builders.SESSION}\n")
+    assert written(path).startswith("# (no prompt)\n")

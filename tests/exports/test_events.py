@@ -12,7 +12,21 @@ from typing import Any
 
 import pytest
 from tests import builders
-from tests.builders import answers, asks, call, checkpoint, gemini, header, log, notice, preamble, rewind, tokens, user
+from tests.builders import (
+    PRICES,
+    answers,
+    asks,
+    call,
+    checkpoint,
+    gemini,
+    header,
+    log,
+    notice,
+    preamble,
+    rewind,
+    tokens,
+    user,
+)
 from tests.cli.running import Runner, same
 from tests.corpus.exceptions import PROMPTS, TOOLS, row
 from tests.corpus.test_prompts import FIRST_WITH_FILES
@@ -375,7 +389,7 @@ def test_agent_of_an_old_release_is_named_by_the_call_that_started_it(tmp_path: 
     parent = Session(
         **{**{name: getattr(session, name) for name in session.__struct_fields__}, "children": ("child", "?")}
     )
-    found = lines_of(events.render(subject(parent, group, {"child": child}, opened)))
+    found = lines_of(events.render(subject(parent, group, {"child": child}, opened, PRICES)))
     assert {event["id"]: event["metadata"].get("agent_session_id") for event in found[1:-1]} == {
         "c1": None,
         "c2": "child",
@@ -394,7 +408,7 @@ def demo() -> reader.History:
 
 def demo_subject(session: Session, include: frozenset[str] = frozenset()) -> Subject:
     by_id = {one.id: one for one in demo().sessions}
-    return subject(session, opened(session), by_id, opened, wanted=Wanted(include=include))
+    return subject(session, opened(session), by_id, opened, PRICES, wanted=Wanted(include=include))
 
 
 def asked(messages: list[Message]) -> list[str]:
@@ -432,7 +446,7 @@ def test_demo_holds_what_happened(number: int) -> None:
 def of_tree(tree: Tree) -> Told:
     found: Told = []
     for session, group in groups(tree):
-        own = lines_of(events.render(subject(session, group, {}, opened)))
+        own = lines_of(events.render(subject(session, group, {}, opened, PRICES)))
         has_what_happened(own, list(group.messages()))
         found += own
     return found

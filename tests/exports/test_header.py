@@ -6,14 +6,16 @@ from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
+from tests.builders import PRICES
 from tests.exports.everything import made
 from tests.views.build import START
 
 from pollux.exports import Written
-from pollux.exports.header import Spent, facts, spent, title_of
+from pollux.exports.header import facts
 from pollux.exports.site import MOST_DAYS, site_of
 from pollux.model import Fate, ModelCall, Project, Session, Tokens
-from pollux.views.session_text import period
+from pollux.prices import usage_of
+from pollux.views.session_text import cost_text, period
 
 
 def session(**more: Any) -> Session:  # noqa: ANN401
@@ -49,34 +51,35 @@ def test_time_is_told_in_utc(ended: timedelta | None, words: str) -> None:
     assert period(told, UTC, "UTC") == words
 
 
-def test_title_is_one_line() -> None:
-    assert title_of(session(title="a\nb")) == "a b"
-    assert title_of(session(first_prompt="x" * 500)) == "x" * 119 + "…"
-    assert title_of(session()) == "abc"
-
-
 def test_cost_says_what_is_not_in_it() -> None:
     """A million tokens of a prompt this long cost $2.50."""
-    assert spent([one_call()]).cost == "$2.50"
-    assert spent([one_call(), one_call(model="gemini-99")]).cost == "$2.50+"
-    assert spent([one_call(model="gemini-99")]).cost == "no price"
-    assert spent([]) == Spent()
-    assert spent([one_call()]) + spent([one_call()]) == spent([one_call(), one_call()])
+    unpriced = one_call(model="gemini-99")
+    assert cost_text(usage_of([one_call()], PRICES)) == "$2.50"
+    assert cost_text(usage_of([one_call(), unpriced], PRICES)) == "$2.50+"
+    assert cost_text(usage_of([unpriced], PRICES)) == "no price"
 
 
 def test_site_has_a_day_for_each_day_but_not_for_ever() -> None:
     two = session(calls=(one_call(), one_call(3), one_call().__class__("abc", "n", None, None, Fate.ACTIVE, Tokens())))
-    days = site_of([Written(two, "a")]).days
+    days = site_of([Written(two, "a")], PRICES).days
     assert [(day.day, used.calls) for day, used in days] == [(15, 1), (16, 0), (17, 0), (18, 1)]
     old = session(calls=(one_call(-9999), one_call()))
-    assert len(site_of([Written(old, "a")]).days) == MOST_DAYS
-    assert site_of([Written(session(), "a")]).days == ()
+    assert len(site_of([Written(old, "a")], PRICES).days) == MOST_DAYS
+    assert site_of([Written(session(), "a")], PRICES).days == ()
 
 
 def test_site_counts_agents_with_their_session() -> None:
     agent = session(id="agent", kind="subagent", calls=(one_call(),))
     site = site_of(
-        [Written(session(calls=(one_call(),)), "a", (agent,)), Written(session(project=Project(path="/x")), "b")]
+        [Written(session(calls=(one_call(),)), "a", (agent,)), Written(session(project=Project(path="/x")), "b")],
+        PRICES,
     )
-    assert (site.used.calls, site.n_sessions, len(site.shelves)) == (2, 2, 2)
-    assert [shelf.used.calls for shelf in site.shelves] == [2, 0]
+    assert (site.usage.calls, site.n_sessions, len(site.shelves)) == (2, 2, 2)
+    assert [shelf.usage.calls for shelf in site.shelves] == [2, 0]
+
+
+def test_site_has_the_session_last_used_first_and_a_shelf_for_each_project() -> None:
+    one = session(id="one", project=Project("h1", "web"), started=START, updated=START + timedelta(days=2))
+    two = session(id="two", project=Project("h2", "web"), started=START, ended=START + timedelta(days=1))
+    site = site_of([Written(two, "b"), Written(one, "a")], PRICES)
+    assert [shelf.rows[0].session.id for shelf in site.shelves] == ["one", "two"]

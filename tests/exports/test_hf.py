@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests import builders
-from tests.builders import call, gemini, header, log, notice, preamble, rewind, tokens, user
+from tests.builders import PRICES, call, gemini, header, log, notice, preamble, rewind, tokens, user
 from tests.exports import family
 
 from pollux.exports import EXPORTERS, Written
@@ -73,6 +73,13 @@ def test_usage_counts_the_cache_apart(tmp_path: Path) -> None:
     assert "usage" not in bare
 
 
+def test_tool_tokens_are_input_though_more_is_cached_than_went_in(tmp_path: Path) -> None:
+    counts = {"input": 5, "output": 1, "cached": 9, "thoughts": 0, "tool": 3, "total": 9}
+    subject = of_log(tmp_path, user(), gemini(tokens=counts))
+    [record] = [json.loads(line) for line in EXPORTERS["calls"].render(subject)]
+    assert messages(subject)[1]["usage"]["input"] == record["input_tokens"] == 3
+
+
 def test_what_the_client_said_is_nobodys_message(tmp_path: Path) -> None:
     made = of_log(
         tmp_path,
@@ -130,7 +137,7 @@ def test_pictures_are_left_out_and_counted(tmp_path: Path) -> None:
 
 def test_card_tells_numbers_and_nothing_else(tmp_path: Path) -> None:
     made = [family.of_home(family.put(tmp_path), id_) for id_ in (builders.SESSION, family.AGENT)]
-    ((name, data),) = card.pages([Written(one.session, "x.jsonl") for one in made])
+    ((name, data),) = card.pages([Written(one.session, "x.jsonl") for one in made], PRICES)
     text = data.decode()
     assert name == "README.md"
     assert text.startswith("---\n")

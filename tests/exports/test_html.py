@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pygments.token import Token
+from tests.builders import PRICES
 from tests.exports import everything, golden
 from tests.exports.everything import made
 from tests.exports.golden import KINDS, SESSIONS, demo_subject
@@ -156,7 +157,7 @@ def test_nothing_hostile_becomes_more_than_text(detail: Detail, branches: Branch
 
 
 def test_policy_lets_in_nothing_but_the_page_s_own_style_and_script() -> None:
-    for data in (written(everything.subject()), dict(index.pages([]))["index.html"].decode()):
+    for data in (written(everything.subject()), dict(index.pages([], PRICES))["index.html"].decode()):
         found = Page(data)
         (policy,) = (one.attributes["content"] for one in found.tags if "http-equiv" in one.attributes)
         hashes = {kind: hashlib.sha256(raw.encode()).digest() for kind, raw in found.raw.items()}
@@ -360,17 +361,17 @@ def test_pieces_come_while_messages_are_read() -> None:
 
 
 def test_index_of_nothing_is_a_page() -> None:
-    ((name, data),) = index.pages([])
+    ((name, data),) = index.pages([], PRICES)
     assert name == EXPORTERS["html"].index_page
     assert "0 sessions" in Page(data.decode()).text
 
 
 def test_index_shows_tokens_where_there_is_no_money() -> None:
     about = everything.session()
-    (_, data), *_ = index.pages([Written(about, "a.html")])
+    (_, data), *_ = index.pages([Written(about, "a.html")], PRICES)
     assert "Cost by day" in Page(data.decode()).text
     unpriced = Session("x", "main", Project(), calls=about.calls[1:])
-    (_, data), *_ = index.pages([Written(unpriced, "a b.html")])
+    (_, data), *_ = index.pages([Written(unpriced, "a b.html")], PRICES)
     found = Page(data.decode())
     assert "Tokens by day, at most 50.5k" in found.text
     assert "1 call without a price" in found.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from tests.builders import PRICES
 from tests.corpus.trees import SELECTED, Tree, all_trees, every_release, history
 from tests.exports import everything
 from tests.exports.reader import Page
@@ -24,7 +25,7 @@ def subjects(trees: list[Tree]) -> Iterator[Subject]:
     for tree in trees:
         found = history(tree)
         by_id = {one.id: one for one in found.sessions}
-        yield from (subject(one, opened(one), by_id, opened, wanted=FULL) for one in found.main)
+        yield from (subject(one, opened(one), by_id, opened, PRICES, wanted=FULL) for one in found.main)
 
 
 def words(message: Message) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests import builders
-from tests.builders import call, gemini, header, log, tokens, user
+from tests.builders import PRICES, call, gemini, header, log, tokens, user
 from tests.corpus.trees import Tree, every_release, history
 from tests.exports import family
 
@@ -194,7 +194,7 @@ def test_all_that_was_paid_is_there_once(trees: list[Tree]) -> None:
         for session in found.sessions:
             total += sum((one.tokens for one in session.calls), Tokens())
             if session.parent is None or session.parent not in by_id:
-                made = spans(subject(session, opened(session), by_id, opened))
+                made = spans(subject(session, opened(session), by_id, opened, PRICES))
                 assert len({one["spanId"] for one in made}) == len(made)
                 told += sum(int(named(one).get("pollux.usage.total_tokens", 0)) for one in made)
         assert told == total.total
@@ -234,5 +234,5 @@ def test_call_without_a_message_is_a_span(tmp_path: Path) -> None:
 def test_subagent_without_its_parent_has_the_trace_of_both(tmp_path: Path) -> None:
     whole = spans(family.of_home(family.put(tmp_path)))
     alone = family.of_home(tmp_path, family.AGENT)
-    orphan = subject(alone.session, alone.group, {}, opened)
+    orphan = subject(alone.session, alone.group, {}, opened, PRICES)
     assert spans(orphan)[0]["traceId"] == whole[0]["traceId"]

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests import builders
+from tests.builders import PRICES
 
 from pollux import __version__
 from pollux.cli.demo import HOME
@@ -29,7 +30,7 @@ def exported(number: int, name: str) -> bytes:
     found = demo()
     session = found.sessions[number]
     by_id = {one.id: one for one in found.sessions}
-    return b"".join(EXPORTERS[name].render(subject(session, opened(session), by_id, opened)))
+    return b"".join(EXPORTERS[name].render(subject(session, opened(session), by_id, opened, PRICES)))
 
 
 @pytest.mark.parametrize("number", range(23))

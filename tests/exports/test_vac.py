@@ -31,7 +31,8 @@ from pollux.exports.vac.plan import NESTED
 from pollux.exports.vac.record import record
 from pollux.exports.vac.schema import problems
 from pollux.exports.vac.values import DEEPEST, Many, Open, sound
-from pollux.formats.messages import KNOWN_FIELDS, KNOWN_FIELDS_OF_CALLS
+from pollux.formats.messages import KNOWN_FIELDS
+from pollux.formats.tool_calls import KNOWN_FIELDS_OF_CALLS
 from pollux.model import Fate, Json, Message, Session
 from pollux.sessions.reader import History, history, homes
 from pollux.views.contracts import calls_of

@@ -9,6 +9,7 @@ from typing import Any
 
 import cbor2
 from tests import builders
+from tests.builders import PRICES
 
 from pollux.exports.source import Redactor, Subject, Wanted, subject
 from pollux.exports.vac.encode import render_cbor, render_json
@@ -42,7 +43,7 @@ def subject_of(
 ) -> Subject:
     """Open a session of a home to be handed over."""
     by_id = {one.id: one for one in found.sessions}
-    return subject(session, opened(session), by_id, opened, wanted=wanted, redactor=redactor)
+    return subject(session, opened(session), by_id, opened, PRICES, wanted=wanted, redactor=redactor)
 
 
 def home_record(root: Path, id_: str, wanted: Wanted | None = None, redactor: Redactor | None = None) -> Any:  # noqa: ANN401

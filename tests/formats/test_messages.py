@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.builders import answers, asks, at, call, gemini, instant_of, user, values
+from tests.builders import answers, at, call, gemini, instant_of, user, values
 
-from pollux.formats.messages import message, tool_calls
+from pollux.formats.messages import message
+from pollux.formats.tool_calls import tool_calls
 from pollux.model import (
     Attachment,
     Fate,
-    FunctionCall,
     Kind,
     Origin,
     Text,
@@ -83,14 +83,6 @@ def test_thoughts_in_the_content_stand_beside_it() -> None:
 def test_calls_come_from_their_own_recording() -> None:
     found = message(gemini("g1", "", toolCalls=[call("old")]), calls=gemini("g1", "", toolCalls=[call("new")]))
     assert [one.id for one in found.tool_calls] == ["new"]
-
-
-def test_a_call_without_a_record_is_pending() -> None:
-    found = message(gemini("g1", [{"text": "a"}, asks("c1", "read_file", file_path="a.txt")]))
-    assert found.parts == (Text("a"), FunctionCall("c1", "read_file", {"file_path": "a.txt"}))
-    (asked,) = found.tool_calls
-    assert (asked.id, asked.name, asked.status, asked.args) == ("c1", "read_file", "pending", {"file_path": "a.txt"})
-    assert asked.output is None
 
 
 def test_the_media_of_a_message() -> None:

@@ -156,7 +156,7 @@ def test_missing_total_is_the_sum_of_the_recorded_counts() -> None:
 
 def test_a_bad_value_in_a_call() -> None:
     found = recorded(gemini(toolCalls=[call(status=7, agentId="a"), {"name": 7, "id": "c2"}]))
-    assert found.calls == (CallHead("c1", "read_file", agent_id="a"), CallHead("c2"))
+    assert found.calls == (CallHead("c1", "read_file", "success", agent_id="a"), CallHead("c2", status="pending"))
 
 
 def test_an_id_that_is_no_string_is_none() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import PRICES
 from tests.corpus.trees import Tree, history
 
 from pollux.cli.demo import HOME
@@ -37,7 +38,7 @@ def _opened(found: reader.History, *, with_agents: bool, wanted: Wanted) -> Iter
     by_id = {one.id: one for one in found.sessions}
     for session in found.sessions:
         if with_agents or session.parent not in by_id:
-            yield subject(session, reader.opened(session), by_id, reader.opened, wanted=wanted)
+            yield subject(session, reader.opened(session), by_id, reader.opened, PRICES, wanted=wanted)
 
 
 def written(folder: Path, made: Iterator[tuple[str, bytes]]) -> list[Path]:

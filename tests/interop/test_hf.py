@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.builders import PRICES
 from tests.corpus.trees import Tree, every_release
 from tests.interop.subjects import needs, of_demo, of_trees, written
 
@@ -100,7 +101,7 @@ def test_each_file_alone_is_recognised(datasets: Any, tmp_path: Path) -> None:  
 
 def test_card_is_one(tmp_path: Path) -> None:
     hub: Any = import_module("huggingface_hub")
-    ((name, data),) = card.pages([Written(one.session, "x.jsonl") for one in of_demo(with_agents=True)])
+    ((name, data),) = card.pages([Written(one.session, "x.jsonl") for one in of_demo(with_agents=True)], PRICES)
     (tmp_path / name).write_bytes(data)
     found = hub.DatasetCard.load(tmp_path / name)
     assert "agent-traces" in found.data.tags

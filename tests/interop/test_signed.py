@@ -11,7 +11,7 @@ from tests.proofs.samples import KEY, PAYLOAD, record, signed
 from tests.proofs.sealing import record_of, seal_it
 
 from pollux.archive import store
-from pollux.cli.record_redact import chooser
+from pollux.library.records import field_chooser
 from pollux.proofs import signing
 from pollux.proofs.canonical import cbor_bytes, json_bytes, json_value
 from pollux.proofs.disclosure import redacted
@@ -40,8 +40,8 @@ def test_redacted_records(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     seal_it(archive)
     original = record_of(builders.SESSION)
-    shown = redacted(original, chooser(("content", "input"), "hunter"))
+    shown = redacted(original, field_chooser(("content", "input"), "hunter"))
     with store.opened(archive, write=False) as opened:
-        made = prove_record(opened.database, builders.SESSION, original, shown)
+        made = prove_record(opened, builders.SESSION, original, shown)
     assert verdict(json_value(json_bytes(made))) == ""
     assert verdict(cbor_bytes(made), require_deterministic=True) == ""

@@ -14,6 +14,7 @@ import pytest
 from pollux import prices
 from pollux.archive import refresh, store
 from pollux.archive import schema as facts
+from pollux.archive.pricing import price_calls
 from pollux.cli.demo import HOME as DEMO
 from pollux.lake import parquet
 from pollux.lake.tables import TABLES, columns
@@ -27,10 +28,10 @@ pyarrow = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip instal
 DESIGN = {
     "sessions": "session_id kind parent_session_id parent_call_id project_hash title title_from started_us ended_us "
     "updated_us first_prompt last_prompt n_user n_gemini n_tool n_error n_rewound n_compressed models cli_generation "
-    "extra_json",
+    "extra_json root_session_id last_used_us is_stub is_deleted",
     "session_files": "session_id file_version_id role format problems",
     "projects": "project_hash path slug how_known proven git_remote",
-    "messages": "session_id message_id seq kind origin fate at_us model n_chars file_version_id line",
+    "messages": "session_id message_id seq kind origin fate is_own at_us model n_chars file_version_id line",
     "model_calls": "session_id message_id at_us model fate tok_input tok_cached tok_output tok_thoughts tok_tool "
     "tok_total tok_consistent cost_nanousd price_id file_version_id line copy_of",
     "tool_calls": "session_id message_id idx call_id raw_name canonical category kind label mcp_server status "
@@ -40,7 +41,7 @@ DESIGN = {
     "problems": "file_version_id n code line message",
 }
 NUMBERS = ("_us", "_nanousd", "_bytes", "_code", "_id_", "n_", "tok_", "lines_")
-WHOLE = {"idx", "n", "line", "seq", "proven", "problems", "file_version_id"}
+WHOLE = {"idx", "n", "line", "seq", "proven", "problems", "file_version_id", "is_own", "is_stub", "is_deleted"}
 
 
 @pytest.fixture
@@ -52,6 +53,7 @@ def archive(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 def _archive(folder: Path, places: tuple[Home, ...]) -> sqlite3.Connection:
     opened = store.opened(folder / "archive.db")
     refresh.refresh(opened, places)
+    price_calls(opened.database, prices.load())
     assert opened.lock is not None
     opened.lock.release()
     return opened.database
@@ -140,5 +142,5 @@ def test_nothing_of_the_archive_alone_is_told() -> None:
     public = {f"{table}.{column.name}" for table in TABLES for column in columns(table)}
     private = {"sessions.bundle", "sessions.body", "messages.words_line", "messages.calls_line"}
     assert not public & private
-    private_tables = {"readings", "failures", "value_problems", "call_digests", "session_digests"}
+    private_tables = {"readings", "failures", "value_problems", "call_digests", "session_digests", "session_usage"}
     assert set(facts.TABLES) - set(TABLES) == private_tables

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pollux import prices as pollux_prices
-from pollux.model import Tokens
-from pollux.prices import TABLE, Price, Tier, cost, find, load, tier_of
+from pollux.model import Fate, ModelCall, Tokens, Usage
+from pollux.prices import TABLE, Price, Tier, cost, find, load, tier_of, usage_of
 
 ROOT = Path(__file__).parents[2]
 PRICES = load()
@@ -373,3 +373,26 @@ def test_the_table_is_what_the_generator_makes() -> None:
     script = source()
     made = script.render([script.row(model) for model in script.google_models()], script.checked())
     assert made == TABLE.read_text("utf-8"), "run `make prices`"
+
+
+def model_call(model: str | None, tokens: Tokens) -> ModelCall:
+    return ModelCall("session", "message", NOW, model, Fate.ACTIVE, tokens)
+
+
+models = st.sampled_from(["gemini-2.5-pro", "gemini-2.5-flash", "gemini-99", None])
+model_calls = st.lists(st.builds(model_call, models, calls), max_size=8)
+
+
+@given(model_calls, model_calls)
+def test_usage_adds_up(first: list[ModelCall], second: list[ModelCall]) -> None:
+    assert usage_of(first, PRICES) + usage_of(second, PRICES) == usage_of(first + second, PRICES)
+
+
+def test_cost_is_unknown_only_if_no_call_has_a_price() -> None:
+    priced = model_call("gemini-2.5-pro", Tokens(1000, total=1000))
+    unpriced = model_call("gemini-99", Tokens(2000, total=1))
+    assert usage_of([], PRICES) == Usage()
+    assert usage_of([unpriced], PRICES).cost_nanousd is None
+    usage = usage_of([priced, unpriced], PRICES)
+    assert usage.cost_nanousd == cost(price_of("gemini-2.5-pro"), priced.tokens)
+    assert (usage.cost.unpriced_calls, usage.cost.unpriced_tokens, usage.inconsistent) == (1, unpriced.tokens, 1)

@@ -34,7 +34,7 @@ def sealed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[bytes]]
 
 def proof_of(archive: Path, old: bytes) -> dict[str, Any]:
     with store.opened(archive, write=False) as opened:
-        return json.loads(json_bytes(continuation(opened.database, old)))  # type: ignore[no-any-return]
+        return json.loads(json_bytes(continuation(opened, old)))  # type: ignore[no-any-return]
 
 
 def test_every_old_seal(sealed: tuple[Path, list[bytes]]) -> None:

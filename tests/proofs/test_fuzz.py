@@ -21,13 +21,15 @@ from tests.proofs.sealing import bare, full, seal_it
 from tests.proofs.test_inclusion import copy_of, proof_of
 
 from pollux.archive import store
-from pollux.cli.record_verify import row, say
+from pollux.cli.record_verify import say
 from pollux.errors import PolluxError
 from pollux.proofs.canonical import cbor_bytes
 from pollux.proofs.commitment import MEMBER
 from pollux.proofs.continuation import continuation
 from pollux.proofs.public import KeyFileError, public_key
 from pollux.proofs.verify import examine, is_detached
+from pollux.views.contracts import to_json
+from pollux.views.contracts.proofs import VerdictDocument
 
 N_CASES = 400
 BIG = "1" * 5000
@@ -53,7 +55,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     synced(archive, root)
     seal_it(archive, hours=1)
     with store.opened(archive, write=False) as opened:
-        going_on = continuation(opened.database, old)
+        going_on = continuation(opened, old)
     found: dict[str, bytes] = {
         "attached": signed(),
         "detached": signed(attached=False),
@@ -171,7 +173,7 @@ def test_broken_proofs_are_faults(name: str, samples: dict[str, bytes], capsys: 
             seen["refused"] += 1
             continue
         seen["good" if found.is_good else "bad"] += 1
-        json.dumps(row(found, "it"))
+        json.dumps(to_json(VerdictDocument(found, "it")))
         say(found, "it")
         told = capsys.readouterr()
         assert "\x1b" not in told.out + told.err

@@ -43,14 +43,14 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def proof_of(archive: Path, session: str = builders.SESSION) -> dict[str, Any]:
     with store.opened(archive, write=False) as opened:
-        return json.loads(json_bytes(prove(opened.database, session)))  # type: ignore[no-any-return]
+        return json.loads(json_bytes(prove(opened, session)))  # type: ignore[no-any-return]
 
 
 def copy_of(archive: Path, *names: str, session: str = builders.SESSION) -> dict[str, Any]:
     original = record_of(session)
     with store.opened(archive, write=False) as opened:
         shown = redacted(original, lambda one: one.path[-1] in names)
-        return json.loads(json_bytes(prove_record(opened.database, session, original, shown)))  # type: ignore[no-any-return]
+        return json.loads(json_bytes(prove_record(opened, session, original, shown)))  # type: ignore[no-any-return]
 
 
 def look(value: object, file: bytes | None = None) -> Verdict:
@@ -291,7 +291,7 @@ def test_other_words_are_named(archive: Path) -> None:
     shown = deepcopy({**original})
     shown["session"]["entries"][0]["content"] = "where is the *****?"
     with store.opened(archive, write=False) as opened:
-        copy = prove_record(opened.database, builders.SESSION, original, shown)
+        copy = prove_record(opened, builders.SESSION, original, shown)
     assert [one.message for one in look(copy).faults] == [
         "hidden fields show other words, which nothing proves: /session/entries/0/content"
     ]
@@ -358,15 +358,14 @@ def test_a_commitment_of_an_older_form_proves_no_redacted_record(tmp_path: Path)
     _, archive = kept(tmp_path)
     body = SessionEntry(builders.SESSION, "vac-00", BY, 3, "00" * 32, [])
     with store.opened(archive) as opened:
-        database = opened.database
         seal = Seal(SCHEMA, 1, "2026-11-15T12:00:00.000Z", 1, merkle.leaf_hash(entry_bytes(body)).hex(), None)
         data = cose.sign(
             json_bytes(msgspec.to_builtins(seal)), KEY, content_type="x", claims={1: "a", 2: "pollux archive"}
         )
-        seals.append(database, [(0, entry_bytes(body))], 1, data)
+        seals.append(opened.database, [(0, entry_bytes(body))], 1, data)
         with pytest.raises(PolluxError, match=f"Run `pollux archive seal {builders.SESSION}`"):
-            prove_record(database, builders.SESSION, record(), record())
-        proof = inclusion.proof_of(database, builders.SESSION, [entry_bytes(body)], [0])
+            prove_record(opened, builders.SESSION, record(), record())
+        proof = inclusion.proof_of(opened, builders.SESSION, [entry_bytes(body)], [0])
     found = look(record() | {MEMBER: {**proof, "fields": []}})
     assert "sealed by another version of Pollux" in found.faults[0].message
     assert seal_it(archive, hours=1).new.n_sessions >= 1, "the next seal commits to it in the new form"
@@ -377,7 +376,7 @@ def test_a_record_that_was_not_sealed_so(archive: Path) -> None:
     with store.opened(archive, write=False) as opened:
         other = record(id="another")
         with pytest.raises(PolluxError, match=f"Run `pollux archive seal {builders.SESSION}`"):
-            prove_record(opened.database, builders.SESSION, other, other)
+            prove_record(opened, builders.SESSION, other, other)
 
 
 def test_a_proof_of_another_session_cannot_be_borrowed(archive: Path) -> None:

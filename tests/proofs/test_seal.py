@@ -209,7 +209,7 @@ def test_what_was_forgotten_is_not_missing(archive: Path) -> None:
 def test_an_archive_of_an_older_pollux_is_sealed_too(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     with changed(archive) as database:
-        for table in ("seals", "sealed", "sealing", "imported", "imported_entries", "imported_seals"):
+        for table in ("seals", "sealed", "sealing", "imported", "imported_entries", "imported_seals", "migrations"):
             database.execute(f"DROP TABLE {table}")
         for column in ("ctime_ns", "compared"):
             database.execute(f"ALTER TABLE files DROP COLUMN {column}")

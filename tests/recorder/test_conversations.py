@@ -84,7 +84,7 @@ class Told:
     """Message, call, name, status and prompt of each tool call."""
 
     n_calls: int = 0
-    """As a list shows it: also of calls that were imported, but not of those that were loaded."""
+    """As a list shows it: the calls that the session made itself, not those that it imported or loaded."""
 
 
 READ, DECLINED, STOPPED = Call(), Call(outcome="declined"), Call(outcome="cancelled")
@@ -338,8 +338,8 @@ def _expected(truth: Truth, seen: bytes, *, is_copy: bool) -> Told:
             told.billed[said.id] = said.tokens["total"]
             if said.fate == ACTIVE:
                 told.active[said.id] = said.tokens["total"]
-        told.n_calls += len(said.calls)
         for id_, (name, status) in said.calls.items() if not said.is_imported else ():
+            told.n_calls += 1
             told.calls.append((said.id, id_, name, status, None if truth.parent else said.prompt))
     return told
 
@@ -380,8 +380,8 @@ def _check_facts(database: sqlite3.Connection, found: Iterable[tuple[Session, Gr
         ).fetchall()
         shown = [
             (one.id, call.id, call.status, str(one.fate))
-            for one in messages
+            for entry, one in zip(group.entries, messages, strict=True)
             for call in one.tool_calls
-            if call.at is not None  # not made elsewhere
+            if entry.tool_calls  # not loaded
         ]
         assert Counter(rows) == Counter(shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,16 @@ from tests.builders import chats, checkpoint, document, gemini, header, home, lo
 
 from pollux import prices
 from pollux.archive import open_session, refresh, store
+from pollux.archive.memory import in_memory
 from pollux.archive.pricing import price_calls
 from pollux.model import Session, Tokens
 from pollux.render.terminal.usage import audit_lines
 from pollux.reports import audit as audit_view
 from pollux.reports import usage, usage_sql
-from pollux.reports.audit import AuditedCall, audited, buckets, call_json, repeating
+from pollux.reports.audit import AuditedCall, AuditReport, SessionAudit, audited, buckets, call_owners, repeating
 from pollux.sessions import reader
+from pollux.sessions.locate import Located
+from pollux.views.contracts.usage import call_row
 
 ONE = gemini("g1", tokens=tokens(1000))
 TWO = gemini("g2", second=3, tokens=tokens(2000))
@@ -25,9 +29,10 @@ TWO = gemini("g2", second=3, tokens=tokens(2000))
 def audit(root: Path, wanted: str = builders.SESSION, others: tuple[str, ...] = ()) -> list[AuditedCall]:
     found = reader.history([home(root)])
     by_id = {one.id: one for one in found.sessions}
-    owners = {(call.message_id, call.tokens): one.id for one in found.sessions for call in one.calls}
     groups = [(one, reader.opened(by_id[one])) for one in others]
     session: Session = by_id[wanted]
+    with closing(in_memory(found.sessions, [], reader.opened)) as database:
+        owners = call_owners(database, wanted)
     return list(audited(session, reader.opened(session), prices.load(), owners=owners, others=groups))
 
 
@@ -95,7 +100,7 @@ def test_imports_are_named_on_both_sides(tmp_path: Path) -> None:
     assert (repeat.why, repeat.session_id, repeat.line) == ("repeated by another session", builders.OTHER, 3)
     first, second = audit(tmp_path, builders.OTHER)
     assert (first.owner, second.owner) == (builders.SESSION, None)
-    assert call_json(first)["counted_in"] == builders.SESSION
+    assert call_row(first)["counted_in"] == builders.SESSION
 
 
 def test_archive_knows_who_repeats_whom(tmp_path: Path) -> None:
@@ -104,6 +109,17 @@ def test_archive_knows_who_repeats_whom(tmp_path: Path) -> None:
         refresh.refresh(archive, [home(tmp_path)])
         assert repeating(archive.database, builders.SESSION) == {builders.OTHER}
         assert repeating(archive.database, builders.OTHER) == set()
+
+
+def test_call_is_counted_in_its_owner_though_only_another_home_is_asked_for(tmp_path: Path) -> None:
+    imported(tmp_path)
+    with store.opened(tmp_path / "archive.db") as archive:
+        refresh.refresh(archive, [home(tmp_path)])
+        database = archive.database
+        (session,) = open_session.history(database, Located((), ()), only={builders.OTHER}).sessions
+        owners = call_owners(database, builders.OTHER)
+        calls = [*audited(session, open_session.opened(database, session), prices.load(), owners=owners)]
+    assert [call.owner for call in calls] == [builders.SESSION, None]
 
 
 def test_amounts_are_what_the_report_says(tmp_path: Path) -> None:
@@ -124,7 +140,7 @@ def test_amounts_are_what_the_report_says(tmp_path: Path) -> None:
         assert (sum(each.amount for each in one.buckets) + 500) // 1000 == one.cost_nanousd
     assert calls[2].tier
     assert calls[2].tier.above == 200_000
-    assert (call_json(calls[2])["consistent"], call_json(calls[3])["price"]) == (False, None)
+    assert (call_row(calls[2])["consistent"], call_row(calls[3])["price"]) == (False, None)
 
 
 def test_no_token_is_in_two_buckets() -> None:
@@ -159,5 +175,6 @@ def test_audit_says_that_a_missing_total_was_computed(tmp_path: Path) -> None:
     first, second = audit(tmp_path)
     assert (first.call.tokens.total, first.is_total_computed) == (1005, True)
     assert (second.call.tokens.total, second.is_total_computed) == (2005, False)
-    assert call_json(first)["total_computed"] is True
-    assert "computed" in "\n".join(text.plain for text in audit_lines(_session(tmp_path), [first]))
+    assert call_row(first)["total_computed"] is True
+    report = AuditReport((SessionAudit(_session(tmp_path), (first,)),), "table", "date")
+    assert "computed" in "\n".join(text.plain for text in audit_lines(report))

@@ -10,10 +10,11 @@ from tests import builders
 from pollux.formats import prompts
 from pollux.formats.source import Source, Span
 from pollux.model import Problem, Project, Session
-from pollux.reports.doctor import Health, Unknowns, generations, health_json, look_into, lost
+from pollux.reports.doctor import Diagnosis, Unknowns, generations, look_into, lost
 from pollux.sessions.locate import locate
 from pollux.sessions.reader import History
 from pollux.sessions.replay.reading import Reading, read
+from pollux.views.contracts import to_json
 
 
 def examined(folder: Path, *records: object) -> Unknowns:
@@ -70,9 +71,9 @@ def test_operators_are_told_from_the_problems() -> None:
         Problem("unknown-operator", "unknown operator $push"),
         Problem("torn-line", "unknown operator $no"),
     ]
-    health = Health(History(locate([])), Unknowns(), {}, problems)
+    health = Diagnosis(History(locate([])), Unknowns(), {}, problems)
     assert health.unknown["operators"] == {"$push": 2, "$pull": 1}
-    assert health_json(health)["problems"]
+    assert to_json(health)["problems"]
 
 
 def test_generations_are_counted() -> None:

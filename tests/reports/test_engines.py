@@ -33,7 +33,7 @@ Run: TypeAlias = Callable[[str, tuple[int, ...]], list[tuple[Any, ...]]]
 Engine: TypeAlias = Callable[[sqlite3.Connection], Run]
 
 GENERATED = Path(__file__).parents[1] / "data" / "usage"
-TABLES = ("sessions", "projects", "model_calls", "tool_calls")
+TABLES = ("sessions", "projects", "messages", "model_calls", "tool_calls")
 REPORTS = {"calls": usage_sql.CALLS, "times": usage_sql.TIMES, "tools": usage_sql.TOOLS}
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 WINDOWS = {
@@ -181,7 +181,8 @@ def _folded(by: str, run: Run, window: tuple[int, int, int]) -> tuple[usage.Row,
         return usage.tool_rows(map(ToolPart._make, run(usage_sql.TOOLS, window)))
     if by in usage.BY_TIME:
         return usage.time_rows(by, map(TimePart._make, run(usage_sql.TIMES, window)), zone=UTC)
-    return usage.call_rows(by, map(Part._make, run(usage_sql.CALLS, window)), zone=UTC)
+    roots = usage_sql.session_roots((row[0], row[1], row[2]) for row in run(usage_sql.SESSIONS, ()))
+    return usage.call_rows(by, map(Part._make, run(usage_sql.CALLS, window)), zone=UTC, roots=roots)
 
 
 _ids = st.sampled_from(["a", "b", "A", "ä", ""])
@@ -205,6 +206,7 @@ _tool_calls = st.lists(
     max_size=8,
     unique_by=lambda row: row[:3],
 )
+_messages = st.lists(st.tuples(_ids, _ids, st.integers(0, 1)), max_size=8, unique_by=lambda row: row[:2])
 _sessions = st.lists(st.tuples(_ids, st.none() | _ids, st.none() | _ids, _ids), unique_by=lambda row: row[0])
 _projects = st.lists(st.tuples(_ids, _words, _words, _words, st.integers(0, 1)), unique_by=lambda row: row[0])
 _MODEL_CALL = (
@@ -214,13 +216,20 @@ _MODEL_CALL = (
 _TOOL_CALL = "session_id, message_id, idx, label, status, at_us, fate"
 
 
-@given(_model_calls, _tool_calls, _sessions, _projects, _times, _times)
+@given(_messages, _model_calls, _tool_calls, _sessions, _projects, _times, _times)
 def test_any_facts_give_equal_rows(
-    calls: list[Any], tools: list[Any], sessions: list[Any], projects: list[Any], since: int | None, until: int | None
+    messages: list[Any],
+    calls: list[Any],
+    tools: list[Any],
+    sessions: list[Any],
+    projects: list[Any],
+    since: int | None,
+    until: int | None,
 ) -> None:
     with closing(sqlite3.connect(":memory:")) as database:
         for table in TABLES:
-            database.execute(f"CREATE TABLE {table} ({facts.TABLES[table].replace('NOT NULL', '')})")
+            database.execute(facts.TABLES[table].create().replace("NOT NULL", ""))
+        _insert(database, "messages", "session_id, message_id, is_own", messages)
         _insert(database, "model_calls", _MODEL_CALL, calls)
         _insert(database, "tool_calls", _TOOL_CALL, tools)
         _insert(database, "sessions", "session_id, parent_session_id, project_hash, title", sessions)

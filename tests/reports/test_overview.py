@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta, timezone
+from collections.abc import Collection
+from contextlib import closing
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 
+from pollux.archive.memory import in_memory
 from pollux.model import Fate, ModelCall, Project, Session, Tokens
-from pollux.reports.overview import overview
+from pollux.reports.overview import Overview, overview
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
@@ -21,9 +24,14 @@ def session(
         started=at,
         updated=at,
         counts={"user": 1},
-        calls=(ModelCall(id_, id_, at, None, Fate.ACTIVE, Tokens(total=10)),),
+        calls=(ModelCall(id_, id_, at, None, Fate.ACTIVE, Tokens(total=10), "f", 1),),
         is_stub=is_stub,
     )
+
+
+def look(*sessions: Session, ids: Collection[str] | None = None, zone: tzinfo | None = None) -> Overview:
+    with closing(in_memory(sessions, [])) as database:
+        return overview(database, ids, now=NOW, zone=zone)
 
 
 def days(number: float) -> timedelta:
@@ -39,21 +47,27 @@ def test_everything_is_counted_once() -> None:
         session("agent", days(1), kind="subagent"),
         session("stub", days(1), is_stub=True),
     ]
-    view = overview(sessions, 3, now=NOW)
+    view = look(*sessions)
     assert (view.n_sessions, view.n_subagents, view.n_projects, view.n_prompts) == (4, 1, 2, 4)
-    assert (view.tokens.total, view.n_calls, view.n_problems) == (60, 6, 3)
-    assert (view.due, view.soon) == (1, 1)
+    assert (view.tokens.total, view.n_calls) == (60, 6)
     assert view.first == NOW - days(30)
 
 
+def test_only_the_sessions_of_a_scope_are_counted() -> None:
+    view = look(session("here", days(1)), session("elsewhere", days(40), slug="other"), ids={"here"})
+    assert (view.n_sessions, view.n_projects, view.n_prompts, view.tokens.total) == (1, 1, 1, 10)
+    assert view.first == NOW - days(1)
+    assert sum(tokens for _, tokens in view.days) == 10
+
+
 def test_days_are_the_users_own() -> None:
-    view = overview([session("late", timedelta(hours=13))], 0, now=NOW)
+    view = look(session("late", timedelta(hours=13)))
     assert len(view.days) == 14
     assert view.days[-2:] == ((date(2026, 11, 14), 10), (date(2026, 11, 15), 0))
     zone = timezone(timedelta(hours=2))
-    assert overview([session("late", timedelta(hours=13))], 0, now=NOW, zone=zone).days[-1] == (date(2026, 11, 15), 10)
+    assert look(session("late", timedelta(hours=13)), zone=zone).days[-1] == (date(2026, 11, 15), 10)
 
 
 def test_nothing_is_something_too() -> None:
-    view = overview([], 0, now=NOW)
-    assert (view.n_sessions, view.first, view.due) == (0, None, 0)
+    view = look()
+    assert (view.n_sessions, view.first, view.n_deleted) == (0, None, 0)

@@ -19,13 +19,12 @@ from tests.builders import OTHER, SESSION, call, gemini, header, log, notice, pr
 from tests.corpus.trees import SELECTED, all_trees
 
 from pollux.archive import refresh, store
-from pollux.archive.memory import session_projects
-from pollux.archive.memory_tools import in_memory
+from pollux.archive.memory import in_memory, session_projects
 from pollux.cli.demo import HOME as DEMO
 from pollux.errors import UnreadableFileError
 from pollux.model import Kind, Origin, Problem, Session
 from pollux.reports import stats_sql
-from pollux.reports.stats import FILES, SECTIONS, TOOL, USUAL, WORK, Section, Statistics, statistics, statistics_json
+from pollux.reports.stats import FILES, SECTIONS, TOOL, USUAL, WORK, Section, Statistics, statistics
 from pollux.reports.stats_sql import read
 from pollux.reports.usage import tool_rows
 from pollux.reports.usage_sql import tool_parts
@@ -33,6 +32,7 @@ from pollux.sessions import reader
 from pollux.sessions.grouping import Group
 from pollux.sessions.homes import Home, homes
 from pollux.sessions.reader import History, history, opened
+from pollux.views.contracts import to_json
 
 EVER = (-(1 << 62), 1 << 62, 1)
 KID = "7ffa9413-0e52-481c-aa76-916820b43a25"
@@ -45,7 +45,7 @@ def home(root: Path) -> Home:
         call("c1", "run_shell_command", args={"command": "make test | tail"}, timestamp=builders.at(4)),
         call("c2", "run_shell_command", args={"command": "false"}, status="error"),
         call("c3", "my_tool", args={}, status="cancelled"),
-        call("c4", "my_tool", args={}, status=None),
+        call("c4", "my_tool", args={}, status=None, result=None),
         call("c5", args={"file_path": "src/a.py"}),
         call("c6", args={"file_path": f"{builders.ROOT}/src/a.py"}),
         call("c7", args={"file_path": "Makefile"}),
@@ -88,7 +88,7 @@ def archived(folder: Path, *found: Home) -> sqlite3.Connection:
 
 def without_archive(found: History) -> sqlite3.Connection:
     problems: list[Problem] = []
-    database = in_memory(found.sessions, opened, problems, lambda _done, _all: None)
+    database = in_memory(found.sessions, problems, opened)
     assert not problems
     return database
 
@@ -213,6 +213,17 @@ def test_import_is_counted_where_it_comes_from(tmp_path: Path) -> None:
             assert section(database, "filetype")[".py"]["reads"] == 1
 
 
+def test_sessions_that_say_they_started_each_other_are_counted_as_themselves(tmp_path: Path) -> None:
+    for own, parent, n in ((builders.SESSION, builders.OTHER, 10), (builders.OTHER, builders.SESSION, 20)):
+        head = builders.header(own, kind="subagent")
+        answer = builders.gemini(f"g{n}", tokens=builders.tokens(n))
+        file = builders.chats(tmp_path) / parent / f"{own}.jsonl"
+        builders.put(file, builders.log(head, builders.user(), answer))
+    with closing(archived(tmp_path / "archive", builders.home(tmp_path))) as database:
+        rows = section(database, "session")
+    assert {key: row["tokens"] for key, row in rows.items()} == {builders.SESSION: 15, builders.OTHER: 25}
+
+
 def test_what_has_no_time_is_not_in_a_window(tmp_path: Path) -> None:
     chats = builders.chats(tmp_path / "home")
     lost = user("u1", "when?") | {"timestamp": "never"}
@@ -246,7 +257,7 @@ def test_file_that_is_gone_is_told(tmp_path: Path) -> None:
             raise UnreadableFileError("kid.jsonl", "No such file")
         return opened(session)
 
-    with closing(in_memory(found.sessions, gone, problems, lambda _done, _all: None)) as database:
+    with closing(in_memory(found.sessions, problems, gone)) as database:
         assert section(database, "tool").keys() == {"Read", "Bash", "my_tool"}
     assert [(one.code, one.message) for one in problems] == [
         ("unreadable-file", "kid.jsonl cannot be read: No such file.")
@@ -298,7 +309,7 @@ def place(request: pytest.FixtureRequest) -> list[Home]:
 def test_archive_and_files_say_the_same(tmp_path: Path, place: list[Home]) -> None:
     with closing(archived(tmp_path, *place)) as kept, closing(without_archive(history(place))) as fresh:
         for by in (None, *SECTIONS):
-            found, expected = (statistics_json(counted(database, by)) for database in (kept, fresh))
+            found, expected = (to_json(counted(database, by)) for database in (kept, fresh))
             assert found == expected
 
 

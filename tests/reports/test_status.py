@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,11 +12,20 @@ from tests import builders
 from pollux.archive import store
 from pollux.archive.refresh import refresh
 from pollux.model import FileRef, Problem, Project, Role, Session
-from pollux.reports.status import FolderPolicy, Turn, days_left, kept_files, key_of, status_json, status_rows
+from pollux.reports.status import (
+    FolderPolicy,
+    StatusReport,
+    Turn,
+    archive_key,
+    archived_files,
+    days_left,
+    status_rows,
+)
 from pollux.sessions.client_settings import Policy
 from pollux.sessions.locate import locate
 from pollux.sessions.retention import HASHED, Fate, Why
-from pollux.text import json_text
+from pollux.text.encode import encode
+from pollux.views.contracts import to_json
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 A, B, STUB, AGENT = (Path(f"/chats/{name}.jsonl") for name in ("a", "b", "stub", "agent"))
@@ -68,6 +78,12 @@ def test_kept_means_all_files_and_those_of_subagents() -> None:
         assert rows[1].staying == (B,)
 
 
+def test_sessions_that_say_they_started_each_other_are_told() -> None:
+    one, two = (session(id_, path, kind="subagent", parent=by) for id_, path, by in (("a", A, "b"), ("b", B, "a")))
+    rows = status_rows([one, two], {}, {A: True, B: True}, now=NOW)
+    assert [row.session.id for row in rows] == ["a", "b"]
+
+
 def test_stub_decides_only_where_there_is_nothing_else() -> None:
     stub = FileRef(STUB, Role.STUB, "log")
     both = session("both", A)
@@ -89,9 +105,10 @@ def test_days_left_are_whole() -> None:
 def test_json_names_everything() -> None:
     sessions = [session("a", A, title="One"), session("b", B), session("gone", STUB, gone=True)]
     rows = status_rows(sessions, {A: due(0, Why.STUB, STUB), B: due(9)}, {A: False, B: True}, now=NOW)
-    policies = [FolderPolicy(Path("/f"), "/home/alice/webapp", Policy(off=HASHED, sources=("s",), notes=("n",)))]
+    policy = FolderPolicy(Path("/f"), "/home/alice/webapp", Policy(off=HASHED, sources=("s",), notes=("n",)))
     problem = Problem("code", "message", "file", 1)
-    told = json.loads(json_text.encode(status_json(rows, policies, [problem], archive=Path("/x.db"), now=NOW)))
+    report = StatusReport(tuple(rows), (policy,), (problem,), Path("/x.db"), NOW)
+    told = json.loads(encode(to_json(report)))
     assert {**told, "sessions": None} == {
         "schema": "pollux.status/1",
         "client": "0.61.0",
@@ -135,7 +152,7 @@ def test_json_names_everything() -> None:
         ("2026-11-24T12:00:00.000Z", 9),
         (None, None),
     ]
-    assert status_json([], [], [], archive=None, now=NOW)["archive"] is None
+    assert to_json(StatusReport((), (), (), None, NOW))["archive"] is None
 
 
 def test_archive_tells_which_files_it_has_whole(tmp_path: Path) -> None:
@@ -144,13 +161,14 @@ def test_archive_tells_which_files_it_has_whole(tmp_path: Path) -> None:
     builders.put(chats / builders.SESSION / "agent.jsonl", builders.log(builders.header()))
     home = builders.home(tmp_path)
     with store.opened(tmp_path / "archive.db") as archive:
-        assert kept_files(archive.database) == {}
+        machine = platform.node()
+        assert archived_files(archive.database, machine) == {}
         refresh(archive, [home])
-        kept = kept_files(archive.database)
+        kept = archived_files(archive.database, machine)
         files = {file.path.name: file for file in locate([home]).files}
-        assert all(kept[key_of(file)].is_whole(file) for file in files.values())
-        assert kept[key_of(files[path.name])].look is not None
+        assert all(kept[archive_key(file)].is_whole(file) for file in files.values())
+        assert kept[archive_key(files[path.name])].look is not None
         with path.open("ab") as grown:
             grown.write(b"{}\n")
         (file,) = (file for file in locate([home]).files if file.path == path)
-        assert not kept[key_of(file)].is_whole(file)
+        assert not kept[archive_key(file)].is_whole(file)

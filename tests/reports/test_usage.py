@@ -30,6 +30,7 @@ from pollux.reports.usage import Row, Sums
 from pollux.reports.usage_sql import Part
 from pollux.sessions import reader
 from pollux.sessions.homes import Home
+from pollux.views.contracts import to_json
 
 TINY = Path(__file__).parents[1] / "data" / "usage"
 GENERATOR = Path(__file__).parents[3] / "shared" / "gen_tree.py"
@@ -119,6 +120,10 @@ def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 Reader = Callable[..., list[Part]]
 
 
+def roots_in(database: sqlite3.Connection) -> dict[str, tuple[str, str]]:
+    return usage_sql.session_roots(database.execute(usage_sql.SESSIONS))
+
+
 @pytest.fixture(params=["archive", "memory"])
 def read(request: pytest.FixtureRequest, tmp_path: Path) -> Reader:
     """Give the rows of the report on some homes, with an archive or without one."""
@@ -191,7 +196,7 @@ def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     chats = builders.chats(tmp_path)
     shell = builders.call("c2", "run_shell_command", args={"command": "ls"}, status="error")
     stopped = builders.call("c3", "run_shell_command", status="cancelled")
-    waiting = builders.call("c4", "my_tool", status=None)
+    waiting = builders.call("c4", "my_tool", status=None, result=None)
     builders.put(
         chats / f"{builders.NAME}.jsonl",
         builders.log(
@@ -218,15 +223,24 @@ def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 def test_subagents_are_rolled_up_or_apart(database: sqlite3.Connection) -> None:
     found = usage_sql.parts(database)
-    (root,) = usage.call_rows("session", found)
+    (root,) = usage.call_rows("session", found, roots=roots_in(database))
     assert (root.key, root.name, root.billed.calls) == (builders.SESSION, "hello", 7)
-    apart = usage.call_rows("session", found, apart=True)
+    apart = usage.call_rows("session", found)
     assert {row.key: row.billed.calls for row in apart} == {
         builders.SESSION: 4,
         "kid": 1,
         "grandkid": 1,
         "deepest": 1,
     }
+
+
+def test_deep_subagent_is_filed_under_its_root_though_its_parents_have_no_calls_in_the_window(
+    database: sqlite3.Connection,
+) -> None:
+    database.execute("UPDATE model_calls SET at_us = at_us + 3600000000 WHERE session_id = 'deepest'")
+    found = usage_sql.parts(database, builders.instant_of(3600))
+    (root,) = usage.call_rows("session", found, roots=roots_in(database))
+    assert (root.key, root.name, root.billed.calls) == (builders.SESSION, "hello", 1)
 
 
 def test_rewound_calls_are_billed_but_not_kept(database: sqlite3.Connection) -> None:
@@ -296,7 +310,10 @@ def test_real_trees_are_the_same_without_an_archive(real: Tree, tmp_path: Path) 
         for database in (other, archive.database):
             price_calls(database, prices.load())
         for by in ("hour", "session", "model"):
-            rows = [usage.call_rows(by, usage_sql.parts(database)) for database in (other, archive.database)]
+            rows = [
+                usage.call_rows(by, usage_sql.parts(database), roots=roots_in(database))
+                for database in (other, archive.database)
+            ]
             assert rows[0] == rows[1]
         assert usage.tool_rows(usage_sql.tool_parts(other)) == usage.tool_rows(usage_sql.tool_parts(archive.database))
 
@@ -351,26 +368,19 @@ def test_import_is_counted_where_it_came_from(tmp_path: Path) -> None:
     with store.opened(tmp_path / "archive.db") as archive:
         refresh.refresh(archive, [builders.home(tmp_path)])
         price_calls(archive.database, prices.load())
-        (row,) = usage.call_rows("session", usage_sql.parts(archive.database))
+        (row,) = usage.call_rows("session", usage_sql.parts(archive.database), roots=roots_in(archive.database))
         assert (row.key, row.billed.calls) == (builders.SESSION, 1)
+        # Without a notice of the client nothing says that the second session did not call the tool itself.
         (tool,) = usage.tool_rows(usage_sql.tool_parts(archive.database))
-        assert tool.asked == usage.Asked(1, 1, 0, 0)
-
-
-def test_parents_of_each_other_end_somewhere() -> None:
-    def part(session: str, root: str) -> Part:
-        numbers = (1, 10, 0, 2, 3, 0, 15, 0, 0, None)
-        return Part(None, session, root, "", "", None, None, None, None, None, "m", 1, 1, *numbers)
-
-    rows = usage.call_rows("session", [part("a", "b"), part("b", "a")])
-    assert sum(row.billed.calls for row in rows) == 2
+        assert tool.asked == usage.Asked(2, 2, 0, 0)
+        assert tool.billed.calls == 1
 
 
 def test_json_has_every_key_of_the_contract(database: sqlite3.Connection) -> None:
     found = usage_sql.parts(database)
     row = Row("k", "name", usage.sums(found), Sums(), None, usage.Asked(3, 1, 1, 0))
     report = usage.Report("tool", "UTC", "table", "2026-10-15", (row,), Sums(), Sums(), usage.unpriced_models(found))
-    written = usage.report_json(report)
+    written = to_json(report)
     assert written["unpriced_models"] == [
         {
             "model": "gemini-9.9-ultra",

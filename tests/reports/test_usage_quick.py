@@ -31,7 +31,7 @@ def test_error_in_one_file_is_its_problem(
     is_quick: bool,  # noqa: FBT001
 ) -> None:
     if not is_quick:
-        monkeypatch.setattr(usage_quick, "scanned", lambda _file: None)
+        monkeypatch.setattr(usage_quick, "scanned", lambda *_file, **_options: None)
     files = {}
     for session, number in ((builders.SESSION, 10), (builders.OTHER, 66)):
         data = builders.log(builders.header(session), builders.gemini(tokens=builders.tokens(number)))

@@ -56,6 +56,12 @@ def test_results_in_another_message_are_a_change(tmp_path: Path, memory: Memory)
     assert look(memory, tmp_path, user("u1"), checkpoint(user("u1"), asked), answered) == [(1, "g1"), (2, "r1")]
 
 
+def test_response_to_a_call_without_a_record_is_a_change(tmp_path: Path, memory: Memory) -> None:
+    records = [user("u1"), gemini("g1", [asks("c1")], tokens=tokens()), user("r1", [builders.answers("c1")])]
+    look(memory, tmp_path, *records[:2])
+    assert look(memory, tmp_path, *records) == [(1, "g1"), (2, "r1")]
+
+
 def test_fate_is_a_change_and_only_the_end_of_an_active_one_is_a_loss(tmp_path: Path, memory: Memory) -> None:
     records = [user("u1"), gemini("g1"), rewind("g1"), gemini("g1")]
     memory.changes(group(tmp_path, *records[:2]).timeline)

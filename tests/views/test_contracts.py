@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from datetime import UTC, datetime, timedelta, timezone
+from importlib import import_module
+from pathlib import Path
 
 import msgspec
+import pytest
 
 from pollux import prices
 from pollux.model import (
     Attachment,
     Fate,
+    Json,
     Kind,
     Message,
     ModelCall,
@@ -22,7 +27,17 @@ from pollux.model import (
     Tokens,
     ToolCall,
 )
-from pollux.views.contracts import calls_of, cost_of, message_row, problem_row, session_row, total, when
+from pollux.views.contracts import (
+    CONTRACTS,
+    SESSION,
+    calls_of,
+    message_row,
+    problem_row,
+    session_row,
+    to_json,
+    total,
+    when,
+)
 
 AT = datetime(2026, 11, 15, 12, 0, 0, 123456, tzinfo=UTC)
 
@@ -93,12 +108,47 @@ def test_problem_tells_its_place() -> None:
     }
 
 
-def test_cost_is_the_sum_or_unknown() -> None:
+def test_cost_is_that_of_the_priced_calls_and_null_if_none_has_a_price() -> None:
     table = prices.load()
-    known = msgspec.structs.replace(
-        call("1", 1), model="gemini-2.5-pro", tokens=Tokens(input=1000, output=10, total=1010)
-    )
-    unknown = msgspec.structs.replace(known, model="nobody-knows")
-    assert cost_of([], table) == 0
-    assert cost_of([known, known], table) == 2 * (1000 * 1250 + 10 * 10_000)
-    assert cost_of([known, unknown], table) is None
+    priced = msgspec.structs.replace(call("1", 1), tokens=Tokens(input=1000, output=10, total=1010))
+    unpriced = msgspec.structs.replace(priced, message_id="2", model="nobody-knows")
+
+    def cost(*calls: ModelCall) -> Json:
+        return session_row(session("a", calls=calls), {}, table)["cost_nanousd"]
+
+    assert cost() == 0
+    assert cost(priced, unpriced) == cost(priced) == 1000 * 1250 + 10 * 10_000
+    assert cost(unpriced) is None
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_a_contract_names_a_type_and_what_builds_its_document(name: str) -> None:
+    module, _, kind = name.rpartition(".")
+    assert isinstance(getattr(import_module(f"pollux.{module}"), kind), type)
+    module, _, function = CONTRACTS[name].builder.rpartition(".")
+    assert callable(getattr(import_module(f"pollux.views.contracts.{module}"), function))
+
+
+def test_every_contract_is_described() -> None:
+    pages = "".join(page.read_text("utf-8") for page in (ROOT / "docs").glob("*.md"))
+    schemas = {SESSION, *(contract.schema for contract in CONTRACTS.values())}
+    assert [schema for schema in schemas if f"`{schema}`" not in pages] == []
+
+
+def test_a_value_without_a_contract_has_no_document() -> None:
+    with pytest.raises(KeyError, match=r"model\.Project"):
+        to_json(Project())
+
+
+def test_front_ends_and_reports_build_no_documents() -> None:
+    """A dictionary with a `schema` is a document, and belongs to the contracts."""
+    builders = set()
+    for room in ("cli", "library", "reports", "render", "sessions", "archive"):
+        for path in (ROOT / "src" / "pollux" / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Dict) and any(ast.unparse(key) == "'schema'" for key in node.keys if key):
+                    builders.add(path.name)
+    assert builders == {"claims.py"}, "which writes a file of our own and prints nothing"

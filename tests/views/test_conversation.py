@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ class Talk:
     timeline: Sequence[Message] = ()
     agents: Sequence[Talk] = ()
     options: Options = field(default_factory=Options)
+    by_id: Mapping[str, Session] = field(default_factory=dict)
 
     def shown_messages(self) -> Iterator[Message]:
         return iter(self.timeline)

@@ -39,7 +39,7 @@ from pollux.views.transcript import (
     Synthetic,
     Thinking,
     Tool,
-    Usage,
+    UsageBlock,
     blocks,
 )
 
@@ -81,8 +81,11 @@ def turn() -> tuple[Message, ...]:
         (Options(Detail.DIALOGUE, thoughts=True), ["Prompt", "Thinking", "Answer", "Answer"]),
         (Options(), ["Synthetic", "Prompt", "Answer", "Tool", "Answer", "Notice"]),
         (Options(thoughts=True), ["Synthetic", "Prompt", "Thinking", "Answer", "Tool", "Answer", "Notice"]),
-        (FULL, ["Synthetic", "Prompt", "Thinking", "Answer", "Tool", "Usage", "Answer", "Notice"]),
-        (Options(Detail.FULL, thoughts=False), ["Synthetic", "Prompt", "Answer", "Tool", "Usage", "Answer", "Notice"]),
+        (FULL, ["Synthetic", "Prompt", "Thinking", "Answer", "Tool", "UsageBlock", "Answer", "Notice"]),
+        (
+            Options(Detail.FULL, thoughts=False),
+            ["Synthetic", "Prompt", "Answer", "Tool", "UsageBlock", "Answer", "Notice"],
+        ),
     ],
 )
 def test_each_detail_shows_its_part(options: Options, expected: list[str]) -> None:
@@ -252,7 +255,9 @@ def test_a_stretch_goes_on_over_what_is_not_shown() -> None:
 
 def test_usage_is_told_of_calls_without_words_too() -> None:
     tokens = Tokens(5, 0, 1, 0, 0, 6)
-    assert shown(message(tokens=tokens, model="m1"), options=FULL) == [Usage("m", START, Fate.ACTIVE, "m1", tokens)]
+    assert shown(message(tokens=tokens, model="m1"), options=FULL) == [
+        UsageBlock("m", START, Fate.ACTIVE, "m1", tokens)
+    ]
 
 
 def test_a_notice_can_hold_a_recording() -> None:

@@ -25,7 +25,7 @@ class Damage:
 
 
 @dataclass(slots=True)
-class Report:
+class VerifyReport:
     """What was looked at, and what was found."""
 
     n_segments: int = 0

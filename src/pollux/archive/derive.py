@@ -263,11 +263,12 @@ def _read(database: sqlite3.Connection, file: File) -> Reading:
     reading, aside = read_on(source, before[0] if before else None)
     is_session = file.session_file.what == "session"  # subagents go with theirs, and leftovers never
     look = _encode_look(retention.look(reading)) if is_session else b""
-    row = (file.kept, look, file.version_id)
     if before and before[0] == aside:  # which is large, and need not be written again
-        database.execute("UPDATE readings SET kept = ?, look = ? WHERE version_id = ?", row)
+        database.execute(
+            "UPDATE readings SET kept = ?, look = ? WHERE version_id = ?", (file.kept, look, file.version_id)
+        )
     else:
-        database.execute("INSERT OR REPLACE INTO readings VALUES (?3, ?1, 0, ?2, ?4)", (*row, aside))
+        database.execute(schema.TABLES["readings"].insert, (file.version_id, file.kept, False, look, aside))
     fact_rows.write_problems(database, file.version_id, reading.replay.problems)
     return reading
 

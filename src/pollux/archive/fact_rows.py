@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from pollux.archive.schema import OF_MESSAGES
-from pollux.archive.touches import Found, call_rows
+from pollux.archive.schema import OF_MESSAGES, TABLES, Row, call_row
+from pollux.archive.touches import message_rows
 from pollux.formats import lenient
-from pollux.formats.short import has_mark, value_at
-from pollux.formats.source import Span
 from pollux.model import Problem, Session
 from pollux.text.times import instant, microseconds
 from pollux.text.unicode import sound
@@ -30,17 +28,22 @@ _pack = msgspec.msgpack.Encoder(enc_hook=str).encode
 
 def write(database: sqlite3.Connection, group: Group, session: Session, bundle: str) -> None:
     """Write the rows of one session."""
-    _write_session(database, group, session, bundle)
+    files = [
+        (placed.version_id, placed.role, placed.reading.format, len(placed.reading.replay.problems))
+        for placed in group.files
+    ]
+    database.execute("DELETE FROM session_files WHERE session_id = ?", (session.id,))
+    copy(database, session_rows(session, files, bundle))
     _write_messages(database, group)
-    _write_model_calls(database, group, session)
+    versions = {id_: placed.version_id for placed in reversed(group.files) for id_ in placed.reading.replay.calls}
+    _write_calls(database, session, versions)
 
 
-def copy(database: sqlite3.Connection, found: Mapping[str, list[tuple[Any, ...]]]) -> None:
-    """Write rows that were made elsewhere; those of a session that is here already are read again with it (`joins`)."""
-    for table, new in found.items():
+def copy(database: sqlite3.Connection, rows: Mapping[str, list[Row]]) -> None:
+    """Write rows by table, in place of those with the same keys; of a project the row that says most remains."""
+    for table, new in rows.items():
         if table == "projects":
-            for row in new:
-                _write_project(database, row)
+            _write_projects(database, new)
         else:
             _insert(database, table, new)
 
@@ -48,54 +51,37 @@ def copy(database: sqlite3.Connection, found: Mapping[str, list[tuple[Any, ...]]
 def write_problems(database: sqlite3.Connection, version_id: int, problems: Iterable[Problem]) -> None:
     """Write what is wrong with one file."""
     database.execute("DELETE FROM problems WHERE file_version_id = ?", (version_id,))
-    database.executemany(
-        "INSERT INTO problems VALUES (?, ?, ?, ?, ?)",
-        [(version_id, n, one.code, one.line, sound(one.message)) for n, one in enumerate(problems)],
-    )
+    rows = [(version_id, n, problem.code, problem.line, sound(problem.message)) for n, problem in enumerate(problems)]
+    _insert(database, "problems", rows)
 
 
-def _write_session(database: sqlite3.Connection, group: Group, session: Session, bundle: str) -> None:
-    counts, fates = session.counts, session.fates
-    _insert(
-        database,
-        "sessions",
-        [
-            (
-                session.id,
-                session.kind,
-                session.parent,
-                session.parent_call,
-                session.project.hash,
-                session.title,
-                session.title_from,
-                microseconds(session.started),
-                microseconds(session.ended),
-                microseconds(session.updated),
-                session.first_prompt,
-                session.last_prompt,
-                counts.get("user", 0),
-                counts.get("gemini", 0),
-                session.tool_calls,
-                counts.get("error", 0),
-                fates.get("rewound", 0),
-                fates.get("compressed", 0),
-                _json(session.models),
-                session.generation,
-                _json(session.extra),
-                bundle,
-                _body(session),
-            )
-        ],
-    )
-    database.execute("DELETE FROM session_files WHERE session_id = ?", (session.id,))
-    rows = [
-        (session.id, one.version_id, one.role, one.reading.format, len(one.reading.replay.problems))
-        for one in group.files
-    ]
-    _insert(database, "session_files", rows)
+def session_rows(session: Session, files: Iterable[Row], bundle: str) -> dict[str, list[Row]]:
+    """Return the row of a session, those of its files, and what it knows of its project.
+
+    A file is given as its version, role, format and number of problems.
+    """
     project = session.project
-    if project.hash:
-        _write_project(database, (project.hash, project.path, project.slug, project.how, int(project.proven), None))
+    known = (project.hash, project.path, project.slug, project.how, int(project.proven), None)
+    return {
+        "sessions": [_session_row(session, bundle)],
+        "session_files": [(session.id, *file) for file in files],
+        "projects": [known] if project.hash else [],
+    }
+
+
+def _session_row(session: Session, bundle: str) -> Row:
+    """Return the row of a session; root and deletion are filled in when all sessions are known (`dependents`)."""
+    counts, fates = session.counts, session.fates
+    links = (session.kind, session.parent, session.parent_call, session.project.hash)
+    times = (microseconds(session.started), microseconds(session.ended), microseconds(session.updated))
+    messages = (counts.get("user", 0), counts.get("gemini", 0), session.tool_calls, counts.get("error", 0))
+    dropped = (fates.get("rewound", 0), fates.get("compressed", 0))
+    last_used = microseconds(session.ended or session.updated or session.started)
+    return (
+        *(session.id, *links, session.title, session.title_from, *times, session.first_prompt, session.last_prompt),
+        *(*messages, *dropped, _json(session.models), session.generation, _json(session.extra)),
+        *(session.id, last_used, session.is_stub, False, bundle, _body(session)),
+    )
 
 
 def _body(session: Session) -> bytes:
@@ -112,13 +98,19 @@ _COLUMNS = frozenset({"calls", "children", "title", "first_prompt", "last_prompt
 _USUAL = {one.name: one.default for one in msgspec.structs.fields(Session) if one.default is not msgspec.NODEFAULT}
 
 
-def _write_project(database: sqlite3.Connection, new: tuple[Any, ...]) -> None:
-    """Write the best that any session knows of a project, whichever comes last."""
-    old = database.execute("SELECT * FROM projects WHERE project_hash = ?", (new[0],)).fetchone()
-    _insert(database, "projects", [max(new, old or new, key=_worth)])
+def _write_projects(database: sqlite3.Connection, rows: list[Row]) -> None:
+    """Write the best that any session knows of each project, whichever comes last."""
+    hashes = msgspec.json.encode([row[0] for row in rows]).decode()
+    known = database.execute(
+        "SELECT * FROM projects WHERE project_hash IN (SELECT value FROM json_each(?))", (hashes,)
+    ).fetchall()
+    best = {row[0]: row for row in known}
+    for row in rows:
+        best[row[0]] = max(row, best.get(row[0], row), key=_worth)
+    _insert(database, "projects", list(best.values()))
 
 
-def _worth(row: tuple[Any, ...]) -> tuple[Any, ...]:
+def _worth(row: Row) -> Row:
     _, path, slug, how_known, proven, _ = row
     return proven, path is not None, slug is not None, path or "", slug or "", how_known or ""
 
@@ -127,17 +119,17 @@ def _write_messages(database: sqlite3.Connection, group: Group) -> None:
     before = {
         row[0]: row[1:]
         for row in database.execute(
-            "SELECT message_id, file_version_id, words_line, calls_line, seq, fate, origin FROM messages "
+            "SELECT message_id, file_version_id, words_line, calls_line, seq, fate, origin, is_own FROM messages "
             "WHERE session_id = ?",
             (group.id,),
         )
     }
-    rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in OF_MESSAGES}
+    rows: dict[str, list[Row]] = {table: [] for table in OF_MESSAGES}
     for seq, (placed, entry) in enumerate(group.timeline):
         mark = _mark(placed, entry)
         old = before.pop(entry.id, None)
         if old and old[:3] == mark:
-            if old[3:] != (seq, entry.fate, entry.origin):
+            if old[3:] != (seq, entry.fate, entry.origin, entry.is_own):
                 _move_message(database, group.id, entry, seq)
             continue
         if old:
@@ -151,13 +143,13 @@ def _write_messages(database: sqlite3.Connection, group: Group) -> None:
 
 def _mark(placed: Placed, entry: Entry) -> tuple[int, int, int | None]:
     """Tell from which recordings a row is made: where they stand in their file."""
-    return placed.version_id, entry.content.line, entry.calls_from.line if entry.calls_from else None
+    return placed.version_id, entry.content.line, placed.reading.calls_line(entry)
 
 
 def _move_message(database: sqlite3.Connection, session_id: str, entry: Entry, seq: int) -> None:
     database.execute(
-        "UPDATE messages SET seq = ?, fate = ?, origin = ? WHERE session_id = ? AND message_id = ?",
-        (seq, entry.fate, entry.origin, session_id, entry.id),
+        "UPDATE messages SET seq = ?, fate = ?, origin = ?, is_own = ? WHERE session_id = ? AND message_id = ?",
+        (seq, entry.fate, entry.origin, entry.is_own, session_id, entry.id),
     )
     database.execute(
         "UPDATE tool_calls SET fate = ? WHERE session_id = ? AND message_id = ?", (entry.fate, session_id, entry.id)
@@ -170,7 +162,7 @@ def _delete_message(database: sqlite3.Connection, session_id: str, message_id: s
 
 
 def _add_message(
-    rows: dict[str, list[tuple[Any, ...]]],
+    rows: dict[str, list[Row]],
     session_id: str,
     placed: Placed,
     entry: Entry,
@@ -179,63 +171,44 @@ def _add_message(
     at_us = microseconds(instant(entry.at))
     n_chars = entry.content.n_chars
     key = (session_id, entry.id)
-    facts = (entry.kind, entry.origin, entry.fate, at_us, entry.model, n_chars)
+    facts = (entry.kind, entry.origin, entry.fate, entry.is_own, at_us, entry.model, n_chars)
     version_id, *lines = _mark(placed, entry)
     rows["messages"].append((*key, seq, *facts, version_id, entry.line, *lines))
-    if not entry.calls_from:
-        return
-    ids = {call.id for call in entry.calls}
-    is_shared = entry.calls != entry.calls_from.calls  # with messages that made some of the calls recorded there
-    own = (found for found in _call_rows(placed, entry.calls_from.span) if not is_shared or found.call[0] in ids)
-    for idx, found in enumerate(own):
+    for idx, found in enumerate(message_rows(placed.reading, entry)):
         rows["tool_calls"].append((*key, idx, *found.call, entry.fate))
         rows["shell_commands"] += [(*key, idx, n, *command) for n, command in enumerate(found.commands)]
         rows["file_touches"] += [(*key, idx, *touch) for touch in found.touches]
-        place = (version_id, entry.calls_from.line)
+        place = (version_id, lines[1])
         rows["value_problems"] += [(*key, idx, n, *place, what) for n, what in enumerate(found.left_out)]
 
 
-def _call_rows(placed: Placed, span: Span) -> list[Found]:
-    source = placed.reading.source
-    data, short = value_at(source, span)
-    found = list(call_rows(data, short))
-    if short and has_mark(found):  # an id is never cut
-        return list(call_rows(source.slice(span)))
-    return found
-
-
-def _write_model_calls(database: sqlite3.Connection, group: Group, session: Session) -> None:
-    """Write the calls that are new; the others keep the price that was found for them."""
-    versions = {one: file.version_id for file in reversed(group.files) for one in file.reading.replay.calls}
+def _write_calls(database: sqlite3.Connection, session: Session, versions: Mapping[str, int]) -> None:
+    """Write the model calls that are new; the others keep the price that was found for them."""
     database.execute(
         "UPDATE model_calls SET copy_of = NULL WHERE session_id = ? AND copy_of IS NOT NULL", (session.id,)
     )
     before = {row[1]: row for row in database.execute(_CALLS, (session.id,))}
-    rows = []
-    for call in session.calls:
-        tokens = call.tokens
-        counts = (tokens.input, tokens.cached, tokens.output, tokens.thoughts, tokens.tool, tokens.total)
-        key = (session.id, call.message_id, microseconds(call.at), call.model, call.fate)
-        place = (versions[call.message_id], call.line)
-        row = (*key, *counts, tokens.is_consistent)
-        if before.pop(call.message_id, None) != (*row, *place):
-            rows.append((*row, None, None, *place, None))
-    gone = [(session.id, one) for one in before]
+    rows = [row for row in call_rows(session, versions) if before.pop(row[1], None) != row]
+    gone = [(session.id, message_id) for message_id in before]
     database.executemany("DELETE FROM model_calls WHERE session_id = ? AND message_id = ?", gone)
     _insert(database, "model_calls", sorted(rows))
 
 
-_CALLS = """
-    SELECT session_id, message_id, at_us, model, fate, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool,
-        tok_total, tok_consistent, file_version_id, line
-    FROM model_calls WHERE session_id = ?
-"""
+def call_rows(session: Session, versions: Mapping[str, int]) -> list[Row]:
+    """Return the rows of a session's model calls, recorded in these versions of files by the ID of their message."""
+    rows = []
+    for call in session.calls:
+        place = (versions[call.message_id], call.line)
+        rows.append(call_row((session.id, call.message_id), call.at, call.model, call.fate, call.tokens, place=place))
+    return rows
 
 
-def _insert(database: sqlite3.Connection, table: str, rows: list[tuple[Any, ...]]) -> None:
+_CALLS = f"SELECT {TABLES['model_calls'].blanked} FROM model_calls WHERE session_id = ?"  # noqa: S608  our own names
+
+
+def _insert(database: sqlite3.Connection, table: str, rows: list[Row]) -> None:
     if rows:
-        marks = ", ".join("?" * len(rows[0]))
-        database.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows)  # noqa: S608  a name from our table
+        database.executemany(TABLES[table].insert, rows)
 
 
 def _json(value: object) -> str:

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from pollux.archive.inventory import place_of
+from pollux.archive.schema import TABLES
 from pollux.model import Problem
 from pollux.sessions.replay.reading import cannot_derive, reason_of
 from pollux.text.unicode import sound
@@ -41,7 +42,7 @@ def record(database: sqlite3.Connection, versions: Iterable[tuple[int, int]], er
     for version_id, kept in versions:
         database.execute("DELETE FROM readings WHERE version_id = ?", (version_id,))
         database.execute("DELETE FROM problems WHERE file_version_id = ?", (version_id,))
-        database.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", (version_id, kept, reason_of(error)))
+        database.execute(TABLES["failures"].insert, (version_id, kept, reason_of(error)))
 
 
 def clear(database: sqlite3.Connection, versions: Iterable[int]) -> None:

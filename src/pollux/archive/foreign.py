@@ -24,9 +24,10 @@ from pollux.archive.inventory import place_of
 from pollux.archive.migrations import STEPS
 from pollux.archive.segments import UNPACKING
 from pollux.archive.store import check_size, has_journal
-from pollux.disk.names import path_fault, printable
+from pollux.disk.names import path_fault
 from pollux.errors import ArchiveError
 from pollux.model import Problem
+from pollux.text.escape import printable
 
 _Row = TypeVar("_Row", bound=msgspec.Struct)
 _Id = Annotated[int, Meta(ge=1)]

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pollux.archive import raw, schema
+from pollux.archive import dependents, raw, schema
 from pollux.archive.inventory import belongs_to, place_of
 from pollux.archive.maintenance import written_anew
 from pollux.archive.migrations import transaction
@@ -17,7 +17,7 @@ from pollux.archive.segments import UNPACKING, packed
 from pollux.archive.store import Archive
 from pollux.archive.verify import rederive
 from pollux.errors import PolluxError
-from pollux.reports import cache
+from pollux.sessions.family import find_children, walk
 from pollux.sessions.reader import Progress
 
 _NO_FILES: Mapping[int, str] = {}
@@ -86,14 +86,9 @@ def forget(
 
 def family(database: sqlite3.Connection, ids: Iterable[str]) -> list[str]:
     """Return sessions with all their subagents, and theirs."""
-    found = dict.fromkeys(ids)
-    waiting = list(found)
-    while waiting:
-        rows = database.execute("SELECT session_id FROM sessions WHERE parent_session_id = ?", (waiting.pop(),))
-        new = [row[0] for row in rows if row[0] not in found]
-        found |= dict.fromkeys(new)
-        waiting += new
-    return list(found)
+    parents = dict(database.execute("SELECT session_id, parent_session_id FROM sessions").fetchall())
+    children = find_children(parents)
+    return [*walk(ids, lambda id_: children.get(id_, ()))]
 
 
 def files_of(database: sqlite3.Connection, ids: Sequence[str]) -> dict[int, str]:
@@ -235,7 +230,7 @@ def _remove_files(database: sqlite3.Connection, files: Sequence[int], now_us: in
         n_bytes = database.execute("SELECT sum(length) FROM segments WHERE version_id = ?", (version_id,)).fetchone()[0]
         result.n_bytes += n_bytes or 0
         database.execute("DELETE FROM segments WHERE version_id = ?", (version_id,))
-        for table, column in _version_columns(database):
+        for table, column in _version_columns():
             database.execute(f"DELETE FROM {table} WHERE {column} = ?", (version_id,))  # noqa: S608
         database.execute("DELETE FROM versions WHERE id = ?", (version_id,))
 
@@ -261,22 +256,19 @@ def _content(database: sqlite3.Connection, segment_id: int) -> bytes:
         ) from None
 
 
-def _version_columns(database: sqlite3.Connection) -> list[tuple[str, str]]:
+def _version_columns() -> list[tuple[str, str]]:
     """Return the derived tables that speak of versions, each with the column in which they do."""
-    return [
-        (table, row[1])
-        for table in schema.TABLES
-        for row in database.execute(f"PRAGMA table_info({table})")
-        if row[1] in ("version_id", "file_version_id")
-    ]
+    columns = []
+    for table in schema.TABLES.values():
+        columns += [(table.name, name) for name in table.names if name in ("version_id", "file_version_id")]
+    return columns
 
 
 def _remove_facts(database: sqlite3.Connection, ids: Sequence[str]) -> None:
-    for table in schema.TABLES:
-        if any(row[1] == "session_id" for row in database.execute(f"PRAGMA table_info({table})")):
-            database.executemany(f"DELETE FROM {table} WHERE session_id = ?", [(one,) for one in ids])  # noqa: S608
+    schema.forget_sessions(database, ids)
     database.executemany("UPDATE model_calls SET copy_of = NULL WHERE copy_of = ?", [(one,) for one in ids])
-    cache.throw_away(database)
+    schema.throw_away_reports(database)
+    dependents.update(database)
     database.execute(
         "DELETE FROM projects WHERE project_hash NOT IN (SELECT project_hash FROM sessions WHERE project_hash NOTNULL)"
     )

@@ -18,7 +18,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pollux.archive import raw, schema, seals
+from pollux.archive import dependents, raw, schema, seals
 from pollux.archive.foreign import FileRow, Foreign, SegmentRow, VersionRow
 from pollux.archive.imports import imported_versions, note_imported
 from pollux.archive.inventory import belongs_to, place_of
@@ -127,6 +127,7 @@ def take_in(
             schema.reset(archive.database)
         copier = _Copier(archive.database, other, result, now_us)
         _take_files(copier, progress)
+        dependents.update(archive.database)
         result.n_seals = seals.keep_apart(archive.database, other.seals(), other.entries())
     result.problems += other.problems
     rederive(archive, memory=memory, progress=progress)
@@ -420,3 +421,4 @@ def _note_state(ours: sqlite3.Connection, known: _Known, theirs: FileRow) -> Non
         "UPDATE files SET first_us = ?, last_us = ?, gone_us = ? WHERE id = ?",
         (first_us, last_us, last_gone_us, known.id),
     )
+    dependents.note_files(ours, "files.id = ?", (known.id,))

@@ -16,14 +16,13 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from pollux.archive import fact_rows, failures, raw, schema, workers
+from pollux.archive import dependents, fact_rows, failures, raw, schema, workers
 from pollux.archive.derive import File, bundle_name, derive_bundle, pending, reader_of
 from pollux.archive.imports import note_read_here
 from pollux.archive.inventory import Item
 from pollux.archive.joins import join, joined, shared_with
 from pollux.archive.migrations import savepoint, transaction
 from pollux.archive.owners import mark_copies
-from pollux.archive.refresh import Refreshed
 from pollux.archive.store import Archive
 from pollux.errors import DamagedArchiveError
 from pollux.model import Problem
@@ -34,6 +33,8 @@ from pollux.sessions.replay.reading import reason_of
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from pollux.archive.refresh import Refreshed
+
 BATCH_FILES, BATCH_BYTES = 200, 64 << 20
 _MANY = 64
 """Segments of one file, before they are put together."""
@@ -42,7 +43,8 @@ _AHEAD = 400
 _FEW = 4
 """Files that are packed sooner than threads are loaded."""
 _LAST = "~"
-_BUNDLE = -2
+_OF_VERSION = "files.id = (SELECT file_id FROM versions WHERE id = ?)"
+_BUNDLE = schema.TABLES["sessions"].names.index("bundle")
 """Where a row of `sessions` says which bundle it is from."""
 
 
@@ -80,6 +82,7 @@ def derive(archive: Archive, result: Refreshed, *, memory: Mapping[str, str], pr
     with transaction(database):
         mark_copies(database, None if was_stopped else result.sessions)
         schema.note_owned(database)
+        dependents.update(database)
 
 
 def _order(item: Item) -> tuple[bool, str, str]:
@@ -97,6 +100,7 @@ def _keep(database: sqlite3.Connection, batch: list[raw.Prepared], result: Refre
                 with savepoint(database):
                     version_id = raw.store(database, found, machine=platform.node(), now_us=now_us)
                     note_read_here(database, [version_id])
+                    dependents.note_files(database, _OF_VERSION, (version_id,))
             except Exception as error:
                 if failures.concerns_everybody(error):
                     raise
@@ -105,6 +109,7 @@ def _keep(database: sqlite3.Connection, batch: list[raw.Prepared], result: Refre
             stored.append(found)
             if found.goes_on and found.n_new:
                 grown.add(version_id)
+        dependents.update(database)
     result.n_files += sum(bool(found.n_new) for found in stored)
     result.n_bytes += sum(found.n_new for found in stored)
     return grown
@@ -166,6 +171,7 @@ def _derive(
                 _join(database, told.shared)
                 done += sum(one.kept for one in files)
                 progress(done)
+            dependents.update(database)
     result.problems += reader.problems
 
 
@@ -220,6 +226,7 @@ def _take_over(database: sqlite3.Connection, piece: workers.Derived, result: Ref
         fact_rows.copy(database, piece.rows)
         _join(database, piece.told.shared | shared)
         schema.note_new_calls(database)
+        dependents.update(database)
     result.sessions |= piece.told.sessions
     result.problems += piece.told.problems
 

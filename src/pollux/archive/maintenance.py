@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pollux.archive import raw, schema, store
-from pollux.archive.imports import BESIDE_OWN
 from pollux.archive.lock import WriterLock
 from pollux.archive.migrations import transaction
 from pollux.archive.store import Archive
@@ -75,21 +75,32 @@ class Compacted:
     """A sentence for each version that was left as it is, because a segment of it is damaged."""
 
 
-def writable(path: Path) -> Archive:
-    """Open an archive to change it. Raises `PolluxError` if it is not there, or somebody else is writing to it."""
-    if not path.exists():
-        raise PolluxError(f"There is no archive at {path} yet; `pollux sync` makes one.")
-    archive = store.opened(path)
-    if not archive.is_writable:
-        archive.close()
-        raise PolluxError(f"The archive {path} cannot be changed now: {archive.why_not}.")
-    return archive
+def writable(path: Path, *, create: bool = False, wait: Callable[[str], None] | None = None) -> Archive:
+    """Open an archive as its only writer.
+
+    Raises `PolluxError` if it cannot be written.
+
+    Args:
+        path: the archive's file.
+        create: whether to make an archive where there is none.
+        wait: told who is writing to it; the call then waits for the other process instead of refusing.
+
+    """
+    if not create and not path.exists():
+        raise _missing(path)
+    archive = store.opened(path, wait=wait)
+    if archive.is_writable:
+        return archive
+    archive.close()
+    if wait:
+        raise ArchiveError(f"Nothing can be kept in {path} ({archive.why_not}); name another with --archive.")
+    raise PolluxError(f"The archive {path} cannot be changed now: {archive.why_not}.")
 
 
 def readable(path: Path) -> Archive:
     """Open an archive to look at it. Raises `PolluxError` if it is not there."""
     if not path.exists():
-        raise PolluxError(f"There is no archive at {path} yet; `pollux sync` makes one.")
+        raise _missing(path)
     return store.opened(path, write=False)
 
 
@@ -159,31 +170,25 @@ def written_anew(database: sqlite3.Connection) -> bool:
     return not is_busy
 
 
+def _missing(path: Path) -> PolluxError:
+    return PolluxError(f"There is no archive at {path} yet; `pollux sync` makes one.")
+
+
 def _row(database: sqlite3.Connection, query: str) -> tuple[int, ...]:
     return tuple(database.execute(query).fetchone())
 
 
 def _sessions(database: sqlite3.Connection) -> tuple[int, int, int]:
-    n_sessions, n_subagents = _row(
-        database, "SELECT coalesce(sum(kind <> 'subagent'), 0), coalesce(sum(kind = 'subagent'), 0) FROM sessions"
-    )
-    (n_there,) = _row(
-        database,
-        f"""
-        SELECT count(DISTINCT session_files.session_id) FROM session_files
-        JOIN sessions USING (session_id) JOIN versions ON versions.id = file_version_id JOIN files ON files.id = file_id
-        WHERE gone_us IS NULL AND role NOT IN ('stub', 'unreadable') AND sessions.kind <> 'subagent'
-            AND NOT {BESIDE_OWN}
-        """,  # noqa: S608  our own words
-    )
-    (n_stubs,) = _row(
+    """Return the number of listed sessions, of subagents, and of listed sessions that the client has deleted."""
+    n_listed, n_subagents, n_deleted = _row(
         database,
         """
-        SELECT count(*) FROM sessions WHERE kind <> 'subagent' AND session_id NOT IN
-            (SELECT session_id FROM session_files WHERE role NOT IN ('stub', 'unreadable'))
+        SELECT count(*) FILTER (WHERE kind = 'main' AND NOT is_stub), count(*) FILTER (WHERE kind = 'subagent'),
+            count(*) FILTER (WHERE kind = 'main' AND NOT is_stub AND is_deleted)
+        FROM sessions
         """,
     )
-    return n_sessions, n_subagents, n_sessions - n_there - n_stubs
+    return n_listed, n_subagents, n_deleted
 
 
 def _places(database: sqlite3.Connection) -> tuple[Place, ...]:

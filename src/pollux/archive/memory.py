@@ -1,48 +1,28 @@
-"""The facts that the reports on usage need: looked up in an archive, or made in memory of sessions that are in none."""
+"""The facts of sessions that are in no archive: the same tables in memory, written by what writes an archive's."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from pollux.archive import dependents, fact_rows, schema
 from pollux.archive.failures import concerns_everybody, value_problems
 from pollux.archive.inventory import place_of
-from pollux.archive.migrations import savepoint
+from pollux.archive.migrations import migrate, savepoint
+from pollux.archive.owners import mark_copies
 from pollux.errors import UnreadableFileError
-from pollux.model import ModelCall, Problem, Project, Session
-from pollux.reports.usage_sql import TimePart, time_parts
+from pollux.model import Problem, Project, Session
 from pollux.sessions.replay.reading import cannot_derive, reason_of
-from pollux.text.times import instant, microseconds
+from pollux.text.unicode import sound
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from pollux.reports.usage_quick import Counted
     from pollux.sessions.grouping import Group
-
-_TABLES = """
-    CREATE TABLE facts_meta (key TEXT PRIMARY KEY, value TEXT);
-    CREATE TABLE sessions (session_id TEXT PRIMARY KEY, kind, parent_session_id, project_hash, title, body);
-    CREATE TABLE projects (project_hash TEXT PRIMARY KEY, path, slug, how_known, proven);
-    CREATE TABLE tool_calls (session_id, message_id, label, status, at_us, fate);
-    CREATE TABLE model_calls ({calls}, PRIMARY KEY (session_id, message_id)) WITHOUT ROWID;
-"""
-_CALL_COLUMNS = """
-    session_id, message_id, at_us, model, fate, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool, tok_total,
-    tok_consistent, cost_nanousd, price_id, copy_of
-"""
-_INSERT_COUNTED = f"INSERT INTO model_calls VALUES ({', '.join('?' * 14)}, NULL)"  # noqa: S608  only marks
-_INSERT_CALL = f"INSERT OR IGNORE INTO model_calls VALUES ({', '.join('?' * 12)}, NULL, NULL, ?)"  # noqa: S608  only marks
-_INSERT_PROJECT = """
-    INSERT INTO projects VALUES (?, ?, ?, ?, ?) ON CONFLICT (project_hash) DO UPDATE
-    SET path = excluded.path, slug = excluded.slug, how_known = excluded.how_known, proven = excluded.proven
-    WHERE excluded.proven >= projects.proven AND (excluded.path IS NOT NULL OR projects.path IS NULL)
-"""
-"""Sessions of one project do not all know its path: what is known once is not forgotten."""
+    from pollux.sessions.reader import Progress
 
 
 class _Body(msgspec.Struct):
@@ -53,54 +33,132 @@ _decode_project: Callable[[bytes], _Body] = msgspec.msgpack.Decoder(_Body).decod
 
 
 def in_memory(
-    sessions: Iterable[Session], problems: list[Problem], opened: Callable[[Session], Group] | None = None
+    sessions: Sequence[Session],
+    problems: list[Problem],
+    opened: Callable[[Session], Group] | None = None,
+    progress: Progress = lambda _done, _all: None,
 ) -> sqlite3.Connection:
-    """Return the tables that the reports need, made of sessions that are in no archive.
+    """Return a database with the tables of an archive, made of sessions that were read from files.
 
     Args:
         sessions: to write.
-        problems: gets those of sessions that cannot be opened or written.
-        opened: opens a session, so that its tool calls are written too.
+        problems: gets those of sessions that cannot be opened or written, and of values that no column holds.
+        opened: opens a session, so that its messages and tool calls are written too.
+        progress: is told how many sessions are written.
 
     """
-    database = sqlite3.connect(":memory:", isolation_level=None)
-    database.executescript(_TABLES.format(calls=_CALL_COLUMNS))
+    database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    migrate(database, ":memory:")
+    schema.make_tables(database)
+    files = _Files()
     database.execute("BEGIN")
-    for one in sessions:
-        try:
-            with savepoint(database):
-                _insert_session(database, one)
-                if opened:
-                    _insert_tools(database, one, opened(one))
-        except UnreadableFileError as error:  # gone since it was listed
-            problems.append(Problem("unreadable-file", str(error)))
-        except Exception as error:
-            if concerns_everybody(error):
-                raise
-            problems += [cannot_derive(ref.path, reason_of(error)) for ref in one.files]
+    if opened:
+        _write_opened(database, files, sessions, problems, opened, progress)
+    else:
+        _write(database, files, sessions, problems)
+    files.write(database)
+    schema.make_indexes(database)
+    if opened:
+        mark_copies(database)
+    schema.note_new_calls(database)
+    schema.note_owned(database)
+    dependents.update_all(database)
     database.execute("COMMIT")
+    problems += [problem for _, problem in value_problems(database)]
     return database
 
 
-def _insert_session(database: sqlite3.Connection, session: Session) -> None:
-    project = session.project
-    body = msgspec.msgpack.encode(_Body(project))
-    row = (session.id, session.kind, session.parent, project.hash, session.title, body)
-    database.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?, ?)", row)
-    known = (project.hash, project.path, project.slug, project.how, project.proven)
-    database.execute(_INSERT_PROJECT, known)
-    database.executemany(_INSERT_CALL, [(*_call_row(call), None) for call in session.calls])
+class _Files:
+    """Files on the disk as rows of `files` and `versions`, numbered by their paths."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def number(self, path: str) -> int:
+        """Return the number of the version that a file has now."""
+        return self._numbers.setdefault(path, len(self._numbers) + 1)
+
+    def write(self, database: sqlite3.Connection) -> None:
+        rows = [(sound(path), number) for path, number in self._numbers.items()]
+        database.executemany(_INSERT_FILE, rows)
+        database.executemany(_INSERT_VERSION, rows)
 
 
-def times_of(
-    sessions: Iterable[Counted], since: datetime | None = None, until: datetime | None = None
-) -> list[TimePart]:
-    """Run the report that asks for no session on calls that are in no archive."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
-        database.execute(f"CREATE TABLE model_calls ({_CALL_COLUMNS})")
-        database.execute("BEGIN")
-        database.executemany(_INSERT_COUNTED, (call for one in sessions for call in one.calls))
-        return time_parts(database, since, until)
+_INSERT_FILE = """
+    INSERT INTO files (path, id, version_id, machine, home, size, mtime_ns, inode, first_us, last_us)
+    VALUES (?1, ?2, ?2, '', '', 0, 0, 0, 0, 0)
+"""
+_INSERT_VERSION = """
+    INSERT INTO versions (file_id, id, number, kept, head, tail, mtime_ns, first_us) VALUES (?2, ?2, 1, 0, '', '', 0, 0)
+"""
+
+
+def _write(database: sqlite3.Connection, files: _Files, sessions: Sequence[Session], problems: list[Problem]) -> None:
+    """Write what sessions themselves say; their model calls are those that they own.
+
+    All at once is fast. If SQLite refuses a value, each session is written on its own, so that only one is missing.
+    """
+    rows: list[tuple[Session, dict[str, list[schema.Row]]]] = []
+    together: dict[str, list[schema.Row]] = {}
+    for session in sessions:
+        with _as_problems(session, problems):
+            own = _rows(files, session)
+            rows.append((session, own))
+            for table, new in own.items():
+                together.setdefault(table, []).extend(new)
+    try:
+        with savepoint(database):
+            fact_rows.copy(database, together)
+    except Exception as error:
+        if concerns_everybody(error):
+            raise
+    else:
+        return
+    for session, own in rows:
+        with _as_problems(session, problems), savepoint(database):
+            fact_rows.copy(database, own)
+
+
+def _rows(files: _Files, session: Session) -> dict[str, list[schema.Row]]:
+    n_problems = Counter(problem.file for problem in session.problems)
+    of_files = []
+    for ref in session.files:
+        path = str(ref.path)
+        of_files.append((files.number(path), ref.role, ref.format, n_problems[path]))
+    versions = {call.message_id: files.number(str(call.file)) for call in session.calls}
+    return {**fact_rows.session_rows(session, of_files, ""), "model_calls": fact_rows.call_rows(session, versions)}
+
+
+def _write_opened(
+    database: sqlite3.Connection,
+    files: _Files,
+    sessions: Sequence[Session],
+    problems: list[Problem],
+    opened: Callable[[Session], Group],
+    progress: Progress,
+) -> None:
+    """Write all facts of sessions; arguments of tool calls may be whole files, and no report needs them."""
+    for number, session in enumerate(sessions, 1):
+        with _as_problems(session, problems), savepoint(database):
+            group = opened(session)
+            for placed in group.files:
+                placed.version_id = files.number(str(placed.reading.path))
+            fact_rows.write(database, group, msgspec.structs.replace(session, calls=group.usage()), "")
+            database.execute("UPDATE tool_calls SET args_json = '' WHERE session_id = ?", (session.id,))
+        progress(number, len(sessions))
+
+
+@contextmanager
+def _as_problems(session: Session, problems: list[Problem]) -> Iterator[None]:
+    """Report an error as a problem of the session; raise what concerns the whole database."""
+    try:
+        yield
+    except UnreadableFileError as error:  # deleted since it was listed
+        problems.append(Problem("unreadable-file", str(error)))
+    except Exception as error:
+        if concerns_everybody(error):
+            raise
+        problems += [cannot_derive(ref.path, reason_of(error)) for ref in session.files]
 
 
 def session_projects(database: sqlite3.Connection, memory: Mapping[str, str]) -> dict[str, Project]:
@@ -112,10 +170,17 @@ def session_projects(database: sqlite3.Connection, memory: Mapping[str, str]) ->
     )
     found = {}
     for session_id, digest, slug, path, how, proven, body in rows:
-        project = _decode_project(body).project if body else Project(digest, slug, path, how, bool(proven))
+        project = project_of(digest, slug, path, how, proven, body)
         known = None if project.proven else memory.get(digest or "")
         found[session_id] = Project(digest, slug, known, "memory", proven=True) if known else project
     return found
+
+
+def project_of(
+    digest: str | None, slug: str | None, path: str | None, how: str | None, proven: int | None, body: bytes | None
+) -> Project:
+    """Return the project of a session from its row of `projects`, or from the packed session if it has no hash."""
+    return _decode_project(body).project if body else Project(digest, slug, path, how, bool(proven))
 
 
 def file_problems(database: sqlite3.Connection) -> list[tuple[str, Problem]]:
@@ -131,25 +196,3 @@ def file_problems(database: sqlite3.Connection) -> list[tuple[str, Problem]]:
         for session_id, code, message, home, path, line in rows
     ]
     return found + value_problems(database)
-
-
-def _call_row(call: ModelCall) -> tuple[object, ...]:
-    one = call.tokens
-    counts = (one.input, one.cached, one.output, one.thoughts, one.tool, one.total, one.is_consistent)
-    return call.session_id, call.message_id, microseconds(call.at), call.model, call.fate, *counts
-
-
-def _insert_tools(database: sqlite3.Connection, session: Session, group: Group) -> None:
-    """Add the tool calls of a session; model calls that it only repeats are marked, as in an archive."""
-    database.executemany("INSERT INTO tool_calls VALUES (?, ?, ?, ?, ?, ?)", _tool_call_rows(session, group))
-    database.executemany(_INSERT_CALL, [(*_call_row(call), "another") for call in group.usage()])
-
-
-def _tool_call_rows(session: Session, group: Group) -> Iterator[tuple[object, ...]]:
-    from pollux.formats.tools import tool  # noqa: PLC0415  large, and for this report alone
-
-    for entry in group.entries:
-        for call in entry.calls:
-            label = tool(call.name, call.display_name).label
-            at_us = microseconds(instant(call.timestamp))
-            yield session.id, entry.id, label, call.status or "pending", at_us, entry.fate

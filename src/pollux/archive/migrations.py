@@ -1,21 +1,15 @@
-"""The shape of what is ours to keep: named steps, of which an archive takes all that it lacks in one transaction.
+"""The tables that hold what cannot be derived again, in named steps; an archive takes all that it lacks at once.
 
-Derived tables have no steps: a newer reader throws them away and builds them again (`facts.py`).
+Derived tables have no steps: a newer reader throws them away and builds them again (`schema.py`).
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from pollux.errors import ArchiveError
-
-
-def _first(database: sqlite3.Connection) -> None:
-    for statement in _RAW:
-        database.execute(statement)
-
 
 _RAW = (
     """
@@ -67,21 +61,11 @@ _RAW = (
 )
 
 
-def _seals(database: sqlite3.Connection) -> None:
-    for statement in _SEALS:
-        database.execute(statement)
-
-
 _SEALS = (
     "CREATE TABLE sealed (place INTEGER PRIMARY KEY, body BLOB NOT NULL)",
     "CREATE TABLE seals (number INTEGER PRIMARY KEY, body BLOB NOT NULL)",
     "CREATE TABLE sealing (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
 )
-
-
-def _imports(database: sqlite3.Connection) -> None:
-    for statement in _IMPORTS:
-        database.execute(statement)
 
 
 IMPORTED = """
@@ -107,32 +91,53 @@ _IMPORTS = (
 )
 
 
-def _comparisons(database: sqlite3.Connection) -> None:
-    """Note when the inode of a file was last changed, and how far a large file was compared with the disk.
+_COMPARISONS = (
+    "ALTER TABLE files ADD COLUMN ctime_ns INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE files ADD COLUMN compared INTEGER NOT NULL DEFAULT 0",
+)
+"""When the inode of a file was last changed, and how far a large file was compared with the disk.
 
-    Nobody knows the first of files that are archived already, so the next refresh compares each of them once.
-    """
-    database.execute("ALTER TABLE files ADD COLUMN ctime_ns INTEGER NOT NULL DEFAULT 0")
-    database.execute("ALTER TABLE files ADD COLUMN compared INTEGER NOT NULL DEFAULT 0")
+Nobody knows the first of files that are archived already, so the next refresh compares each of them once.
+"""
+STEPS: Mapping[str, tuple[str, ...]] = {
+    "raw": _RAW,
+    "seals": _SEALS,
+    "imports": _IMPORTS,
+    "comparisons": _COMPARISONS,
+    "names": ("CREATE TABLE migrations (name TEXT PRIMARY KEY) WITHOUT ROWID",),
+}
+"""The statements of each step by its name, in their order; the table `migrations` has the names that were taken.
 
-
-STEPS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _seals, _imports, _comparisons)
-"""In order; `PRAGMA user_version` says how many of them an archive has taken."""
+`PRAGMA user_version` is the number of steps that the last writer knew: an older Pollux refuses a higher number. Before
+"names" it was also the number of steps that an archive had taken.
+"""
 
 
 def migrate(database: sqlite3.Connection, path: object) -> None:
     """Take the steps that an archive has not taken yet. Raises `ArchiveError` for one that is newer than we are."""
-    taken = database.execute("PRAGMA user_version").fetchone()[0]
-    if taken > len(STEPS):
+    number = database.execute("PRAGMA user_version").fetchone()[0]
+    taken = _taken(database, number)
+    if number > len(STEPS) or taken - STEPS.keys():
         raise ArchiveError(
-            f"{path} was written by a newer Pollux (format {taken}, this one knows {len(STEPS)}); please update Pollux."
+            f"{path} was written by a newer Pollux (format {number}, this one knows {len(STEPS)}); "
+            "please update Pollux."
         )
-    if taken == len(STEPS):
+    missing = [name for name in STEPS if name not in taken]
+    if not missing:
         return
     with transaction(database):
-        for step in STEPS[taken:]:
-            step(database)
+        for name in missing:
+            for statement in STEPS[name]:
+                database.execute(statement)
+        database.executemany("INSERT OR IGNORE INTO migrations VALUES (?)", [(name,) for name in STEPS])
         database.execute(f"PRAGMA user_version = {len(STEPS)}")
+
+
+def _taken(database: sqlite3.Connection, number: int) -> set[str]:
+    try:
+        return {row[0] for row in database.execute("SELECT name FROM migrations")}
+    except sqlite3.DatabaseError:  # an archive from before the names, or a damaged page, which `verify` has to name
+        return set([*STEPS][:number])
 
 
 def supply_imported(database: sqlite3.Connection) -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import msgspec
 
 from pollux.archive import failures
-from pollux.archive.imports import BESIDE_OWN
 from pollux.archive.inventory import place_of
 from pollux.archive.readings import compare_versions, source_of, taken_up
 from pollux.errors import PolluxError
@@ -44,13 +42,12 @@ def history(
 
     """
     calls, damaged = _calls(database)
-    there = _there(database)
     left_out: dict[str, list[Problem]] = defaultdict(list)
     for session_id, problem in failures.value_problems(database):
         left_out[session_id].append(problem)
     sessions = []
-    rows = database.execute("SELECT session_id, title, first_prompt, last_prompt, body FROM sessions")
-    for session_id, title, first_prompt, last_prompt, body in rows:
+    rows = database.execute("SELECT session_id, title, first_prompt, last_prompt, is_deleted, body FROM sessions")
+    for session_id, title, first_prompt, last_prompt, is_deleted, body in rows:
         if only is not None and session_id not in only:
             continue
         session = _decoded(session_id, body)
@@ -66,7 +63,7 @@ def history(
                 first_prompt=first_prompt,
                 last_prompt=last_prompt,
                 calls=tuple(calls.get(session_id, ())),
-                gone=session_id not in there,
+                gone=bool(is_deleted),
                 problems=(*session.problems, *left_out.get(session_id, ())),
             )
         )
@@ -76,9 +73,12 @@ def history(
 
 
 def opened(database: sqlite3.Connection, session: Session) -> Group:
-    """Open an archived session so that its messages can be read, with the fates that its facts have."""
+    """Open an archived session so that its messages can be read, with the fates that its facts have.
+
+    Bytes that were archived since its facts were derived are left out: a refresh writes the two one after the other.
+    """
     rows = database.execute(
-        "SELECT versions.file_id, file_version_id, snapshot FROM session_files "
+        "SELECT versions.file_id, file_version_id, readings.kept, snapshot FROM session_files "
         "JOIN readings ON version_id = file_version_id LEFT JOIN versions ON versions.id = file_version_id "
         "WHERE session_id = ? ORDER BY versions.file_id, versions.number",
         (session.id,),
@@ -87,8 +87,8 @@ def opened(database: sqlite3.Connection, session: Session) -> Group:
     if len(rows) != n_files or not rows:
         raise PolluxError(f"{_damage(session.id).message}.")
     by_file: dict[int, list[Reading]] = defaultdict(list)
-    for file_id, version_id, kept in rows:
-        by_file[file_id].append(taken_up(source_of(database, version_id), kept))
+    for file_id, version_id, n_bytes, snapshot in rows:
+        by_file[file_id].append(taken_up(source_of(database, version_id, n_bytes), snapshot))
     for versions in by_file.values():
         compare_versions(versions)
     return from_readings(session, [reading for versions in by_file.values() for reading in versions])
@@ -152,18 +152,6 @@ def _calls(database: sqlite3.Connection) -> tuple[dict[str, list[ModelCall]], se
         except (LookupError, TypeError, ValueError, OverflowError, OSError):  # no such fate, version or time
             damaged.add(session_id)
     return found, damaged
-
-
-def _there(database: sqlite3.Connection) -> set[str]:
-    """Return the sessions of which a file is still where the client put it."""
-    rows: list[Any] = database.execute(
-        f"""
-        SELECT DISTINCT session_files.session_id FROM session_files
-        JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
-        WHERE files.gone_us IS NULL AND session_files.role NOT IN ('stub', 'unreadable') AND NOT {BESIDE_OWN}
-        """  # noqa: S608  our own words
-    ).fetchall()
-    return {row[0] for row in rows}
 
 
 _FATES = {str(fate): fate for fate in Fate}

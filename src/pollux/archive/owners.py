@@ -1,18 +1,13 @@
-"""Model calls that several sessions hold: each belongs to one of them, so that no report counts it twice.
-
-A session that the client loaded from another repeats its messages, tokens and all. The owner is a session of which
-this machine has read a file itself, before one that came from another archive; then one that was not loaded from
-another; then the one that began first.
-"""
+"""Model calls that several sessions of an archive hold: `sessions.ownership` decides which session owns each."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
-from itertools import groupby
-from operator import itemgetter
 
 import msgspec
+
+from pollux.sessions.ownership import find_owners, holder
 
 _SHARED = "SELECT message_id FROM model_calls {which} GROUP BY message_id HAVING count(*) > 1"
 _OF_SESSIONS = """
@@ -25,21 +20,19 @@ _DANGLING = """
 """
 """Calls whose owner does not hold them any more."""
 _HOLDERS = """
-    SELECT message_id, session_id, tok_total, copy_of FROM model_calls JOIN sessions USING (session_id)
-    WHERE message_id IN (SELECT value FROM json_each(?))
-    ORDER BY
-        message_id,
+    SELECT session_id, message_id, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool, tok_total, copy_of,
+        started_us,
+        NOT EXISTS (SELECT 1 FROM session_files AS f WHERE f.session_id = sessions.session_id AND f.role = 'main'),
         NOT EXISTS (
             SELECT 1 FROM session_files AS f WHERE f.session_id = sessions.session_id
                 AND f.file_version_id NOT IN (SELECT version_id FROM imported)
-        ),
-        NOT EXISTS (SELECT 1 FROM session_files AS f WHERE f.session_id = sessions.session_id AND f.role = 'main'),
-        started_us IS NULL, started_us, session_id
+        )
+    FROM model_calls JOIN sessions USING (session_id) WHERE message_id IN (SELECT value FROM json_each(?))
 """
 
 
 def mark_copies(database: sqlite3.Connection, sessions: Iterable[str] | None = None) -> None:
-    """Say of each call that several sessions hold whose it is; of those that some sessions hold, or of all."""
+    """Write the owner of each call that several sessions hold: of all calls, or of those that some sessions hold."""
     if sessions is None:
         shared = database.execute(_SHARED.format(which="")).fetchall()
     else:
@@ -47,23 +40,18 @@ def mark_copies(database: sqlite3.Connection, sessions: Iterable[str] | None = N
     shared += database.execute(_DANGLING).fetchall()
     if not shared:
         return
-    holders = database.execute(_HOLDERS, (_json([row[0] for row in shared]),)).fetchall()
-    database.executemany(
-        "UPDATE model_calls SET copy_of = ? WHERE session_id = ? AND message_id = ?",
-        [change for _, rows in groupby(holders, itemgetter(0)) for change in _changes(list(rows))],
-    )
-
-
-def _changes(rows: list[tuple[str, str, int, str | None]]) -> list[tuple[str | None, str, str]]:
-    """Leave a message's calls to their owners; a session that counts another total has made a call of its own."""
-    owners: dict[int, str] = {}
+    rows = database.execute(_HOLDERS, (_json([row[0] for row in shared]),)).fetchall()
+    claims = []
+    for session_id, *call, _, started_us, is_loaded, is_imported in rows:
+        session = holder(session_id, started_us, is_loaded=is_loaded, is_imported=is_imported)
+        claims.append((session, tuple(call)))
+    owners = find_owners(claims)
     changes = []
-    for message_id, session_id, total, before in rows:
-        owner = owners.setdefault(total, session_id)
-        copy_of = None if owner == session_id else owner
-        if copy_of != before:
-            changes.append((copy_of, session_id, message_id))
-    return changes
+    for row, (session, call) in zip(rows, claims, strict=True):
+        owner = None if owners[call] == session else owners[call].session_id
+        if owner != row[8]:
+            changes.append((owner, session.session_id, call[0]))
+    database.executemany("UPDATE model_calls SET copy_of = ? WHERE session_id = ? AND message_id = ?", changes)
 
 
 def _json(ids: list[str]) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from pollux.archive import schema
+from pollux.archive import dependents, schema
 from pollux.archive.migrations import transaction
 from pollux.model import Tokens
 from pollux.prices import Prices, cost, find
@@ -19,33 +20,56 @@ from pollux.text.times import from_microseconds
 
 NO_PRICE = ""
 _META = "prices"
-_SHADOW = """
-    CREATE TEMP TABLE model_calls (
-        session_id, message_id, at_us, model, fate, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool,
-        tok_total, tok_consistent, cost_nanousd, price_id, file_version_id, line, copy_of,
-        PRIMARY KEY (session_id, message_id)
-    ) WITHOUT ROWID
-"""
+_PRICED_TABLES = ("model_calls", "session_usage")
+_COUNTS = ", ".join(f"tok_{count}" for count in schema.COUNTS)
+
+
+def is_priced(database: sqlite3.Connection, prices: Prices) -> bool:
+    """Return whether every model call has its cost by a price table."""
+    return _version(database) == prices.version and not schema.are_unpriced(database)
 
 
 def price_calls(database: sqlite3.Connection, prices: Prices) -> None:
     """Give every model call its price, where that is not done yet.
 
     In a database that takes no writes (a read-only disk, another writer that does not come to an end) this connection
-    gets a table of its own in place of the stored one.
+    gets tables of its own in place of the stored ones.
     """
-    is_stale = _version(database) != prices.version
-    if not is_stale and not schema.are_unpriced(database):
+    if is_priced(database, prices):
         return
+    is_stale = _version(database) != prices.version
     which = "1" if is_stale else "price_id IS NULL"
     try:
         with transaction(database):
             _write(database, _priced(_calls(database, which), prices))
             database.execute("INSERT OR REPLACE INTO facts_meta VALUES (?, ?)", (_META, prices.version))
             schema.note_priced(database)
+            dependents.update(database)
     except sqlite3.OperationalError:
-        _shadow(database)
-        _write(database, _priced(_calls(database, which), prices))
+        shadow(database, prices)
+
+
+@contextmanager
+def priced_view(database: sqlite3.Connection, prices: Prices) -> Iterator[None]:
+    """Let a connection see every model call with its cost by a price table, whatever costs are stored."""
+    if is_priced(database, prices):
+        yield
+        return
+    shadow(database, prices)
+    try:
+        yield
+    finally:
+        for table in _PRICED_TABLES:
+            database.execute(f"DROP TABLE temp.{table}")
+
+
+def shadow(database: sqlite3.Connection, prices: Prices) -> None:
+    """Put priced copies before the stored tables: SQLite looks for a name among the temporary tables first."""
+    for table in _PRICED_TABLES:
+        database.execute(schema.TABLES[table].create("temp"))
+    database.execute("INSERT INTO temp.model_calls SELECT * FROM main.model_calls")
+    _write(database, _priced(_calls(database, "1"), prices))
+    dependents.add_up(database)
 
 
 def _version(database: sqlite3.Connection) -> str | None:
@@ -53,16 +77,9 @@ def _version(database: sqlite3.Connection) -> str | None:
     return row[0] if row else None
 
 
-def _shadow(database: sqlite3.Connection) -> None:
-    """Put a copy before the stored table: SQLite looks for a name among the temporary tables first."""
-    database.execute(_SHADOW)
-    database.execute("INSERT INTO temp.model_calls SELECT * FROM main.model_calls")
-
-
 def _calls(database: sqlite3.Connection, which: str) -> list[Any]:
     return database.execute(
-        "SELECT session_id, message_id, at_us, model, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool, "  # noqa: S608  ours
-        f"tok_total FROM model_calls WHERE {which}"
+        f"SELECT session_id, message_id, at_us, model, {_COUNTS} FROM model_calls WHERE {which}"  # noqa: S608  ours
     ).fetchall()
 
 

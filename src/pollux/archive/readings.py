@@ -11,14 +11,14 @@ from pollux.archive.inventory import place_of
 from pollux.archive.raw import damaged, reader
 from pollux.archive.snapshots import BadSnapshotError, Snapshot, restored, snapshot
 from pollux.formats import log
-from pollux.formats.source import Source, Span
+from pollux.formats.source import Source, end_of_lines
 from pollux.model import Fate
 from pollux.sessions.replay.reading import Reading, finished, looks
 from pollux.sessions.replay.replay import Running
 
 
-def source_of(database: sqlite3.Connection, version_id: int) -> Source:
-    """Open the bytes of a version, as the archive has them.
+def source_of(database: sqlite3.Connection, version_id: int, n_bytes: int | None = None) -> Source:
+    """Open the bytes of a version, as the archive has them, or only the first of them.
 
     Raises `DamagedArchiveError` if its rows are missing or damaged; so does whoever reads bytes that are.
     """
@@ -37,7 +37,9 @@ def source_of(database: sqlite3.Connection, version_id: int) -> Source:
     if read.size != kept:
         raise damaged(database, version_id, f"{read.size} of {kept} bytes are there")
     modified = datetime.fromtimestamp(mtime_ns / 1e9, UTC)
-    return Source(place_of(home, path), read=read, size=read.size, modified=modified, is_import=bool(is_import))
+    size = min(n_bytes, read.size) if n_bytes is not None and n_bytes >= 0 else read.size
+    clipped = read if size == read.size else lambda start, end: read(start, min(end, size))
+    return Source(place_of(home, path), read=clipped, size=size, modified=modified, is_import=bool(is_import))
 
 
 def read_on(source: Source, kept: bytes | None) -> tuple[Reading, bytes]:
@@ -133,19 +135,5 @@ def _with_the_rest(source: Source, running: Running, offset: int, line: int) -> 
     return finished(source, "log", running.result, source)
 
 
-def end_of_lines(source: Source, start: int) -> int:
-    """Find the end of the last whole line; where there is none, that is where we are."""
-    position = source.size
-    while position > start:
-        begin = max(start, position - _LOOK_BACK)
-        found = source.slice(Span(begin, position)).rfind(b"\n")
-        if found >= 0:
-            return begin + found + 1
-        position = begin
-    return start
-
-
 WORTH_A_SNAPSHOT = 1 << 20
 """A file smaller than this is read again in less time than it takes to tell."""
-
-_LOOK_BACK = 1 << 20

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
-from pollux.archive import schema
+from pollux.archive import dependents, schema
 from pollux.archive.inventory import Item, belongs_to, inventory, place_of
 from pollux.archive.migrations import transaction
 from pollux.archive.store import Archive
@@ -166,6 +166,13 @@ def files_say_more(database: sqlite3.Connection, located: Located) -> bool:
     return any((sound(file.place), file.size) not in known for file in located.files)
 
 
+def lacks_files(database: sqlite3.Connection, located: Located) -> bool:
+    """Return whether there are session files on the disk that an archive has never read."""
+    rows = database.execute("SELECT home, path FROM files WHERE path LIKE 'tmp/%/chats/%'")
+    known = {str(place_of(home, path)) for home, path in rows}
+    return any(sound(file.place) not in known for file in located.files)
+
+
 def _shares(progress: Progress, number: int) -> tuple[Progress, Progress]:
     """Tell of work that has two parts: the first is one of some shares, the second all the others."""
     return (
@@ -229,5 +236,8 @@ def _note_gone(
     ]
     if gone:
         with transaction(database):
-            database.executemany("UPDATE files SET gone_us = ? WHERE machine = ? AND home = ? AND path = ?", gone)
+            for row in gone:
+                database.execute("UPDATE files SET gone_us = ? WHERE machine = ? AND home = ? AND path = ?", row)
+                dependents.note_files(database, "machine = ? AND home = ? AND path = ?", row[1:])
+            dependents.update(database)
     result.n_gone += len(gone)

@@ -21,12 +21,13 @@ from pathlib import Path
 from pollux.archive.readings import source_of
 from pollux.archive.restore_content import EARLIEST, Kept, companions, new_ids, pieces_of
 from pollux.archive.resumable import excerpt_for, has_conversation
-from pollux.disk.names import printable
 from pollux.disk.placing import CollisionError, RestoreError, Writing, below, place_all
 from pollux.model import Role, Session
 from pollux.sessions.locate import Home, id8_in
+from pollux.sessions.projects.paths import is_project_hash
 from pollux.sessions.projects.resolve import Known, known_paths, project_hash, slug
 from pollux.sessions.replay.reading import Reading, read
+from pollux.text.escape import printable
 from pollux.text.shell import quoted
 from pollux.text.times import stamp
 
@@ -46,7 +47,6 @@ class Plan:
     notes: tuple[str, ...] = ()
 
 
-_HASH = re.compile(r"[0-9a-f]{64}")
 _SLUG = re.compile(r"[a-z0-9-]+")
 _LEFTOVER = re.compile(r"\.(?:unreadable|tmp)-[\w-]+$")
 _OURS = re.compile(r"-p[0-9a-f]{7}$")
@@ -180,7 +180,7 @@ def _folder(home: Home, path: str | None, kept: str) -> tuple[str, bool]:
     """
     if path is None:
         return kept, True
-    known = known_paths(home)
+    known = known_paths(home.root, home.tmp, home.link_limit)
     markers = [claim for claim in known.claims if claim.how == "project_root"]
     registered = {_normal(one.path): one.folder for one in known.claims if one.how == "projects.json" and one.folder}
     name = registered.get(_normal(path))
@@ -198,7 +198,7 @@ def _folder(home: Home, path: str | None, kept: str) -> tuple[str, bool]:
 
 
 def _is_slug(name: str) -> bool:
-    return bool(_SLUG.fullmatch(name)) and not _HASH.fullmatch(name)
+    return bool(_SLUG.fullmatch(name)) and not is_project_hash(name)
 
 
 def _is_foreign(known: Known, folder: str, path: str) -> bool:

@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 from pollux.archive.readings import read_on
 from pollux.formats import lenient, log
-from pollux.formats.operations import Header, Operation, Put, Record, Rewind, Update
+from pollux.formats.operations import Header, Operation, Put, Record, Rewind, Update, drop_from
 from pollux.formats.parts import is_resumable
 from pollux.formats.source import Source, Span
 from pollux.sessions.replay.reading import Reading, looks, state
 from pollux.sessions.replay.replay import Running
-from pollux.sessions.replay.timeline import drop_from
 
 
 class Excerpt(NamedTuple):

@@ -35,16 +35,6 @@ _OF_SESSION = {
     "model_calls": "session_id = ? ORDER BY message_id",
     "call_digests": "session_id = ? ORDER BY message_id",
 }
-_LATER = {
-    "sessions": {"bundle"},
-    "model_calls": {"cost_nanousd", "price_id", "copy_of"},
-    "readings": {"version_id", "kept", "is_superseded"},
-    "tool_calls": {"fate"},
-}
-"""Columns that are written at another time than the rest: prices, owners of shared calls, what is read together.
-
-The fate of a tool call is that of its message.
-"""
 _FEW = 20
 """Messages that are looked up one by one; where more are new, all rows of the session are read."""
 _encode = msgspec.msgpack.Encoder().encode
@@ -59,11 +49,11 @@ def write(database: sqlite3.Connection, session_id: str) -> None:
     else:
         digests = _digests_of_calls(database, session_id)
     database.executemany(
-        "INSERT INTO call_digests VALUES (?, ?, ?)",
+        schema.TABLES["call_digests"].insert,
         [(session_id, message_id, digests.get(message_id, _EMPTY)) for message_id in sorted(new)],
     )
     digest = _digest_of_session(database, session_id)
-    database.execute("INSERT OR REPLACE INTO session_digests VALUES (?, ?)", (session_id, digest))
+    database.execute(schema.TABLES["session_digests"].insert, (session_id, digest))
 
 
 def altered(database: sqlite3.Connection) -> Iterator[str]:
@@ -131,8 +121,9 @@ def _hashed(database: sqlite3.Connection, which: str, *values: str) -> dict[str,
 
 @cache
 def _columns(table: str) -> str:
-    """Return the columns of a table that are written with the rest of a session."""
-    columns = schema.TABLES[table].partition("PRIMARY KEY (")[0].split(",")
-    names = [column.split()[0] for column in columns if column.strip()]
-    left_out = {"session_id", *_LATER.get(table, ())}  # the rows of one session are looked up by its id
-    return ", ".join(name for name in names if name not in left_out)
+    """Return the columns of a table that are written with the rest of a session.
+
+    The rows of one session are looked up by its ID; the fate of a tool call is that of its message.
+    """
+    columns = schema.TABLES[table].columns
+    return ", ".join(column.name for column in columns if not column.is_later and column.name != "session_id")

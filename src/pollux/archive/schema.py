@@ -1,83 +1,153 @@
-"""The facts: tables derived from the raw bytes, thrown away and built again whenever the reader changes."""
+"""The facts: tables derived from the raw bytes, thrown away and built again whenever the reader changes.
+
+Each table lists its columns once; statements, in-memory copies and Parquet files are made from that list.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
-from pollux.reports.cache import NO_TIME
+import msgspec
+from msgspec.structs import astuple
+
+from pollux.model import Tokens
+from pollux.text.times import microseconds
 from pollux.text.unicode import sound
 
-READER = "6"
+READER = "7"
 """Raise this whenever the same bytes would give other facts."""
 
-TABLES: Mapping[str, str] = {
+
+class Column(msgspec.Struct, frozen=True):
+    """A column of a fact table."""
+
+    name: str
+    type: str
+    """`TEXT`, `INTEGER` or `BLOB`."""
+    is_required: bool
+    is_key: bool
+    is_later: bool
+    """Whether it is written at another time than the rest of its row, from other rows: prices, owners, roots."""
+    is_private: bool
+    """Whether only the archive itself needs it, so that no lake has it."""
+
+
+class Table(msgspec.Struct, frozen=True):
+    """A fact table; rows are tuples with a value for each of its columns, in their order."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns of the primary key."""
+        return tuple(column.name for column in self.columns if column.is_key)
+
+    @property
+    def blanked(self) -> str:
+        """What selects rows as they are first written: NULL in place of the columns that are written later."""
+        return ", ".join("NULL" if column.is_later else column.name for column in self.columns)
+
+    @property
+    def insert(self) -> str:
+        """The statement that writes a row, in place of the one with the same key."""
+        return f"INSERT OR REPLACE INTO {self.name} VALUES ({', '.join('?' * len(self.columns))})"  # noqa: S608  ours
+
+    def create(self, database: str = "main") -> str:
+        """Return the statement that makes the table; keys of several columns are stored once."""
+        columns = []
+        for column in self.columns:
+            constraint = " PRIMARY KEY" if self.key == (column.name,) else " NOT NULL" if column.is_required else ""
+            columns.append(f"{column.name} {column.type}{constraint}")
+        if len(self.key) == 1:
+            return f"CREATE TABLE {database}.{self.name} ({', '.join(columns)})"
+        key = f"PRIMARY KEY ({', '.join(self.key)})"
+        return f"CREATE TABLE {database}.{self.name} ({', '.join(columns)}, {key}) WITHOUT ROWID"
+
+
+def _table(name: str, columns: str) -> Table:
+    """Parse the columns of a table: a name and a type, then NULL (may be empty), KEY, LATER or PRIVATE."""
+    parsed = []
+    for line in columns.split(","):
+        column, kind, *words = line.split()
+        marks = (word in words for word in ("KEY", "LATER", "PRIVATE"))
+        parsed.append(Column(column, kind, "NULL" not in words, *marks))
+    return Table(name, tuple(parsed))
+
+
+COUNTS = ("input", "cached", "output", "thoughts", "tool", "total")
+"""The token counts of a model call, in the order of `Tokens`."""
+_TOKENS = ", ".join(f"tok_{count} INTEGER" for count in COUNTS)
+_UNPRICED = ", ".join(f"unpriced_{count} INTEGER" for count in COUNTS)
+_COLUMNS: Mapping[str, str] = {
     "readings": """
-        version_id INTEGER PRIMARY KEY, kept INTEGER NOT NULL, is_superseded INTEGER NOT NULL, look BLOB NOT NULL,
-        snapshot BLOB NOT NULL
+        version_id INTEGER KEY LATER, kept INTEGER LATER, is_superseded INTEGER LATER, look BLOB, snapshot BLOB
     """,
     "sessions": """
-        session_id TEXT PRIMARY KEY, kind TEXT NOT NULL, parent_session_id TEXT, parent_call_id TEXT,
-        project_hash TEXT, title TEXT NOT NULL, title_from TEXT NOT NULL,
-        started_us INTEGER, ended_us INTEGER, updated_us INTEGER, first_prompt TEXT NOT NULL, last_prompt TEXT NOT NULL,
-        n_user INTEGER NOT NULL, n_gemini INTEGER NOT NULL, n_tool INTEGER NOT NULL, n_error INTEGER NOT NULL,
-        n_rewound INTEGER NOT NULL, n_compressed INTEGER NOT NULL, models TEXT NOT NULL, cli_generation TEXT NOT NULL,
-        extra_json TEXT NOT NULL, bundle TEXT NOT NULL, body BLOB NOT NULL
+        session_id TEXT KEY, kind TEXT, parent_session_id TEXT NULL, parent_call_id TEXT NULL, project_hash TEXT NULL,
+        title TEXT, title_from TEXT, started_us INTEGER NULL, ended_us INTEGER NULL, updated_us INTEGER NULL,
+        first_prompt TEXT, last_prompt TEXT, n_user INTEGER, n_gemini INTEGER, n_tool INTEGER, n_error INTEGER,
+        n_rewound INTEGER, n_compressed INTEGER, models TEXT, cli_generation TEXT, extra_json TEXT,
+        root_session_id TEXT LATER, last_used_us INTEGER NULL, is_stub INTEGER, is_deleted INTEGER LATER,
+        bundle TEXT LATER PRIVATE, body BLOB PRIVATE
     """,
     "session_files": """
-        session_id TEXT NOT NULL, file_version_id INTEGER NOT NULL, role TEXT NOT NULL, format TEXT NOT NULL,
-        problems INTEGER NOT NULL, PRIMARY KEY (session_id, file_version_id)
+        session_id TEXT KEY, file_version_id INTEGER KEY, role TEXT, format TEXT, problems INTEGER
+    """,
+    "session_usage": f"""
+        session_id TEXT KEY, is_active INTEGER KEY, calls INTEGER, {_TOKENS}, cost_nanousd INTEGER,
+        unpriced_calls INTEGER, {_UNPRICED}, inconsistent INTEGER
     """,
     "projects": """
-        project_hash TEXT PRIMARY KEY, path TEXT, slug TEXT, how_known TEXT, proven INTEGER NOT NULL, git_remote TEXT
+        project_hash TEXT KEY, path TEXT NULL, slug TEXT NULL, how_known TEXT NULL, proven INTEGER, git_remote TEXT NULL
     """,
     "messages": """
-        session_id TEXT NOT NULL, message_id TEXT NOT NULL, seq INTEGER NOT NULL, kind TEXT NOT NULL,
-        origin TEXT NOT NULL, fate TEXT NOT NULL, at_us INTEGER, model TEXT, n_chars INTEGER NOT NULL,
-        file_version_id INTEGER NOT NULL, line INTEGER NOT NULL,
-        words_line INTEGER NOT NULL, calls_line INTEGER, PRIMARY KEY (session_id, message_id)
+        session_id TEXT KEY, message_id TEXT KEY, seq INTEGER, kind TEXT, origin TEXT, fate TEXT, is_own INTEGER,
+        at_us INTEGER NULL, model TEXT NULL, n_chars INTEGER, file_version_id INTEGER, line INTEGER,
+        words_line INTEGER PRIVATE, calls_line INTEGER NULL PRIVATE
     """,
-    "model_calls": """
-        session_id TEXT NOT NULL, message_id TEXT NOT NULL, at_us INTEGER, model TEXT, fate TEXT NOT NULL,
-        tok_input INTEGER NOT NULL, tok_cached INTEGER NOT NULL, tok_output INTEGER NOT NULL,
-        tok_thoughts INTEGER NOT NULL, tok_tool INTEGER NOT NULL, tok_total INTEGER NOT NULL,
-        tok_consistent INTEGER NOT NULL, cost_nanousd INTEGER, price_id TEXT,
-        file_version_id INTEGER NOT NULL, line INTEGER NOT NULL, copy_of TEXT,
-        PRIMARY KEY (session_id, message_id)
+    "model_calls": f"""
+        session_id TEXT KEY, message_id TEXT KEY, at_us INTEGER NULL, model TEXT NULL, fate TEXT, {_TOKENS},
+        tok_consistent INTEGER, cost_nanousd INTEGER NULL LATER, price_id TEXT NULL LATER, file_version_id INTEGER,
+        line INTEGER, copy_of TEXT NULL LATER
     """,
     "tool_calls": """
-        session_id TEXT NOT NULL, message_id TEXT NOT NULL, idx INTEGER NOT NULL, call_id TEXT, raw_name TEXT NOT NULL,
-        canonical TEXT NOT NULL, category TEXT NOT NULL, kind TEXT NOT NULL, label TEXT NOT NULL, mcp_server TEXT,
-        status TEXT NOT NULL, exit_code INTEGER, at_us INTEGER, args_json TEXT NOT NULL, result_bytes INTEGER NOT NULL,
-        agent_session_id TEXT, fate TEXT NOT NULL, PRIMARY KEY (session_id, message_id, idx)
+        session_id TEXT KEY, message_id TEXT KEY, idx INTEGER KEY, call_id TEXT NULL, raw_name TEXT, canonical TEXT,
+        category TEXT, kind TEXT, label TEXT, mcp_server TEXT NULL, status TEXT, exit_code INTEGER NULL,
+        at_us INTEGER NULL, args_json TEXT, result_bytes INTEGER, agent_session_id TEXT NULL, fate TEXT LATER
     """,
     "shell_commands": """
-        session_id TEXT NOT NULL, message_id TEXT NOT NULL, idx INTEGER NOT NULL, n INTEGER NOT NULL,
-        command TEXT NOT NULL, program TEXT NOT NULL, PRIMARY KEY (session_id, message_id, idx, n)
+        session_id TEXT KEY, message_id TEXT KEY, idx INTEGER KEY, n INTEGER KEY, command TEXT, program TEXT
     """,
     "file_touches": """
-        session_id TEXT NOT NULL, message_id TEXT NOT NULL, idx INTEGER NOT NULL, path TEXT NOT NULL, op TEXT NOT NULL,
-        lines_added INTEGER, lines_removed INTEGER, evidence TEXT NOT NULL,
-        PRIMARY KEY (session_id, message_id, idx, path)
+        session_id TEXT KEY, message_id TEXT KEY, idx INTEGER KEY, path TEXT KEY, op TEXT, lines_added INTEGER NULL,
+        lines_removed INTEGER NULL, evidence TEXT
     """,
     "value_problems": """
-        session_id TEXT NOT NULL, message_id TEXT NOT NULL, idx INTEGER NOT NULL, n INTEGER NOT NULL,
-        file_version_id INTEGER NOT NULL, line INTEGER NOT NULL, message TEXT NOT NULL,
-        PRIMARY KEY (session_id, message_id, idx, n)
+        session_id TEXT KEY, message_id TEXT KEY, idx INTEGER KEY, n INTEGER KEY, file_version_id INTEGER,
+        line INTEGER, message TEXT
     """,
-    "failures": "version_id INTEGER PRIMARY KEY, kept INTEGER NOT NULL, message TEXT NOT NULL",
-    "problems": """
-        file_version_id INTEGER NOT NULL, n INTEGER NOT NULL, code TEXT NOT NULL, line INTEGER, message TEXT NOT NULL,
-        PRIMARY KEY (file_version_id, n)
-    """,
-    "call_digests": """
-        session_id TEXT NOT NULL, message_id TEXT NOT NULL, sha256 BLOB NOT NULL, PRIMARY KEY (session_id, message_id)
-    """,
-    "session_digests": """
-        session_id TEXT PRIMARY KEY, sha256 BLOB NOT NULL
-    """,
+    "failures": "version_id INTEGER KEY, kept INTEGER, message TEXT",
+    "problems": "file_version_id INTEGER KEY, n INTEGER KEY, code TEXT, line INTEGER NULL, message TEXT",
+    "call_digests": "session_id TEXT KEY, message_id TEXT KEY, sha256 BLOB",
+    "session_digests": "session_id TEXT KEY, sha256 BLOB",
 }
+TABLES: Mapping[str, Table] = {name: _table(name, columns) for name, columns in _COLUMNS.items()}
+Row = tuple[Any, ...]
+"""A value for each column of a table, in their order."""
+OF_SESSIONS = tuple(name for name, table in TABLES.items() if "session_id" in table.names)
+OF_MESSAGES = tuple(name for name in OF_SESSIONS if "message_id" in TABLES[name].names and name != "model_calls")
+
+NO_TIME = 1
+"""Stands for the quarter of calls without a time; no quarter begins there."""
 _OLD, _NEW, _REPLACED = (
     f"coalesce({row}.at_us - {row}.at_us % 900000000, {NO_TIME})" for row in ("OLD", "NEW", "replaced")
 )
@@ -90,27 +160,45 @@ _CHANGES = {
     "AFTER DELETE": f"VALUES ({_OLD})",
 }
 """When a call is written, and which quarters of an hour have other sums then."""
-_NOTE = """
+_NOTE_QUARTERS = """
     CREATE TRIGGER note_{name} {when} ON model_calls WHEN EXISTS (SELECT 1 FROM reports)
     BEGIN INSERT OR IGNORE INTO changed_quarters {quarters}; END
 """
+_NOTE_SESSIONS = """
+    CREATE TRIGGER note_{table}_{change} AFTER {change} ON {table}
+    BEGIN INSERT OR IGNORE INTO changed_sessions VALUES {ids}; END
+"""
+_CHANGED_IDS = {
+    ("sessions", "INSERT"): "(NEW.session_id)",
+    ("sessions", "DELETE"): "(OLD.session_id)",
+    ("model_calls", "INSERT"): "(NEW.session_id)",
+    ("model_calls", "UPDATE"): "(OLD.session_id), (NEW.session_id)",
+    ("model_calls", "DELETE"): "(OLD.session_id)",
+}
+"""Changes after which `dependents.update` has to look at a session again."""
 _BESIDE = (
     "CREATE INDEX sessions_by_bundle ON sessions (bundle)",
+    "CREATE INDEX sessions_by_use ON sessions (last_used_us DESC, session_id)",
+    "CREATE INDEX listed_sessions ON sessions (last_used_us DESC, session_id) WHERE kind = 'main' AND is_stub = 0",
+    "CREATE INDEX sessions_by_root ON sessions (root_session_id)",
+    "CREATE INDEX sessions_by_parent ON sessions (parent_session_id) WHERE parent_session_id IS NOT NULL",
+    "CREATE INDEX sessions_by_version ON session_files (file_version_id)",
     "CREATE INDEX calls_by_owner ON model_calls (copy_of) WHERE copy_of IS NOT NULL",
     "DROP TABLE IF EXISTS main.reports",
     "DROP TABLE IF EXISTS main.changed_quarters",
+    "DROP TABLE IF EXISTS main.changed_sessions",
     "CREATE TABLE main.reports (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE main.changed_quarters (quarter_us INTEGER PRIMARY KEY)",
+    "CREATE TABLE main.changed_sessions (session_id TEXT PRIMARY KEY) WITHOUT ROWID",
     "DROP TABLE IF EXISTS main.joined",
     "CREATE TABLE main.joined (name TEXT PRIMARY KEY, bundle TEXT NOT NULL) WITHOUT ROWID",
-    *(_NOTE.format(name=when[-6:], when=when, quarters=quarters) for when, quarters in _CHANGES.items()),
+    *(_NOTE_QUARTERS.format(name=when[-6:], when=when, quarters=quarters) for when, quarters in _CHANGES.items()),
+    *(_NOTE_SESSIONS.format(table=table, change=change, ids=ids) for (table, change), ids in _CHANGED_IDS.items()),
 )
-"""No facts themselves: what finds them, what was added up (`reports.py`), what of that has changed, and what is read
+"""No facts themselves: what finds them, what was added up (`reports.cache`), what of that has changed, and what is read
 together (`joins.py`).
 """
-_UNOWNED, _UNPRICED = "unowned", "unpriced"
-OF_MESSAGES = ("messages", "tool_calls", "shell_commands", "file_touches", "value_problems", "call_digests")
-_OF_SESSIONS = ("sessions", "session_files", *OF_MESSAGES, "model_calls", "session_digests")
+_NO_OWNERS, _NO_PRICES = "unowned", "unpriced"
 
 VERSIONS = """
     FROM versions JOIN files ON files.id = versions.file_id LEFT JOIN readings ON readings.version_id = versions.id
@@ -152,27 +240,27 @@ def are_empty(database: sqlite3.Connection) -> bool:
 
 def are_unowned(database: sqlite3.Connection) -> bool:
     """Tell whether calls were written of which nobody has looked yet whether other sessions hold them too."""
-    return _is_noted(database, _UNOWNED)
+    return _is_noted(database, _NO_OWNERS)
 
 
 def are_unpriced(database: sqlite3.Connection) -> bool:
     """Tell whether calls were written whose price nobody has looked up yet."""
-    return _is_noted(database, _UNPRICED)
+    return _is_noted(database, _NO_PRICES)
 
 
 def note_new_calls(database: sqlite3.Connection) -> None:
     """Note that calls are written; it outlives whatever happens before somebody looks at them."""
-    database.executemany("INSERT OR IGNORE INTO facts_meta VALUES (?, '')", [(_UNOWNED,), (_UNPRICED,)])
+    database.executemany("INSERT OR IGNORE INTO facts_meta VALUES (?, '')", [(_NO_OWNERS,), (_NO_PRICES,)])
 
 
 def note_owned(database: sqlite3.Connection) -> None:
     """Note that all calls have their owners."""
-    database.execute("DELETE FROM facts_meta WHERE key = ?", (_UNOWNED,))
+    database.execute("DELETE FROM facts_meta WHERE key = ?", (_NO_OWNERS,))
 
 
 def note_priced(database: sqlite3.Connection) -> None:
     """Note that all calls have their prices."""
-    database.execute("DELETE FROM facts_meta WHERE key = ?", (_UNPRICED,))
+    database.execute("DELETE FROM facts_meta WHERE key = ?", (_NO_PRICES,))
 
 
 def _is_noted(database: sqlite3.Connection, key: str) -> bool:
@@ -181,10 +269,19 @@ def _is_noted(database: sqlite3.Connection, key: str) -> bool:
 
 def reset(database: sqlite3.Connection) -> None:
     """Throw all facts away and make their tables anew."""
-    for name, columns in TABLES.items():
-        database.execute(f"DROP TABLE IF EXISTS {name}")
-        shape = "WITHOUT ROWID" if "PRIMARY KEY (" in columns else ""  # keys of several ids are stored once
-        database.execute(f"CREATE TABLE {name} ({columns}) {shape}")
+    make_tables(database)
+    make_indexes(database)
+
+
+def make_tables(database: sqlite3.Connection) -> None:
+    """Make empty fact tables, without what finds rows and notes changes."""
+    for name, table in TABLES.items():
+        database.execute(f"DROP TABLE IF EXISTS main.{name}")
+        database.execute(table.create())
+
+
+def make_indexes(database: sqlite3.Connection) -> None:
+    """Make the indexes, triggers and tables beside the facts."""
     for statement in _BESIDE:
         database.execute(statement)
     database.execute("INSERT OR REPLACE INTO facts_meta VALUES ('reader', ?)", (READER,))
@@ -223,12 +320,35 @@ def sessions_of_homes(
 
 def forget_sessions(database: sqlite3.Connection, ids: Iterable[str]) -> None:
     """Take sessions out of the facts."""
-    for one in ids:
-        for table in _OF_SESSIONS:
-            database.execute(f"DELETE FROM {table} WHERE session_id = ?", (one,))  # noqa: S608  a name from our table
+    keys = [(session_id,) for session_id in ids]
+    for table in OF_SESSIONS:
+        database.executemany(f"DELETE FROM {table} WHERE session_id = ?", keys)  # noqa: S608  a name from our table
 
 
-def rows(database: sqlite3.Connection, table: str) -> Iterator[tuple[Any, ...]]:
+def rows(database: sqlite3.Connection, table: str) -> Iterator[Row]:
     """Yield a table in the order of its key; for comparisons."""
-    columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})") if row[5]]
-    yield from database.execute(f"SELECT * FROM {table} ORDER BY {', '.join(columns)}")  # noqa: S608
+    yield from database.execute(f"SELECT * FROM {table} ORDER BY {', '.join(TABLES[table].key)}")  # noqa: S608
+
+
+def call_row(
+    key: tuple[str, str],
+    at: datetime | None,
+    model: str | None,
+    fate: str,
+    tokens: Tokens,
+    *,
+    price: tuple[int | None, str | None] = (None, None),
+    place: tuple[int, int | None] = (0, 0),
+) -> Row:
+    """Return a row of `model_calls` without an owner.
+
+    Its key are the IDs of session and message, its price is a cost and the ID of the price, its place is a version of
+    a file and a line.
+    """
+    return (*key, microseconds(at), model, fate, *astuple(tokens), tokens.is_consistent, *price, *place, None)
+
+
+def throw_away_reports(database: sqlite3.Connection) -> None:
+    """Delete the stored sums of reports."""
+    database.execute("DELETE FROM reports")
+    database.execute("DELETE FROM changed_quarters")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -86,6 +86,29 @@ def opened(path: Path, *, write: bool = True, wait: Callable[[str], None] | None
         raise _refusal(path, error) from None
 
 
+@contextmanager
+def read_transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """Hold one snapshot of a database, whoever writes to it meanwhile; inside another one, hold that."""
+    if database.in_transaction:
+        yield database
+        return
+    database.execute("BEGIN")
+    try:
+        yield database
+    finally:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+
+
+@contextmanager
+def explained_errors(path: Path) -> Iterator[None]:
+    """Raise `ArchiveError` with a sentence for what SQLite has against an archive."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        raise _refusal(path, error) from error
+
+
 def _locked(path: Path, lock: WriterLock, wait: Callable[[str], None] | None) -> str:
     """Become the writer, or say why not."""
     make_private_folder(path.parent)
@@ -144,7 +167,9 @@ def _writer(path: Path) -> str | None:
 
 
 def _checked(path: Path, options: str) -> sqlite3.Connection:
-    database = sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, isolation_level=None)
+    # One thread reads with a connection, and another may close it.
+    address = f"{path.resolve().as_uri()}?{options}"
+    database = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
     try:
         if database.execute("PRAGMA user_version").fetchone()[0] > len(STEPS):
             migrate(database, path)

@@ -9,14 +9,17 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pollux.formats import lenient
-from pollux.formats.short import EXIT_CODE, Short, has_mark
+from pollux.formats.short import Short, has_mark, value_at
+from pollux.formats.tool_calls import call_status, exit_code_digits, told_words
 from pollux.formats.tools import Tool, tool
+from pollux.sessions.replay.entries import Entry
+from pollux.sessions.replay.reading import Reading, asked_calls
 from pollux.text.integers import COUNTED, parse_integer
 from pollux.text.shell import commands, program
 from pollux.text.times import instant, microseconds
 
 _OPS = {"file_read": "read", "file_write": "edit", "file_edit": "edit", "file_delete": "delete"}
-_EXIT_CODE = re.compile(rb"(?:^|\\n)Exit Code: (-?\d+)")
+_EXIT_CODE = b"Exit Code: "
 _LONG_NUMBER = re.compile(rb"\d{20}")
 _ADDED = ("model_added_lines", "user_added_lines")
 _REMOVED = ("model_removed_lines", "user_removed_lines")
@@ -60,6 +63,21 @@ _decode_calls = msgspec.json.Decoder(_Calls).decode
 _decode_diff = msgspec.json.Decoder(_Diff).decode
 
 
+def message_rows(reading: Reading, entry: Entry) -> list[Found]:
+    """Return the rows of the tool calls that one message made."""
+    if entry.calls_from is None:
+        return list(call_rows(lenient.encode({"toolCalls": asked_calls(reading, entry)}))) if entry.tool_calls else []
+    span = entry.calls_from.span
+    data, short = value_at(reading.source, span)
+    rows = list(call_rows(data, short))
+    if short and has_mark(rows):  # an id is never cut
+        rows = list(call_rows(reading.source.slice(span)))
+    if entry.calls == entry.calls_from.calls:
+        return rows
+    ids = {call.id for call in entry.calls}  # other messages made the rest of the calls that are recorded there
+    return [row for row in rows if row.call[0] in ids]
+
+
 def call_rows(data: bytes, short: Short | None = None) -> Iterator[Found]:
     """Yield the rows of the tool calls of one message record, or of the short text of a long one."""
     for call in _calls(data):
@@ -75,11 +93,11 @@ def call_rows(data: bytes, short: Short | None = None) -> Iterator[Found]:
                 known.kind,
                 known.label,
                 known.mcp_server,
-                call.status or "pending",
-                _exit_code(known, call, short, left_out),
+                call.status or call_status(_outcome(call)),
+                _exit_code(known, call, left_out),
                 microseconds(instant(call.timestamp)),
                 _plain(bytes(call.args).decode("utf-8", "replace"), short),
-                short.n_bytes(bytes(call.result)) if short else len(bytes(call.result)),
+                _result_size(bytes(call.result), short),
                 call.agent_id,
             ),
             [(one, program(one)) for line in _texts(args, known.commands) for one in commands(line)],
@@ -126,17 +144,23 @@ def _plain(text: str, short: Short | None) -> str:
     return short.plain(text) if short else text
 
 
-def _exit_code(known: Tool, call: _Call, short: Short | None, left_out: list[str]) -> int | None:
-    if known.canonical != "shell_exec":
+def _outcome(call: _Call) -> dict[str, Any]:
+    return {"id": call.id, "result": lenient.decode(bytes(call.result))}
+
+
+def _result_size(data: bytes, short: Short | None) -> int:
+    if data == b"null":
+        return 0
+    return short.n_bytes(data) if short else len(data)
+
+
+def _exit_code(known: Tool, call: _Call, left_out: list[str]) -> int | None:
+    if known.canonical != "shell_exec" or _EXIT_CODE not in bytes(call.result):
         return None
-    data = bytes(call.result)
-    if short and short.has_cut_out(EXIT_CODE, data):
+    digits = exit_code_digits(*told_words(_outcome(call)))
+    if digits is None:
         return None
-    place = data.find(b"Exit Code: ")
-    match = _EXIT_CODE.search(data, max(place - 2, 0)) if place >= 0 else None
-    if match is None:
-        return None
-    code = parse_integer(match[1])
+    code = parse_integer(digits)
     if code is None:
         left_out.append("the exit code of a command, which needs more than 64 bits")
     return code

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 
 import msgspec
 
-from pollux.archive import raw, row_digests, schema
-from pollux.archive.damage import Damage, Report, damage_of
+from pollux.archive import dependents, raw, row_digests, schema
+from pollux.archive.damage import Damage, VerifyReport, damage_of
 from pollux.archive.ingest import derive
 from pollux.archive.inventory import place_of
 from pollux.archive.lock import ForeignLockError, WriterLock
@@ -38,9 +38,9 @@ def verify(
     *,
     repair: bool = False,
     progress: Progress = lambda _done, _all: None,
-) -> Report:
+) -> VerifyReport:
     """Check all that is archived; with `repair`, put back what can be had elsewhere."""
-    report = Report(not_compared=[PROVEN_BY_BYTES, _NEVER_COMPARED])
+    report = VerifyReport(not_compared=[PROVEN_BY_BYTES, _NEVER_COMPARED])
     roots = [str(home.root) for home in homes]
     with _one_moment(archive.database, is_wanted=not repair):
         _check_file(archive.database, report)
@@ -58,7 +58,7 @@ def verify(
 
 def damage_of_rows(archive: Archive) -> Damage | None:
     """Return the first damage of the rows, if there is any; unpacks no bytes of files."""
-    report = Report()
+    report = VerifyReport()
     try:
         _check_types(archive.database, report)
         _check_references(archive.database, report)
@@ -102,7 +102,7 @@ def _one_moment(database: sqlite3.Connection, *, is_wanted: bool) -> Iterator[No
             database.execute("ROLLBACK")
 
 
-def _check_file(database: sqlite3.Connection, report: Report) -> None:
+def _check_file(database: sqlite3.Connection, report: VerifyReport) -> None:
     try:
         rows = [row[0] for row in database.execute("PRAGMA integrity_check(20)")]
     except sqlite3.DatabaseError as error:
@@ -115,7 +115,7 @@ _RAW_TABLES = ("files", "versions", "segments")
 _STORED_AS = {"INTEGER": "integer", "TEXT": "text", "BLOB": "blob"}
 
 
-def _check_types(database: sqlite3.Connection, report: Report) -> None:
+def _check_types(database: sqlite3.Connection, report: VerifyReport) -> None:
     """Name the rows that hold a value of another type than their column has: nothing that we write does."""
     for table in _RAW_TABLES:
         report.damage += _mistyped(database, table, "types", "id")
@@ -157,7 +157,7 @@ _REFERENCES = {
 }
 
 
-def _check_references(database: sqlite3.Connection, report: Report) -> None:
+def _check_references(database: sqlite3.Connection, report: VerifyReport) -> None:
     for words, condition in _REFERENCES.items():
         ids = [str(row[0]) for row in database.execute(f"SELECT id FROM {condition} ORDER BY id")]  # noqa: S608
         if ids:
@@ -166,7 +166,7 @@ def _check_references(database: sqlite3.Connection, report: Report) -> None:
 
 
 def _check_segments(
-    database: sqlite3.Connection, roots: Sequence[str], report: Report, progress: Progress, *, repair: bool
+    database: sqlite3.Connection, roots: Sequence[str], report: VerifyReport, progress: Progress, *, repair: bool
 ) -> None:
     """Unpack every segment; what others lean on comes first, so that its repair is theirs too."""
     sound = f"NOT ({_wrong_types(database, 'segments')})"
@@ -190,7 +190,7 @@ def _check_segments(
         progress(report.n_bytes, n_bytes)
 
 
-def _check_ranges(database: sqlite3.Connection, roots: Sequence[str], report: Report, *, repair: bool) -> None:
+def _check_ranges(database: sqlite3.Connection, roots: Sequence[str], report: VerifyReport, *, repair: bool) -> None:
     """Check that the segments of each version stand side by side, from its first byte to its last."""
     rows = database.execute(
         f"""
@@ -222,7 +222,7 @@ def _check_ranges(database: sqlite3.Connection, roots: Sequence[str], report: Re
             report.damage.append(damage_of("length", words, version, version.number, version.kept, position))
 
 
-def _check_disk(database: sqlite3.Connection, report: Report, *, repair: bool) -> None:
+def _check_disk(database: sqlite3.Connection, report: VerifyReport, *, repair: bool) -> None:
     """Compare large files on the disk with what is archived of them: a refresh compares only some segments each time.
 
     A file whose status is not the one that was noted has changed since, which is for the next refresh to see.
@@ -254,7 +254,7 @@ def _check_disk(database: sqlite3.Connection, report: Report, *, repair: bool) -
         report.damage.append(Damage("edited", words, platform.node(), str(place), number, source=source))
 
 
-def _check_facts(archive: Archive, report: Report) -> None:
+def _check_facts(archive: Archive, report: VerifyReport) -> None:
     """Check that the facts belong together, and that the rows of each session are those that were written."""
     database = archive.database
     if not schema.are_current(database):
@@ -313,7 +313,8 @@ def _strays(database: sqlite3.Connection, table: str, column: str, other: str, k
 
 def _altered(database: sqlite3.Connection) -> Iterator[Damage]:
     """Name the first sessions whose rows somebody has changed."""
-    sessions = list(row_digests.altered(database))
+    altered = [*row_digests.altered(database), *dependents.sessions_with_wrong_sums(database)]
+    sessions = list(dict.fromkeys(altered))
     for session_id in sessions[:NAMED]:
         yield Damage("facts", f"the rows of session {session_id} are not those that were derived")
     if len(sessions) > NAMED:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from pollux.archive import open_session, schema
-from pollux.archive.damage import Damage, Report
+from pollux.archive.damage import Damage, VerifyReport
 from pollux.archive.migrations import supply_imported
 from pollux.archive.store import Archive
 from pollux.archive.verify import NAMED, PROVEN_BY_BYTES, rederive
@@ -26,6 +26,9 @@ _NOT_COMPARED = {
     "readings": ("snapshot",),
     "sessions": ("bundle",),
     "projects": ("path", "slug", "how_known", "proven", "git_remote"),
+    "session_usage": tuple(
+        name for name in schema.TABLES["session_usage"].names if name.startswith(("cost_", "unpriced_"))
+    ),
     "model_calls": ("cost_nanousd", "price_id"),
     "session_digests": ("sha256",),
 }
@@ -37,7 +40,7 @@ _Values = Mapping[str, Any]
 
 def verify_deeply(
     archive: Archive,
-    report: Report,
+    report: VerifyReport,
     *,
     memory: Mapping[str, str],
     progress: Progress = lambda _done, _all: None,
@@ -101,7 +104,7 @@ def _unequal(what: str, shown: Mapping[str, _Values], rows: Mapping[str, _Values
 
 def _shown_messages(group: Group) -> dict[str, _Values]:
     return {
-        entry.id: {"order": seq, "kind": entry.kind, "fate": entry.fate, "number of tool calls": len(entry.calls)}
+        entry.id: {"order": seq, "kind": entry.kind, "fate": entry.fate, "number of tool calls": len(entry.tool_calls)}
         for seq, entry in enumerate(group.entries)
     }
 

@@ -17,17 +17,20 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-from pollux.archive.refresh import Refreshed, refresh
-from pollux.archive.store import opened
+import msgspec
+
+from pollux.archive.refresh import Refreshed
+from pollux.archive.store import Archive
 from pollux.errors import ArchiveError
+from pollux.model import Problem
 from pollux.sessions.locate import Home
-from pollux.sessions.reader import Progress
 
 Homes = Callable[[], Iterable[Home]]
 Tell = Callable[[str], None]
+_Result = TypeVar("_Result")
 
 MOUNTS = Path("/proc/mounts")
 _STEP_MS, _DEBOUNCE_MS = 50, 200
@@ -39,40 +42,54 @@ _SHORTEST, _LONGEST = 0.25, 30.0
 """Seconds between attempts when a refresh fails."""
 _EACH_FOLDER = sys.platform == "linux"
 _NAMED = 3
+_NO_TITLES: Mapping[str, str] = {}
 _FAR = {"9p", "afs", "ceph", "cifs", "drvfs", "lustre", "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs"}
 """File systems on which others write without our system knowing."""
 _BLANKS = re.compile(r"\\(\d{3})")
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
-    """What one refresh came to, and what the first few of its sessions are called."""
+class SyncReport(msgspec.Struct, frozen=True):
+    """What a sync copied into an archive."""
 
-    result: Refreshed
-    titles: Mapping[str, str] = field(default_factory=dict)
-
-
-def capture(
-    path: Path,
-    homes: Iterable[Home],
-    *,
-    memory: Mapping[str, str],
-    progress: Progress,
-    waiting: Tell,
-    derives: bool = True,
-) -> Captured:
-    """Refresh an archive once, as its only writer; wait if there is another. Raises `ArchiveError`."""
-    with opened(path, wait=waiting) as archive:
-        if not archive.is_writable:
-            raise ArchiveError(f"Nothing can be kept in {path} ({archive.why_not}); name another with --archive.")
-        result = refresh(archive, homes, memory=memory, progress=progress, derives=derives)
-        return Captured(result, _titles(archive.database, sorted(result.sessions)[:_NAMED]))
+    archive: Path
+    homes: tuple[str, ...] = ()
+    n_projects: int = 0
+    n_files: int = 0
+    """Files with something new."""
+    n_bytes: int = 0
+    """New bytes."""
+    n_deleted: int = 0
+    """Files that the client has deleted since the last sync."""
+    sessions: tuple[str, ...] = ()
+    """The IDs of the sessions whose facts were written."""
+    titles: Mapping[str, str] = _NO_TITLES
+    """Of the first few sessions."""
+    problems: tuple[Problem, ...] = ()
 
 
-def watch(homes: Homes, take_in: Callable[[], None], *, poll: bool, tell: Tell) -> None:
-    """Take in at once, and again at every change, until an exception comes from outside."""
+def sync_report(archive: Archive, result: Refreshed) -> SyncReport:
+    """Return what a refresh copied, with the titles of the first few sessions."""
+    sessions = tuple(sorted(result.sessions))
+    return SyncReport(
+        archive.path,
+        tuple(str(home.root) for home in result.located.homes),
+        len(result.located.folders),
+        result.n_files,
+        result.n_bytes,
+        result.n_gone,
+        sessions,
+        _titles(archive.database, sessions[:_NAMED]),
+        tuple(result.problems),
+    )
+
+
+def watch(homes: Homes, sync: Callable[[], _Result], *, poll: bool, tell: Tell) -> Iterator[_Result]:
+    """Sync at once and again at every change, without end; yield what each sync returned.
+
+    A sync that fails is tried again until it works, and `tell` gets each trouble once.
+    """
     for _ in changes(homes, poll=poll, tell=tell):
-        _insist(take_in, tell)
+        yield _insist(sync, tell)
 
 
 def changes(homes: Homes, *, poll: bool = False, tell: Tell = lambda _words: None) -> Iterator[None]:
@@ -182,12 +199,12 @@ def _mounts() -> str:
         return ""  # not Linux
 
 
-def _insist(take_in: Callable[[], None], tell: Tell) -> None:
+def _insist(sync: Callable[[], _Result], tell: Tell) -> _Result:
     """Try until it works, with longer and longer pauses; say each trouble once."""
     pause, told = _SHORTEST, ""
     while True:
         try:
-            take_in()
+            result = sync()
         except (ArchiveError, OSError, sqlite3.Error) as error:
             if str(error) != told:
                 told = str(error)
@@ -197,7 +214,7 @@ def _insist(take_in: Callable[[], None], tell: Tell) -> None:
             continue
         if told:
             tell("It works again.")
-        return
+        return result
 
 
 def _titles(database: sqlite3.Connection, ids: Sequence[str]) -> dict[str, str]:

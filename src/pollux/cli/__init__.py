@@ -6,7 +6,7 @@ asks for options alone, never waits for what reads or draws.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -73,8 +73,47 @@ def _closed_pipes_passed_on() -> Iterator[None]:
         raise BrokenPipeError from error
 
 
-class _Commands(click.Group):
+class Group(click.Group):
+    """Commands of its own, and a table of modules whose `command` is imported when it is called."""
+
+    def __init__(self, *args: Any, modules: Mapping[str, str] | None = None, **options: Any) -> None:  # noqa: ANN401  click's
+        """Take the table: the name of a command, and its module."""
+        super().__init__(*args, **options)
+        self._modules = modules or {}
+
+    def modules(self) -> Mapping[str, str]:
+        """Return the table."""
+        return self._modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of its own commands in their order, then those of the table."""
+        del ctx
+        return [*self.commands, *self.modules()]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name not in self.modules():
+            return super().get_command(ctx, cmd_name)
+        command = import_module(self.modules()[cmd_name]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the known commands when the given one is none of them."""
+        known = self.list_commands(ctx)
+        if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"There is no command '{args[0]}'; the commands are {', '.join(known)}.")
+        return super().resolve_command(ctx, args)
+
+
+class _Commands(Group):
     """Reads the table above instead of importing every command."""
+
+    def modules(self) -> Mapping[str, str]:
+        """Return the modules of the table above."""
+        return {name: command.module for name, command in COMMANDS.items()}
 
     def make_context(
         self,
@@ -92,20 +131,6 @@ class _Commands(click.Group):
         with _closed_pipes_passed_on():
             return super().invoke(ctx)
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Keep the order of the table."""
-        del ctx
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command."""
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        command = import_module(COMMANDS[cmd_name].module).command
-        assert isinstance(command, click.Command)
-        return command
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         del ctx
@@ -116,18 +141,12 @@ class _Commands(click.Group):
         """Complete a command's name without importing the commands."""
         return [*completed_command(incomplete), *click.Command.shell_complete(self, ctx, incomplete)]
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Name the known commands when the given one is none of them."""
-        if args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
-            ctx.fail(f"There is no command '{args[0]}'; the commands are {', '.join(COMMANDS)}.")
-        return super().resolve_command(ctx, args)
-
 
 def completed_command(incomplete: str) -> list[CompletionItem]:
-    """Give the commands that begin so."""
-    return [CompletionItem(name, help=one.summary) for name, one in COMMANDS.items() if name.startswith(incomplete)]
+    """Return the commands that begin with some characters."""
+    return [
+        CompletionItem(name, help=command.summary) for name, command in COMMANDS.items() if name.startswith(incomplete)
+    ]
 
 
 @click.group(

@@ -44,7 +44,6 @@ def command(rest: tuple[str, ...], *, if_empty: bool, only_path: bool) -> object
 
 
 def _has_sessions() -> bool:
-    from pollux.sessions.locate import locate
-    from pollux.sessions.reader import homes
+    from pollux.library.config import configure
 
-    return any(True for _ in locate(homes()).files)
+    return configure().has_session_files()

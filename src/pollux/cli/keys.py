@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from pollux.cli import output
-from pollux.cli.groups import Group
-from pollux.library import keys as keyring
+from pollux.cli import Group, output
+from pollux.cli.key_options import new_passphrase
+from pollux.library.config import keys_folder
 
 if TYPE_CHECKING:
-    from pollux.proofs.keys import Key
+    from pollux.library.export_values import Key
 
-SCHEMA = "pollux.keys/1"
 _json = click.option("--json", "as_json", is_flag=True, help="One JSON object instead of words.")
 
 
@@ -43,14 +42,14 @@ def create(name: str, *, passphrase: bool) -> None:
       pollux keys create
       pollux keys create work --passphrase
     """
-    from pollux.proofs import keys
-    from pollux.proofs.public import shown
+    from pollux.library.keys import create_key, thumbprint
 
-    made = keys.create(keyring.folder(), name, keyring.new_passphrase() if passphrase else None)
-    own = output.short(keyring.folder() / f"{name}.pem")
+    folder = keys_folder()
+    public = create_key(folder, name, new_passphrase() if passphrase else None)
+    own = output.short(folder / f"{name}.pem")
     output.words(f"{own} is yours alone: keep a copy in a safe place, and show it to nobody.")
-    output.words(f"{output.short(keyring.folder() / f'{name}.pub')} is for those who are to believe you.")
-    click.echo(shown(made.id))
+    output.words(f"{output.short(folder / f'{name}.pub')} is for those who are to believe you.")
+    click.echo(thumbprint(public))
 
 
 @command.command(short_help="Print a public key.")
@@ -65,10 +64,10 @@ def show(name: str | None, *, form: str) -> None:
       pollux keys show > mara.pub
       pollux keys show work --format id
     """
-    from pollux.proofs.public import shown
+    from pollux.library.keys import find_public_key, thumbprint
 
-    public = keyring.believed([name or _only()])[0]
-    forms = {"pem": public.pem, "cose": public.cose, "id": shown(public.id).encode() + b"\n"}
+    public = find_public_key(keys_folder(), name)
+    forms = {"pem": public.pem, "cose": public.cose, "id": thumbprint(public).encode() + b"\n"}
     output.write([forms[form]])
 
 
@@ -81,47 +80,23 @@ def list_(*, as_json: bool = False) -> None:
       pollux keys list
       pollux keys list --json | jq -r '.keys[].id'
     """
-    from pollux.proofs import keys
-    from pollux.proofs.public import shown
+    from pollux.library.keys import known_keys, thumbprint
+    from pollux.views.contracts.proofs import KeysDocument
 
-    folder = keyring.folder()
-    found = keys.known(folder)
+    folder = keys_folder()
+    known = known_keys(folder)
     if as_json:
-        output.print_json({"schema": SCHEMA, "folder": str(folder), "keys": [_row(one) for one in found]})
-    elif not found:
+        output.print_json(KeysDocument(folder, known))
+    elif not known:
         output.words(f"There are no keys in {output.short(folder)} yet; `pollux keys create` makes one.")
-    width = max((len(one.name) for one in found), default=0)
-    for one in () if as_json else found:
-        what = f"{_whose(one):<19}{shown(one.public.id)}" if one.public else f"cannot be used: {one.fault}"
-        click.echo(f"{one.name:<{width}}  {what}")
-    click.get_current_context().exit(1 if any(one.fault for one in found) else 0)
+    width = max((len(key.name) for key in known), default=0)
+    for key in () if as_json else known:
+        what = f"{_whose(key):<19}{thumbprint(key.public)}" if key.public else f"cannot be used: {key.fault}"
+        click.echo(f"{key.name:<{width}}  {what}")
+    click.get_current_context().exit(1 if any(key.fault for key in known) else 0)
 
 
-def _only() -> str:
-    """Name the key that is meant when none is named."""
-    from pollux.proofs import keys
-
-    own = [one.name for one in keys.known(keyring.folder()) if one.is_own]
-    if keys.DEFAULT in own or not own:
-        return keys.DEFAULT
-    if len(own) > 1:
-        raise click.UsageError(f"Say which key: {', '.join(own)}.")
-    return own[0]
-
-
-def _whose(one: Key) -> str:
-    if not one.is_own:
+def _whose(key: Key) -> str:
+    if not key.is_own:
         return "of somebody else"
-    return "yours, passphrase" if one.has_passphrase else "yours"
-
-
-def _row(one: Key) -> dict[str, Any]:
-    from pollux.proofs.public import shown
-
-    return {
-        "name": one.name,
-        "id": shown(one.public.id) if one.public else None,
-        "own": one.is_own,
-        "passphrase": one.has_passphrase,
-        "fault": one.fault,
-    }
+    return "yours, passphrase" if key.has_passphrase else "yours"

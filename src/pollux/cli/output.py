@@ -65,10 +65,11 @@ def console(*, columns: int | None = None) -> Console:
 
 
 def print_json(value: object) -> None:
-    """Print one JSON object."""
-    from pollux.text import json_text
+    """Print the document of a value that has a JSON contract."""
+    from pollux.text.encode import encode
+    from pollux.views.contracts import to_json
 
-    write([json_text.encode(value), b"\n"])
+    write([encode(to_json(value)), b"\n"])
 
 
 def write(pieces: Iterable[bytes]) -> None:

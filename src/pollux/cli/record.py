@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pollux.cli.groups import Group
+from pollux.cli import Group
 
 MODULES = {
     "create": "pollux.cli.record_create",

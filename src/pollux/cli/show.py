@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import click
 
 from pollux.cli import output
+from pollux.cli.arguments import reference_from_argument
 from pollux.cli.complete import session_ids
 from pollux.cli.scope import Scope, options
-from pollux.cli.transcript_options import transcript_options
-from pollux.library.select import meant
+from pollux.cli.transcript_options import options_from, transcript_options
 
 if TYPE_CHECKING:
-    from pollux.model import Message, Session
-    from pollux.sessions.grouping import Group
-    from pollux.views.transcript import Options
+    from pollux.library.transcript import Transcript
 
 
 @click.command()
@@ -36,47 +33,29 @@ def command(
       pollux show @3 --branches all
       pollux show ./session-2026-01-27T15-21-a82545c4.json
     """
-    from pollux.views.transcript import Branches, Detail, Options
+    from pollux.views.contracts import stream_json
 
-    session, group, by_id = meant(scope, wanted)
-    if scope.as_json:
-        output.write(_json(session, group.messages(), by_id))
-        status = 1 if session.problems else 0
-    else:
-        chosen = Options(Detail(detail or "normal"), Branches(branches or "active"), thoughts, session.project.path)
-        _print(session, group, chosen, pager=pager)
-        if group.n_imported:
+    shown = options_from(detail, branches, thoughts=thoughts)
+    with scope.library.transcript(reference_from_argument(scope, wanted), shown, scope.wanted) as transcript:
+        problems = transcript.session.problems
+        if scope.as_json:
+            output.write(stream_json(transcript.row, transcript.messages(), transcript.session.children))
+            click.get_current_context().exit(1 if problems else 0)
+        _print(transcript, pager=pager)
+        if transcript.n_imported:
             output.words(
-                f"Messages from an imported archive, not read on this machine: {group.n_imported} of these; "
-                f"`pollux raw {session.id} --path` lists the files."
+                f"Messages from an imported archive, not read on this machine: {transcript.n_imported} of these; "
+                f"`pollux raw {transcript.session.id} --path` lists the files."
             )
-        status = output.say_problems(session.problems)
-    click.get_current_context().exit(status)
+        click.get_current_context().exit(output.say_problems(problems))
 
 
-def _print(session: Session, group: Group, chosen: Options, *, pager: bool) -> None:
-    from pollux.render.terminal.transcript import header, transcript
-    from pollux.views.transcript import blocks
+def _print(transcript: Transcript, *, pager: bool) -> None:
+    from pollux.render.terminal.transcript import header
+    from pollux.render.terminal.transcript import transcript as rendered
 
+    usage = (transcript.row.usage, transcript.row.own_usage)
     with output.paged(wanted=pager) as console:
-        console.print(header(session, encoding=console.encoding))
-        for renderable in transcript(blocks(group.messages(shortened=True), chosen), encoding=console.encoding):
+        console.print(header(transcript.session, transcript.family, *usage, encoding=console.encoding))
+        for renderable in rendered(transcript.blocks(), encoding=console.encoding):
             console.print(renderable)
-
-
-def _json(session: Session, messages: Iterable[Message], by_id: dict[str, Session]) -> Iterator[bytes]:
-    """Write the object piece by piece: a huge session never stands whole in memory."""
-    from pollux.cli.usage import price_table
-    from pollux.text import json_text
-    from pollux.views.contracts import SESSION, message_row, session_row
-
-    yield (
-        b'{"schema":'
-        + json_text.encode(SESSION)
-        + b',"session":'
-        + json_text.encode(session_row(session, by_id, price_table()))
-    )
-    yield b',"timeline":['
-    for number, message in enumerate(messages):
-        yield (b"," if number else b"") + json_text.encode(message_row(message))
-    yield b'],"children":' + json_text.encode(session.children) + b"}\n"

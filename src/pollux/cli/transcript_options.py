@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from pollux.views.transcript import Options
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _DETAILS = ("prompts", "dialogue", "normal", "full")
@@ -13,7 +16,7 @@ _BRANCHES = ("active", "all")
 
 
 def transcript_options(function: _Function) -> _Function:
-    """Give a command the options of a transcript; what was not said is None."""
+    """Add the options of a transcript to a command; an option that is not used is None."""
     for option in (
         click.option(
             "--thoughts/--no-thoughts", default=None, help="The model's reasoning; by default in full detail."
@@ -31,3 +34,10 @@ def transcript_options(function: _Function) -> _Function:
     ):
         function = option(function)
     return function
+
+
+def options_from(detail: str | None, branches: str | None, *, thoughts: bool | None) -> Options:
+    """Return what a transcript shows, with the usual for options that are not used."""
+    from pollux.views.transcript import Branches, Detail, Options  # noqa: PLC0415  completion needs the options alone
+
+    return Options(Detail(detail or Detail.NORMAL), Branches(branches or Branches.ACTIVE), thoughts)

@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import click
 
 from pollux.cli import output
+from pollux.cli.arguments import path_from_argument
 from pollux.cli.complete import session_ids
 from pollux.cli.scope import Scope, options
-from pollux.library.select import in_file, in_history, named_file
 
-if TYPE_CHECKING:
-    from pollux.model import Session
-    from pollux.sessions.reader import History
+_ENDLESS = 10_000
+"""Columns of a pipe: a path in it is never broken."""
 
 
 @click.command()
@@ -28,37 +24,16 @@ def command(scope: Scope, wanted: str) -> None:
       pollux tree latest
       pollux tree a82545c4 --json
     """
-    from pollux.cli.usage import price_table
-    from pollux.sessions.family import TREE, root, tree_json
+    from pollux.render.terminal.tree import draw_tree
+    from pollux.views.contracts.sessions import TreeDocument
 
-    found = scope.history()
-    by_id = {one.id: one for one in found.sessions}
-    file = named_file(wanted)
-    session = root(_owner(found, file) if file else in_history(scope, found, wanted), by_id)
+    path = path_from_argument(wanted)
+    scope.note_freshness()
+    tree = scope.library.tree(path or wanted, scope.wanted)
     if scope.as_json:
-        output.print_json({"schema": TREE, "tree": tree_json(session, by_id, price_table())})
+        output.print_json(TreeDocument(tree, scope.library.prices))
+    elif output.is_terminal():
+        tops = [home.tmp for home in scope.library.config.homes]
+        output.console().print(draw_tree(tree, now=output.now(), tops=tops))
     else:
-        _print(found, session, by_id)
-
-
-def _owner(found: History, file: Path) -> Session:
-    """Return the session that a file is part of; a file from elsewhere holds its own."""
-    real = file.resolve()
-    for one in found.sessions:
-        if any(ref.path.resolve() == real for ref in one.files):
-            return one
-    return in_file(file)[0]
-
-
-def _print(found: History, session: Session, by_id: dict[str, Session]) -> None:
-    from pollux.render.terminal.tree import session_tree
-
-    if output.is_terminal():
-        tops = [home.tmp for home in found.located.homes]
-        output.console().print(session_tree(session, by_id, now=output.now(), tops=tops))
-    else:
-        output.console(columns=_ENDLESS).print(session_tree(session, by_id, now=output.now()))
-
-
-_ENDLESS = 10_000
-"""Columns of a pipe: a path in it is never broken."""
+        output.console(columns=_ENDLESS).print(draw_tree(tree, now=output.now()))

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import PureWindowsPath
 
+from pollux.text.escape import printable
+
 _LONGEST = 255
 """Bytes of one name on the usual file systems."""
 _NOT_ON_WINDOWS = frozenset('<>:"/\\|?*')
@@ -34,11 +36,6 @@ def name_fault(name: str, *, is_windows: bool = os.name == "nt") -> str | None:
     if is_windows:
         return _windows_fault(name)
     return None
-
-
-def printable(text: str) -> str:
-    """Return a name in one line of characters that can be shown: all others become escapes."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def _windows_fault(name: str) -> str | None:

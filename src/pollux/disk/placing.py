@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from pollux.disk.names import name_fault, printable
+from pollux.disk.names import name_fault
 from pollux.errors import PolluxError
+from pollux.text.escape import printable
 
 
 class RestoreError(PolluxError):

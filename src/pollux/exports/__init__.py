@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from pollux.exports.source import Subject
     from pollux.model import Session
+    from pollux.prices import Prices
 
 
 class Written(NamedTuple):
@@ -51,10 +52,10 @@ class Exporter(NamedTuple):
         pieces: Iterator[bytes] = _function(self.place)(subject)
         return pieces
 
-    def pages(self, written: Sequence[Written]) -> Iterator[tuple[str, bytes]]:
-        """Give the names and contents of the files that tell of all sessions in a folder."""
+    def pages(self, written: Sequence[Written], prices: Prices) -> Iterator[tuple[str, bytes]]:
+        """Yield the names and contents of the files that list all sessions in a folder."""
         if self.pages_place:
-            yield from _function(self.pages_place)(written)
+            yield from _function(self.pages_place)(written, prices)
 
     @property
     def n_heads(self) -> int:

@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from pollux import __version__, prices
+from pollux import __version__
 from pollux.exports.source import Subject
+from pollux.exports.tokens import completion, cost
 from pollux.formats import lenient
-from pollux.model import Json, Message, ModelCall, Origin, Session, Text, ToolCall
-from pollux.text import csv_text, json_text
+from pollux.model import Json, Message, ModelCall, Origin, Text, ToolCall
+from pollux.prices import uncached
+from pollux.text.encode import csv_row, encode, escape_formula
 from pollux.text.shell import commands
 from pollux.text.times import stamp
 
@@ -32,26 +34,23 @@ _PLACED = re.compile(r"line-\d+")  # the id of a message that has none of its ow
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _ASKED = (Origin.HUMAN, Origin.AGENT_PROMPT, Origin.LOADED)
 
-_prices = cache(prices.load)
-
 
 def render_lines(subject: Subject) -> Iterator[bytes]:
     """Write one JSON object a line."""
     for record in records(subject):
-        yield json_text.encode(record) + b"\n"
+        yield encode(record) + b"\n"
 
 
 def render_csv(subject: Subject) -> Iterator[bytes]:
     """Write CSV with a line of names; lists are JSON."""
-    yield csv_text.row(COLUMNS).encode()
+    yield csv_row(COLUMNS).encode()
     for record in records(subject):
-        yield csv_text.row([_cell(record[name]) for name in COLUMNS]).encode("utf-8", "replace")
+        yield csv_row([_cell(record[name]) for name in COLUMNS]).encode("utf-8", "replace")
 
 
 def records(subject: Subject) -> Iterator[dict[str, Json]]:
     """Yield the calls of a session in the order of its timeline, without those of its subagents."""
-    session = subject.session
-    waiting = {call.message_id: call for call in session.calls}
+    waiting = {call.message_id: call for call in subject.session.calls}
     digests = {
         subject.clean(str(one.reading.path)): one.reading.original.sha256 for one in reversed(subject.group.files)
     }
@@ -61,9 +60,9 @@ def records(subject: Subject) -> Iterator[dict[str, Json]]:
         if message.origin in _ASKED:
             prompt = message
         if call := waiting.pop(message.id, None):
-            yield _record(session, call, message, prompt, digest_of(call.file))
+            yield _record(subject, call, message, prompt, digest_of(call.file))
     for call in waiting.values():  # recorded under the id of a copy
-        yield _record(session, call, None, None, digest_of(call.file))
+        yield _record(subject, call, None, None, digest_of(call.file))
 
 
 def dedup_key(call: ModelCall) -> str:
@@ -91,10 +90,10 @@ def bash_commands(call: ToolCall) -> list[str]:
 
 
 def _record(
-    session: Session, call: ModelCall, message: Message | None, prompt: Message | None, sha256: str | None
+    subject: Subject, call: ModelCall, message: Message | None, prompt: Message | None, sha256: str | None
 ) -> dict[str, Json]:
-    one = call.tokens
-    price = prices.find(_prices(), call.model, call.at)
+    session, one = subject.session, call.tokens
+    nanousd, price_id = cost(call, subject.prices) or (None, None)
     at = call.at or session.started
     calls = message.tool_calls if message else ()
     asked = prompt.text if prompt else ""
@@ -109,8 +108,8 @@ def _record(
         "project": session.project.path or session.project.name,
         "model": call.model,
         "fate": call.fate,
-        "input_tokens": max(one.input - one.cached, 0) + one.tool,
-        "output_tokens": one.output + one.thoughts,
+        "input_tokens": uncached(one),
+        "output_tokens": completion(one),
         "cached_input_tokens": one.cached,
         "cache_read_input_tokens": one.cached,
         "cache_creation_input_tokens": 0,
@@ -118,8 +117,8 @@ def _record(
         "tool_prompt_tokens": one.tool,
         "total_tokens": one.total,
         "total_is_consistent": one.is_consistent,
-        "cost_nanousd": prices.cost(price, one) if price else None,
-        "price_id": price.id if price else None,
+        "cost_nanousd": nanousd,
+        "price_id": price_id,
         "tools": [each.label for each in calls],
         "bash_commands": [command for each in calls for command in bash_commands(each)],
         "is_canceled": any(each.status == "cancelled" for each in calls),
@@ -154,8 +153,8 @@ def _cell(value: Json) -> str:
         case bool():
             return str(value).lower()
         case str():
-            return csv_text.harmless(value)
+            return escape_formula(value)
         case int() | float():
             return str(value)
         case _:
-            return json_text.encode(value).decode("utf-8", "replace")
+            return encode(value).decode("utf-8", "replace")

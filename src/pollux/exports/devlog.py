@@ -10,17 +10,16 @@ from urllib.parse import quote
 from pollux import __version__
 from pollux.exports import Written
 from pollux.exports.devlog_entries import TAKEN_BACK, Did, Entry, Noted, Rule, Said, entries, rule_of
-from pollux.exports.header import clock, title_of
 from pollux.exports.markdown.escape import code, inert, plain, quoted
 from pollux.exports.source import Subject
 from pollux.model import Json, Message, Origin, Role, Session
-from pollux.reports.projects import project_key
-from pollux.text import json_text
-from pollux.text.amounts import lasted
+from pollux.prices import Prices
+from pollux.text.encode import encode
+from pollux.text.numbers import lasted
 from pollux.views.attachments import words as attachment_words
 from pollux.views.contracts import when
 from pollux.views.excerpts import Excerpt, counted
-from pollux.views.session_text import day, messages_of, period
+from pollux.views.session_text import TITLE, clock, day, messages_of, period, title
 from pollux.views.transcript import FATES, LABELS
 
 SCHEMA = "pollux.devlog/1"
@@ -37,15 +36,15 @@ def render(subject: Subject) -> Iterator[bytes]:
 
 def render_index(subject: Subject) -> Iterator[bytes]:
     """Write what an index says of a session, as one line of JSON."""
-    yield json_text.encode(subject.clean(index_row(subject.session))) + b"\n"
+    yield encode(subject.clean(index_row(subject.session))) + b"\n"
 
 
-def pages(written: Sequence[Written]) -> Iterator[tuple[str, bytes]]:
+def pages(written: Sequence[Written], _prices: Prices) -> Iterator[tuple[str, bytes]]:
     """Yield the index of a folder, for people and for programs; a story goes from its beginning to its end."""
     ordered = sorted(written, key=lambda one: (one.session.started is None, one.session.started, one.name))
     yield "index.md", "".join(_index(ordered)).encode("utf-8", "replace")
     rows = [index_row(one.session) | {"dialogue": one.name} for one in ordered]
-    yield "index.json", json_text.encode({"schema": SCHEMA, "pollux": __version__, "sessions": rows}) + b"\n"
+    yield "index.json", encode({"schema": SCHEMA, "pollux": __version__, "sessions": rows}) + b"\n"
 
 
 def index_row(session: Session) -> dict[str, Json]:
@@ -75,7 +74,7 @@ def index_row(session: Session) -> dict[str, Json]:
 
 def _pieces(subject: Subject) -> Iterator[str]:
     session = subject.session
-    yield f"# {plain(title_of(session))}\n\n"
+    yield f"# {plain(title(session, TITLE))}\n\n"
     yield from (f"- {name}: {words}\n" for name, words in _facts(subject))
     messages = _counted(subject)
     yield from _dialogue(entries(messages, branches=subject.wanted.branches, root=session.project.path))
@@ -87,7 +86,7 @@ def _facts(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "Project", f"{plain(session.project.name)}{path}"
     if told := period(session, UTC, "UTC"):
         yield "When", told
-    yield "What", messages_of(session)
+    yield "What", messages_of(session, subject.by_id)
     if session.models:
         yield "Models", plain(", ".join(session.models))
     yield "Session", code(session.id)
@@ -173,8 +172,8 @@ def _note(entry: Noted) -> str:
 
 def _index(written: Sequence[Written]) -> Iterator[str]:
     yield f"# {counted(len(written), 'session')}\n"
-    of_project = sorted(written, key=lambda one: project_key(one.session.project))  # stable: still by time
-    for _, members in groupby(of_project, lambda one: project_key(one.session.project)):
+    of_project = sorted(written, key=lambda one: one.session.project.key)  # stable: still by time
+    for _, members in groupby(of_project, lambda one: one.session.project.key):
         some = [*members]
         project = some[0].session.project
         path = f", {code(project.path)}" if project.path else ""
@@ -192,7 +191,7 @@ def _index_line(one: Written) -> str:
     last = session.last_prompt if session.last_prompt != session.first_prompt else ""
     cells = (
         f"{start.astimezone(UTC):%Y-%m-%d %H:%M}" if start else "",
-        f"[{plain(title_of(session), _TITLE)}]({quote(one.name)})",
+        f"[{plain(title(session), _TITLE)}]({quote(one.name)})",
         plain(first, _WORDS),
         plain(last, _WORDS),
         lasted(end - start) if start and end and end > start else "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pollux.model import Message, Text, ToolCall
-from pollux.text import json_text
+from pollux.text.encode import encode
 
 
 def words(message: Message) -> str:
@@ -25,5 +25,5 @@ def call_id(message: Message, index: int) -> str:
 def result(call: ToolCall) -> str | None:
     """Tell what came of a call, failed or not, as JSON if it is no text; nothing if it never came back."""
     if call.output is None and call.error is None and call.response is not None:
-        return json_text.encode(call.response).decode()
+        return encode(call.response).decode()
     return call.error if call.output is None else call.output

@@ -8,20 +8,7 @@ from itertools import groupby
 from urllib.parse import quote
 
 from pollux.exports.source import Subject, folder_beside
-from pollux.model import Origin
-from pollux.views.conversation import Shown, conversation
-from pollux.views.transcript import Prompt
-
-
-@dataclass(frozen=True, slots=True)
-class Numbered:
-    """What is shown, and the number of the prompt that it belongs to."""
-
-    shown: Shown[Subject]
-    prompt: int
-    """From 1; 0 before the first one."""
-    begins: bool = False
-    """Whether it is that prompt itself."""
+from pollux.views.conversation import Numbered, numbered
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +17,7 @@ class Part:
 
     number: int
     """From 1."""
-    blocks: Iterable[Numbered]
+    blocks: Iterable[Numbered[Subject]]
     has_next: Callable[[], bool]
     """Tells, once all blocks are taken, whether another part follows."""
 
@@ -71,12 +58,3 @@ def links(part: Part, subject: Subject, suffix: str, *, has_next: bool = False) 
 
 def _name(number: int, suffix: str) -> str:
     return f"part-{number}{suffix}"
-
-
-def numbered(subject: Subject, above: frozenset[str] = frozenset()) -> Iterator[Numbered]:
-    """Count the prompts of a session, those of its agents apart."""
-    prompt = 0
-    for shown in conversation(subject, above):
-        begins = isinstance(shown.block, Prompt) and shown.block.origin is not Origin.AGENT_PROMPT
-        prompt += begins
-        yield Numbered(shown, prompt, begins)

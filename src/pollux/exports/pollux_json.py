@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from pollux import __version__, prices
+from pollux import __version__
 from pollux.exports.source import Subject
 from pollux.model import Json, Message
-from pollux.text import json_text
+from pollux.text.encode import encode
 from pollux.views.contracts import problem_row, session_row, tokens_row, when
 
 SCHEMA = "pollux.export/1"
@@ -18,22 +18,22 @@ SCHEMA = "pollux.export/1"
 def render_json(subject: Subject) -> Iterator[bytes]:
     """Write one object, piece by piece."""
     head = _head(subject)
-    yield json_text.encode(head)[:-1] + b',"timeline":['
+    yield encode(head)[:-1] + b',"timeline":['
     for number, message in enumerate(subject.messages()):
-        yield (b",\n" if number else b"\n") + json_text.encode(_message(message))
-    yield b'\n],"usage":' + json_text.encode(list(_usage(subject)))
-    yield b',"problems":' + json_text.encode([problem_row(problem) for problem in subject.session.problems]) + b"}\n"
+        yield (b",\n" if number else b"\n") + encode(_message(message))
+    yield b'\n],"usage":' + encode(list(_usage(subject)))
+    yield b',"problems":' + encode([problem_row(problem) for problem in subject.session.problems]) + b"}\n"
 
 
 def render_lines(subject: Subject) -> Iterator[bytes]:
     """Write one record a line: the session, its messages, its model calls, its problems."""
-    yield json_text.encode({"type": "session", **_head(subject)}) + b"\n"
+    yield encode({"type": "session", **_head(subject)}) + b"\n"
     for message in subject.messages():
-        yield json_text.encode({"type": "message", **_message(message)}) + b"\n"
+        yield encode({"type": "message", **_message(message)}) + b"\n"
     for call in _usage(subject):
-        yield json_text.encode({"type": "model_call", **call}) + b"\n"
+        yield encode({"type": "model_call", **call}) + b"\n"
     for problem in subject.session.problems:
-        yield json_text.encode({"type": "problem", **problem_row(problem)}) + b"\n"
+        yield encode({"type": "problem", **problem_row(problem)}) + b"\n"
 
 
 def _head(subject: Subject) -> dict[str, Json]:
@@ -41,7 +41,7 @@ def _head(subject: Subject) -> dict[str, Json]:
     return {
         "schema": SCHEMA,
         "pollux": __version__,
-        "session": session_row(session, subject.by_id, prices.load()),
+        "session": session_row(session, subject.by_id, subject.prices),
         "generation": session.generation,
         "parent_call": session.parent_call,
         "children": session.children,

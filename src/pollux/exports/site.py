@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 
 from pollux.exports import Written
-from pollux.exports.header import Spent, spent
-from pollux.model import ModelCall, Project, Session
+from pollux.model import ModelCall, Project, Session, Usage
+from pollux.prices import Prices, usage_of
 
 MOST_DAYS = 366
 """Days that a chart shows; what is older is in the list."""
@@ -21,7 +21,7 @@ class Row:
 
     session: Session
     name: str
-    used: Spent
+    usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Shelf:
 
     project: Project
     rows: tuple[Row, ...]
-    used: Spent
+    usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class Site:
 
     shelves: tuple[Shelf, ...]
     """Those with the newest sessions first."""
-    used: Spent
-    days: tuple[tuple[date, Spent], ...]
+    usage: Usage
+    days: tuple[tuple[date, Usage], ...]
     """Every day from the first to the last, in UTC."""
 
     @property
@@ -49,17 +49,17 @@ class Site:
         return sum(len(shelf.rows) for shelf in self.shelves)
 
 
-def site_of(written: Sequence[Written]) -> Site:
+def site_of(written: Sequence[Written], prices: Prices) -> Site:
     """Put the sessions of a folder in order."""
     shelves: dict[str, list[Row]] = defaultdict(list)
     for one in sorted(written, key=_newest_first):
-        row = Row(one.session, one.name, spent(_calls(one)))
-        shelves[one.session.project.path or one.session.project.name].append(row)
+        row = Row(one.session, one.name, usage_of(_calls(one), prices))
+        shelves[one.session.project.key].append(row)
     made = tuple(
-        Shelf(rows[0].session.project, tuple(rows), _sum(row.used for row in rows)) for rows in shelves.values()
+        Shelf(rows[0].session.project, tuple(rows), _sum(row.usage for row in rows)) for rows in shelves.values()
     )
     calls = (call for one in written for call in _calls(one))
-    return Site(made, _sum(shelf.used for shelf in made), _days(calls))
+    return Site(made, _sum(shelf.usage for shelf in made), _days(calls, prices))
 
 
 def _calls(one: Written) -> Iterable[ModelCall]:
@@ -67,15 +67,15 @@ def _calls(one: Written) -> Iterable[ModelCall]:
 
 
 def _newest_first(one: Written) -> tuple[float, str]:
-    at = one.session.ended or one.session.started
+    at = one.session.last_used
     return -at.timestamp() if at else 0.0, one.name
 
 
-def _sum(used: Iterable[Spent]) -> Spent:
-    return sum(used, Spent())
+def _sum(usages: Iterable[Usage]) -> Usage:
+    return sum(usages, Usage())
 
 
-def _days(calls: Iterable[ModelCall]) -> tuple[tuple[date, Spent], ...]:
+def _days(calls: Iterable[ModelCall], prices: Prices) -> tuple[tuple[date, Usage], ...]:
     by_day: dict[date, list[ModelCall]] = defaultdict(list)
     for call in calls:
         if call.at:
@@ -85,4 +85,4 @@ def _days(calls: Iterable[ModelCall]) -> tuple[tuple[date, Spent], ...]:
     last = max(by_day)
     n_days = min((last - min(by_day)).days + 1, MOST_DAYS)
     days = (last - timedelta(days=back) for back in reversed(range(n_days)))
-    return tuple((day, spent(by_day.get(day, ()))) for day in days)
+    return tuple((day, usage_of(by_day.get(day, ()), prices)) for day in days)

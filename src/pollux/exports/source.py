@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from pollux.model import Json, Message, Session
+from pollux.prices import Prices as Prices  # noqa: PLC0414  callers make subjects with it
+from pollux.sessions.family import children
 from pollux.sessions.grouping import Group
 from pollux.views import transcript
 
@@ -56,6 +58,7 @@ class Subject:
     by_id: Mapping[str, Session]
     """All sessions that are known, to look subagents up."""
     opened: Callable[[Session], Group]
+    prices: Prices
     wanted: Wanted = Wanted()
     redactor: Redactor | None = None
     beside: Beside | None = None
@@ -82,7 +85,7 @@ class Subject:
 
     def children(self) -> Iterator[Subject]:
         """Yield the subagents, each as a subject of its own."""
-        for session in (self.by_id[id_] for id_ in self.session.children if id_ in self.by_id):
+        for session in children(self.session, self.by_id):
             yield replace(self, session=self._told(session), group=self.opened(session))
 
     def sources(self) -> list[dict[str, Json]]:
@@ -106,11 +109,12 @@ class Subject:
         return self.redactor.session(session) if self.redactor else session
 
 
-def subject(
+def subject(  # noqa: PLR0913  all that a subject is made of
     session: Session,
     group: Group,
     by_id: Mapping[str, Session],
     opened: Callable[[Session], Group],
+    prices: Prices,
     *,
     wanted: Wanted | None = None,
     redactor: Redactor | None = None,
@@ -120,7 +124,7 @@ def subject(
 ) -> Subject:
     """Make a subject of a session."""
     told = redactor.session(session) if redactor else session
-    return Subject(told, group, by_id, opened, wanted or Wanted(), redactor, beside, name, index_page)
+    return Subject(told, group, by_id, opened, prices, wanted or Wanted(), redactor, beside, name, index_page)
 
 
 def folder_beside(name: str) -> str:

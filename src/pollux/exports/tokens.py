@@ -6,16 +6,13 @@ has no counts has none, and what has no price costs nothing known.
 
 from __future__ import annotations
 
-from datetime import datetime
-from functools import cache
-
 from pollux import prices
-from pollux.model import Json, Tokens
+from pollux.exports.source import Subject
+from pollux.model import Json, ModelCall, Tokens
+from pollux.prices import Prices
 
 RULE = "gemini-usage-v1"
 """Named in every export, since others put `tool` on the other side or leave the thoughts out."""
-
-_prices = cache(prices.load)
 
 
 def prompt(tokens: Tokens) -> int:
@@ -23,22 +20,17 @@ def prompt(tokens: Tokens) -> int:
     return tokens.input + tokens.tool
 
 
-def uncached(tokens: Tokens) -> int:
-    """Count what went in without the cache."""
-    return max(prompt(tokens) - tokens.cached, 0)
-
-
 def completion(tokens: Tokens) -> int:
     """Count all that came out, thoughts too."""
     return tokens.output + tokens.thoughts
 
 
-def cost(model: str | None, at: datetime | None, tokens: Tokens) -> tuple[int, str] | None:
-    """Estimate what a call cost, in nano-dollars, and name the price; nothing where there is no price."""
-    price = prices.find(_prices(), model, at)
-    return (prices.cost(price, tokens), price.id) if price else None
+def cost(call: ModelCall, table: Prices) -> tuple[int, str] | None:
+    """Return the estimated cost of a call in nano-dollars and the ID of its price, or None without a price."""
+    price = prices.find(table, call.model, call.at)
+    return (prices.cost(price, call.tokens), price.id) if price else None
 
 
-def price_table() -> dict[str, Json]:
-    """Say which prices an estimate rests on."""
-    return {"estimated_with": _prices().table, "date": _prices().date}
+def price_table(subject: Subject) -> dict[str, Json]:
+    """Return the name and the date of the prices that an estimate is made with; the name may be that of a file."""
+    return {"estimated_with": subject.clean(subject.prices.table), "date": subject.prices.date}

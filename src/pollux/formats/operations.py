@@ -7,12 +7,14 @@ replay needs; `formats.messages` builds the whole message from the same bytes wh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from pollux.formats.source import Span
 from pollux.model import Json, Origin, Problem, Tokens
+
+T = TypeVar("T")
 
 
 class CallHead(msgspec.Struct, frozen=True, rename="camel"):
@@ -53,6 +55,8 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
     """An answer without model and tokens, written as the API wants it: the client recorded its history again."""
     sent: str = ""
     """The beginning of what went to the model in place of the prompt, if it is not the prompt: custom commands."""
+    asked: tuple[CallHead, ...] = ()
+    """The calls that its words ask for, where there are no records of them."""
 
 
 PROMPT_KEPT = 1000
@@ -106,3 +110,14 @@ class Document(msgspec.Struct, frozen=True):
 
 
 Operation: TypeAlias = Header | Put | Update | Rewind | Document | Problem
+
+
+def drop_from(messages: dict[str, T], target: str) -> list[T]:
+    """Remove a message and all after it, or everything if it is not there; return what was removed, the last first."""
+    dropped = []
+    while messages:
+        id_, value = messages.popitem()
+        dropped.append(value)
+        if id_ == target:
+            break
+    return dropped

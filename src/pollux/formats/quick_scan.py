@@ -14,11 +14,10 @@ import msgspec
 
 from pollux import formats
 from pollux.formats import document, log
+from pollux.formats.operations import drop_from
 from pollux.formats.records import Wire, fields, metadata
 from pollux.formats.source import HEAD
 from pollux.model import Json, Kind
-from pollux.sessions.locate import SessionFile
-from pollux.sessions.replay.timeline import drop_from
 from pollux.text.times import instant
 
 _LARGE = document.AT_ONCE
@@ -66,18 +65,20 @@ class _NeedsReplayError(Exception):
     """The file holds something that only a whole reading can tell about."""
 
 
-def scanned(file: SessionFile) -> Scanned | None:
-    """Scan a file; nothing where only a whole reading can tell."""
+def scanned(place: str, size: int, *, has_parent: bool) -> Scanned | None:
+    """Return the calls of a file, or nothing where only a whole reading can tell.
+
+    `has_parent`: whether its folder names the session that started this subagent.
+    """
     try:
-        return _scanned(file)
+        return _scanned(_read(place, size), has_parent=has_parent)
     except (_NeedsReplayError, OSError, ValueError, msgspec.MsgspecError, RecursionError):
         return None
 
 
-def _scanned(file: SessionFile) -> Scanned:
-    found = _read(file)
+def _scanned(found: _Read, *, has_parent: bool) -> Scanned:
     id_, kind = found.seen.get("sessionId"), found.seen.get("kind")
-    if not isinstance(id_, str) or not id_ or (kind == "subagent" and not file.parent):
+    if not isinstance(id_, str) or not id_ or (kind == "subagent" and not has_parent):
         raise _NeedsReplayError
     started = _started(found)
     is_import = any(one.startswith(_IMPORTED) for one in islice(found.messages, _LOOKED_AT))
@@ -96,11 +97,11 @@ def _may_be_first_chunk(one: Wire, after: Wire) -> bool:
     return one.tokens.input == after.tokens.input and bool(one.tool_calls)
 
 
-def _read(file: SessionFile) -> _Read:
+def _read(place: str, size: int) -> _Read:
     """Read one file, as far as counting goes."""
-    if file.size > _LARGE:
+    if size > _LARGE:
         raise _NeedsReplayError
-    with open(file.place, "rb", buffering=0) as stream:  # noqa: PTH123  a hot loop
+    with open(place, "rb", buffering=0) as stream:  # noqa: PTH123  a hot loop
         data = stream.read()
     head = data[:HEAD]
     name = next((one.name for one in formats.GENERATIONS if one.sniff(head)), "")

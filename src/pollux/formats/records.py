@@ -20,13 +20,25 @@ from pollux.formats.short import MASKED, Short
 from pollux.formats.source import Span
 from pollux.model import Json, Kind, Tokens
 
+SESSION_ID, PROJECT_HASH = "sessionId", "projectHash"
+START_TIME, LAST_UPDATED, MEMORY_SCRATCHPAD = "startTime", "lastUpdated", "memoryScratchpad"
+"""Keys of a session's metadata."""
+ID_INSIDE = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{8})')
+"""The beginning of a session ID, wherever in a file it is."""
+
 
 class _Response(msgspec.Struct):
     id: str | None = None
 
 
+class _Asked(msgspec.Struct):
+    id: str | None = None
+    name: str | None = None
+
+
 class _Part(msgspec.Struct):
     text: str | None = None
+    function_call: _Asked | None = msgspec.field(name="functionCall", default=None)
     function_response: _Response | None = msgspec.field(name="functionResponse", default=None)
     inline_data: msgspec.Raw = msgspec.field(name="inlineData", default=msgspec.Raw())
     file_data: msgspec.Raw = msgspec.field(name="fileData", default=msgspec.Raw())
@@ -80,6 +92,8 @@ _CALL_TEXTS = ("id", "status", "timestamp", "displayName", "agentId")
 _GAP = re.compile(rb"[\s,]*")
 _QUOTES = len(b'""')
 _EMPTY = (b"", b"[]", b"null")
+_Head: TypeAlias = tuple[str, tuple[str, ...], tuple[CallHead, ...], bool]
+_NOTHING: _Head = ("", (), (), False)
 
 _decode_wire = msgspec.json.Decoder(Wire).decode
 _decode_parts = msgspec.json.Decoder(list[_Part | str]).decode
@@ -114,7 +128,7 @@ def record(wire: Wire, data: bytes, span: Span, line: int, short: Short | None =
     kind = wire.type or Kind.UNKNOWN
     tokens = wire.tokens
     if kind == Kind.USER:
-        text, responses, has_media = _head(wire.content)
+        text, responses, asked, has_media = _head(wire.content)
         display = _head(wire.display_content)[0] if wire.display_content else None
         origin, prompt, sent = user_words(
             text,
@@ -124,7 +138,7 @@ def record(wire: Wire, data: bytes, span: Span, line: int, short: Short | None =
             is_string=bytes(memoryview(wire.content)[:1]) == b'"',
         )
     else:
-        text = _head(wire.content)[0] if memoryview(wire.content).nbytes > _QUOTES else ""
+        text, _, asked, _ = _head(wire.content) if memoryview(wire.content).nbytes > _QUOTES else _NOTHING
         prompt, sent, responses = "", "", ()
         origin = origin_of(kind, text, is_counted=bool(wire.model or wire.tokens))
     return Record(
@@ -133,7 +147,7 @@ def record(wire: Wire, data: bytes, span: Span, line: int, short: Short | None =
         at=wire.timestamp,
         model=wire.model,
         tokens=counts(tokens) if tokens else None,
-        calls=tuple(wire.tool_calls or ()),
+        calls=_calls(wire, data),
         has_thoughts=_holds_something(wire.thoughts),
         origin=origin,
         prompt=(short.plain(prompt) if short else prompt)[:PROMPT_KEPT],
@@ -145,7 +159,23 @@ def record(wire: Wire, data: bytes, span: Span, line: int, short: Short | None =
         is_masked=bool(wire.tool_calls) and (MASKED in data or (short is not None and short.has_cut_out(MASKED, data))),
         sent=(short.plain(sent) if short else sent)[:PROMPT_KEPT],
         is_bare=kind == Kind.GEMINI and not (wire.model or wire.tokens or wire.tool_calls) and _is_list(wire.content),
+        asked=() if wire.tool_calls else asked,
     )
+
+
+def _calls(wire: Wire, data: bytes) -> tuple[CallHead, ...]:
+    """Return the recorded calls; one that was recorded without a status has ended as its result says."""
+    calls = tuple(wire.tool_calls or ())
+    if all(call.status for call in calls):
+        return calls
+    from pollux.formats.tool_calls import call_status  # noqa: PLC0415  rare
+
+    try:
+        recorded = [value for value in lenient.decode(data)["toolCalls"] if isinstance(value, dict)]
+    except (ValueError, LookupError, TypeError):  # torn
+        return calls
+    pairs = zip(calls, recorded, strict=False)
+    return tuple(msgspec.structs.replace(call, status=call_status(value)) for call, value in pairs)
 
 
 def counts(tokens: _Tokens) -> Tokens:
@@ -213,11 +243,11 @@ def _is_list(content: msgspec.Raw) -> bool:
     return data[:1] == b"[" and data != b"[]"
 
 
-def _head(content: msgspec.Raw) -> tuple[str, tuple[str, ...], bool]:
-    """Return the text of a content, the ids of the function responses in it, and whether it carries media."""
+def _head(content: msgspec.Raw) -> _Head:
+    """Return the text of a content, the IDs of its function responses, its function calls, and whether it has media."""
     data = bytes(content)
     if data[:1] == b'"':
-        return lenient.decode(data), (), False
+        return lenient.decode(data), (), (), False
     try:
         parts = _decode_parts(data) if data[:1] == b"[" else [_decode_part(data)] if data[:1] == b"{" else []
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -225,7 +255,8 @@ def _head(content: msgspec.Raw) -> tuple[str, tuple[str, ...], bool]:
     text = "".join(part if isinstance(part, str) else part.text or "" for part in parts)
     structs = [part for part in parts if isinstance(part, _Part)]
     responses = tuple(part.function_response.id or "" for part in structs if part.function_response)
-    return text, responses, any(part.inline_data or part.file_data for part in structs)
+    asked = tuple(CallHead(call.id, call.name or "") for part in structs if (call := part.function_call))
+    return text, responses, asked, any(part.inline_data or part.file_data for part in structs)
 
 
 def _drop_bad_values(value: dict[str, Any]) -> str | None:
@@ -272,6 +303,9 @@ def _good_part(part: object) -> object:
     good = {key: part[key] for key in ("inlineData", "fileData") if key in part}
     if isinstance(part.get("text"), str):
         good["text"] = part["text"]
+    call = part.get("functionCall")
+    if isinstance(call, dict):
+        good["functionCall"] = {key: call[key] for key in ("id", "name") if isinstance(call.get(key), str)}
     if "functionResponse" in part:
         response = part["functionResponse"]
         id_ = response.get("id") if isinstance(response, dict) else None

@@ -53,8 +53,7 @@ _decode_array = msgspec.json.Decoder(list[Any]).decode
 _decode_string = msgspec.json.Decoder(str).decode
 
 MASKED = b"<tool_output_masked>"
-EXIT_CODE = b"Exit Code: "
-_WATCHED = (MASKED, EXIT_CODE)
+_WATCHED = (MASKED,)
 """Texts that decide something; for each cut it is noted which of them it took out."""
 _LONGEST_WATCHED = max(map(len, _WATCHED)) - 1
 

@@ -21,6 +21,7 @@ from pollux.disk.regular_files import open_regular
 _BLOCK = 4 << 20
 HEAD = 64 << 10
 """Bytes in which a file says what it is, and whose."""
+_LOOK_BACK = 1 << 20
 LONG = 8 << 20
 """Bytes of a line or message that are read at once; of a longer one only a short text is made."""
 _RETURNS = re.compile(rb"\r")
@@ -199,6 +200,18 @@ class Source:
         for block in self.blocks():
             digest.update(block)
         return digest.hexdigest()
+
+
+def end_of_lines(source: Source, start: int) -> int:
+    """Return the end of the last whole line after a place in a file; that place where there is none."""
+    position = source.size
+    while position > start:
+        begin = max(start, position - _LOOK_BACK)
+        newline = source.slice(Span(begin, position)).rfind(b"\n")
+        if newline >= 0:
+            return begin + newline + 1
+        position = begin
+    return start
 
 
 def _pread(fd: int, size: int, offset: int) -> bytes:

@@ -11,10 +11,9 @@ from typing import Any
 
 from pollux import __version__
 from pollux.archive import schema as facts
-from pollux.archive.pricing import price_calls
 from pollux.disk.private_files import make_private_folder, private_file
 from pollux.errors import PolluxError
-from pollux.lake.tables import TABLES, columns, query
+from pollux.lake.tables import TABLES, TYPES, columns, query
 from pollux.prices import Prices
 
 SCHEMA = "pollux.facts/1"
@@ -41,9 +40,9 @@ def write(
     """Write all tables of an archive, or the part of some sessions, and return how many rows each has.
 
     Args:
-        database: of the archive.
+        database: of the archive; its calls have their costs by `prices`.
         folder: to write into; it is made if it is missing.
-        prices: to put a price on calls by.
+        prices: the table that is named in the files.
         sessions: whose rows to write; all, if not given.
         check: is called with each file before it is written, and raises to refuse it.
 
@@ -53,7 +52,6 @@ def write(
 
     """
     pyarrow = _pyarrow()
-    price_calls(database, prices)
     only_chosen = sessions is not None and not _are_all(database, sessions)
     if only_chosen and sessions is not None:
         database.execute("DROP TABLE IF EXISTS temp.chosen")
@@ -84,7 +82,7 @@ def _are_all(database: sqlite3.Connection, sessions: AbstractSet[str]) -> bool:
 
 def _schema(pyarrow: Any, table: str, about: dict[str, str]) -> Any:  # noqa: ANN401
     fields = [
-        pyarrow.field(column.name, getattr(pyarrow, column.type)(), nullable=not column.is_required)
+        pyarrow.field(column.name, getattr(pyarrow, TYPES[column.type])(), nullable=not column.is_required)
         for column in columns(table)
     ]
     return pyarrow.schema(fields, metadata={f"pollux.{name}": value for name, value in about.items()})

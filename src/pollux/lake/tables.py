@@ -6,12 +6,8 @@ report means the same everywhere.
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-from functools import cache
-from typing import NamedTuple
-
 from pollux.archive import schema
+from pollux.archive.schema import Column
 
 TABLES = (
     "sessions",
@@ -24,8 +20,8 @@ TABLES = (
     "file_touches",
     "problems",
 )
-_PRIVATE = {"sessions": {"bundle", "body"}, "messages": {"words_line", "calls_line"}}
-_TYPES = {"INTEGER": "int64", "TEXT": "string"}
+TYPES = {"INTEGER": "int64", "TEXT": "string"}
+"""The types of columns, as Arrow calls them."""
 _READ = {("model_calls", "price_id"): "nullif(price_id, '')"}
 """An empty price says that nobody has one; a lake has nothing there."""
 _WHICH = {
@@ -34,32 +30,14 @@ _WHICH = {
 }
 
 
-class Column(NamedTuple):
-    """A column of a table."""
-
-    name: str
-    type: str
-    """`int64` or `string`, as Arrow calls them."""
-    is_required: bool
-    is_key: bool
-
-
-@cache
 def columns(table: str) -> tuple[Column, ...]:
-    """Return the columns of a table, in their order."""
-    with closing(sqlite3.connect(":memory:")) as database:
-        database.execute(f"CREATE TABLE {table} ({schema.TABLES[table]})")
-        found = database.execute(f"PRAGMA table_info({table})").fetchall()
-    return tuple(
-        Column(name, _TYPES[kind], bool(required or key), bool(key))
-        for _, name, kind, required, _, key in found
-        if name not in _PRIVATE.get(table, ())
-    )
+    """Return the public columns of a table, in their order."""
+    return tuple(column for column in schema.TABLES[table].columns if not column.is_private)
 
 
 def query(table: str, *, only_chosen: bool) -> str:
     """Return what reads a table in the order of its key; of `chosen` sessions only, if there are such."""
     read = ", ".join(_READ.get((table, column.name), column.name) for column in columns(table))
-    key = ", ".join(column.name for column in columns(table) if column.is_key)
+    key = ", ".join(schema.TABLES[table].key)
     which = f" WHERE {_WHICH.get(table, 'session_id IN chosen')}" if only_chosen else ""
     return f"SELECT {read} FROM {table}{which} ORDER BY {key}"  # noqa: S608  names from our tables

@@ -1,89 +1,116 @@
-"""What the client's clean-up would do at its next start, by what is on the disk and in the archive."""
-# ruff: noqa: PLC0415  imported when a command runs
+"""Which sessions the client will delete, when and why, by what is on the disk and in the archive."""
+# ruff: noqa: PLC0415  imported when the question is asked
 
 from __future__ import annotations
 
-import os
-import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollux.cli.scope import progress
+from pollux.library.freshness import Reporter, read_only
+from pollux.sessions.projects.paths import is_project_hash
+from pollux.text.unicode import sound
 
 if TYPE_CHECKING:
-    from pollux.archive.store import Archive
-    from pollux.cli.scope import Scope
-    from pollux.reports.status import FolderPolicy, KeptFile, Row
+    from pollux.library.snapshot import Snapshot
+    from pollux.reports.status import ArchivedFile, FolderPolicy
     from pollux.sessions.client_settings import Policy, Settings
-    from pollux.sessions.locate import Folder, Home, Located, SessionFile
+    from pollux.sessions.locate import Folder, Home, SessionFile
     from pollux.sessions.projects.resolve import Known
-    from pollux.sessions.reader import History
     from pollux.sessions.retention import Chat, Fate
 
-_HASH = re.compile(r"[0-9a-f]{64}")
 
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What the client's clean-up would do at its next start."""
 
-@dataclass(slots=True)
-class Cleanup:
-    """What was seen of the files and of the settings."""
-
-    fates: dict[Path, Fate] = field(default_factory=dict)
-    live: dict[Path, bool] = field(default_factory=dict)
-    """The session files on the disk, and whether each is kept."""
+    deletions: dict[Path, Fate] = field(default_factory=dict)
+    by_key: dict[tuple[str, str], Fate] = field(default_factory=dict)
+    """The same by home and path, as the tables have them."""
+    archived: dict[Path, bool] = field(default_factory=dict)
+    """The session files on the disk, and whether the archive has every byte of each."""
     policies: list[FolderPolicy] = field(default_factory=list)
 
 
-def cleanup(located: Located, archive: Archive | None, now: datetime) -> Cleanup:
+def forecast(snapshot: Snapshot, now: datetime, report: Reporter) -> Forecast:
     """Look at each folder as the client's clean-up does."""
-    from pollux.reports.status import FolderPolicy, kept_files, key_of
+    from pollux.reports.status import FolderPolicy, archive_key
     from pollux.sessions.retention import fates
 
-    look = Cleanup()
-    kept = kept_files(archive.database) if archive else {}
-    reader = _SettingsReader()
-    n_bytes, done = sum(file.size for file in located.files), 0
-    with progress("examining") as tell:
-        for folder in located.folders:
-            project, policy = reader.policy(folder)
-            look.policies.append(FolderPolicy(folder.path, project, policy))
-            chats = []
+    made = Forecast()
+    archived = _archived_files(snapshot)
+    settings = _SettingsReader(snapshot.config.environ)
+    n_bytes, done = sum(file.size for file in snapshot.located.files), 0
+    with report("examining") as progress:
+        for folder in snapshot.located.folders:
+            project, policy = settings.policy(folder)
+            made.policies.append(FolderPolicy(folder.path, project, policy))
+            chats, keys = [], {}
             for file in folder.files:
-                one = kept.get(key_of(file))
-                one = one if one and one.is_whole(file) else None
-                look.live[file.path] = one is not None
+                path, key = file.path, archive_key(file)
+                known = archived.get(key)
+                known = known if known and known.is_whole(file) else None
+                made.archived[path] = known is not None
                 if file.what != "leftover":
-                    chats.append(_chat(file, one, now))
+                    chats.append(_chat(file, path, known, now))
+                    keys[path] = key if snapshot.is_archived else ("", sound(file.place))
                 done += file.size
-                tell(done, n_bytes)
-            look.fates |= fates(chats, policy, now=now)
-    return look
+                progress(done, n_bytes)
+            deletions = fates(chats, policy, now=now)
+            made.deletions.update(deletions)
+            for path, fate in deletions.items():
+                made.by_key[keys[path]] = fate
+    return made
 
 
-def _chat(file: SessionFile, kept: KeptFile | None, now: datetime) -> Chat:
+def _archived_files(snapshot: Snapshot) -> dict[tuple[str, str], ArchivedFile]:
+    """Return what the archive has, also if it lacks so much that sessions are read from their files."""
+    from pollux.errors import PolluxError
+    from pollux.reports.status import archived_files
+
+    config = snapshot.config
+    if snapshot.is_archived:
+        return archived_files(snapshot.database, config.machine)
+    if config.archive is None:
+        return {}
+    try:
+        with read_only(config.archive) as archive:
+            return archived_files(archive.database, config.machine)
+    except PolluxError:  # there is none yet
+        return {}
+
+
+def deletion_times(snapshot: Snapshot, made: Forecast) -> dict[str, Fate]:
+    """Return when and why the client deletes each session with messages that it deletes at all."""
+    from pollux.reports.status import first_deletions
+
+    times = first_deletions(snapshot.database, made.by_key)
+    return times if snapshot.ids is None else {key: fate for key, fate in times.items() if key in snapshot.ids}
+
+
+def _chat(file: SessionFile, path: Path, known: ArchivedFile | None, now: datetime) -> Chat:
     """Look at one file: in the archive if it has been read there, else on the disk."""
     from pollux.sessions.replay.reading import read
     from pollux.sessions.retention import Chat, chat, chat_from
 
     if file.parent:
-        return Chat(file.path, file.parent, size=file.size)
-    if kept and kept.look:
-        return chat(kept.look, file, now=now)
+        return Chat(path, file.parent, size=file.size)
+    if known and known.look:
+        return chat(known.look, file, path, now=now)
     try:
-        return chat_from(read(file.path), file, now=now)
+        return chat_from(read(path), file, now=now)
     except OSError:
-        return Chat(file.path, is_readable=False, size=file.size)  # reported by the history already
-    except Exception:  # noqa: BLE001  a fault in Pollux, reported by the history; the client may read the file
-        return Chat(file.path, size=file.size)
+        return Chat(path, is_readable=False, size=file.size)  # reported by the history already
 
 
 class _SettingsReader:
     """Reads each file of settings once."""
 
-    def __init__(self) -> None:
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
         self._files: dict[Path, Settings | None] = {}
         self._known: dict[Home, Known] = {}
 
@@ -93,11 +120,11 @@ class _SettingsReader:
         from pollux.sessions.projects import resolve
         from pollux.sessions.retention import HASHED
 
-        if _HASH.fullmatch(folder.name) and not folder.has_marker:
+        if is_project_hash(folder.name) and not folder.has_marker:
             return None, client_settings.Policy(off=HASHED)
         home = folder.home
         if home not in self._known:
-            self._known[home] = resolve.known_paths(home)
+            self._known[home] = resolve.known_paths(home.root, home.tmp, home.link_limit)
         claim = self._known[home].by_folder.get(folder.name)
         project = claim.path if claim else None
         return project, client_settings.policy(list(self._layers(home, project)))
@@ -106,7 +133,7 @@ class _SettingsReader:
         """Yield the settings that count in a project, the strongest last."""
         from pollux.sessions.client_settings import is_trusted
 
-        defaults, system = _system_settings()
+        defaults, system = _system_settings(self._environ)
         root = home.root.parent.parent / ".gemini" if home.how.endswith("sandbox") else home.root
         users = self._read(root / "settings.json", root if home.link_limit else None)
         below = [one for one in (self._read(defaults), users) if one]
@@ -127,29 +154,19 @@ class _SettingsReader:
 
         if path not in self._files:
             try:
-                self._files[path] = settings_from(str(path), read_side_file(path, within=within), os.environ)
+                self._files[path] = settings_from(str(path), read_side_file(path, within=within), self._environ)
             except OSError as error:
                 self._files[path] = None if is_missing(error) else Settings(str(path), unread=error.strerror)
         return self._files[path]
 
 
-def _system_settings() -> tuple[Path, Path]:
+def _system_settings(environ: Mapping[str, str]) -> tuple[Path, Path]:
     """Return where an administrator's defaults and an administrator's last word are."""
     folders = {"darwin": "/Library/Application Support/GeminiCli", "win32": "C:\\ProgramData\\gemini-cli"}
-    system = Path(os.environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH") or Path(_system_folder(folders), "settings.json"))
-    defaults = os.environ.get("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
+    system = Path(environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH") or Path(_system_folder(folders), "settings.json"))
+    defaults = environ.get("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")
     return Path(defaults) if defaults else system.with_name("system-defaults.json"), system
 
 
 def _system_folder(folders: dict[str, str]) -> str:
     return folders.get(sys.platform, "/etc/gemini-cli")
-
-
-def fates_of(scope: Scope, found: History, now: datetime) -> list[Row]:
-    """Tell what becomes of each session; nothing without an archive, where every file would have to be read again."""
-    from pollux.reports.status import status_rows
-
-    if scope.archive is None:
-        return []
-    look = cleanup(found.located, scope.archive, now)
-    return status_rows(found.sessions, look.fates, look.live, now=now)

@@ -1,5 +1,4 @@
-"""A folder of exports: a file a session under a stable name, and only what changed is written again."""
-# ruff: noqa: PLC0415  imported when the command runs
+"""A folder of exports: one file per session under a stable name; only changed sessions are written again."""
 
 from __future__ import annotations
 
@@ -10,21 +9,20 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from pollux.cli.output_guard import check_output
-from pollux.disk.private_files import make_private_folder, write_private
+from pollux.disk.private_files import make_private_folder
 from pollux.disk.regular_files import NAMED_FILE, read_side_file
 from pollux.exports.source import folder_beside
+from pollux.library.output_guard import OutputGuard
+from pollux.library.snapshot import size_and_time
+from pollux.model import Session
+from pollux.text.times import stamp
 
-if TYPE_CHECKING:
-    from pollux.model import Session
-
-MEMORY = ".pollux-export.json"
-"""Remembers, in the folder itself, what each file was made from."""
-
+INDEX = ".pollux-export.json"
+"""The file in the folder that says what each of its files was made from."""
 
 _OURS = re.compile(r"(?:part|picture|file)-\d+\.\w+")
 _LONGEST, _DIGEST = 120, 16
@@ -35,75 +33,76 @@ _RESERVED = frozenset({*_DEVICES, "index", "readme"})
 """Names that Windows gives to devices, and those of our own pages."""
 
 
-class Kept(msgspec.Struct, frozen=True):
+class FolderEntry(msgspec.Struct, frozen=True):
     """What a file in the folder was made from."""
 
     fingerprint: str
     beside: tuple[str, ...] = ()
 
 
-class Memory(msgspec.Struct, frozen=True):
+class FolderIndex(msgspec.Struct, frozen=True):
     """What the files of a folder were made from."""
 
     schema: str = "pollux.folder/1"
-    files: dict[str, Kept] = {}
+    files: dict[str, FolderEntry] = {}
 
 
-class Place(NamedTuple):
-    """A file to be written, with those that belong to it."""
+class OutputFile(NamedTuple):
+    """A file to be written, and the files that belong to it."""
 
     folder: Path
     name: str
+    guard: OutputGuard
     beside: list[str]
     index_page: str = ""
-    """The page of the folder that leads to all sessions."""
+    """The page of the folder that lists all sessions."""
 
     @property
     def path(self) -> Path:
-        """Where it stands."""
+        """Where it is."""
         return self.folder / self.name
 
     def put(self, name: str, data: bytes) -> str:
         """Write a file that belongs to it, and return how to refer to it."""
         relative = f"{folder_beside(self.name)}/{name}"
         make_private_folder((self.folder / relative).parent)
-        write(self.folder / relative, [data])
+        self.guard.write(self.folder / relative, [data])
         self.beside.append(relative)
         return relative
 
 
-def remembered(folder: Path) -> dict[str, Kept]:
-    """Tell what the files of a folder were made from; what cannot be read is made anew."""
+def load_index(folder: Path) -> dict[str, FolderEntry]:
+    """Return what the files of a folder were made from; nothing if the index cannot be read."""
     try:
-        return msgspec.json.decode(read_side_file(folder / MEMORY, limit=NAMED_FILE), type=Memory).files
+        return msgspec.json.decode(read_side_file(folder / INDEX, limit=NAMED_FILE), type=FolderIndex).files
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return {}
 
 
-def remember(folder: Path, files: dict[str, Kept]) -> None:
-    """Write down what the files of a folder were made from."""
-    data = msgspec.json.format(msgspec.json.encode(Memory(files=dict(sorted(files.items())))), indent=1)
-    write(folder / MEMORY, [data + b"\n"])
+def store_index(folder: Path, files: dict[str, FolderEntry], guard: OutputGuard) -> None:
+    """Write what the files of a folder were made from."""
+    data = msgspec.json.format(msgspec.json.encode(FolderIndex(files=dict(sorted(files.items())))), indent=1)
+    guard.write(folder / INDEX, [data + b"\n"])
 
 
-def is_unchanged(folder: Path, name: str, before: Kept | None, fingerprint: str) -> bool:
-    """Tell whether a file was made from just this, and is still there with all that belongs to it."""
+def is_unchanged(folder: Path, name: str, before: FolderEntry | None, fingerprint: str) -> bool:
+    """Return whether a file was made from just this, and is still there with all that belongs to it."""
     if before is None or before.fingerprint != fingerprint:
         return False
-    return all(os.path.exists(folder / one) for one in (name, *before.beside))  # noqa: PTH110  thousands of them
+    return all(os.path.exists(folder / file) for file in (name, *before.beside))  # noqa: PTH110  thousands of them
 
 
-def tidy(place: Place, before: Kept | None) -> None:
-    """Remove what belonged to the file that was here before, and to the new one no more."""
-    for name in set(before.beside if before else ()) - set(place.beside):
-        folder, _, file = name.partition("/")
-        # What is remembered stands in a file that anybody may have written.
-        if folder == folder_beside(place.name) and _OURS.fullmatch(file):
-            (place.folder / name).unlink(missing_ok=True)
+def remove_leftovers(file: OutputFile, before: FolderEntry | None) -> None:
+    """Remove the files that belonged to the previous version of a file and no longer do."""
+    for relative in set(before.beside if before else ()) - set(file.beside):
+        folder, _, name = relative.partition("/")
+        # The index is a file that anybody may have written.
+        if folder == folder_beside(file.name) and _OURS.fullmatch(name):
+            (file.folder / relative).unlink(missing_ok=True)
 
 
 def fingerprint(made_by: str, sessions: Iterable[Session], contents: Callable[[Session], object]) -> str:
-    """Sum up what an export is made from: the form, what is known of the sessions, and their bytes."""
+    """Return a digest of what an export is made from: its options, what is known of the sessions, and their bytes."""
     digest = hashlib.sha256(made_by.encode())
     for session in sessions:
         known = [msgspec.structs.replace(session, gone=False), contents(session)]
@@ -114,14 +113,17 @@ def fingerprint(made_by: str, sessions: Iterable[Session], contents: Callable[[S
     return digest.hexdigest()
 
 
-def name_of(session: Session, suffix: str, taken: set[str]) -> str:
+def file_states(session: Session) -> list[tuple[int, int] | None]:
+    """Return size and time of the files of a session, to see whether they have changed."""
+    return [size_and_time(str(ref.path)) for ref in session.files]
+
+
+def file_name(session: Session, suffix: str, taken: set[str]) -> str:
     """Return a file's name made of when the session began and its ID, and add it to the names that are taken.
 
     The same session always gets the same name, which every system takes: no longer than `_LONGEST`, of letters, digits,
     `-` and `_`, and not a device of Windows. Names that differ in case alone are one on some systems.
     """
-    from pollux.text.times import stamp
-
     began = stamp(session.started)[:16].replace(":", "-") + "_" if session.started else ""
     stem = began + "".join(char if char.isalnum() or char in "-_" else "_" for char in session.id)
     if len(stem.encode()) > _LONGEST:
@@ -138,13 +140,3 @@ def name_of(session: Session, suffix: str, taken: set[str]) -> str:
 def _folded(name: str) -> str:
     """Return a name as systems compare it that know no difference of case, or of how an accent is written."""
     return unicodedata.normalize("NFC", name).casefold()
-
-
-def write(path: Path, pieces: Iterable[bytes]) -> None:
-    """Write a file at once or not at all. Raises `ProtectedOutputError` for one that no output may replace."""
-    check_output(path)
-    if path.exists() and not path.is_file():  # a device or a pipe
-        with path.open("wb") as stream:
-            stream.writelines(pieces)
-    else:
-        write_private(path, pieces)

@@ -1,114 +1,111 @@
-"""Which keys a command uses: the folder they are in, the one to sign with, and those that are believed."""
-# ruff: noqa: PLC0415  imported when a command runs
+"""The keys in use: the one to sign with, and those whose signatures are believed."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-import click
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from pollux.cli import output
-from pollux.library import project_memory
+from pollux.errors import PolluxError
+from pollux.library.config import UsageError
+from pollux.proofs import keys
+from pollux.proofs.keys import Key
+from pollux.proofs.public import PublicKey, Trust, public_key, shown
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    from pollux.proofs.public import PublicKey
-
-_PASSPHRASE = "POLLUX_PASSPHRASE"  # noqa: S105  the name of a variable
-
-signing_key = click.option(
-    "--key", "-k", "key", metavar="NAME|FILE", help="The key to sign with, if there are several."
-)
-believed_keys = click.option(
-    "--key",
-    "-k",
-    "keys",
-    metavar="NAME|FILE",
-    multiple=True,
-    help="The public key to believe, instead of all in your folder; repeatable.",
-)
+AskPassphrase = Callable[[str], bytes]
+"""Asks for the passphrase of the key with this name."""
 
 
-def folder() -> Path:
-    """Return where keys are kept: where `POLLUX_KEYS` says, else in the user's data folder."""
-    said = os.environ.get("POLLUX_KEYS")
-    return Path(said).expanduser().absolute() if said else project_memory.memory_path().with_name("keys")
+class SigningKey(NamedTuple):
+    """A private key, unlocked, and its name."""
+
+    private: Ed25519PrivateKey
+    name: str
 
 
-def own_key(wanted: str | None) -> tuple[Ed25519PrivateKey, str]:
-    """Return the key to sign with, and its name: the one wanted, else the default one, else the only one."""
-    from pollux.proofs import keys
+class BelievedKeys(NamedTuple):
+    """Public keys to check signatures with, and sentences about files in the folder that are no usable keys."""
 
-    path = _private_path(wanted)
-    return keys.unlocked(path, lambda: asked_passphrase(path.stem)), path.stem
+    keys: list[PublicKey]
+    faults: list[str]
 
 
-def believed(wanted: Sequence[str]) -> list[PublicKey]:
-    """Return the public keys to check signatures with: those given with `--key`, else all usable ones in the folder."""
-    from dataclasses import replace
+def create_key(folder: Path, name: str, passphrase: bytes | None = None) -> PublicKey:
+    """Write a new key into a folder and return its public half; no key is ever overwritten."""
+    return keys.create(folder, name, passphrase)
 
-    from pollux.cli import output
-    from pollux.proofs import keys, public
 
+def known_keys(folder: Path) -> list[Key]:
+    """Return the keys in a folder: the user's own, and public ones of others."""
+    return keys.known(folder)
+
+
+def own_public_keys(folder: Path) -> list[PublicKey]:
+    """Return the public halves of the keys that the user can sign with."""
+    return [key.public for key in keys.known(folder) if key.is_own and key.public]
+
+
+def thumbprint(public: PublicKey) -> str:
+    """Return the thumbprint of a key (RFC 9679), as it is printed."""
+    return shown(public.id)
+
+
+def signing_key(folder: Path, wanted: str | None, ask: AskPassphrase) -> SigningKey:
+    """Return the key to sign with: the one wanted, else the default one, else the only one."""
+    path = _private_path(folder, wanted)
+    return SigningKey(keys.unlocked(path, lambda: ask(path.stem)), path.stem)
+
+
+def find_public_key(folder: Path, wanted: str | None) -> PublicKey:
+    """Return the public key of this name or file; without a name, the user's default or only one."""
+    return public_key(_public_path(folder, wanted or _usual_name(folder)))
+
+
+def believed_keys(folder: Path, wanted: Sequence[str] = ()) -> BelievedKeys:
+    """Return the public keys of these names or files; without any, all usable ones in the folder."""
     if wanted:
-        return [public.public_key(_public_path(one)) for one in wanted]
-    found = keys.known(folder())
-    for one in found:
-        if one.fault:
-            output.words(one.fault)
-    trust = {True: public.Trust.OWN, False: public.Trust.FOLDER}
-    return [replace(one.public, trust=trust[one.is_own]) for one in found if one.public]
+        return BelievedKeys([public_key(_public_path(folder, name)) for name in wanted], [])
+    known = keys.known(folder)
+    trust = {True: Trust.OWN, False: Trust.FOLDER}
+    believed = [replace(key.public, trust=trust[key.is_own]) for key in known if key.public]
+    return BelievedKeys(believed, [key.fault for key in known if key.fault])
 
 
-def new_passphrase() -> bytes:
-    """Ask for a passphrase, twice."""
-    said = os.environ.get(_PASSPHRASE)
-    if said is None:
-        _need_somebody()
-        said = str(click.prompt("Passphrase", hide_input=True, confirmation_prompt=True, err=True))
-    if not said:
-        raise click.UsageError("An empty passphrase protects nothing; leave --passphrase out instead.")
-    return said.encode()
+def _own_names(folder: Path) -> list[str]:
+    return [key.name for key in keys.known(folder) if key.is_own]
 
 
-def asked_passphrase(name: str) -> bytes:
-    """Ask for the passphrase of a key."""
-    said = os.environ.get(_PASSPHRASE)
-    if said is None:
-        _need_somebody()
-        said = str(click.prompt(f"Passphrase of the key {name}", hide_input=True, err=True))
-    return said.encode()
+def _usual_name(folder: Path) -> str:
+    own = _own_names(folder)
+    if keys.DEFAULT in own or not own:
+        return keys.DEFAULT
+    if len(own) > 1:
+        raise UsageError(f"Say which key: {', '.join(own)}.")
+    return own[0]
 
 
-def _need_somebody() -> None:
-    if not output.is_anybody_there():
-        raise click.UsageError(f"Nobody is here to be asked for a passphrase; put it into {_PASSPHRASE}.")
-
-
-def _private_path(wanted: str | None) -> Path:
-    from pollux.proofs import keys
-
-    own = [one.name for one in keys.known(folder()) if one.is_own]
+def _private_path(folder: Path, wanted: str | None) -> Path:
+    own = _own_names(folder)
     if wanted and wanted not in own and (os.sep in wanted or Path(wanted).is_file()):
         return Path(wanted)
     name = wanted or (keys.DEFAULT if keys.DEFAULT in own or len(own) != 1 else own[0])
     if name in own:
-        return folder() / f"{name}.pem"
+        return folder / f"{name}.pem"
     if not own:
-        raise click.ClickException("There is no key to sign with yet; `pollux keys create` makes one.")
+        raise PolluxError("There is no key to sign with yet; `pollux keys create` makes one.")
     if wanted is None:
-        raise click.UsageError(f"Say with --key which key to sign with: {', '.join(own)}.")
-    raise click.UsageError(f"There is no key '{name}' of yours; the keys are {', '.join(own)}.")
+        raise UsageError(f"Say with --key which key to sign with: {', '.join(own)}.")
+    raise UsageError(f"There is no key '{name}' of yours; the keys are {', '.join(own)}.")
 
 
-def _public_path(wanted: str) -> Path:
+def _public_path(folder: Path, wanted: str) -> Path:
     for suffix in (".pub", ".pem") if os.sep not in wanted else ():
-        if (folder() / f"{wanted}{suffix}").exists():
-            return folder() / f"{wanted}{suffix}"
+        if (folder / f"{wanted}{suffix}").exists():
+            return folder / f"{wanted}{suffix}"
     if os.sep in wanted or Path(wanted).is_file():
         return Path(wanted)
-    raise click.UsageError(f"There is no key '{wanted}', neither as a file nor in {folder()}; see `pollux keys list`.")
+    raise UsageError(f"There is no key '{wanted}', neither as a file nor in {folder}; see `pollux keys list`.")

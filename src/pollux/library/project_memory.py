@@ -3,67 +3,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollux.library import folders
+from pollux.library.config import data_folder
 
 if TYPE_CHECKING:
-    from pollux.model import Problem, Session
+    from pollux.library.config import Config
+    from pollux.model import Problem, Project
 
 
-def memory_path() -> Path:
-    """Return where proven project paths are remembered."""
-    return folders.data() / "projects.json"
-
-
-def recalled() -> dict[str, str]:
+def load(config: Config) -> dict[str, str]:
     """Return the pairs of hash and path that were proven before."""
     from pollux.sessions.projects import claims
 
-    return claims.load_memory(memory_path())
+    return claims.load_memory(config.project_memory)
 
 
-def known_here() -> dict[str, str]:
+def with_current_folder(config: Config) -> dict[str, str]:
     """Return the pairs proven before, and those of the current folder and the folders above it."""
     from pollux.sessions.projects.paths import project_hash, spellings
 
-    pairs = recalled()
-    here = folders.current()
-    for folder in (here, *here.parents):
+    pairs = load(config)
+    for folder in (config.cwd, *config.cwd.parents):
         for spelling in spellings(str(folder)):
             pairs.setdefault(project_hash(spelling), spelling)
     return pairs
 
 
-def remember(sessions: Iterable[Session], known: dict[str, str]) -> Problem | None:
-    """Keep what these sessions prove and memory does not know yet; where it cannot be kept, it is found again."""
+def store(config: Config, projects: Iterable[Project]) -> Problem | None:
+    """Remember the paths that these projects prove and that are not known yet; without an archive, nothing."""
     from pollux.sessions.projects import claims
 
-    proven = {one.project.hash: one.project.path for one in sessions if one.project.proven}
+    if config.archive is None:
+        return None
+    known = load(config)
+    proven = {project.hash: project.path for project in projects if project.proven}
     new = {digest: path for digest, path in proven.items() if digest and path and known.get(digest) != path}
-    return claims.remember(memory_path(), new) if new else None
+    return claims.remember(config.project_memory, new) if new else None
 
 
-def unproven(sessions: Iterable[Session]) -> set[str]:
-    """Return the hashes that nobody knows the path of for sure."""
-    return {one.project.hash for one in sessions if one.project.hash and not one.project.proven}
+def learn(config: Config, hashes: Iterable[str], pairs: Mapping[str, str]) -> None:
+    """Remember the paths of projects that are known by their hash alone, as far as the pairs have them."""
+    from pollux.sessions.projects import claims
+
+    new = {digest: pairs[digest] for digest in hashes if digest in pairs}
+    if new and not new.items() <= load(config).items():
+        claims.remember(config.project_memory, new)
 
 
-def proven(sessions: Sequence[Session], roots: Iterable[Path], *, depth: int = 4) -> tuple[Session, ...]:
-    """Try folders on the projects without a proven path."""
-    from pollux.sessions.projects import search
-
-    paths = search.scan(roots, unproven(sessions), depth=depth)
-    return tuple(_with_path(one, paths) for one in sessions)
-
-
-def _with_path(session: Session, paths: dict[str, str]) -> Session:
-    import msgspec
-
-    path = paths.get(session.project.hash or "")
-    if not path or session.project.proven:
-        return session
-    project = msgspec.structs.replace(session.project, path=path, how="scan", proven=True)
-    return msgspec.structs.replace(session, project=project)
+def memory_path() -> Path:
+    """Return where proven project paths are remembered."""
+    return data_folder() / "projects.json"

@@ -1,133 +1,87 @@
-"""The session that an argument names: an id, its beginning, a stem, `latest`, `@2`, or a file."""
-# ruff: noqa: PLC0415  imported when a command runs
+"""The session that a reference names: an ID, a prefix of one, `latest`, `@2`, or the name of a file."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
+import msgspec
 
-from pollux.text.shell import quoted
+from pollux.errors import AmbiguousSessionError, FailedSessionError, NoSuchSessionError, PolluxError
+from pollux.library.filters import Announce, ignore_note, sessions_of_project
+from pollux.reports import sessions
+from pollux.reports.filters import ALL, Filter
+from pollux.reports.sessions import SessionQuery
+from pollux.sessions.reader import failed_files, short_id_of
+from pollux.text.integers import parse_integer
 
 if TYPE_CHECKING:
-    from pollux.cli.scope import Scope
-    from pollux.model import Session
-    from pollux.sessions.grouping import Group
-    from pollux.sessions.reader import History
+    from pollux.library.snapshot import Snapshot
+
+LATEST = "latest"
+NOTHING_HERE = "No sessions here. `pollux doctor` says where was looked; `pollux demo` shows invented ones."
+NOTHING_FITS = "No session fits these options; `pollux ls` without them lists what there is."
 
 
-_NOT_REASONS = ("no-session", "no-session-id")
-"""Problems that only repeat that a file contains no session."""
-_STDIN = "pollux.stdin"
-"""Where a command's context keeps the name of the copy of standard input."""
+def session_query(snapshot: Snapshot, wanted: Filter, announce: Announce = ignore_note) -> SessionQuery:
+    """Return the conditions of a filter within the scope of the snapshot. Raises `NoSuchProjectError`."""
+    ids = sessions_of_project(snapshot, wanted.project, announce)
+    return SessionQuery(ids, wanted.since, wanted.until, wanted.model, subagents=wanted.subagents, empty=wanted.empty)
 
 
-def meant(scope: Scope, wanted: str) -> tuple[Session, Group, dict[str, Session]]:
-    """Open the session or the saved conversation that an argument names; also return all sessions read, by ID."""
-    from pollux.errors import NoSuchSessionError
+def find_session(snapshot: Snapshot, reference: str, wanted: Filter = ALL) -> str:
+    """Return the ID of the one session that a reference names, within a filter.
 
-    if file := named_file(wanted):
-        session, group = in_file(file)
-        return session, group, {session.id: session}
-    found = scope.history()
-    try:
-        session = in_history(scope, found, wanted)
-    except (NoSuchSessionError, click.ClickException):
-        saved = _saved_file(scope, wanted)
-        if saved is None:
-            raise
-        session, group = in_file(saved)
-        return session, group, {session.id: session}
-    session = _with_unread(session, found)
-    return session, scope.opened(session), {one.id: one for one in found.sessions}
-
-
-def _saved_file(scope: Scope, tag: str) -> Path | None:
-    """Return the file of the one conversation that was saved under a tag."""
-    from pollux.sessions.reader import saved_tag
-
-    fitting = [one for one in scope.saved().sessions if saved_tag(one) == tag]
-    return fitting[0].files[0].path if len(fitting) == 1 else None
+    Raises `NoSuchSessionError`, `AmbiguousSessionError`, and `FailedSessionError` for files that Pollux fails to read.
+    """
+    query = session_query(snapshot, msgspec.structs.replace(wanted, subagents=True, empty=True))
+    database = snapshot.database
+    if reference == LATEST or reference.startswith("@"):
+        return _numbered(snapshot, reference, query)
+    matching = sessions.among(database, [reference, *snapshot.sessions.with_file(reference)], query)
+    matching = matching or sessions.with_prefix(database, reference, query)
+    if not matching:
+        every = sessions.page(database, query)
+        matching = [session_id for session_id in every if short_id_of(session_id).lower() == reference.lower()]
+    if len(matching) > 1:
+        matching = sessions.main_sessions(database, matching) or matching
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise AmbiguousSessionError(reference, matching)
+    raise _not_found(snapshot, reference, query)
 
 
-def named_file(wanted: str) -> Path | None:
-    """Return the file that an argument means: it names one, is `-` for standard input, or can mean nothing else."""
-    if wanted == "-":
-        return _standard_input()
-    path = Path(wanted)
-    if os.path.isfile(wanted):  # noqa: PTH113  which answers no where Path.is_file() raises
-        return path
-    if os.sep not in wanted and (os.altsep is None or os.altsep not in wanted):
-        return None
-    if os.path.isdir(wanted):  # noqa: PTH112
-        raise _is_folder(wanted)
-    return path
+def nothing_here(snapshot: Snapshot) -> str:
+    """Return the sentence for homes without sessions, with a hint if the archive has sessions of other homes."""
+    return f"{NOTHING_HERE} {_hint(snapshot)}".rstrip()
 
 
-def _standard_input() -> Path:
-    """Copy standard input to a private file that is deleted when the command ends, since readers need to seek."""
-    import shutil
-    import sys
-    import tempfile
-
-    context = click.get_current_context()
-    if _STDIN in context.meta:
-        return Path(context.meta[_STDIN])
-    if sys.stdin.isatty():
-        raise click.UsageError("`-` reads a session from a pipe, as in `gemini -o json -p hello | pollux show -`.")
-    folder = tempfile.TemporaryDirectory(prefix="pollux-")
-    context.call_on_close(folder.cleanup)
-    path = Path(folder.name) / "stdin"
-    context.meta[_STDIN] = str(path)
-    with path.open("wb") as copy:
-        shutil.copyfileobj(sys.stdin.buffer, copy)
-    return path
+def _numbered(snapshot: Snapshot, reference: str, query: SessionQuery) -> str:
+    listed = SessionQuery(query.ids, query.since, query.until, query.model)
+    digits = "1" if reference == LATEST else reference[1:]
+    number = parse_integer(digits) if digits.isdecimal() else None
+    found = sessions.page(snapshot.database, listed, limit=1, offset=number - 1) if number else []
+    if found:
+        return found[0]
+    raise _not_found(snapshot, reference, query, sessions.count(snapshot.database, listed))
 
 
-def in_file(path: Path) -> tuple[Session, Group]:
-    """Open the session of a file that somebody named."""
-    from pollux.sessions.reader import from_file
-
-    if not os.path.lexists(path):
-        raise click.ClickException(f"There is no file {path}; `pollux ls` lists the sessions there are.")
-    session, group = from_file(path)
-    if group.timeline or group.main.reading.id:
-        return session, group
-    if group.main.reading.format == "prompts":
-        raise click.ClickException(f"{path} is the client's log of what was typed; sessions are in `chats` beside it.")
-    reasons = [f": {problem.message}" for problem in session.problems if problem.code not in _NOT_REASONS]
-    why = reasons[0] if reasons else ""
-    name = "Standard input" if click.get_current_context().meta.get(_STDIN) == str(path) else path
-    raise click.ClickException(f"{name} contains no session{why}; `pollux ls` lists the sessions there are.")
+def _not_found(snapshot: Snapshot, reference: str, query: SessionQuery, n_searched: int | None = None) -> PolluxError:
+    failed = failed_files(snapshot.problems(), reference)
+    if failed:
+        return FailedSessionError([*failed], next(iter(failed.values())).message)
+    scope = SessionQuery(snapshot.ids, subagents=True, empty=True)
+    if not sessions.count(snapshot.database, scope):
+        return PolluxError(nothing_here(snapshot))
+    n_chosen = sessions.count(snapshot.database, query)
+    if not n_chosen:
+        return PolluxError(NOTHING_FITS)
+    error = NoSuchSessionError(reference, n_chosen if n_searched is None else n_searched)
+    return PolluxError(f"{error} {_hint(snapshot)}") if snapshot.elsewhere else error
 
 
-def in_history(scope: Scope, found: History, wanted: str) -> Session:
-    """Return the session that an argument names by its id."""
-    from pollux.errors import NoSuchSessionError
-
-    try:
-        return scope.session(found, wanted)
-    except NoSuchSessionError:
-        if os.path.isdir(wanted):  # noqa: PTH112
-            raise _is_folder(wanted) from None
-        raise
-
-
-_UNREAD = ("unreadable-file", "cannot-derive")
-
-
-def _with_unread(session: Session, found: History) -> Session:
-    """Return a session with the problems of files that by their names are its own, and that could not be read."""
-    import msgspec
-
-    ending = f"-{session.id[:8]}."
-    unread = [one for one in found.problems if one.code in _UNREAD and one.file and ending in one.file]
-    return msgspec.structs.replace(session, problems=(*session.problems, *unread)) if unread else session
-
-
-def _is_folder(wanted: str) -> click.UsageError:
-    return click.UsageError(
-        f"{wanted} is a folder, not a session; `pollux ls --home {quoted(wanted)}` lists what it holds."
-    )
+def _hint(snapshot: Snapshot) -> str:
+    if not snapshot.elsewhere:
+        return ""
+    plural = "" if snapshot.elsewhere == 1 else "s"
+    return f"The archive has {snapshot.elsewhere} session{plural} of other homes: add --all-homes to include them."

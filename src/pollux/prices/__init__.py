@@ -18,7 +18,7 @@ decimals are exact. Only the finished amount of a call is rounded: half up, to w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -30,7 +30,7 @@ import msgspec
 
 from pollux.disk.regular_files import SIDE_FILE, read_named
 from pollux.errors import PolluxError, UnreadableFileError
-from pollux.model import Tokens
+from pollux.model import Cost, ModelCall, Tokens, Usage
 
 TABLE = Path(__file__).with_name("table.json")
 
@@ -170,22 +170,37 @@ def _on_day(prices: Prices, model: str, day: date) -> Price | None:
     return next((price for price in _candidates(prices, model) if _is_in_force(price, day)), None)
 
 
+def uncached(tokens: Tokens) -> int:
+    """Return how many tokens are paid at the input price."""
+    return max(tokens.input - tokens.cached, 0) + tokens.tool
+
+
 def tier_of(price: Price, tokens: Tokens) -> Tier:
     """Choose the tier by the length of the prompt: all input, cached or not, and what tools added to it.
 
     Google's page says "prompts > 200k tokens", so a prompt of exactly the limit is still on the low tier. genai-prices
     compares `promptTokenCount + toolUsePromptTokenCount`, as here.
     """
-    return _tier_for(price, _fresh(tokens) + tokens.cached)
+    return _tier_for(price, uncached(tokens) + tokens.cached)
 
 
 def cost(price: Price, tokens: Tokens) -> int:
     """Give the nano-US-dollars of one call; the counts of several calls must not be added before."""
-    fresh = _fresh(tokens)
+    fresh = uncached(tokens)
     tier = _tier_for(price, fresh + tokens.cached)
     cached = tier.input if tier.cached is None else tier.cached
     pico = fresh * tier.input + tokens.cached * cached + (tokens.output + tokens.thoughts) * tier.output
     return (pico + 500) // 1000
+
+
+def usage_of(calls: Iterable[ModelCall], prices: Prices) -> Usage:
+    """Return the sum of model calls; calls without a price are counted, but are in no amount."""
+    usage = Usage()
+    for call in calls:
+        price = find(prices, call.model, call.at)
+        amount = Cost(cost(price, call.tokens)) if price else Cost(unpriced_calls=1, unpriced_tokens=call.tokens)
+        usage += Usage(1, call.tokens, amount, inconsistent=int(not call.tokens.is_consistent))
+    return usage
 
 
 def _tier_for(price: Price, prompt: int) -> Tier:
@@ -193,11 +208,6 @@ def _tier_for(price: Price, prompt: int) -> Tier:
         if prompt > tier.above:
             return tier
     return price.tiers[0]
-
-
-def _fresh(tokens: Tokens) -> int:
-    """Count what is paid at the input price."""
-    return max(tokens.input - tokens.cached, 0) + tokens.tool
 
 
 def _is_in_force(price: Price, day: date) -> bool:

@@ -5,13 +5,13 @@ The proof holds no entries, so it reveals nothing else.
 
 from __future__ import annotations
 
-import sqlite3
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from pollux.archive import seals
+from pollux.archive.store import Archive
 from pollux.errors import PolluxError
 from pollux.model import Json
 from pollux.proofs import merkle
@@ -34,11 +34,11 @@ class _Continuation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _decode = msgspec.json.Decoder(_Continuation).decode
 
 
-def continuation(database: sqlite3.Connection, old: bytes) -> dict[str, Json]:
+def continuation(archive: Archive, old: bytes) -> dict[str, Json]:
     """Return the proof that the last seal continues an old one. Raises `PolluxError` where it does not."""
     seal, _ = seal_from(old)
-    stored = seals.seals(database)
-    hashes = [merkle.leaf_hash(body) for _, body in seals.entries(database)]
+    stored = seals.seals(archive.database)
+    hashes = [merkle.leaf_hash(body) for _, body in seals.entries(archive.database)]
     if not stored or not 0 < seal.size <= len(hashes) or merkle.root(hashes[: seal.size]).hex() != seal.root:
         raise PolluxError(f"This archive does not go on from seal {seal.number}; `pollux verify --seal` tells more.")
     path = [one.hex() for one in merkle.consistency(hashes, seal.size)]

@@ -6,7 +6,6 @@ JSON file, or a member of a redacted record (`redacted`); checking it needs only
 
 from __future__ import annotations
 
-import sqlite3
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import msgspec
 
 from pollux.archive import forget, seals
+from pollux.archive.store import Archive
 from pollux.errors import PolluxError
 from pollux.model import Json
 from pollux.proofs import merkle
@@ -52,12 +52,12 @@ class InclusionProof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 _decode = msgspec.json.Decoder(InclusionProof).decode
 
 
-def prove(database: sqlite3.Connection, session: str) -> dict[str, Json]:
+def prove(archive: Archive, session: str) -> dict[str, Json]:
     """Return the proof that the last seal covers a session and its files.
 
     Raises `PolluxError` where no seal covers what the session says: then nothing ties the files to it.
     """
-    bodies = [body for _, body in seals.entries(database)]
+    bodies = [body for _, body in seals.entries(archive.database)]
     entries = [entry_from(body) for body in bodies]
     own = [place for place, entry in enumerate(entries) if isinstance(entry, SessionEntry) and entry.session == session]
     if not own:
@@ -66,7 +66,7 @@ def prove(database: sqlite3.Connection, session: str) -> dict[str, Json]:
         )
     sealed = entries[own[-1]]
     assert isinstance(sealed, SessionEntry)
-    names = seals.names(database, forget.files_of(database, forget.family(database, [session])))
+    names = seals.names(archive.database, forget.files_of(archive.database, forget.family(archive.database, [session])))
     read_from: dict[str, int] = {}
     newest: dict[object, int] = {}
     for place, entry in enumerate(entries):
@@ -74,7 +74,7 @@ def prove(database: sqlite3.Connection, session: str) -> dict[str, Json]:
             read_from[entry.sha256] = place
         if isinstance(entry, FileEntry) and entry.name in names:
             newest[entry.name, entry.first_seen_us] = place
-    return proof_of(database, session, bodies, sorted({own[-1], *read_from.values(), *newest.values()}))
+    return proof_of(archive, session, bodies, sorted({own[-1], *read_from.values(), *newest.values()}))
 
 
 def verify_proof(value: Mapping[str, Json], file: bytes | None, keys: Sequence[PublicKey]) -> Verdict:
@@ -96,11 +96,9 @@ def verify_proof(value: Mapping[str, Json], file: bytes | None, keys: Sequence[P
     return found
 
 
-def proof_of(
-    database: sqlite3.Connection, session: str, bodies: Sequence[bytes], places: Sequence[int]
-) -> dict[str, Json]:
+def proof_of(archive: Archive, session: str, bodies: Sequence[bytes], places: Sequence[int]) -> dict[str, Json]:
     """Return the proof for the entries at some places. Raises `PolluxError` where the last seal does not fit them."""
-    stored = seals.seals(database)
+    stored = seals.seals(archive.database)
     hashes = [merkle.leaf_hash(body) for body in bodies]
     if not stored or merkle.root(hashes).hex() != seal_from(stored[-1][1])[0].root:
         raise PolluxError(

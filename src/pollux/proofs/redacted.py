@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping, Sequence
 
 from pollux.archive import seals
+from pollux.archive.store import Archive
 from pollux.errors import PolluxError
 from pollux.model import Json
 from pollux.proofs import disclosure
@@ -20,16 +20,16 @@ from pollux.text.shell import quoted
 
 
 def prove_record(
-    database: sqlite3.Connection, session: str, original: Mapping[str, Json], copy: Mapping[str, Json]
+    archive: Archive, session: str, original: Mapping[str, Json], copy: Mapping[str, Json]
 ) -> dict[str, Json]:
     """Add the proof to a redacted copy of a record. Raises `PolluxError` if the original was not sealed as it is."""
-    bodies = [body for _, body in seals.entries(database)]
-    salts = Salts(seals.known_secret(database) or b"", session)
+    bodies = [body for _, body in seals.entries(archive.database)]
+    salts = Salts(seals.known_secret(archive.database) or b"", session)
     root = commitment(original, salts).root.hex()
     for place in reversed(range(len(bodies))):
         match entry_from(bodies[place]):
             case SessionEntry(session=name, root=sealed, form=form) if (name, sealed, form) == (session, root, TREE):
-                proof = proof_of(database, session, bodies, [place])
+                proof = proof_of(archive, session, bodies, [place])
                 fields = disclosed(original, copy, salts)
                 checks = disclosure.checks(recomputed(copy, fields).leaves)
                 return {**copy, MEMBER: {**proof, "fields": fields, "checks": checks}}

@@ -16,12 +16,9 @@ from pollux import formats
 from pollux.formats import lenient
 from pollux.formats.operations import Document, Header, Operation, Put, Record, Update
 from pollux.formats.source import Source
-from pollux.model import Json, ModelCall, Role, Session, Tokens
+from pollux.model import Json, ModelCall, Problem, Role, Session, Tokens
 from pollux.prices import Price, Prices, Tier, cost, find, tier_of
 from pollux.sessions.grouping import Group, Placed
-from pollux.views.contracts import tokens_row, when
-
-SCHEMA = "pollux.audit/1"
 
 _ROLES = {
     Role.MAIN: "the file that took over",
@@ -84,6 +81,57 @@ class AuditedCall:
         return isinstance(self.recorded, dict) and not isinstance(self.recorded.get("total"), int)
 
 
+class SessionAudit(NamedTuple):
+    """One session and its calls."""
+
+    session: Session
+    calls: tuple[AuditedCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """How the cost of a session and its subagents comes about."""
+
+    audits: tuple[SessionAudit, ...]
+    """The session itself, then its subagents."""
+    table: str
+    """The name of the price table."""
+    date: str
+    """Of the price table."""
+
+    @property
+    def calls(self) -> list[AuditedCall]:
+        """The calls of all sessions."""
+        return [call for audit in self.audits for call in audit.calls]
+
+    @property
+    def counted(self) -> list[AuditedCall]:
+        """The calls that belong to these sessions."""
+        return [call for call in self.calls if call.owner is None]
+
+    @property
+    def n_not_counted(self) -> int:
+        """Recordings of calls that are counted elsewhere."""
+        return sum(len(call.duplicates) + bool(call.owner) for call in self.calls)
+
+    @property
+    def n_unpriced(self) -> int:
+        """Counted calls of models without a price."""
+        return sum(call.cost_nanousd is None for call in self.counted)
+
+    @property
+    def cost_nanousd(self) -> int | None:
+        """The sum of the calls that have a price; None if there are calls, and none of them has one."""
+        counted = self.counted
+        priced = [call.cost_nanousd for call in counted if call.cost_nanousd is not None]
+        return sum(priced) if priced or not counted else None
+
+    @property
+    def problems(self) -> list[Problem]:
+        """The problems of all sessions."""
+        return [problem for audit in self.audits for problem in audit.session.problems]
+
+
 class _Place(NamedTuple):
     """One recording of a call."""
 
@@ -98,7 +146,7 @@ def audited(
     group: Group,
     prices: Prices,
     *,
-    owners: Mapping[tuple[str, Tokens], str],
+    owners: Mapping[str, str],
     others: Iterable[tuple[str, Group]] = (),
 ) -> Iterator[AuditedCall]:
     """Yield each call of a session, without those of its subagents.
@@ -107,7 +155,7 @@ def audited(
         session: with the calls that are counted in it.
         group: the same session, open.
         prices: the table.
-        owners: which session each call is counted in.
+        owners: by message ID, the session that a call is counted in, where that is another one.
         others: sessions that may repeat calls of this one.
 
     """
@@ -120,12 +168,21 @@ def audited(
         found = [_duplicate(one, first) for one in ours if one is not first]
         for id_, theirs in repeats:
             found += [_repeat(one, id_) for one in theirs.get(call.message_id, ()) if one.record.tokens == call.tokens]
-        owner = None if call.message_id in counted else owners.get((call.message_id, call.tokens))
+        owner = None if call.message_id in counted else owners.get(call.message_id)
         yield _audited(call, first, prices, tuple(found), owner)
 
 
+def call_owners(database: sqlite3.Connection, session_id: str) -> dict[str, str]:
+    """Return the owners of the calls that a session only repeats, by message ID."""
+    return dict(
+        database.execute(
+            "SELECT message_id, copy_of FROM model_calls WHERE session_id = ? AND copy_of IS NOT NULL", (session_id,)
+        )
+    )
+
+
 def repeating(database: sqlite3.Connection, session_id: str) -> set[str]:
-    """Return the sessions of an archive that repeat calls of one."""
+    """Return the sessions that repeat calls of one."""
     rows = database.execute("SELECT DISTINCT session_id FROM model_calls WHERE copy_of = ?", (session_id,))
     return {row[0] for row in rows}
 
@@ -139,52 +196,6 @@ def buckets(tokens: Tokens, tier: Tier) -> tuple[Bucket, ...]:
         Bucket("output", tokens.output, tier.output),
         Bucket("thoughts", tokens.thoughts, tier.output),
     )
-
-
-def call_json(one: AuditedCall) -> dict[str, Json]:
-    """Write an audited call as JSON."""
-    call = one.call
-    return {
-        "session": call.session_id,
-        "message": call.message_id,
-        "at": when(call.at),
-        "model": call.model,
-        "fate": call.fate,
-        "file": call.file,
-        "line": call.line,
-        "recorded": one.recorded,
-        "tokens": tokens_row(call.tokens),
-        "consistent": call.tokens.is_consistent,
-        "total_computed": one.is_total_computed,
-        "price": _price_json(one.price, one.tier),
-        "buckets": [
-            {"name": each.name, "tokens": each.tokens, "picousd_per_token": each.picousd, "picousd": each.amount}
-            for each in one.buckets
-        ],
-        "cost_nanousd": one.cost_nanousd,
-        "counted_in": one.owner or call.session_id,
-        "not_counted": [
-            {
-                "file": each.file,
-                "line": each.line,
-                "why": each.why,
-                "session": each.session_id,
-                "tokens": tokens_row(each.tokens),
-            }
-            for each in one.duplicates
-        ],
-    }
-
-
-def _price_json(price: Price | None, tier: Tier | None) -> dict[str, Json] | None:
-    if price is None or tier is None:
-        return None
-    return {
-        "id": price.id,
-        "since": price.since.isoformat() if price.since else None,
-        "until": price.until.isoformat() if price.until else None,
-        "prompt_above": tier.above,
-    }
 
 
 def _audited(

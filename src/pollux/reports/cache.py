@@ -1,7 +1,7 @@
 """What a report on many model calls came to, kept beside them.
 
-Its rows are sums per quarter of an hour. Triggers on the calls (`facts.py`) note the quarters that have changed since,
-and only those are added up again.
+Its rows are sums per quarter of an hour. Triggers on the calls (`archive.schema`) note the quarters that have changed
+since, and only those are added up again.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from pollux.archive.schema import NO_TIME, throw_away_reports
+
 _Row = TypeVar("_Row", bound=tuple[Any, ...])
 _WORTH_KEEPING = 1000
 """Rows; fewer are added up again sooner than they are written."""
-NO_TIME = 1
-"""Stands for the quarter of calls without a time; no quarter begins there."""
 _LEVEL = 1
 """Of packing: it is written more often than it is read long after."""
 
@@ -40,18 +40,12 @@ def kept(
         run_changed: adds up the `changed_quarters` alone.
 
     """
+    if database.in_transaction:  # of a reader, who cannot write the rows
+        return _rows(database, name, kind, run, run_changed)[0]
     database.execute("BEGIN")  # one moment for all of it, whoever writes meanwhile
     try:
-        found = _found(database, name, kind)
-        changed = {row[0] for row in database.execute("SELECT quarter_us FROM changed_quarters")}
-        if found is None:
-            rows = run()
-        elif changed:
-            rows = [row for row in found if (NO_TIME if row[0] is None else row[0]) not in changed]
-            rows += run_changed()
-        else:
-            rows = found
-        if changed or (found is None and len(rows) >= _WORTH_KEEPING):
+        rows, is_worth_keeping = _rows(database, name, kind, run, run_changed)
+        if is_worth_keeping:
             _keep(database, name, rows)
     finally:
         if database.in_transaction:
@@ -59,10 +53,23 @@ def kept(
     return rows
 
 
-def throw_away(database: sqlite3.Connection) -> None:
-    """Keep no report any more."""
-    database.execute("DELETE FROM reports")
-    database.execute("DELETE FROM changed_quarters")
+def _rows(
+    database: sqlite3.Connection,
+    name: str,
+    kind: type[_Row],
+    run: Callable[[], list[_Row]],
+    run_changed: Callable[[], list[_Row]],
+) -> tuple[list[_Row], bool]:
+    """Return the rows as they are now, and whether they should be written."""
+    stored = _found(database, name, kind)
+    changed = {row[0] for row in database.execute("SELECT quarter_us FROM changed_quarters")}
+    if stored is None:
+        rows = run()
+        return rows, bool(changed) or len(rows) >= _WORTH_KEEPING
+    if not changed:
+        return stored, False
+    rows = [row for row in stored if (NO_TIME if row[0] is None else row[0]) not in changed]
+    return rows + run_changed(), True
 
 
 def _found(database: sqlite3.Connection, name: str, kind: type[_Row]) -> list[_Row] | None:
@@ -77,7 +84,7 @@ def _found(database: sqlite3.Connection, name: str, kind: type[_Row]) -> list[_R
 def _keep(database: sqlite3.Connection, name: str, rows: list[_Row]) -> None:
     """Write a report down, in the place of any other; a short one is only thrown away."""
     with suppress(sqlite3.OperationalError):  # a read-only disk, or another writer: it is only run again
-        throw_away(database)
+        throw_away_reports(database)
         if len(rows) >= _WORTH_KEEPING:
             body = zlib.compress(msgspec.msgpack.encode(rows), _LEVEL)
             database.execute("INSERT INTO reports VALUES (?, ?)", (name, body))

@@ -7,16 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pollux.formats import lenient
-from pollux.formats.messages import KNOWN_FIELDS, KNOWN_FIELDS_OF_CALLS
+from pollux.formats.messages import unknown_fields
 from pollux.formats.prompts import LoggedPrompt
 from pollux.formats.tools import is_known
-from pollux.model import Json, Problem, Session
+from pollux.model import Problem, Session
 from pollux.sessions.locate import SessionFile, id8_in
 from pollux.sessions.reader import History
 from pollux.sessions.replay.reading import read
-from pollux.views.contracts import problem_row
-
-HEALTH = "pollux.doctor/1"
 
 
 @dataclass(slots=True)
@@ -29,7 +26,7 @@ class Unknowns:
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class Diagnosis:
     """All that the doctor has to say."""
 
     found: History
@@ -57,21 +54,6 @@ class Health:
             "kinds": dict(self.unknowns.kinds),
             "tools": dict(self.unknowns.tools),
         }
-
-
-def health_json(health: Health) -> dict[str, Json]:
-    """Tell all."""
-    found = health.found
-    return {
-        "schema": HEALTH,
-        "homes": [{"root": str(home.root), "tmp": str(home.tmp), "how": home.how} for home in found.located.homes],
-        "folders": len(found.located.folders),
-        "files": {"count": len(health.files), "bytes": sum(file.size for file in health.files)},
-        "sessions": {"main": len(found.main), "all": len(found.sessions), "by_generation": generations(found.sessions)},
-        "unknown": health.unknown,
-        "lost": [{"id": id_, "prompts": len(typed)} for id_, typed in health.lost.items()],
-        "problems": [problem_row(problem) for problem in health.problems],
-    }
 
 
 def look_into(file: SessionFile, unknowns: Unknowns) -> None:
@@ -113,16 +95,9 @@ def _operators(problems: Iterable[Problem]) -> dict[str, int]:
 
 def _note_fields(data: bytes, unknowns: Unknowns) -> None:
     try:
-        value: Json = lenient.decode(data)
+        unknowns.fields.update(unknown_fields(lenient.decode(data)))
     except ValueError:
         return  # the file changed meanwhile
-    if not isinstance(value, dict):
-        return
-    unknowns.fields.update(key for key in value if key not in KNOWN_FIELDS)
-    calls = value.get("toolCalls")
-    for call in calls if isinstance(calls, list) else ():
-        if isinstance(call, dict):
-            unknowns.fields.update(f"toolCalls.{key}" for key in call if key not in KNOWN_FIELDS_OF_CALLS)
 
 
 _KINDS = frozenset({"user", "gemini", "info", "warning", "error"})

@@ -32,6 +32,13 @@ class Filter(msgspec.Struct, frozen=True):
     since: datetime | None = None
     until: datetime | None = None
     model: str | None = None
+    subagents: bool = False
+    """Whether a list shows subagents too."""
+    empty: bool = False
+    """Whether a list shows sessions without messages too."""
+
+
+ALL = Filter()
 
 
 def moment(option: str, text: str, *, now: datetime, zone: tzinfo | None = None) -> datetime:

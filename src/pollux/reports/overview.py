@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import sqlite3
+from collections.abc import Collection
 from datetime import date, datetime, timedelta, tzinfo
 
-from pollux.model import ModelCall, Session, Tokens
-from pollux.reports.periods import local
-from pollux.reports.projects import project_key
-from pollux.views.contracts import total
+import msgspec
 
-RETENTION = timedelta(days=30)
-"""After this long without use the client deletes a session, unless its settings say otherwise."""
+from pollux.model import Tokens
+from pollux.reports import sessions
+from pollux.reports.periods import local, start_of_day
+from pollux.reports.sessions import SessionQuery
+from pollux.text.times import from_microseconds, microseconds
+
 _DAYS = 14
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """What a first look shows."""
 
     n_sessions: int
@@ -29,50 +29,56 @@ class Overview:
     first: datetime | None
     days: tuple[tuple[date, int], ...]
     """Tokens of the last days, oldest first."""
-    due: int
+    n_deleted: int
+    """Sessions that the client has deleted; the archive has them."""
+    due: int = 0
     """Sessions that the client deletes at its next start."""
-    soon: int
-    """Sessions that become due within a week."""
-    n_gone: int
-    """Sessions that the client has deleted, and the archive has kept."""
-    n_problems: int
-    is_exact: bool = False
-    """Whether the client's settings were asked; else only the age was."""
+    soon: int = 0
+    """Sessions that it deletes within a week."""
+    n_problems: int = 0
 
 
 def overview(
-    sessions: Sequence[Session],
-    n_problems: int,
-    *,
-    now: datetime,
-    zone: tzinfo | None = None,
-    deleted: tuple[int, int] | None = None,
+    database: sqlite3.Connection, ids: Collection[str] | None, *, now: datetime, zone: tzinfo | None = None
 ) -> Overview:
-    """Sum all sessions up; how many will be deleted next and soon is guessed by age where it is not known."""
-    mains = [one for one in sessions if one.kind == "main" and not one.is_stub]
-    calls = [call for one in sessions for call in one.calls]
-    ages = [now - one.updated for one in mains if one.updated and not one.gone]
+    """Add up the sessions of a scope; deletions and problems are not among the facts, so the caller adds them."""
+    where, values = SessionQuery(ids).where()
+    n_sessions, n_prompts, first_us, n_deleted = database.execute(
+        f"SELECT count(*), coalesce(sum(n_user), 0), min(started_us), coalesce(sum(is_deleted), 0) FROM sessions WHERE {where}",  # noqa: S608, E501  ours
+        values,
+    ).fetchone()
+    every, all_values = SessionQuery(ids, subagents=True, empty=True).where()
+    (n_subagents,) = database.execute(
+        f"SELECT count(*) FROM sessions WHERE kind = 'subagent' AND {every}",  # noqa: S608  ours
+        all_values,
+    ).fetchone()
+    usage = sessions.total_usage(database, ids)
     return Overview(
-        n_sessions=len(mains),
-        n_subagents=sum(one.kind == "subagent" for one in sessions),
-        n_projects=len({project_key(one.project) for one in mains}),
-        n_prompts=sum(one.counts.get("user", 0) for one in mains),
-        tokens=total(calls),
-        n_calls=len(calls),
-        first=min((one.started for one in mains if one.started), default=None),
-        days=_days(calls, now.astimezone(zone).date(), zone),
-        due=deleted[0] if deleted else sum(age >= RETENTION for age in ages),
-        soon=deleted[1] if deleted else sum(RETENTION - timedelta(days=7) <= age < RETENTION for age in ages),
-        n_gone=sum(one.gone for one in mains),
-        n_problems=n_problems,
-        is_exact=deleted is not None,
+        n_sessions=n_sessions,
+        n_subagents=n_subagents,
+        n_projects=len({project.key for project in sessions.projects(database, SessionQuery(ids))}),
+        n_prompts=n_prompts,
+        tokens=usage.tokens,
+        n_calls=usage.calls,
+        first=from_microseconds(first_us),
+        days=_days(database, ids, now, zone),
+        n_deleted=n_deleted,
     )
 
 
-def _days(calls: Sequence[ModelCall], today: date, zone: tzinfo | None) -> tuple[tuple[date, int], ...]:
+def _days(
+    database: sqlite3.Connection, ids: Collection[str] | None, now: datetime, zone: tzinfo | None
+) -> tuple[tuple[date, int], ...]:
+    today = now.astimezone(zone).date()
     days = {today - timedelta(days=back): 0 for back in reversed(range(_DAYS))}
-    for call in calls:
-        day = local(call.at, zone).date() if call.at else None
-        if day in days:
-            days[day] += call.tokens.total
+    start = start_of_day(now - timedelta(days=_DAYS), zone)
+    rows = database.execute(
+        "SELECT session_id, at_us, tok_total FROM model_calls WHERE copy_of IS NULL AND at_us >= ?",
+        (microseconds(start),),
+    )
+    for session_id, at_us, tokens in rows:
+        at = from_microseconds(at_us)
+        day = local(at, zone).date() if at else None
+        if day in days and (ids is None or session_id in ids):
+            days[day] += tokens
     return tuple(days.items())

@@ -1,72 +1,92 @@
-"""The projects that have sessions, as rows."""
+"""The projects that have sessions."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import datetime
 
-from pollux.model import Json, Project, Session, Tokens
-from pollux.sessions.family import root
-from pollux.views.contracts import total, when
+import msgspec
 
-PROJECTS = "pollux.projects/1"
+from pollux.model import Problem, Project
+from pollux.reports.freshness import Freshness
+from pollux.reports.sessions import SessionQuery
+from pollux.text.times import from_microseconds
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectRow:
+class ProjectRow(msgspec.Struct, frozen=True):
     """What was done in one project."""
 
     project: Project
     n_sessions: int
     n_prompts: int
-    tokens: Tokens
+    n_tokens: int
     last: datetime | None
 
 
-def project_rows(sessions: Sequence[Session]) -> tuple[ProjectRow, ...]:
-    """Put sessions together by project, the one last used first; a project known under two folders is one.
+class ProjectList(msgspec.Struct, frozen=True):
+    """The projects that have sessions, the last used first."""
 
-    A subagent belongs where the session does that started it, whatever is known of its own path.
+    rows: tuple[ProjectRow, ...]
+    moved: Mapping[str, str]
+    """Folders that are gone, each with the only other known one of the same name."""
+    n_unknown: int
+    """Projects without a proven path, before a scan."""
+    n_found: int
+    """Those of them that a scan has found."""
+    problems: tuple[Problem, ...]
+    freshness: Freshness
+
+
+class _Member(msgspec.Struct, frozen=True):
+    project: Project
+    is_listed: bool
+    n_prompts: int
+    n_tokens: int
+    last_used_us: int | None
+
+
+def project_rows(
+    database: sqlite3.Connection, projects: Mapping[str, Project], query: SessionQuery
+) -> tuple[ProjectRow, ...]:
+    """Return the projects of the sessions that match a query, the last used first.
+
+    A project known under two folders is one. A subagent belongs where the session does that started it, whatever is
+    known of its own path, and counts with its tokens alone.
+
+    Args:
+        database: with the fact tables.
+        projects: the project of each session.
+        query: the sessions to count; those without messages count with their time of last use.
+
     """
-    by_id = {one.id: one for one in sessions}
-    found: dict[str, list[Session]] = defaultdict(list)
-    for one in sessions:
-        found[project_key(root(one, by_id).project)].append(one)
-    rows = [_row(members) for members in found.values()]
+    where, values = query.where()
+    sessions = database.execute(
+        f"""
+        SELECT session_id, root_session_id, kind = 'main' AND NOT is_stub, n_user, last_used_us,
+            (SELECT coalesce(sum(tok_total), 0) FROM session_usage WHERE session_usage.session_id = sessions.session_id)
+        FROM sessions WHERE {where} ORDER BY session_id
+        """,  # noqa: S608  ours
+        values,
+    )
+    members: dict[str, list[_Member]] = defaultdict(list)
+    for session_id, root_id, is_listed, n_prompts, last_used_us, n_tokens in sessions:
+        project = projects.get(session_id, Project())
+        key = projects.get(root_id, project).key
+        members[key].append(_Member(project, bool(is_listed), n_prompts, n_tokens, last_used_us))
+    rows = [_row(each) for each in members.values() if any(member.is_listed for member in each)]
     return tuple(sorted(rows, key=lambda row: (-row.last.timestamp() if row.last else 0.0, row.project.name)))
 
 
-def project_key(project: Project) -> str:
-    """Return what tells one project from another: the path, as far as it is known."""
-    return project.path or project.hash or project.slug or ""
-
-
-def project_json(row: ProjectRow) -> dict[str, Json]:
-    """Tell all about a project."""
-    project = row.project
-    return {
-        "path": project.path,
-        "hash": project.hash,
-        "slug": project.slug,
-        "how": project.how,
-        "proven": project.proven,
-        "sessions": row.n_sessions,
-        "prompts": row.n_prompts,
-        "tokens": row.tokens.total,
-        "last": when(row.last),
-    }
-
-
-def _row(sessions: list[Session]) -> ProjectRow:
-    mains = [one for one in sessions if one.kind == "main" and not one.is_stub]
-    known = [one.project for one in mains or sessions]
-    best = max(known, key=lambda project: (project.proven, project.slug is not None))
+def _row(members: list[_Member]) -> ProjectRow:
+    listed = [member for member in members if member.is_listed]
+    known = [member.project for member in listed]
+    times = [member.last_used_us for member in members if member.last_used_us is not None]
     return ProjectRow(
-        best,
-        len(mains),
-        sum(one.counts.get("user", 0) for one in mains),
-        total(call for one in sessions for call in one.calls),
-        max((at for one in sessions if (at := one.ended or one.updated)), default=None),
+        max(known, key=lambda project: (project.proven, project.slug is not None)),
+        len(listed),
+        sum(member.n_prompts for member in listed),
+        sum(member.n_tokens for member in members),
+        from_microseconds(max(times)) if times else None,
     )

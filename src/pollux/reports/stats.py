@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple, TypeAlias
 
-from pollux.model import Json, Problem, Project
+from pollux.model import Problem, Project
 from pollux.reports import periods
 from pollux.reports import stats_sql as parts_of
-from pollux.reports.projects import project_key
 from pollux.reports.stats_sql import CallPart, MessagePart, Parts, ToolPart
-from pollux.views.arguments import from_root
-from pollux.views.contracts import problem_row, when
+from pollux.reports.usage_sql import session_roots
+from pollux.sessions.projects.paths import from_root
 
-SCHEMA = "pollux.stats/1"
 TOTAL = (
     *("sessions", "subagents", "projects", "prompts", "answers", "errors", "tool_calls", "success", "error"),
     *("cancelled", "unfinished", "nonzero", "model_calls", "tokens", "files", "lines_added", "lines_removed"),
@@ -139,33 +137,6 @@ def statistics(
     return Statistics(timezone, sections, None if by else _summary(parts, projects, zone), problems)
 
 
-def statistics_json(found: Statistics) -> dict[str, Json]:
-    """Write statistics in the words of our contract."""
-    return {
-        "schema": SCHEMA,
-        "timezone": found.timezone,
-        **(_summary_json(found.summary) if found.summary else {}),
-        **{
-            SECTIONS[one.by].plural: [
-                {"key": row.key, "name": row.name, **dict(zip(one.columns, row.numbers, strict=True))}
-                for row in one.rows
-            ]
-            for one in found.sections
-        },
-        "problems": [problem_row(one) for one in found.problems],
-    }
-
-
-def _summary_json(found: Summary) -> dict[str, Json]:
-    hours = sorted(found.hours.items())
-    return {
-        "first": when(found.first),
-        "last": when(found.last),
-        "totals": dict(found.totals),
-        "hours": [{"weekday": day, "hour": hour, "prompts": count} for (day, hour), count in hours],
-    }
-
-
 def _work(parts: Parts) -> list[Work]:
     return [*parts.messages, *parts.tools, *parts.calls]
 
@@ -182,7 +153,7 @@ def _section(by: str, parts: Parts, projects: Mapping[str, Project], zone: tzinf
             names = {one: _project(projects.get(one)) for one in parts.sessions}
             rows = _work_rows(parts, lambda one: names[one.session_id], "prompts")
         case "session":
-            roots = {one: _root(one, parts) for one in parts.sessions}
+            roots = session_roots((one.session_id, one.root_id, one.title) for one in parts.sessions.values())
             rows = _work_rows(parts, lambda one: roots[one.session_id], "active_seconds")
         case "model":
             rows = _work_rows(parts, _model, "answers")
@@ -193,16 +164,7 @@ def _section(by: str, parts: Parts, projects: Mapping[str, Project], zone: tzinf
 
 def _project(project: Project | None) -> tuple[str | None, str]:
     project = project or Project()
-    return project_key(project) or None, project.name
-
-
-def _root(session_id: str, parts: Parts) -> tuple[str, str]:
-    """Climb from a subagent to the session that began it all."""
-    one, seen = parts.sessions[session_id], {session_id}
-    while one.parent_id and one.parent_id in parts.sessions and one.parent_id not in seen:
-        one = parts.sessions[one.parent_id]
-        seen.add(one.session_id)
-    return one.session_id, one.title
+    return project.key or None, project.name
 
 
 def _model(one: Work) -> tuple[str | None, str] | None:
@@ -268,7 +230,7 @@ def _summary(parts: Parts, projects: Mapping[str, Project], zone: tzinfo | None)
     work = _work(parts)
     quarters = sorted({one.quarter_us for one in work if one.quarter_us is not None})
     found = _counts(work, parts)
-    found["projects"] = len({project_key(projects.get(one.session_id) or Project()) for one in work})
+    found["projects"] = len({(projects.get(one.session_id) or Project()).key for one in work})
     found["active_days"] = len({periods.period("day", one, zone) for one in quarters})
     found["files"] = len({_file(one.session_id, one.path, projects) for one in parts.touches})
     found["lines_added"] = sum(one.added for one in parts.touches)
@@ -325,7 +287,7 @@ def _largest_first(rows: Iterable[Row]) -> tuple[Row, ...]:
 def _file(session_id: str, path: str, projects: Mapping[str, Project]) -> tuple[str, str]:
     """Tell one file from another: a path may be written from the project's folder or in full."""
     project = projects.get(session_id) or Project()
-    return project_key(project), from_root(path, project.path).replace("\\", "/")
+    return project.key, from_root(path, project.path).replace("\\", "/")
 
 
 def _suffix(path: str) -> str:

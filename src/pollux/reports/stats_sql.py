@@ -1,8 +1,8 @@
 """What statistics are made of: counts per quarter of an hour (UTC), session and key, from the facts.
 
 The questions are SQL in the common subset of SQLite, DuckDB and Spark SQL: parameters are `?`, nothing is divided. All
-that ever happened is counted, also what was rewound; what an imported session only repeats is counted once, in the one
-that it comes from.
+that ever happened is counted, also what was rewound, but only where it happened: not what a session imported or loaded
+from another.
 """
 
 from __future__ import annotations
@@ -16,16 +16,9 @@ from typing import NamedTuple, TypeVar
 from pollux.text.times import microseconds
 
 _EVER = 1 << 62
-_REPEATED = """(
-    SELECT DISTINCT i.session_id, i.message_id
-    FROM (SELECT DISTINCT session_id, copy_of FROM model_calls WHERE copy_of IS NOT NULL) c
-    JOIN messages i ON i.session_id = c.session_id
-    JOIN messages o ON o.session_id = c.copy_of AND o.message_id = i.message_id
-)"""
-"""Messages of an import that its original has, too."""
 _WINDOW = "((at_us >= ? AND at_us < ?) OR (at_us IS NULL AND ? = 1))"
 
-SESSIONS = "SELECT session_id, kind, parent_session_id, title, started_us, ended_us FROM sessions"
+SESSIONS = "SELECT session_id, kind, root_session_id, title, started_us, ended_us FROM sessions"
 
 MESSAGES = f"""
 SELECT
@@ -40,21 +33,19 @@ FROM (
         m.at_us - lag(m.at_us) OVER (PARTITION BY m.session_id ORDER BY m.at_us, m.message_id) AS pause_us
     FROM messages m
     JOIN sessions s ON s.session_id = m.session_id
-    LEFT JOIN {_REPEATED} r ON r.session_id = m.session_id AND r.message_id = m.message_id
-    WHERE r.message_id IS NULL AND m.origin <> 'session_context'
+    WHERE m.is_own = 1 AND m.origin <> 'session_context'
 ) m
 WHERE {_WINDOW}
 GROUP BY at_us - at_us % 900000000, session_id, model
 """  # noqa: S608  only our own words
 
-_CALLED = f"""(
+_CALLED = """(
     SELECT
         t.session_id, t.message_id, t.idx, t.label, t.status, t.exit_code, m.model, coalesce(t.at_us, m.at_us) AS at_us
     FROM tool_calls t
     JOIN messages m ON m.session_id = t.session_id AND m.message_id = t.message_id
-    LEFT JOIN {_REPEATED} r ON r.session_id = t.session_id AND r.message_id = t.message_id
-    WHERE r.message_id IS NULL
-)"""  # noqa: S608
+    WHERE m.is_own = 1
+)"""
 
 TOOLS = f"""
 SELECT
@@ -100,7 +91,7 @@ class SessionFact(NamedTuple):
 
     session_id: str
     kind: str
-    parent_id: str | None
+    root_id: str
     title: str
     started_us: int | None
     ended_us: int | None

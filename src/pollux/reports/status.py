@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import platform
+import os
 import sqlite3
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -14,13 +13,13 @@ from pathlib import Path
 import msgspec
 
 from pollux.archive import schema
-from pollux.model import FileRef, Json, Problem, Role, Session
+from pollux.model import FileRef, Problem, Role, Session
 from pollux.sessions.client_settings import Policy
+from pollux.sessions.family import find_roots, with_subagents
 from pollux.sessions.locate import SessionFile
-from pollux.sessions.retention import CLIENT, Fate, Look, Why
-from pollux.views.contracts import problem_row, when
+from pollux.sessions.retention import CLIENT, Fate, Look
 
-STATUS = "pollux.status/1"
+_UNREADABLE = frozenset({"unreadable-file", "unreadable-folder"})
 SOON = timedelta(days=7)
 
 _decode_look = msgspec.msgpack.Decoder(Look).decode
@@ -39,7 +38,7 @@ class Turn(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptFile:
+class ArchivedFile:
     """What the archive has of a file that is still there."""
 
     version_id: int
@@ -49,12 +48,12 @@ class KeptFile:
     """What the client's clean-up sees in it, if the facts are up to date and it is a session of its own."""
 
     def is_whole(self, file: SessionFile) -> bool:
-        """Tell whether every byte that the file has now is kept."""
+        """Return whether the archive has every byte that the file has now."""
         return (self.size, self.mtime_ns) == (file.size, file.mtime_ns)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StatusRow:
     """What becomes of one session."""
 
     session: Session
@@ -80,8 +79,31 @@ class FolderPolicy:
     policy: Policy
 
 
-def kept_files(database: sqlite3.Connection) -> dict[tuple[str, str], KeptFile]:
-    """Return what an archive has of the session files of this machine, by home and path."""
+class StatusReport(msgspec.Struct, frozen=True):
+    """When the client deletes each session, and whether the archive has it."""
+
+    rows: tuple[StatusRow, ...]
+    """The soonest first."""
+    policies: tuple[FolderPolicy, ...]
+    problems: tuple[Problem, ...]
+    archive: Path | None
+    now: datetime
+    client: str = CLIENT
+    """The release whose rules decide."""
+
+    @property
+    def unreadable(self) -> set[str | None]:
+        """Files and folders that cannot be read, so that nobody knows whether they are archived."""
+        return {problem.file for problem in self.problems if problem.code in _UNREADABLE}
+
+    @property
+    def is_at_risk(self) -> bool:
+        """Whether something may be lost: a session that is deleted soon and not archived, or an unreadable file."""
+        return bool(self.unreadable) or any(row.is_at_risk for row in self.rows)
+
+
+def archived_files(database: sqlite3.Connection, machine: str) -> dict[tuple[str, str], ArchivedFile]:
+    """Return what an archive has of the session files of a machine, by home and path."""
     has_readings = schema.are_current(database)
     look = "CASE WHEN readings.kept = versions.kept THEN readings.look END" if has_readings else "NULL"
     join = "LEFT JOIN readings ON readings.version_id = versions.id" if has_readings else ""
@@ -92,23 +114,24 @@ def kept_files(database: sqlite3.Connection) -> dict[tuple[str, str], KeptFile]:
         WHERE files.machine = ? AND files.path LIKE 'tmp/%/chats/%' AND files.size = versions.kept
             AND files.gone_us IS NULL AND files.forgotten_us IS NULL
         """,  # noqa: S608  of our own words
-        (platform.node(),),
+        (machine,),
     )
     return {
-        (home, path): KeptFile(version_id, size, mtime_ns, _decode_look(seen) if seen else None)
+        (home, path): ArchivedFile(version_id, size, mtime_ns, _decode_look(seen) if seen else None)
         for home, path, version_id, size, mtime_ns, seen in rows
     }
 
 
-def key_of(file: SessionFile) -> tuple[str, str]:
-    """Name a file as the archive does."""
-    inner = (file.parent, file.path.name) if file.parent else (file.path.name,)
+def archive_key(file: SessionFile) -> tuple[str, str]:
+    """Return home and path of a file as the archive writes them."""
+    name = file.place.rpartition(os.sep)[2]  # thousands of paths as objects would take longer than all the rest
+    inner = (file.parent, name) if file.parent else (name,)
     return str(file.home.root), "/".join(("tmp", file.folder, "chats", *inner))
 
 
 def status_rows(
     sessions: Sequence[Session], fates: Mapping[Path, Fate], live: Mapping[Path, bool], *, now: datetime
-) -> list[Row]:
+) -> list[StatusRow]:
     """Tell what becomes of each session, soonest first; a subagent's is told with the session that started it.
 
     Args:
@@ -119,45 +142,49 @@ def status_rows(
 
     """
     by_id = {one.id: one for one in sessions}
-    tops = [one for one in sessions if one.kind == "main" or one.parent not in by_id]
-    found = [row for one in tops if (row := _row(one, list(_files(one, by_id)), fates, live, now))]
+    roots = find_roots({session.id: session.parent for session in sessions})
+    found = []
+    for session in sessions:
+        if roots[session.id] == session.id:
+            refs = [ref for member in with_subagents(session, by_id) for ref in member.files]
+            found += [row] if (row := _row(session, refs, fates, live, now)) else []
     return sorted(found, key=_soonest_first)
 
 
-def status_json(
-    rows: Sequence[Row],
-    policies: Iterable[FolderPolicy],
-    problems: Iterable[Problem],
-    *,
-    archive: Path | None,
-    now: datetime,
-) -> dict[str, Json]:
-    """Tell all.
+def first_deletions(database: sqlite3.Connection, deletions: Mapping[tuple[str, str], Fate]) -> dict[str, Fate]:
+    """Return the deletion of each session with messages whose files the client deletes, the earliest if several.
 
-    `sessions[].turn` is a `Turn`, `why` a `Why` or null, `because` the file that takes the session along, `due` when
-    its age deletes it; `going` and `staying` are its files and those of its subagents.
+    Args:
+        database: an archive, or tables made from files.
+        deletions: by home and path of a file.
+
     """
-    counts = Counter(row.turn for row in rows)
-    return {
-        "schema": STATUS,
-        "client": CLIENT,
-        "now": when(now),
-        "archive": str(archive) if archive else None,
-        "policies": [_policy_row(one) for one in policies],
-        "sessions": [_session_row(row, now) for row in rows],
-        "counts": {str(turn): counts[turn] for turn in Turn},
-        "at_risk": sum(row.is_at_risk for row in rows),
-        "problems": [problem_row(one) for one in problems],
-    }
+    rows = database.execute(
+        """
+        SELECT sessions.session_id, files.home, files.path
+        FROM sessions JOIN session_files ON session_files.session_id = sessions.session_id
+        JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
+        WHERE sessions.root_session_id = sessions.session_id AND NOT sessions.is_stub
+            AND session_files.role <> 'stub' AND files.gone_us IS NULL
+        """
+    )
+    times: dict[str, Fate] = {}
+    for session_id, home, path in rows:
+        fate = deletions.get((home, path))
+        if fate and (session_id not in times or fate.due < times[session_id].due):
+            times[session_id] = fate
+    return times
 
 
-def risks(rows: Iterable[Row], *, now: datetime) -> dict[str, str]:
-    """Say in a word when the client deletes each session that soon goes: at its next start, or some days later."""
-    words = {}
-    for row in rows:
-        if row.fate and row.turn in (Turn.NEXT, Turn.SOON):
-            words[row.session.id] = "due" if row.turn == Turn.NEXT else f"{max(1, days_left(row.fate, now))}d left"
-    return words
+def deletion_word(fate: Fate, now: datetime) -> str | None:
+    """Return in a word when a session is deleted; None if that is not within a week."""
+    match _turn(fate, now):
+        case Turn.NEXT:
+            return "due"
+        case Turn.SOON:
+            return f"{max(1, days_left(fate, now))}d left"
+        case _:
+            return None
 
 
 def days_left(fate: Fate, now: datetime) -> int:
@@ -167,14 +194,14 @@ def days_left(fate: Fate, now: datetime) -> int:
 
 def _row(
     session: Session, refs: Sequence[FileRef], fates: Mapping[Path, Fate], live: Mapping[Path, bool], now: datetime
-) -> Row | None:
+) -> StatusRow | None:
     paths = list(dict.fromkeys(ref.path for ref in refs if ref.path in live))  # a file has several versions
     if not paths:  # of a home that is not there now, if it is not gone
-        return Row(session, Turn.GONE, None, is_kept=True) if session.gone else None
+        return StatusRow(session, Turn.GONE, None, is_kept=True) if session.gone else None
     mine = [ref for ref in session.files if ref.path in fates and (session.is_stub or ref.role != Role.STUB)]
     first = min(mine, key=lambda ref: (fates[ref.path].due, ref.role not in (Role.MAIN, Role.IMPORT)), default=None)
     fate = fates[first.path] if first else None
-    return Row(
+    return StatusRow(
         session,
         _turn(fate, now),
         fate,
@@ -182,16 +209,6 @@ def _row(
         going=tuple(path for path in paths if path in fates),
         staying=tuple(path for path in paths if path not in fates),
     )
-
-
-def _files(session: Session, by_id: Mapping[str, Session]) -> Iterator[FileRef]:
-    """Yield the files of a session and of its subagents, however deep."""
-    waiting, seen = [session], {session.id}
-    while waiting:
-        one = waiting.pop()
-        yield from one.files
-        waiting += [by_id[child] for child in one.children if child in by_id and child not in seen]
-        seen.update(one.children)
 
 
 def _turn(fate: Fate | None, now: datetime) -> Turn:
@@ -202,7 +219,7 @@ def _turn(fate: Fate | None, now: datetime) -> Turn:
     return Turn.SOON if fate.due <= now + SOON else Turn.LATER
 
 
-def _soonest_first(row: Row) -> tuple[int, float, str]:
+def _soonest_first(row: StatusRow) -> tuple[int, float, str]:
     """Order by turn, then by date; of those that go at once the newest is the first to be missed."""
     updated = row.session.updated
     newest = -updated.timestamp() if updated else 0.0
@@ -211,39 +228,3 @@ def _soonest_first(row: Row) -> tuple[int, float, str]:
 
 
 _TURNS = list(Turn)
-
-
-def _session_row(row: Row, now: datetime) -> dict[str, Json]:
-    session, fate = row.session, row.fate
-    project = session.project
-    return {
-        "id": session.id,
-        "kind": session.kind,
-        "title": session.title,
-        "project": {"path": project.path, "hash": project.hash, "slug": project.slug},
-        "updated": when(session.updated),
-        "turn": row.turn,
-        "why": fate.why if fate else None,
-        "because": str(fate.because) if fate and fate.because else None,
-        "due": when(fate.due) if fate and fate.why == Why.AGE else None,
-        "days_left": days_left(fate, now) if fate else None,
-        "stub": session.is_stub,
-        "kept": row.is_kept,
-        "at_risk": row.is_at_risk,
-        "going": [str(path) for path in row.going],
-        "staying": [str(path) for path in row.staying],
-    }
-
-
-def _policy_row(one: FolderPolicy) -> dict[str, Json]:
-    policy = one.policy
-    return {
-        "folder": str(one.folder),
-        "project": one.project,
-        "deletes": policy.off is None,
-        "off": policy.off,
-        "is_fault": policy.is_fault,
-        "settings": dict(policy.given),
-        "sources": list(policy.sources),
-        "notes": list(policy.notes),
-    }

@@ -13,12 +13,9 @@ from typing import Any
 
 import msgspec
 
-from pollux.model import Json, Problem, Project, Tokens
+from pollux.model import Problem, Project, Tokens
 from pollux.reports import periods
 from pollux.reports.usage_sql import Part, TimePart, ToolPart
-from pollux.views.contracts import problem_row, tokens_row
-
-SCHEMA = "pollux.usage/1"
 
 REPORTS = (*periods.PERIODS, "session", "project", "model", "tool")
 BY_TIME = frozenset({*periods.PERIODS, "model"})
@@ -131,7 +128,7 @@ def call_rows(
     *,
     zone: tzinfo | None = None,
     projects: Mapping[str, Project] | None = None,
-    apart: bool = False,
+    roots: Mapping[str, tuple[str, str]] | None = None,
 ) -> tuple[Row, ...]:
     """Put model calls together.
 
@@ -140,14 +137,14 @@ def call_rows(
         found: what the report returned.
         zone: whose hours, days, weeks and months; the system's own if there is none.
         projects: of each session, where more is known than the report could tell.
-        apart: subagents by themselves, and not with the session that started them.
+        roots: of each session, the ID and the title of the one that its calls are added to; else its own.
 
     """
     if by in BY_TIME:
         return time_rows(by, found, zone=zone)
     groups: dict[str | None, list[Part]] = defaultdict(list)
     names: dict[str | None, str] = {}
-    for one, key, name in _keyed(by, list(found), projects or {}, apart=apart):
+    for one, key, name in _keyed(by, found, projects or {}, roots or {}):
         groups[key].append(one)
         names[key] = name
     rows = [_row(key, names[key], members) for key, members in groups.items()]
@@ -185,77 +182,19 @@ def unpriced_models(found: Iterable[Part | TimePart]) -> dict[str | None, Sums]:
     return dict(sorted(totals.items(), key=lambda item: (-item[1].tokens.total, item[0] or "")))
 
 
-def report_json(report: Report) -> dict[str, Json]:
-    """Write a report in the words of our contract."""
-    return {
-        "schema": SCHEMA,
-        "by": report.by,
-        "timezone": report.timezone,
-        "prices": {"table": report.table, "date": report.date},
-        "rows": [_row_json(row) for row in report.rows],
-        "billed": sums_json(report.billed),
-        "kept": sums_json(report.kept),
-        "unpriced_models": [
-            {"model": model, "calls": one.calls, "tokens": tokens_row(one.tokens)}
-            for model, one in report.unpriced.items()
-        ],
-        "problems": [problem_row(one) for one in report.problems],
-    }
-
-
-def sums_json(found: Sums) -> dict[str, Json]:
-    """Write sums in the words of our contract."""
-    return {
-        "calls": found.calls,
-        "tokens": tokens_row(found.tokens),
-        "cost_nanousd": found.cost_nanousd,
-        "unpriced": {"calls": found.unpriced_calls, "tokens": tokens_row(found.unpriced_tokens)},
-        "inconsistent": found.inconsistent,
-    }
-
-
-def _row_json(row: Row) -> dict[str, Json]:
-    found: dict[str, Json] = {"key": row.key, "name": row.name, **sums_json(row.billed), "kept": sums_json(row.kept)}
-    if row.asked:
-        asked = row.asked
-        found["tool_calls"] = {
-            "calls": asked.calls,
-            "success": asked.success,
-            "error": asked.error,
-            "cancelled": asked.cancelled,
-            "unfinished": asked.unfinished,
-        }
-    return found
-
-
 def _keyed(
-    by: str, found: list[Part], projects: Mapping[str, Project], *, apart: bool
+    by: str, found: Iterable[Part], projects: Mapping[str, Project], roots: Mapping[str, tuple[str, str]]
 ) -> Iterable[tuple[Part, str | None, str]]:
     """Tell each part's key and its name."""
     if by == "project":
-        return ((one, *_project(projects.get(one.session_id) or project_of(one))) for one in found)
-    if apart:
-        return ((one, one.session_id, one.title) for one in found)
-    roots = {one.session_id: (one.root_id, one.root_title) for one in found}
-    return ((one, *_root(one, roots)) for one in found)
-
-
-def _root(part: Part, roots: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
-    """Climb on where a session is deeper down than the report has looked."""
-    root, seen = (part.root_id, part.root_title), {part.session_id}
-    while root[0] not in seen and root[0] in roots:
-        seen.add(root[0])
-        root = roots[root[0]]
-    return root
+        known = ((one, projects.get(one.session_id) or project_of(one)) for one in found)
+        return ((one, project.key or None, project.name) for one, project in known)
+    return ((one, *roots.get(one.session_id, (one.session_id, one.title))) for one in found)
 
 
 def project_of(part: Part) -> Project:
     """Tell what the report knows of a project."""
     return Project(part.project_hash, part.slug, part.path, part.how_known, bool(part.proven))
-
-
-def _project(project: Project) -> tuple[str | None, str]:
-    return project.path or project.hash or project.slug, project.name
 
 
 def _row(key: str | None, name: str, members: Sequence[Part | TimePart]) -> Row:

@@ -9,37 +9,38 @@ the calls themselves looked at once more.
 from __future__ import annotations
 
 import pickle
+import sqlite3
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
 from functools import partial
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
+from pollux.archive.schema import TABLES, Row, call_row
 from pollux.formats.quick_scan import Scanned, scanned
 from pollux.formats.records import Wire
 from pollux.formats.records import counts as recorded_counts
-from pollux.model import ModelCall, Problem, Role, Session, Tokens
+from pollux.model import ModelCall, Problem, Session, Tokens
+from pollux.reports.usage_sql import TimePart, time_parts
 from pollux.sessions import locate
 from pollux.sessions.homes import Home
 from pollux.sessions.locate import SessionFile
+from pollux.sessions.ownership import Holder, find_owners, holder, session_holder
 from pollux.sessions.reader import Progress, Reader, claims_on_disk, in_chunks
 from pollux.sessions.replay.reading import cannot_derive, reason_of
 from pollux.text.times import instant, microseconds
 
-_NEVER = 1 << 62
 _Sum = TypeVar("_Sum")
 Price: TypeAlias = Callable[[str | None, datetime | None, Tokens], tuple[int | None, str]]
 """Says what a call costs, in nano-dollars, and by which price."""
-Row: TypeAlias = tuple[object, ...]
-"""A call as a row of `model_calls`: its session, its id, when, model, fate, seven counts, cost and price."""
 
 
 class Counted(NamedTuple):
     """A session and its calls; plain values, since they come from another process."""
 
     id: str
-    rank: tuple[bool, int, str]
-    """Which session a call belongs to that several have: the least."""
+    holder: Holder
     calls: list[Row]
     problems: tuple[Problem, ...] = ()
 
@@ -82,28 +83,39 @@ def counts(
         marks.frombytes(part.marks)
         problems += part.problems
     if len(set(marks)) != len(marks):
-        sums = add_up(_once([one for each in packed for one in pickle.loads(each)]))  # noqa: S301  of our own copies
+        sums = add_up(_with_own_calls([one for each in packed for one in pickle.loads(each)]))  # noqa: S301  of our own copies
     return Counts(sums, list(dict.fromkeys(problems)))
 
 
-def _once(sessions: list[Counted]) -> list[Counted]:
-    """Leave each call to one session: an imported session repeats the messages of another, tokens and all.
+def sum_by_time(
+    sessions: Iterable[Counted], since: datetime | None = None, until: datetime | None = None
+) -> list[TimePart]:
+    """Run the report that asks for no session on calls that are in no archive."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+        database.execute(f"CREATE TABLE model_calls ({', '.join(TABLES['model_calls'].names)})")  # no key: it is faster
+        database.execute("BEGIN")
+        database.executemany(TABLES["model_calls"].insert, (call for session in sessions for call in session.calls))
+        return time_parts(database, since, until)
 
-    A session that comes twice is one.
-    """
-    owners: dict[Row, str] = {}
+
+def _with_own_calls(sessions: list[Counted]) -> list[Counted]:
+    """Return the sessions with the calls that each of them owns; what comes twice under one ID is one session."""
     seen: set[Row] = set()
-    found = []
-    for one in sorted(sessions, key=lambda one: one.rank):
-        own = [call for call in one.calls if call[:2] not in seen]
-        own = [call for call in own if owners.setdefault(_what(call), one.id) == one.id]
-        seen.update(call[:2] for call in own)
-        found.append(one._replace(calls=own))
-    return found
+    merged = []
+    for session in sorted(sessions, key=lambda session: session.holder):
+        calls = [call for call in session.calls if call[:2] not in seen]
+        seen.update(call[:2] for call in calls)
+        merged.append(session._replace(calls=calls))
+    owners = find_owners((session.holder, _what(call)) for session in merged for call in session.calls)
+    owned = []
+    for session in merged:
+        calls = [call for call in session.calls if owners[_what(call)].session_id == session.id]
+        owned.append(session._replace(calls=calls))
+    return owned
 
 
 def _what(call: Row) -> Row:
-    """Tell what makes a call the same as another: its message and its counts."""
+    """Return what makes a call the same as another: its message ID and its six counts."""
     return call[1], call[5:11]
 
 
@@ -143,39 +155,31 @@ def _count_bundle(reader: Reader, price: Price, bundle: Sequence[SessionFile]) -
 
 def _summed_up(session: Session, price: Price) -> Counted:
     """Take of a session that was read as a whole what counting needs."""
-    is_import = not any(ref.role == Role.MAIN for ref in session.files)
-    return Counted(
-        session.id,
-        _rank(session.id, session.started, is_import=is_import),
-        [_row(call, price) for call in session.calls],
-        session.problems,
-    )
-
-
-def _rank(id_: str, started: datetime | None, *, is_import: bool = False) -> tuple[bool, int, str]:
-    began = microseconds(started)
-    return is_import, _NEVER if began is None else began, id_
+    calls = [_row(call, price) for call in session.calls]
+    return Counted(session.id, session_holder(session), calls, session.problems)
 
 
 def _row(call: ModelCall, price: Price) -> Row:
-    start = (call.session_id, call.message_id, microseconds(call.at), call.model, str(call.fate))
-    return *start, *_numbers(call.tokens), *price(call.model, call.at, call.tokens)
-
-
-def _numbers(one: Tokens) -> Row:
-    return one.input, one.cached, one.output, one.thoughts, one.tool, one.total, one.is_consistent
+    key = (call.session_id, call.message_id)
+    return call_row(
+        key, call.at, call.model, str(call.fate), call.tokens, price=price(call.model, call.at, call.tokens)
+    )
 
 
 def quick_sessions(bundle: Sequence[SessionFile], price: Price) -> list[Counted] | None:
     """Return the sessions of a bundle with their calls, or nothing where that takes a replay."""
     sessions: dict[str, Counted] = {}
     for file in bundle:
-        found = scanned(file)
+        found = scanned(file.place, file.size, has_parent=bool(file.parent))
         if found is None or found.id in sessions:  # two files of one session: who of them the client loads decides
             return None
         rows = [_wire_row(found, one, price) for one in found.calls]
-        sessions[found.id] = Counted(found.id, _rank(found.id, found.started), rows)
+        sessions[found.id] = Counted(found.id, _holder(found), rows)
     return list(sessions.values())
+
+
+def _holder(found: Scanned) -> Holder:
+    return holder(found.id, microseconds(found.started), is_loaded=False)  # a loaded session takes a replay
 
 
 def _wire_row(found: Scanned, wire: Wire, price: Price) -> Row:
@@ -184,4 +188,4 @@ def _wire_row(found: Scanned, wire: Wire, price: Price) -> Row:
     tokens = recorded_counts(wire.tokens)
     id_, at = str(wire.id), instant(wire.timestamp)
     fate = "active" if id_ in found.alive else "rewound"
-    return found.id, id_, microseconds(at), wire.model, fate, *_numbers(tokens), *price(wire.model, at, tokens)
+    return call_row((found.id, id_), at, wire.model, fate, tokens, price=price(wire.model, at, tokens))

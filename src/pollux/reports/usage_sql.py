@@ -7,10 +7,12 @@ numbers. Each returns sums per quarter of an hour (UTC) and key; `usage.py` does
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
+from pollux.archive.schema import NO_TIME
 from pollux.reports import cache
 from pollux.text.times import microseconds
 
@@ -36,30 +38,30 @@ TIMES = f"SELECT at_us - at_us % 900000000 AS quarter_us, {_KEYS} {_SUMS} GROUP 
 """Model calls by time and model alone, whatever session they belong to."""
 _CHANGED_TIMES = f"""
 SELECT at_us - at_us % 900000000 AS quarter_us, {_KEYS} {_SUMS}
-AND coalesce(at_us - at_us % 900000000, {cache.NO_TIME}) IN (SELECT quarter_us FROM changed_quarters)
+AND coalesce(at_us - at_us % 900000000, {NO_TIME}) IN (SELECT quarter_us FROM changed_quarters)
 GROUP BY {_GROUPS}
 """  # noqa: S608
 """The same, of what has changed since it was last kept."""
 
 CALLS = f"""
 SELECT
-    c.quarter_us, c.session_id, coalesce(b.session_id, a.session_id, s.session_id) AS root_id,
-    s.title, coalesce(b.title, a.title, s.title) AS root_title, s.project_hash, p.path, p.slug, p.how_known, p.proven,
+    c.quarter_us, c.session_id, s.title, s.project_hash, p.path, p.slug, p.how_known, p.proven,
     c.model, c.is_kept, c.is_priced, c.calls, c.input, c.cached, c.output, c.thoughts, c.tool, c.total, c.cost_nanousd,
     c.inconsistent, c.last_us
 FROM (
     SELECT at_us - at_us % 900000000 AS quarter_us, session_id, {_KEYS} {_SUMS} GROUP BY session_id, {_GROUPS}
 ) c
 JOIN sessions s ON s.session_id = c.session_id
-LEFT JOIN sessions a ON a.session_id = s.parent_session_id
-LEFT JOIN sessions b ON b.session_id = a.parent_session_id
 LEFT JOIN projects p ON p.project_hash = s.project_hash
 """  # noqa: S608
 """The same by session, with what is known of it."""
 
+SESSIONS = "SELECT session_id, root_session_id, title FROM sessions"
+"""All sessions: the root of one that has calls may have none."""
+
 TOOLS = """
 SELECT
-    t.at_us - t.at_us % 900000000 AS quarter_us, t.session_id, t.label, m.model,
+    t.at_us - t.at_us % 900000000 AS quarter_us, t.session_id, t.label, t.model,
     CASE WHEN t.fate = 'active' THEN 1 ELSE 0 END AS is_kept,
     CASE WHEN m.tok_total IS NOT NULL AND m.cost_nanousd IS NULL THEN 0 ELSE 1 END AS is_priced,
     sum(t.asked) AS asked, sum(t.success) AS success, sum(t.error) AS error, sum(t.cancelled) AS cancelled,
@@ -70,19 +72,19 @@ SELECT
     sum(CASE WHEN m.tok_consistent = 0 THEN 1 ELSE 0 END) AS inconsistent, max(t.at_us) AS last_us
 FROM (
     SELECT
-        c.session_id, c.message_id, c.label, c.fate, min(coalesce(c.at_us, d.at_us)) AS at_us, count(*) AS asked,
+        c.session_id, c.message_id, c.label, c.fate, o.model, min(coalesce(c.at_us, o.at_us)) AS at_us,
+        count(*) AS asked,
         sum(CASE WHEN c.status = 'success' THEN 1 ELSE 0 END) AS success,
         sum(CASE WHEN c.status = 'error' THEN 1 ELSE 0 END) AS error,
         sum(CASE WHEN c.status = 'cancelled' THEN 1 ELSE 0 END) AS cancelled
     FROM tool_calls c
-    LEFT JOIN model_calls d ON d.session_id = c.session_id AND d.message_id = c.message_id
-    WHERE d.copy_of IS NULL
-    GROUP BY c.session_id, c.message_id, c.label, c.fate
+    JOIN messages o ON o.session_id = c.session_id AND o.message_id = c.message_id AND o.is_own = 1
+    GROUP BY c.session_id, c.message_id, c.label, c.fate, o.model
 ) t
-LEFT JOIN model_calls m ON m.session_id = t.session_id AND m.message_id = t.message_id
+LEFT JOIN model_calls m ON m.session_id = t.session_id AND m.message_id = t.message_id AND m.copy_of IS NULL
 WHERE (t.at_us >= ? AND t.at_us < ?) OR (t.at_us IS NULL AND ? = 1)
 GROUP BY
-    t.at_us - t.at_us % 900000000, t.session_id, t.label, m.model,
+    t.at_us - t.at_us % 900000000, t.session_id, t.label, t.model,
     CASE WHEN t.fate = 'active' THEN 1 ELSE 0 END,
     CASE WHEN m.tok_total IS NOT NULL AND m.cost_nanousd IS NULL THEN 0 ELSE 1 END
 """
@@ -96,9 +98,7 @@ class Part(NamedTuple):
 
     quarter_us: int | None
     session_id: str
-    root_id: str
     title: str
-    root_title: str
     project_hash: str | None
     path: str | None
     slug: str | None
@@ -166,6 +166,13 @@ class ToolPart(NamedTuple):
 def parts(database: sqlite3.Connection, since: datetime | None = None, until: datetime | None = None) -> list[Part]:
     """Run the report on model calls; a call belongs where its own time says."""
     return [Part._make(row) for row in database.execute(CALLS, _window(since, until))]
+
+
+def session_roots(rows: Iterable[tuple[str, str, str]]) -> dict[str, tuple[str, str]]:
+    """Return the ID and the title of the root of each session, of the rows of `SESSIONS`."""
+    rows = list(rows)
+    titles = {session_id: title for session_id, _, title in rows}
+    return {session_id: (root_id, titles[root_id]) for session_id, root_id, _ in rows}
 
 
 def time_parts(

@@ -77,7 +77,7 @@ def _recordings(placed: Placed, entry: Entry, n_responses: int) -> tuple[object,
     """Tell where all that a message consists of stands."""
     file = str(placed.reading.path)
     spans = (_span(entry.content), _span(entry.calls_from), _span(entry.thoughts_from))
-    elsewhere = n_responses if entry.content.is_bare and not entry.calls else 0  # its results are in other messages
+    elsewhere = n_responses if entry.content.asked and not entry.calls else 0  # its results are in other messages
     return (file, *spans, entry.origin, entry.tokens, entry.model, elsewhere)
 
 

@@ -7,7 +7,6 @@ belong together is in memory at the same time; the ids inside decide.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from typing import TypeAlias
 import msgspec
 
 from pollux.formats import lenient
+from pollux.formats.records import ID_INSIDE, LAST_UPDATED, START_TIME
 from pollux.formats.source import HEAD
 from pollux.model import Fate, Json, Kind, Message, ModelCall, Origin, Problem, Role, Tokens
 from pollux.sessions.locate import SessionFile, id8_in, name_facts
@@ -29,7 +29,6 @@ from pollux.text.unicode import sound
 FullId: TypeAlias = Callable[[SessionFile, str], str | None]
 """Knows the whole id of a session whose file has lost its header, from the eight characters in its name."""
 
-_ID_INSIDE = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{8})')
 _NOTICES = frozenset({Kind.INFO, Kind.WARNING, Kind.ERROR})
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
@@ -63,14 +62,14 @@ class Placed(msgspec.Struct, eq=False):
     @property
     def started(self) -> datetime | None:
         """When the session began, by the earliest evidence."""
-        stamps = (instant(self.seen.get("startTime")), *(instant(entry.at) for entry in self.timeline[:1]))
+        stamps = (instant(self.seen.get(START_TIME)), *(instant(entry.at) for entry in self.timeline[:1]))
         return min((at for at in stamps if at), default=None) or name_facts(self.reading.path.name)[0]
 
     @property
     def updated(self) -> datetime | None:
         """When the client last touched the session, as it says, or as its messages say."""
         stamps = (instant(entry.at) for entry in self.timeline)
-        return instant(self.seen.get("lastUpdated")) or max((at for at in stamps if at), default=None)
+        return instant(self.seen.get(LAST_UPDATED)) or max((at for at in stamps if at), default=None)
 
     @property
     def is_import(self) -> bool:
@@ -141,7 +140,7 @@ def bundle_of(file: SessionFile) -> str:
 
 def id8_inside(head: bytes) -> str | None:
     """Tell the same of a file that somebody gave another name, by its first bytes."""
-    found = _ID_INSIDE.search(head)
+    found = ID_INSIDE.search(head)
     return found[1].decode("ascii", "replace") if found else None
 
 

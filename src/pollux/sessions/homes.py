@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+
+from pollux.sessions.projects.paths import is_project_hash
 
 
 class Home(msgspec.Struct, frozen=True):
@@ -32,7 +33,6 @@ class Home(msgspec.Struct, frozen=True):
 USER_HOME = "user home"
 """The value of `Home.how` for the home that is read when neither an option nor a variable names one."""
 _OWN = (USER_HOME, "GEMINI_CLI_HOME")
-_HASH = re.compile(r"[0-9a-f]{64}")
 _HOME_MARKS = ("projects.json", "trustedFolders.json", "installation_id", "google_accounts.json")
 
 
@@ -106,7 +106,7 @@ def _is_surely_project(entry: os.DirEntry[str]) -> bool:
     """Be stricter than the client: this looks at folders that may not be Gemini's at all."""
     if not _is_folder(entry.path):
         return False
-    if _HASH.fullmatch(entry.name) or os.path.lexists(f"{entry.path}{os.sep}.project_root"):
+    if is_project_hash(entry.name) or os.path.lexists(f"{entry.path}{os.sep}.project_root"):
         return True
     return any(file.name.startswith("session-") for file in _entries(f"{entry.path}{os.sep}chats"))
 

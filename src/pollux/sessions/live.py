@@ -8,7 +8,7 @@ of their own. Of a log only what is new is read: its replay stays in memory.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -16,11 +16,11 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from pollux import formats
-from pollux.archive.readings import end_of_lines
 from pollux.formats import lenient, log
-from pollux.formats.source import Source, Span
+from pollux.formats.source import Source, Span, end_of_lines
 from pollux.model import Session
 from pollux.sessions import subagents
+from pollux.sessions.family import with_subagents
 from pollux.sessions.grouping import Group, Placed, bundle_of, put_together, regroup
 from pollux.sessions.locate import SessionFile
 from pollux.sessions.reader import Reader, in_order
@@ -94,7 +94,8 @@ class Growing:
         found = self._reader.summed_up(put_together(placed, self._full_id))
         groups = {group.id: group for group, _ in found}
         by_id = {one.id: one for one in in_order(session for _, session in found)}
-        return [Member(one, groups[one.id]) for one in _family(self._session.id, by_id)]
+        session = by_id.get(self._session.id)
+        return [Member(one, groups[one.id]) for one in with_subagents(session, by_id)] if session else []
 
     def look_at(self, path: Path) -> list[Member]:
         """Read one file that somebody named, wherever it is."""
@@ -156,14 +157,6 @@ class Growing:
 
 def _stamp(file: SessionFile) -> Stamp:
     return file.size, file.mtime_ns, file.inode
-
-
-def _family(session_id: str, by_id: Mapping[str, Session]) -> Iterator[Session]:
-    """Yield a session, its subagents, and theirs."""
-    if session_id in by_id:
-        yield by_id[session_id]
-        for child in by_id[session_id].children:
-            yield from _family(child, by_id)
 
 
 def _whole_end(source: Source) -> int:

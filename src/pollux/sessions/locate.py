@@ -16,6 +16,7 @@ import msgspec
 from pollux.disk.regular_files import is_within
 from pollux.model import Problem
 from pollux.sessions.homes import Home
+from pollux.sessions.projects.paths import is_project_hash
 from pollux.text.integers import LARGEST, clamped, fits
 
 __all__ = [
@@ -142,7 +143,6 @@ class _Draft(NamedTuple):
 
 _Entry: TypeAlias = "os.DirEntry[str]"
 _Found = TypeVar("_Found", _Find, _Draft)
-_HASH = re.compile(r"[0-9a-f]{64}")
 _CHECKPOINT = re.compile(r"checkpoint(?:-.*)?\.json", re.DOTALL)
 _LEFTOVER = re.compile(r".+\.(?:unreadable|tmp)-[\w-]+", re.DOTALL)
 _TIME = re.compile(r"session-(?:(\d{4}-\d\d-\d\dT\d\d-\d\d)|(\d{13}))(?!\d)")
@@ -249,7 +249,7 @@ def _draft(home: Home, name: str, place: _Place, look: Look) -> _Draft | None:
     for entry in entries(place.path, look):
         found.setdefault(_role(entry, is_folder=_leads_to_folder(entry, look)), []).append(entry)
     is_used = not found.keys().isdisjoint(("chats", "logs", "checkpoints"))
-    if not ("marker" in found or _HASH.fullmatch(name) or (is_used and name not in _NOT_PROJECTS)):
+    if not ("marker" in found or is_project_hash(name) or (is_used and name not in _NOT_PROJECTS)):
         return None
     folder = Folder(
         path=Path(place.path),

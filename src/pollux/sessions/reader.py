@@ -15,12 +15,15 @@ import msgspec
 from pollux.disk.regular_files import PROMPT_LOG, read_side_file
 from pollux.errors import AmbiguousSessionError, NoSuchSessionError, UnreadableFileError
 from pollux.formats import prompts
-from pollux.model import Origin, Problem, Project, Role, Session, Tokens
+from pollux.formats.records import PROJECT_HASH
+from pollux.model import Origin, Problem, Project, Session
 from pollux.sessions import homes as home
 from pollux.sessions import locate, subagents
+from pollux.sessions.family import link_children
 from pollux.sessions.grouping import Group, bundles, group_from, groups, regroup
 from pollux.sessions.homes import Home
 from pollux.sessions.locate import Located, SessionFile, id8_in
+from pollux.sessions.ownership import find_owners, session_holder
 from pollux.sessions.parallel import side_by_side
 from pollux.sessions.projects import resolve
 from pollux.sessions.projects.claims import NOTHING_KNOWN, Known, known_paths
@@ -53,7 +56,7 @@ class History(msgspec.Struct, frozen=True):
     @property
     def main(self) -> tuple[Session, ...]:
         """What a list shows: no subagents, nothing that is only a stub."""
-        return tuple(one for one in self.sessions if one.kind == "main" and not one.is_stub)
+        return tuple(session for session in self.sessions if session.is_listed)
 
     @property
     def unreadable(self) -> tuple[Session, ...]:
@@ -82,7 +85,7 @@ def history(
     reader = Reader(memory or {})
     sessions = _reunited(located, sessions, reader)
     problems += reader.problems
-    return History(located, in_order(_once(sessions)), tuple(dict.fromkeys(problems)))
+    return History(located, in_order(_with_own_calls(sessions)), tuple(dict.fromkeys(problems)))
 
 
 def saved(located: Located, *, memory: Mapping[str, str] | None = None) -> History:
@@ -230,7 +233,12 @@ def _is_called(path: Path, wanted: str) -> bool:
 
 def short_id(session: Session) -> str:
     """Return the eight characters that name a session on screens; an ID that is a file's stem has them at its end."""
-    return id8_in(f"{session.id}.json") or session.id[:8]
+    return short_id_of(session.id)
+
+
+def short_id_of(session_id: str) -> str:
+    """Return the eight characters that name a session on screens."""
+    return id8_in(f"{session_id}.json") or session_id[:8]
 
 
 LOGS = "logs.json"
@@ -245,7 +253,7 @@ def _logs_beside(file: SessionFile) -> bytes | None:
 
 def claims_on_disk(home: Home) -> Known:
     """Return what a home says about the paths of its projects."""
-    return claims(home.root, lambda: known_paths(home))
+    return claims(home.root, lambda: known_paths(home.root, home.tmp, home.link_limit))
 
 
 def claims(root: Path, look_up: Callable[[], Known]) -> Known:
@@ -320,7 +328,7 @@ class Reader:
 
 def _project(group: Group, known: Known, folder: str | None, memory: Mapping[str, str]) -> Project:
     seen = group.main.seen
-    digest = seen.get("projectHash")
+    digest = seen.get(PROJECT_HASH)
     digest = digest if isinstance(digest, str) and digest else None
     directories = seen.get("directories")
     is_known = digest in known.by_hash
@@ -353,53 +361,29 @@ _CALLS_LOOKED_AT = 5
 
 
 def in_order(sessions: Iterable[Session]) -> tuple[Session, ...]:
-    """Tell parents of their children, and put the newest first."""
-    return tuple(sorted(_with_children(list(sessions)), key=_newest_first))
+    """Return the sessions with their children, the one last used first."""
+    return tuple(sorted(link_children(sessions), key=_newest_first))
 
 
-def _in_circles(parents: Mapping[str, str | None]) -> set[str]:
-    """Return the sessions that have started themselves, through others or not, as forged files may say."""
-    found: set[str] = set()
-    done: set[str] = set()
-    for start in parents:
-        path: dict[str, None] = {}
-        id_: str | None = start
-        while id_ is not None and id_ not in done and id_ not in path:
-            path[id_] = None
-            id_ = parents.get(id_)
-        if id_ in path:
-            circle = [*path]
-            found.update(circle[circle.index(str(id_)) :])
-        done.update(path)
-    return found
-
-
-def _with_children(sessions: Sequence[Session]) -> list[Session]:
-    children: dict[str, list[str]] = {}
-    circles = _in_circles({one.id: one.parent for one in sessions})
-    for one in sorted(sessions, key=lambda one: (one.started is not None, one.started, one.id)):
-        if one.parent and one.id not in circles:
-            children.setdefault(one.parent, []).append(one.id)
-    return [msgspec.structs.replace(one, children=tuple(children.get(one.id, ()))) for one in sessions]
-
-
-def _once(sessions: Sequence[Session]) -> list[Session]:
-    """Leave each model call to one session: an imported session repeats the messages of another, tokens and all."""
-    owners: dict[tuple[str, Tokens], str] = {}
-    ordered = sorted(sessions, key=lambda one: (_is_import(one), one.started is None, one.started, one.id))
-    found = []
-    for one in ordered:
-        own = tuple(call for call in one.calls if owners.setdefault((call.message_id, call.tokens), one.id) == one.id)
-        found.append(one if len(own) == len(one.calls) else msgspec.structs.replace(one, calls=own))
-    return found
-
-
-def _is_import(session: Session) -> bool:
-    return not any(ref.role == Role.MAIN for ref in session.files)
+def _with_own_calls(sessions: Sequence[Session]) -> list[Session]:
+    """Return the sessions with the model calls that each owns."""
+    owners = find_owners(
+        (holder, (call.message_id, call.tokens))
+        for holder, session in zip(map(session_holder, sessions), sessions, strict=True)
+        for call in session.calls
+    )
+    if len(owners) == sum(len(session.calls) for session in sessions):
+        return [*sessions]
+    owned = []
+    for session in sessions:
+        calls = [call for call in session.calls if owners[call.message_id, call.tokens].session_id == session.id]
+        is_same = len(calls) == len(session.calls)
+        owned.append(session if is_same else msgspec.structs.replace(session, calls=tuple(calls)))
+    return owned
 
 
 def _newest_first(session: Session) -> tuple[float, str]:
-    at = session.ended or session.updated or session.started
+    at = session.last_used
     return (-at.timestamp() if at else 0.0, session.id)
 
 

@@ -21,6 +21,7 @@ import msgspec
 
 from pollux.formats import lenient
 from pollux.formats.parts import is_resumable
+from pollux.formats.records import LAST_UPDATED, SESSION_ID, START_TIME
 from pollux.formats.source import Span
 from pollux.sessions.client_settings import JS_FALSE, Policy
 from pollux.sessions.locate import SessionFile
@@ -132,13 +133,13 @@ def fates(chats: Iterable[Chat], policy: Policy, *, now: datetime) -> dict[Path,
 
 def chat_from(reading: Reading, file: SessionFile, *, now: datetime) -> Chat:
     """Look at a file as the clean-up does, whether it was read from the disk or from the archive."""
-    return chat(look(reading), file, now=now)
+    return chat(look(reading), file, file.path, now=now)
 
 
-def chat(seen: Look, file: SessionFile, *, now: datetime) -> Chat:
-    """Put together what the clean-up sees of a file at its next start."""
+def chat(seen: Look, file: SessionFile, path: Path, *, now: datetime) -> Chat:
+    """Return what the clean-up sees of a file at its next start."""
     return Chat(
-        file.path,
+        path,
         session_id=seen.session_id,
         kind=seen.kind,
         updated=now if seen.is_of_now else seen.updated,
@@ -153,7 +154,7 @@ def look(reading: Reading) -> Look:
     """Take from a file's reading what the clean-up looks at, whenever that will be."""
     result = reading.replay
     given = result.metadata
-    is_readable = result.is_readable and given.get("sessionId") not in JS_FALSE
+    is_readable = result.is_readable and given.get(SESSION_ID) not in JS_FALSE
     updated = _updated(reading)
     return Look(
         _sound(_first_id(reading)),
@@ -219,9 +220,7 @@ _NOW = "now"
 def _updated(reading: Reading) -> datetime | str | None:
     """Tell when the client says a session was last used; what it says of a log that does not tell is: now."""
     given = reading.replay.metadata
-    values = (
-        [given.get("lastUpdated")] if reading.format == "log" else [given.get("lastUpdated"), given.get("startTime")]
-    )
+    values = [given.get(LAST_UPDATED)] if reading.format == "log" else [given.get(LAST_UPDATED), given.get(START_TIME)]
     value = next((value for value in values if value not in JS_FALSE), None)
     if value is None:
         return _NOW if reading.format == "log" else reading.source.modified
@@ -240,7 +239,7 @@ def _first_id(reading: Reading) -> str | None:
         value = lenient.decode(line)
     except ValueError:
         value = reading.replay.metadata if reading.format == "document" and reading.replay.is_readable else None
-    found = value.get("sessionId") if isinstance(value, dict) else None
+    found = value.get(SESSION_ID) if isinstance(value, dict) else None
     return found if isinstance(found, str) else None
 
 

@@ -57,15 +57,17 @@ def mark_prompts(group: Group) -> None:
 
 
 def _mark_imported(group: Group) -> None:
-    """Recognise prompts that `--session-file` brought from another session: they are older than the import."""
+    """Recognise messages that `--session-file` brought from another session: they are older than the import."""
     if group.main.role != Role.IMPORT:
         return
     notices = (entry for entry in group.entries if entry.id.startswith(IMPORTED))
     imported = next((instant(entry.at) for entry in notices), None)
     for entry in group.entries:
         at = instant(entry.at)
-        if entry.origin == Origin.HUMAN and imported and at and at < imported:
-            entry.origin = Origin.LOADED
+        if imported and at and at < imported:
+            entry.is_own = False
+            if entry.origin == Origin.HUMAN:
+                entry.origin = Origin.LOADED
 
 
 def _mark_in_subagent(group: Group) -> None:

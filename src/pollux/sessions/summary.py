@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pollux.formats import lenient
 from pollux.formats.origins import one_line
+from pollux.formats.records import LAST_UPDATED, PROJECT_HASH, SESSION_ID, START_TIME
 from pollux.model import FileRef, Json, Kind, Origin, Project, Session
 from pollux.sessions.grouping import Group
 from pollux.sessions.replay.reading import Reading
@@ -14,7 +15,7 @@ from pollux.text.times import instant
 
 TITLE_KEPT, PROMPT_SHOWN = 200, 400
 _NOTICES = (Kind.INFO, Kind.WARNING, Kind.ERROR)
-_SUMMED_UP = frozenset({"sessionId", "projectHash", "startTime", "lastUpdated", "kind", "summary", "messages"})
+_SUMMED_UP = frozenset({SESSION_ID, PROJECT_HASH, START_TIME, LAST_UPDATED, "kind", "summary", "messages"})
 
 
 def summary(group: Group, project: Project) -> Session:
@@ -39,7 +40,7 @@ def summary(group: Group, project: Project) -> Session:
         updated=max((at for one in group.speakers if (at := one.updated)), default=None),
         counts={"user": len(human), **{str(kind): counts[kind] for kind in (Kind.GEMINI, *_NOTICES)}},
         fates=dict(Counter(str(entry.fate) for entry in entries)),
-        tool_calls=sum(len(entry.calls) for entry in entries),
+        tool_calls=sum(len(entry.own_calls) for entry in entries),
         models=tuple(dict.fromkeys(call.model for call in group.calls.values() if call.model)),
         calls=tuple(group.calls.values()),
         files=_file_refs(group),

@@ -60,3 +60,8 @@ def _picture(trick: str) -> str:
 
 def _expanded(text: str) -> str:
     return text.expandtabs(TAB) if "\t" in text else text
+
+
+def printable(text: str) -> str:
+    """Return a name in one line of characters that can be shown: all others become escapes."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

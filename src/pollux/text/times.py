@@ -31,6 +31,16 @@ def microseconds(at: datetime | None) -> int | None:
     return (at - _EPOCH) // _MICROSECOND if at else None
 
 
+def moment(at_us: object) -> datetime | None:
+    """Return the time that an archive states in microseconds; none for a value that is no time."""
+    if not at_us or not isinstance(at_us, int):
+        return None
+    try:
+        return datetime.fromtimestamp(at_us / 1_000_000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
 def from_microseconds(at_us: int | None) -> datetime | None:
     """Return the time that `microseconds` wrote."""
     return None if at_us is None else _EPOCH + timedelta(microseconds=at_us)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from pollux.model import Json
+from pollux.sessions.projects.paths import from_root
 from pollux.views.bodies import Question
 from pollux.views.excerpts import compact
 
@@ -24,17 +25,6 @@ def argument(args: Args, *names: str) -> str:
 def path_argument(args: Args, root: str | None) -> str:
     """Give the file or folder that a call is about, as seen from the project."""
     return from_root(argument(args, "file_path", "absolute_path", "dir_path", "path", "directory", "target_file"), root)
-
-
-def from_root(path: str, root: str | None) -> str:
-    """Name a path from the project's folder, if that holds it."""
-    if root and path.startswith(root):
-        rest = path[len(root) :]
-        if rest in {"", "/", "\\"}:
-            return "."
-        if rest[0] in "/\\" or root[-1] in "/\\":
-            return rest.lstrip("/\\")
-    return path
 
 
 def questions_asked(args: Args) -> Iterator[Question]:

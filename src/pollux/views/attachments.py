@@ -7,7 +7,7 @@ import binascii
 import re
 
 from pollux.model import Attachment
-from pollux.text.amounts import size
+from pollux.text.numbers import size
 from pollux.views.excerpts import line
 
 PICTURES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}

@@ -5,12 +5,12 @@ Renderers go through a session by this, and through its agents in the same way: 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
-from pollux.model import Message, Session
-from pollux.views.transcript import Block, Branches, Detail, Options, Tool, blocks
+from pollux.model import Message, Origin, Session
+from pollux.views.transcript import Block, Branches, Detail, Options, Prompt, Tool, blocks
 
 
 class Talk(Protocol):
@@ -19,6 +19,10 @@ class Talk(Protocol):
     @property
     def session(self) -> Session:
         """What a list says of it."""
+
+    @property
+    def by_id(self) -> Mapping[str, Session]:
+        """All sessions that were read, among them its subagents."""
 
     @property
     def options(self) -> Options:
@@ -32,19 +36,40 @@ class Talk(Protocol):
 
 
 _Talk = TypeVar("_Talk", bound=Talk)
+_Talk_co = TypeVar("_Talk_co", bound=Talk, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Shown(Generic[_Talk]):
+class Shown(Generic[_Talk_co]):
     """A block in its place."""
 
     number: int
     """Of its message in the whole timeline, from 1: the same whatever is shown."""
     block: Block | None
     """None at the end, where the agents stand that no call is known of."""
-    agents: tuple[_Talk, ...] = ()
+    agents: tuple[_Talk_co, ...] = ()
     above: frozenset[str] = frozenset()
     """The sessions that this is shown within; agents are gone through with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered(Generic[_Talk_co]):
+    """A block in its place, and the number of the prompt that it belongs to."""
+
+    shown: Shown[_Talk_co]
+    prompt: int
+    """From 1; 0 before the first one."""
+    begins: bool = False
+    """Whether it is that prompt itself."""
+
+
+def numbered(talk: _Talk, above: frozenset[str] = frozenset()) -> Iterator[Numbered[_Talk]]:
+    """Yield what is shown of a session with the numbers of its prompts; those of its agents are counted apart."""
+    prompt = 0
+    for shown in conversation(talk, above):
+        begins = isinstance(shown.block, Prompt) and shown.block.origin is not Origin.AGENT_PROMPT
+        prompt += begins
+        yield Numbered(shown, prompt, begins)
 
 
 def conversation(talk: _Talk, above: frozenset[str] = frozenset()) -> Iterator[Shown[_Talk]]:

@@ -11,7 +11,8 @@ import msgspec
 
 from pollux.formats.tools import ROWS, tool
 from pollux.model import AgentDisplay, FileDisplay, MatchDisplay, TextDisplay, ToolCall
-from pollux.views.arguments import Args, argument, from_root, path_argument, questions_asked
+from pollux.sessions.projects.paths import from_root
+from pollux.views.arguments import Args, argument, path_argument, questions_asked
 from pollux.views.bodies import Body, Input, Todos
 from pollux.views.diffs import Diff
 from pollux.views.excerpts import LINE, Excerpt, Limits, compact, counted, line

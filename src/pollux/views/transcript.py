@@ -174,7 +174,7 @@ class Other(msgspec.Struct, frozen=True, tag="other"):
     text: Excerpt
 
 
-class Usage(msgspec.Struct, frozen=True, tag="usage"):
+class UsageBlock(msgspec.Struct, frozen=True, tag="usage"):
     """What a model call cost; only with full detail."""
 
     message_id: str
@@ -196,7 +196,7 @@ class LeftOut(msgspec.Struct, frozen=True, tag="left_out"):
         return f"{self.count:,} message{'' if self.count == 1 else 's'} {FATES[self.fate]}"
 
 
-Block: TypeAlias = Prompt | Answer | Thinking | Tool | Notice | Synthetic | Attached | Other | Usage | LeftOut
+Block: TypeAlias = Prompt | Answer | Thinking | Tool | Notice | Synthetic | Attached | Other | UsageBlock | LeftOut
 
 FATES: dict[Fate, str] = {
     Fate.ACTIVE: "active",
@@ -324,7 +324,7 @@ def _answer(message: Message, options: Options) -> Iterator[Block]:
         for call in message.tool_calls:
             yield _tool(message, call, options)
     if options.detail is Detail.FULL and message.tokens is not None:
-        yield Usage(message.id, message.at, message.fate, message.model, message.tokens)
+        yield UsageBlock(message.id, message.at, message.fate, message.model, message.tokens)
 
 
 def _thoughts(message: Message) -> Iterator[Block]:

@@ -10,19 +10,19 @@ from tests import builders
 from pollux.formats import prompts
 from pollux.model import Problem
 from pollux.render.terminal.doctor import findings, fitted, plain
-from pollux.reports.doctor import Health, Unknowns, lost
+from pollux.reports.doctor import Diagnosis, Unknowns, lost
 from pollux.sessions.locate import locate
 from pollux.sessions.reader import History
 
 
-def health(folder: Path, n_lost: int = 0, *problems: Problem) -> Health:
+def health(folder: Path, n_lost: int = 0, *problems: Problem) -> Diagnosis:
     logged = [
         {"sessionId": f"s{n}", "messageId": 0, "type": "user", "message": "a\nb", "timestamp": builders.at(n)}
         for n in range(n_lost)
     ]
     unknowns = Unknowns()
     unknowns.tools["teleport\x1b"] += 2
-    return Health(
+    return Diagnosis(
         History(locate([builders.home(folder)])),
         unknowns,
         lost(prompts.read(builders.line(logged)).prompts, []),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import msgspec
 import pytest
 
-from pollux.model import Fate, ModelCall, Project, Session, Tokens
+from pollux.archive.memory import in_memory
+from pollux.model import Fate, FileRef, ModelCall, Project, Role, Session, Tokens
 from pollux.render.terminal.console import Console
 from pollux.render.terminal.overview import first_look
 from pollux.reports.overview import overview
@@ -14,21 +18,24 @@ from pollux.reports.overview import overview
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
 
-def said(*ages: int | None, encoding: str = "utf-8", kind: str = "main") -> str:
+def said(*ages: int | None, encoding: str = "utf-8", kind: str = "main", due: int = 0, soon: int = 0) -> str:
     sessions = [
         Session(
             id=str(number),
             kind="main" if number == 0 else kind,
             project=Project(),
+            files=(FileRef(Path("f"), Role.MAIN, "log"),),
             started=NOW - timedelta(days=age) if age is not None else None,
             updated=NOW - timedelta(days=age) if age is not None else None,
-            calls=(ModelCall("s", "m", NOW - timedelta(days=age), None, Fate.ACTIVE, Tokens(total=7)),)
+            calls=(ModelCall(str(number), "m", NOW - timedelta(days=age), None, Fate.ACTIVE, Tokens(total=7), "f", 1),)
             if age is not None
             else (),
         )
         for number, age in enumerate(ages)
     ]
-    return "\n".join(text.plain for text in first_look(overview(sessions, 0, now=NOW), "~/.gemini", encoding=encoding))
+    with closing(in_memory(sessions, [])) as database:
+        view = msgspec.structs.replace(overview(database, None, now=NOW), due=due, soon=soon)
+    return "\n".join(text.plain for text in first_look(view, "~/.gemini", encoding=encoding))
 
 
 def test_one_is_one() -> None:
@@ -46,19 +53,16 @@ def test_chart_is_drawn_where_there_is_something() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ages", "words"),
+    ("due", "soon", "words"),
     [
-        (
-            (40,),
-            "1 session older than 30 days: the client deletes it at its next start, unless its settings say",
-        ),
-        ((40, 41, 25), "2 sessions older than 30 days"),
-        ((40, 25), "otherwise; 1 more within a week."),
-        ((25,), "1 session within a week."),
+        (1, 0, "The client will delete 1 session at its next start. `pollux status` says which"),
+        (2, 1, "The client will delete 2 sessions at its next start, 1 more within a week. "),
+        (0, 1, "The client will delete 1 session within a week. "),
     ],
 )
-def test_deletion_is_announced(ages: tuple[int, ...], words: str) -> None:
-    assert words in said(*ages)
+def test_deletion_is_announced(due: int, soon: int, words: str) -> None:
+    assert words in said(40, due=due, soon=soon)
+    assert "delete" not in said(40)
 
 
 def test_closed_pipe_is_left_to_the_caller() -> None:

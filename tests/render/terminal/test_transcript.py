@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
+from tests.builders import PRICES
 from tests.views.build import ROOT, START, added, call, message, notice, prompt
 
 from pollux.model import (
@@ -42,6 +43,7 @@ from pollux.model import (
     Tokens,
     Unknown,
 )
+from pollux.prices import usage_of
 from pollux.render.terminal.transcript import header, transcript
 from pollux.sessions.reader import from_file
 from pollux.views.transcript import Branches, Detail, Options, blocks
@@ -227,6 +229,12 @@ def told(*messages: Message, width: int = 80, encoding: str = "utf-8", options: 
     return printed(transcript(blocks(messages, options), zone=UTC, encoding=encoding), width)
 
 
+def head(session: Session, **more: Any) -> RenderableType:  # noqa: ANN401  options of the header
+    """Print the header of a session without subagents."""
+    usage = usage_of(session.calls, PRICES)
+    return header(session, {}, usage, usage, **more)
+
+
 def check(name: str, text: str) -> None:
     """Compare with the snapshot, or write it anew."""
     path = DATA / name
@@ -260,22 +268,22 @@ def test_snapshot_in_colour() -> None:
 
 
 def test_snapshot_of_the_header() -> None:
-    check("header-80.txt", printed([header(about(), zone=UTC)]))
+    check("header-80.txt", printed([head(about(), zone=UTC)]))
 
 
 def test_a_header_of_little_is_short() -> None:
     bare = Session("abc", "subagent", Project(hash="8d46cd8e00"))
-    assert printed([header(bare, zone=UTC, encoding="ascii")]).splitlines() == [
-        "abc",
+    assert printed([head(bare, zone=UTC, encoding="ascii")]).splitlines() == [
+        "(no prompt)",
         "[8d46cd8e]",
         "0 prompts, 0 answers",
         "abc - subagent",
         "-" * 80,
     ]
     later = Session("abc", "main", Project(), started=START, ended=START + timedelta(days=2, hours=3))
-    assert "Sun 15 Nov 2026, 19:02 to Tue 17 Nov 2026, 22:02 (2 d 3 h)" in printed([header(later, zone=UTC)])
+    assert "Sun 15 Nov 2026, 19:02 to Tue 17 Nov 2026, 22:02 (2 d 3 h)" in printed([head(later, zone=UTC)])
     short = Session("abc", "main", Project(), started=START, ended=START)
-    assert "Sun 15 Nov 2026, 19:02\n" in printed([header(short, zone=UTC)])
+    assert "Sun 15 Nov 2026, 19:02\n" in printed([head(short, zone=UTC)])
 
 
 def test_an_empty_session_is_no_line() -> None:
@@ -331,7 +339,7 @@ def test_nothing_hostile_gets_through(options: Options) -> None:
 
 def test_hostile_header() -> None:
     evil = Session(HOSTILE, HOSTILE, Project(path=HOSTILE), title=HOSTILE, models=(HOSTILE,))
-    assert ALLOWED.fullmatch(printed([header(evil, zone=UTC)]))
+    assert ALLOWED.fullmatch(printed([head(evil, zone=UTC)]))
 
 
 @given(
@@ -429,7 +437,7 @@ def test_real_sessions_are_told(corpus: Path, release: str) -> None:
     for path in paths:
         session, group = from_file(path)
         for options in (Options(), Options(Detail.FULL, Branches.ALL, root=session.project.path)):
-            text = printed([header(session), *transcript(blocks(group.messages(), options))])
+            text = printed([head(session), *transcript(blocks(group.messages(), options))])
             assert ALLOWED.fullmatch(text)
 
 

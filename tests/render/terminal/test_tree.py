@@ -8,7 +8,8 @@ from pathlib import Path
 from rich.console import Console
 
 from pollux.model import FileRef, Project, Role, Session
-from pollux.render.terminal.tree import session_tree
+from pollux.render.terminal.tree import draw_tree
+from pollux.sessions.family import build_tree
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 TMP = Path("/home/u/.gemini/tmp")
@@ -17,7 +18,7 @@ TMP = Path("/home/u/.gemini/tmp")
 def drawn(session: Session, by_id: dict[str, Session], tops: tuple[Path, ...]) -> list[str]:
     console = Console(width=300, color_system=None)
     with console.capture() as capture:
-        console.print(session_tree(session, by_id, now=NOW, tops=tops))
+        console.print(draw_tree(build_tree(session, by_id), now=NOW, tops=tops))
     return capture.get().splitlines()
 
 

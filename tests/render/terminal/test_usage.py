@@ -9,7 +9,7 @@ from rich.console import Console
 from pollux.model import Tokens
 from pollux.render.terminal.usage import cost_of, dollars, notes, totals, usage_csv, usage_lines, usage_table
 from pollux.reports.usage import Asked, Report, Row, Sums
-from pollux.text.money import Currency
+from pollux.text.numbers import Currency
 
 
 def sums(calls: int = 1, nanousd: int = 1_500_000_000, *, unpriced_calls: int = 0, inconsistent: int = 0) -> Sums:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from pollux.sessions.homes import Home
 from pollux.sessions.projects.claims import Claim, Known, known_paths, load_memory, remember
 from pollux.sessions.projects.paths import project_hash
 
@@ -22,10 +21,6 @@ def put(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def home(root: Path) -> Home:
-    return Home(root, root / "tmp", "--home")
-
-
 def test_what_a_home_says(tmp_path: Path) -> None:
     put(tmp_path / "tmp" / "webapp" / ".project_root", f"{WEBAPP}\n")
     put(tmp_path / "tmp" / "a file", "")
@@ -35,7 +30,7 @@ def test_what_a_home_says(tmp_path: Path) -> None:
     (tmp_path / "trustedFolders.json").write_bytes(
         b'\xef\xbb\xbf{"relative": "TRUST_FOLDER", "/trusted": "TRUST_FOLDER"}'
     )
-    known = known_paths(home(tmp_path))
+    known = known_paths(tmp_path, tmp_path / "tmp", tmp_path)
     assert known.claims == (
         Claim("project_root", WEBAPP, "webapp"),
         Claim("project_root", "/old", "old"),
@@ -48,7 +43,7 @@ def test_what_a_home_says(tmp_path: Path) -> None:
 
 
 def test_an_empty_home_says_nothing(tmp_path: Path) -> None:
-    assert known_paths(home(tmp_path)) == Known()
+    assert known_paths(tmp_path, tmp_path / "tmp", tmp_path) == Known()
 
 
 def test_broken_files_are_problems(tmp_path: Path) -> None:
@@ -57,7 +52,7 @@ def test_broken_files_are_problems(tmp_path: Path) -> None:
     put(tmp_path / "history", "")
     put(tmp_path / "projects.json", '{"projects": {"/lost": 1, "relative": "x", "/kept": "kept"}}')
     put(tmp_path / "trustedFolders.json", '{"/cut')
-    known = known_paths(home(tmp_path))
+    known = known_paths(tmp_path, tmp_path / "tmp", tmp_path)
     assert known.claims == (Claim("projects.json", "/kept", "kept"),)
     assert sorted(
         (problem.code, Path(problem.file or "").relative_to(tmp_path).as_posix()) for problem in known.problems
@@ -82,12 +77,13 @@ def test_broken_files_are_problems(tmp_path: Path) -> None:
 )
 def test_a_broken_registry_is_a_problem(tmp_path: Path, registry: str, code: str) -> None:
     (tmp_path / "projects.json").write_bytes(registry.encode("utf-8", "surrogateescape"))
-    assert [problem.code for problem in known_paths(home(tmp_path)).problems] == [code]
+    assert [problem.code for problem in known_paths(tmp_path, tmp_path / "tmp", tmp_path).problems] == [code]
 
 
 def test_an_unreadable_registry_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "projects.json").mkdir()
-    assert [problem.code for problem in known_paths(home(tmp_path)).problems] == ["unreadable-file"]
+    known = known_paths(tmp_path, tmp_path / "tmp", tmp_path)
+    assert [problem.code for problem in known.problems] == ["unreadable-file"]
 
 
 def test_memory_keeps_what_is_proven(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from pollux.model import (
     Text,
     ToolCall,
 )
+from pollux.prices import Prices
 from pollux.text.times import stamp
 from pollux.views import attachments
 
@@ -68,7 +69,7 @@ def step(family: Family, message: Message) -> dict[str, Json]:
         reasoning_content=reasoning(message) if is_agent else None,
         tool_calls=calls or None,
         observation={"results": results} if results else None,
-        metrics=metrics(call) if call and is_agent else None,
+        metrics=metrics(call, family.subject.prices) if call and is_agent else None,
         llm_call_count=(0 if is_synthetic else 1) if is_agent else None,
         is_copied_context=True if is_copied else None,
         extra={
@@ -98,9 +99,9 @@ def _is_known(part: Part, known: set[str]) -> TypeGuard[FunctionResponse]:
     return isinstance(part, FunctionResponse) and part.id in known
 
 
-def metrics(call: ModelCall) -> dict[str, Json]:
+def metrics(call: ModelCall, prices: Prices) -> dict[str, Json]:
     """Count and price a model call; the API's own six counts stand beside."""
-    priced = cost(call.model, call.at, call.tokens)
+    priced = cost(call, prices)
     return filled(
         prompt_tokens=prompt(call.tokens),
         completion_tokens=completion(call.tokens),

@@ -17,8 +17,9 @@ from pollux.exports.atif import words
 from pollux.exports.atif.steps import NANO, Family, carrier, is_sound, step
 from pollux.exports.atif.words import filled
 from pollux.exports.source import Subject
-from pollux.exports.tokens import RULE, completion, cost, price_table, prompt
-from pollux.model import Fate, Json, Message, ModelCall, Origin, Session, Tokens
+from pollux.exports.tokens import RULE, completion, price_table, prompt
+from pollux.model import Fate, Json, Message, ModelCall, Origin, Session, Usage
+from pollux.prices import usage_of
 from pollux.text.encode import encode
 from pollux.text.times import stamp
 from pollux.views.contracts import calls_of, problem_row
@@ -77,14 +78,7 @@ class _Sums:
     """What the steps of a trajectory come to."""
 
     steps: int = 0
-    tokens: Tokens = field(default_factory=Tokens)
-    nanousd: int | None = 0
-    calls: int = 0
-
-    def add(self, call: ModelCall) -> None:
-        self.nanousd = _plus(self.nanousd, call)
-        self.tokens += call.tokens
-        self.calls += 1
+    usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(slots=True)
@@ -122,7 +116,7 @@ def _trajectory(subject: Subject, numbers: Iterator[int], above: set[str], *, ha
         sums.steps += 1
         aside.known |= {call.id for call in message.tool_calls if call.id}
         if own := aside.calls.pop(message.id, None):
-            sums.add(own)
+            sums.usage += usage_of([own], subject.prices)
     if not sums.steps:
         yield encode(_NOTHING, losses)
     yield b"\n]," + encode(_tail(subject, sums), losses)[1:-1]
@@ -160,28 +154,21 @@ def _tail(subject: Subject, sums: _Sums) -> dict[str, Json]:
     """Sum up: tokens of the steps, money of the subagents too, and beside it all that was ever paid for."""
     session = subject.session
     calls = list(calls_of(session, subject.by_id))
-    nanousd = sums.nanousd if sums.calls else 0 if calls else None
-    for call in calls:
-        if call.session_id != session.id:
-            nanousd = _plus(nanousd, call)
-    billed = sum((call.tokens for call in calls), Tokens())
+    billed = usage_of(calls, subject.prices)
+    of_agents = usage_of((call for call in calls if call.session_id != session.id), subject.prices)
+    tokens, cost = sums.usage.tokens, sums.usage.cost + of_agents.cost
+    is_priced = calls and not cost.unpriced_calls  # the format has no word for an incomplete sum
     return filled(
         notes=_notes(session),
         final_metrics=filled(
-            total_prompt_tokens=prompt(sums.tokens) if sums.calls else None,
-            total_completion_tokens=completion(sums.tokens) if sums.calls else None,
-            total_cached_tokens=sums.tokens.cached if sums.calls else None,
-            total_cost_usd=nanousd / NANO if nanousd is not None else None,
+            total_prompt_tokens=prompt(tokens) if sums.usage.calls else None,
+            total_completion_tokens=completion(tokens) if sums.usage.calls else None,
+            total_cached_tokens=tokens.cached if sums.usage.calls else None,
+            total_cost_usd=cost.nanousd / NANO if is_priced else None,
             total_steps=sums.steps or 1,
-            extra={"pollux": {"billed": words.tokens(billed), "model_calls": len(calls)}} if calls else None,
+            extra={"pollux": {"billed": words.tokens(billed.tokens), "model_calls": billed.calls}} if calls else None,
         ),
     )
-
-
-def _plus(nanousd: int | None, call: ModelCall) -> int | None:
-    """Add what a call cost; one without a price leaves the sum unknown."""
-    priced = cost(call.model, call.at, call.tokens)
-    return nanousd + priced[0] if nanousd is not None and priced else None
 
 
 def _notes(session: Session) -> str | None:
@@ -201,7 +188,7 @@ def _extra(family: Family, aside: _Aside) -> Iterator[bytes]:
         "parent": session.parent,
         "parent_call": session.parent_call,
         "fates": dict(session.fates),
-        "prices": price_table(),
+        "prices": price_table(subject),
         "sources": subject.sources(),
         "problems": [subject.clean(problem_row(one)) for one in session.problems],
     }

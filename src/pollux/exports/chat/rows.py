@@ -12,7 +12,8 @@ from pollux.exports.chat.sharegpt import said
 from pollux.exports.chat.turns import Turn, turns
 from pollux.exports.source import Subject
 from pollux.exports.tokens import RULE
-from pollux.model import Json, Tokens
+from pollux.model import Json
+from pollux.prices import usage_of
 from pollux.text.encode import encode, text
 from pollux.text.times import stamp
 from pollux.views.contracts import tokens_row
@@ -105,7 +106,7 @@ def _metadata(subject: Subject, n_turns: int) -> dict[str, Json]:
         "models": session.models,
         "turns": n_turns,
         "tool_schemas": "inferred",
-        "tokens": tokens_row(sum((call.tokens for call in session.calls), Tokens())) if session.calls else None,
+        "tokens": tokens_row(usage_of(session.calls, subject.prices).tokens) if session.calls else None,
         "token_rule": RULE,
         "source_sha256": [one["sha256"] for one in subject.sources()],
         "pollux": __version__,

@@ -16,7 +16,7 @@ from pollux.exports.events.sequencer import INCLUDABLE, Event, Teller
 from pollux.exports.source import Subject
 from pollux.sessions.changes import Memory
 from pollux.sessions.grouping import Group
-from pollux.text import json_text
+from pollux.text.encode import encode
 
 __all__ = ["INCLUDABLE", "Follower", "render"]
 
@@ -56,4 +56,4 @@ class Follower:
 
 
 def _line(event: Event) -> bytes:
-    return json_text.encode(event) + b"\n"
+    return encode(event) + b"\n"

@@ -10,7 +10,7 @@ import msgspec
 
 from pollux.formats.tools import Tool, strip_call_prefix, tool
 from pollux.model import FunctionResponse, Json, Kind, Message, Origin, ToolCall
-from pollux.text import json_text
+from pollux.text.encode import encode
 
 ASKED = frozenset({Origin.HUMAN, Origin.AGENT_PROMPT, Origin.LOADED})
 _NOTHING: Mapping[str, Any] = {}
@@ -130,4 +130,4 @@ def call_key(call_id: str | None, name: str) -> str | None:
 
 
 def _text(value: Json) -> str | None:
-    return value if value is None or isinstance(value, str) else json_text.encode(value).decode()
+    return value if value is None or isinstance(value, str) else encode(value).decode()

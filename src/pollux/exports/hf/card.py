@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pollux import __version__
 from pollux.exports import Written
-from pollux.model import ModelCall, Tokens
+from pollux.prices import Prices, usage_of
 
 _CARD = """\
 ---
@@ -51,19 +51,18 @@ This card names no licence; choose one.
 """
 
 
-def pages(written: Sequence[Written]) -> Iterator[tuple[str, bytes]]:
+def pages(written: Sequence[Written], prices: Prices) -> Iterator[tuple[str, bytes]]:
     """Write the card."""
     sessions = [one.session for one in written]
-    calls: list[ModelCall] = [call for one in sessions for call in one.calls]
-    total = sum((call.tokens for call in calls), Tokens()).total
+    usage = usage_of((call for session in sessions for call in session.calls), prices)
     card = _CARD.format(
         version=__version__,
         n_sessions=len(sessions),
         n_subagents=sum(one.kind == "subagent" for one in sessions),
         n_prompts=sum(one.counts.get("user", 0) for one in sessions),
         n_tools=sum(one.tool_calls for one in sessions),
-        n_calls=len(calls),
-        n_tokens=total,
+        n_calls=usage.calls,
+        n_tokens=usage.tokens.total,
         models=", ".join(f"`{name}`" for name in sorted({name for one in sessions for name in one.models})) or "–",
     )
     yield "README.md", card.encode("utf-8", "replace")

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from pollux.exports.message_text import call_id, reasoning, result, words
 from pollux.exports.source import Subject
-from pollux.exports.tokens import completion, cost, uncached
+from pollux.exports.tokens import completion, cost
 from pollux.model import Json, Kind, Message, ModelCall, Origin, ToolCall
+from pollux.prices import Prices, uncached
 from pollux.text.encode import encode
 from pollux.text.times import microseconds, stamp
 
@@ -90,7 +91,7 @@ def _answer(chain: Chain, message: Message) -> Iterator[bytes]:
         "model": message.model or chain.model,
         "stopReason": _stop_reason(message),
     }
-    yield chain.message(message.id, message, told | {"usage": _usage(call)} if call else told)
+    yield chain.message(message.id, message, told | {"usage": _usage(call, chain.subject.prices)} if call else told)
     for index, one in enumerate(message.tool_calls):
         if (came := result(one)) is not None:
             yield _result(chain, message, index, came)
@@ -128,8 +129,8 @@ def _stop_reason(message: Message) -> str:
     return "toolUse" if message.tool_calls else "stop"
 
 
-def _usage(call: ModelCall) -> dict[str, Json]:
-    tokens, priced = call.tokens, cost(call.model, call.at, call.tokens)
+def _usage(call: ModelCall, prices: Prices) -> dict[str, Json]:
+    tokens, priced = call.tokens, cost(call, prices)
     usage: dict[str, Json] = {
         "input": uncached(tokens),
         "output": completion(tokens),

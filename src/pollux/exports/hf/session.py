@@ -80,7 +80,7 @@ def _header(subject: Subject) -> dict[str, Json]:
         "pollux": {
             "version": __version__,
             "token_rule": RULE,
-            "prices": price_table(),
+            "prices": price_table(subject),
             "source_sha256": [one["sha256"] for one in subject.sources()],
         },
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from pollux import __version__
-from pollux.exports.header import facts, title_of
+from pollux.exports.header import facts
 from pollux.exports.html.controls import bar, help_box
 from pollux.exports.html.page import beginning, end
 from pollux.exports.parts import Part, in_parts, links
@@ -14,25 +14,25 @@ from pollux.render.html.markup import Html, closing, element, joined, opening
 from pollux.render.html.state import Entry, Sheet
 from pollux.render.html.transcript import transcript
 from pollux.text.escape import clean
+from pollux.views import session_text
 
 SUFFIX = ".html"
 
 
 def render(subject: Subject) -> Iterator[bytes]:
     """Write one session, piece by piece."""
-    sheet = Sheet(subject)
+    sheet = Sheet()
 
     def page(part: Part) -> Iterator[bytes]:
         sheet.prompts.clear()
-        return (piece.encode("utf-8", "replace") for piece in _page(part, sheet))
+        return (piece.encode("utf-8", "replace") for piece in _page(subject, part, sheet))
 
     return in_parts(subject, SUFFIX, page)
 
 
-def _page(part: Part, sheet: Sheet) -> Iterator[Html]:
+def _page(subject: Subject, part: Part, sheet: Sheet) -> Iterator[Html]:
     """Write a page; its navigation comes last, when all prompts are known, and is put to the left by the style."""
-    subject = sheet.subject
-    title = clean(title_of(subject.session))
+    title = clean(session_text.title(subject.session, session_text.TITLE))
     yield beginning(title, "transcript.js")
     yield bar("Prompts", "#prompts", "Search this session")
     yield opening("main", id="main")

@@ -8,15 +8,16 @@ from urllib.parse import quote
 
 from pollux import __version__
 from pollux.exports import Written
-from pollux.exports.header import Spent, title_of
 from pollux.exports.html.controls import button, help_box
 from pollux.exports.html.page import beginning, end
 from pollux.exports.site import Row, Shelf, Site, site_of
+from pollux.model import Usage
+from pollux.prices import Prices
 from pollux.render.html.markup import Html, element
-from pollux.text.amounts import count
 from pollux.text.escape import clean
-from pollux.text.money import Currency
+from pollux.text.numbers import Currency, count
 from pollux.views.excerpts import counted
+from pollux.views.session_text import TITLE, cost_text, title
 
 NAME = "index.html"
 _TITLE = "Gemini CLI sessions"
@@ -33,9 +34,9 @@ _KEYS = (
 )
 
 
-def pages(written: Sequence[Written]) -> Iterator[tuple[str, bytes]]:
+def pages(written: Sequence[Written], prices: Prices) -> Iterator[tuple[str, bytes]]:
     """Write one page."""
-    yield NAME, "".join(_page(site_of(written))).encode("utf-8", "replace")
+    yield NAME, "".join(_page(site_of(written, prices))).encode("utf-8", "replace")
 
 
 def _page(site: Site) -> Iterator[Html]:
@@ -69,23 +70,23 @@ def _tools() -> Html:
 
 
 def _totals(site: Site) -> Html:
-    used = site.used
+    usage, n_unpriced = site.usage, site.usage.cost.unpriced_calls
     numbers = [
         (f"{site.n_sessions:,}", "session" if site.n_sessions == 1 else "sessions"),
         (f"{len(site.shelves):,}", "project" if len(site.shelves) == 1 else "projects"),
-        (f"{used.calls:,}", "model call" if used.calls == 1 else "model calls"),
-        (count(used.tokens.total), "tokens"),
-        (used.cost, f"and {counted(used.unpriced, 'call')} without a price" if used.unpriced else "in all"),
+        (f"{usage.calls:,}", "model call" if usage.calls == 1 else "model calls"),
+        (count(usage.tokens.total), "tokens"),
+        (cost_text(usage), f"and {counted(n_unpriced, 'call')} without a price" if n_unpriced else "in all"),
     ]
     return element("ul", *(element("li", element("b", one), " ", what) for one, what in numbers), class_="totals")
 
 
-def _chart(days: Sequence[tuple[date, Spent]]) -> Iterator[Html]:
+def _chart(days: Sequence[tuple[date, Usage]]) -> Iterator[Html]:
     """Draw a bar for each day: money where there is some, else tokens."""
     if not days:
         return
-    by_money = any(used.nanousd for _, used in days)
-    amounts = [used.nanousd if by_money else used.tokens.total for _, used in days]
+    by_money = any(usage.cost.nanousd for _, usage in days)
+    amounts = [usage.cost.nanousd if by_money else usage.tokens.total for _, usage in days]
     most = max(amounts) or 1
     bars = (
         _bar(number, len(days), amount / most, *one)
@@ -99,10 +100,10 @@ def _chart(days: Sequence[tuple[date, Spent]]) -> Iterator[Html]:
     yield element("figure", drawing, element("figcaption", *(element("span", one) for one in ends)), class_="days")
 
 
-def _bar(number: int, of: int, share: float, day: date, used: Spent) -> Html:
-    if not used.calls:
+def _bar(number: int, of: int, share: float, day: date, usage: Usage) -> Html:
+    if not usage.calls:
         return Html()
-    words = f"{day.isoformat()}: {counted(used.calls, 'call')}, {count(used.tokens.total)} tokens, {used.cost}"
+    words = f"{day.isoformat()}: {counted(usage.calls, 'call')}, {count(usage.tokens.total)} tokens, {cost_text(usage)}"
     step, high = _WIDE / of, max(1.0, share * _HIGH)
     place = {"x": f"{(number + 0.1) * step:.1f}", "y": f"{_HIGH - high:.1f}"}
     bar = element("rect", **place, width=f"{0.8 * step:.1f}", height=f"{high:.1f}")
@@ -110,9 +111,10 @@ def _bar(number: int, of: int, share: float, day: date, used: Spent) -> Html:
 
 
 def _shelf(shelf: Shelf) -> Html:
-    used = shelf.used
+    usage = shelf.usage
     words = [shelf.project.path or "", counted(len(shelf.rows), "session")]
-    words += [counted(used.calls, "call"), f"{count(used.tokens.total)} tokens", used.cost] if used.calls else []
+    if usage.calls:
+        words += [counted(usage.calls, "call"), f"{count(usage.tokens.total)} tokens", cost_text(usage)]
     head = element(
         "tr",
         *(element("th", name, scope="col", class_=kind or None) for name, kind in _COLUMNS),
@@ -128,15 +130,15 @@ def _shelf(shelf: Shelf) -> Html:
 
 
 def _row(row: Row) -> Html:
-    session, used = row.session, row.used
+    session, usage = row.session, row.usage
     began = session.started.astimezone(UTC) if session.started else None
     when = element("time", f"{began:%Y-%m-%d %H:%M}", datetime=began.isoformat()) if began else Html()
-    link = element("a", clean(title_of(session)), href=quote(row.name))
+    link = element("a", clean(title(session, TITLE)), href=quote(row.name))
     numbers = (
         f"{session.counts.get('user', 0):,}",
-        f"{used.calls:,}",
-        count(used.tokens.total),
-        used.cost if used.calls else "",
+        f"{usage.calls:,}",
+        count(usage.tokens.total),
+        cost_text(usage) if usage.calls else "",
     )
     return element(
         "tr",

@@ -12,15 +12,15 @@ from datetime import UTC, date
 from typing import NamedTuple
 
 from pollux import __version__
-from pollux.exports.header import BRANCHES, clock, facts, title_of
+from pollux.exports.header import facts
 from pollux.exports.markdown.blocks import block_texts
 from pollux.exports.markdown.escape import code, plain
 from pollux.exports.markdown.sheet import Sheet, new_sheet
-from pollux.exports.parts import Numbered, Part, in_parts, links, numbered
+from pollux.exports.parts import Part, in_parts, links
 from pollux.exports.source import Subject
 from pollux.model import Fate
-from pollux.views.conversation import Shown
-from pollux.views.session_text import day, messages_of
+from pollux.views.conversation import Numbered, Shown, numbered
+from pollux.views.session_text import BRANCHES, TITLE, clock, day, messages_of, title
 from pollux.views.transcript import Answer, LeftOut, Thinking, Tool
 
 SUFFIX = ".md"
@@ -46,7 +46,7 @@ def render(subject: Subject) -> Iterator[bytes]:
 
 def _page(part: Part, sheet: Sheet) -> Iterator[_Chunk]:
     subject = sheet.subject
-    yield _Chunk(f"# {plain(title_of(subject.session))}")
+    yield _Chunk(f"# {plain(title(subject.session, TITLE))}")
     if part.number == 1:
         yield _Chunk("\n".join(_header(subject)))
     else:
@@ -69,7 +69,7 @@ def _links(part: Part, subject: Subject, *, has_next: bool = False) -> Iterator[
         yield _Chunk(" · ".join(found))
 
 
-def _transcript(items: Iterable[Numbered], sheet: Sheet, depth: int = 0) -> Iterator[_Chunk]:
+def _transcript(items: Iterable[Numbered[Subject]], sheet: Sheet, depth: int = 0) -> Iterator[_Chunk]:
     """Yield the paragraphs of a transcript, with a word where the day, the speaker or the branch changes."""
     before: Shown[Subject] | None = None
     today: date | None = None
@@ -112,7 +112,7 @@ def _speaker(before: Shown[Subject] | None, shown: Shown[Subject]) -> str:
 def _agent(agent: Subject, sheet: Sheet, depth: int, above: frozenset[str]) -> Iterator[_Chunk]:
     """Yield what a subagent did."""
     session = agent.session
-    yield _Chunk(f"**Subagent** {code(session.id)} · {messages_of(session)}", depth)
+    yield _Chunk(f"**Subagent** {code(session.id)} · {messages_of(session, agent.by_id)}", depth)
     yield from _transcript(numbered(agent, above), sheet, depth)
 
 

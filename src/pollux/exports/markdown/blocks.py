@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from pollux.exports.header import clock
 from pollux.exports.markdown.bodies import LONG, body_text, excerpt_text, folded
 from pollux.exports.markdown.escape import code, fence, inert, plain, quoted
 from pollux.exports.markdown.sheet import Sheet
 from pollux.model import Kind, Origin
 from pollux.views.excerpts import Excerpt, line
-from pollux.views.session_text import tokens_of
+from pollux.views.session_text import clock, tokens_of
 from pollux.views.transcript import (
     LABELS,
     Answer,
@@ -24,7 +23,7 @@ from pollux.views.transcript import (
     Synthetic,
     Thinking,
     Tool,
-    Usage,
+    UsageBlock,
 )
 
 HEADING = 100
@@ -53,7 +52,7 @@ def block_texts(block: Block, sheet: Sheet, number: int) -> Iterator[str]:
         case Other(text=text):
             yield "**A part that Pollux does not know:**"
             yield fence(excerpt_text(text), "json")
-        case Usage(model=model, tokens=tokens):
+        case UsageBlock(model=model, tokens=tokens):
             yield f"*{' · '.join(filter(None, (plain(model or ''), tokens_of(tokens))))}*"
         case LeftOut(words=words):
             yield f"*… {words}*"

@@ -10,7 +10,7 @@ from pollux.exports.otlp import content
 from pollux.exports.otlp.attributes import CONVENTIONS, OPENINFERENCE, Convention, Value, attributes
 from pollux.exports.source import Subject
 from pollux.exports.tokens import completion, cost, prompt
-from pollux.model import Json, Kind, Message, ModelCall, ToolCall
+from pollux.model import Json, Kind, Message, ModelCall, Tokens, ToolCall
 from pollux.text.encode import text
 from pollux.text.times import microseconds
 
@@ -110,8 +110,9 @@ def model_span(trace: Trace, message: Message | None, call: ModelCall | None) ->
     }
     own: dict[str, Value] = {"pollux.message.id": id_, "pollux.fate": fate}
     if call:
-        named |= _usage(call)
-        own |= _own_usage(call)
+        priced = cost(call, trace.subject.prices)
+        named |= _usage(call.tokens, priced)
+        own |= _own_usage(call.tokens, priced)
     losses = trace.subject.losses
     if message and trace.has_content:
         answer = content.answered(message, trace.subject, has_finish_reason=trace.convention.has_finish_reasons)
@@ -122,8 +123,7 @@ def model_span(trace: Trace, message: Message | None, call: ModelCall | None) ->
     return _span(trace, span_id(trace.session_id, "call", id_), _agent_id(trace), trace.until(at), named, own)
 
 
-def _usage(call: ModelCall) -> dict[str, Value]:
-    tokens, priced = call.tokens, cost(call.model, call.at, call.tokens)
+def _usage(tokens: Tokens, priced: tuple[int, str] | None) -> dict[str, Value]:
     return {
         "input_tokens": prompt(tokens),
         "output_tokens": completion(tokens),
@@ -134,13 +134,12 @@ def _usage(call: ModelCall) -> dict[str, Value]:
     }
 
 
-def _own_usage(call: ModelCall) -> dict[str, Value]:
-    """Tell what no convention has a name for."""
-    priced = cost(call.model, call.at, call.tokens)
+def _own_usage(tokens: Tokens, priced: tuple[int, str] | None) -> dict[str, Value]:
+    """Return what no convention has a name for."""
     return {
-        "pollux.usage.tool_tokens": call.tokens.tool,
-        "pollux.usage.total_tokens": call.tokens.total,
-        "pollux.usage.is_consistent": call.tokens.is_consistent,
+        "pollux.usage.tool_tokens": tokens.tool,
+        "pollux.usage.total_tokens": tokens.total,
+        "pollux.usage.is_consistent": tokens.is_consistent,
         "pollux.cost.nano_usd": priced[0] if priced else None,
         "pollux.cost.price_id": priced[1] if priced else None,
     }

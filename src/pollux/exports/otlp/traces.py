@@ -57,7 +57,7 @@ def render(subject: Subject) -> Iterator[bytes]:
     """Write one session with its subagents as one line. Raises `BadFilterError` for something unknown to include."""
     if unknown := sorted(subject.wanted.include - {*INCLUDABLE}):
         raise BadFilterError("--include", unknown[0], " or ".join(INCLUDABLE))
-    losses, table = subject.losses, price_table()
+    losses, table = subject.losses, price_table(subject)
     resource = attributes(
         {
             "service.name": AGENT,

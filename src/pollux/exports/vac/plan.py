@@ -98,6 +98,7 @@ def agent(subject: Subject, session: Session) -> Subject:
         subject.opened(session),
         subject.by_id,
         subject.opened,
+        subject.prices,
         wanted=subject.wanted,
         redactor=subject.redactor,
     )
@@ -158,8 +159,8 @@ def _nested(subject: Subject, children: Iterable[Session], found: Survey, room: 
 def _worth_reading(subject: Subject, by_call: dict[str, Session]) -> Iterator[tuple[Entry, Message]]:
     """Yield the messages that may have written to a file or started a subagent, as they stand in their files."""
     for placed, entry in subject.group.timeline:
-        is_bare = not entry.calls and entry.content.is_bare
-        if is_bare or any(call.id in by_call or may_edit(call.name, call.display_name) for call in entry.calls):
+        calls = entry.calls or entry.content.asked
+        if any(call.id in by_call or may_edit(call.name, call.display_name) for call in calls):
             yield entry, whole(placed.reading, entry)
 
 

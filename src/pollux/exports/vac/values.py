@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from pollux.model import Json
 from pollux.proofs import canonical
-from pollux.text import json_text
+from pollux.text.encode import encode
 
 Entry: TypeAlias = dict[str, Any]
 """A map of a record: JSON, and perhaps `Many` entries in it."""
@@ -100,6 +100,6 @@ def _integer(value: int, losses: Counter[str]) -> Json:
 
 def _json(value: object) -> str:
     try:
-        return json_text.encode(value).decode("utf-8", "replace")
+        return encode(value).decode("utf-8", "replace")
     except RecursionError:
         return "[nested too deeply]"

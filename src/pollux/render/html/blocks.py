@@ -26,7 +26,7 @@ from pollux.views.transcript import (
     Synthetic,
     Thinking,
     Tool,
-    Usage,
+    UsageBlock,
 )
 
 LONG = 40
@@ -55,7 +55,7 @@ def block_html(block: Block, sheet: Sheet) -> Html:
             return sheet.attachment(attachment)
         case Other(text=text):
             return _folded("A part that Pollux does not know", copyable(excerpt(text, "json")), "other")
-        case Usage(model=model, tokens=tokens):
+        case UsageBlock(model=model, tokens=tokens):
             return element("p", " · ".join(filter(None, (line(model or ""), tokens_of(tokens)))), class_="usage")
         case LeftOut(words=words):
             return element("p", f"⋯ {words}", class_="left-out")

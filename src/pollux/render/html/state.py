@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
 
-from pollux.exports.source import Subject
 from pollux.model import Attachment
 from pollux.render.html.markdown import link
 from pollux.render.html.markup import Html, element
@@ -29,7 +28,6 @@ class Entry(NamedTuple):
 class Sheet:
     """A page while it is written."""
 
-    subject: Subject
     prompts: list[Entry] = field(default_factory=list)
     model: str | None = None
     """The one that spoke last: only another one is worth a word."""
@@ -44,7 +42,7 @@ class Sheet:
 
     def within(self) -> Sheet:
         """Begin the transcript of an agent within this one."""
-        return Sheet(self.subject, prefix=f"a{next(self.numbers)}m", numbers=self.numbers)
+        return Sheet(prefix=f"a{next(self.numbers)}m", numbers=self.numbers)
 
     def attachment(self, attachment: Attachment) -> Html:
         """Show a picture; anything else can be taken out of the page as a file."""

@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date
 
-from pollux.exports.header import BRANCHES, clock
-from pollux.exports.parts import Numbered, numbered
-from pollux.exports.source import Subject
 from pollux.model import Fate
 from pollux.render.html.blocks import block_html
 from pollux.render.html.icons import icon
 from pollux.render.html.markup import Html, closing, element, joined, opening, text
 from pollux.render.html.state import Entry, Sheet
 from pollux.text.escape import clean
+from pollux.views.conversation import Numbered, Talk, numbered
 from pollux.views.excerpts import line
 from pollux.views.presentations import Icon
-from pollux.views.session_text import day, messages_of
+from pollux.views.session_text import BRANCHES, clock, day, messages_of
 from pollux.views.transcript import FATES, LABELS, Answer, Block, LeftOut, Notice, Prompt, Synthetic
 
 ENTRY = 100
 """Characters of a prompt in the navigation."""
 
 
-def transcript(items: Iterable[Numbered], sheet: Sheet) -> Iterator[Html]:
+def transcript(items: Iterable[Numbered[Talk]], sheet: Sheet) -> Iterator[Html]:
     """Show what happened, piece by piece."""
     number, fate = 0, Fate.ACTIVE  # of the article and the branch that are open
     today: date | None = None
@@ -60,7 +58,7 @@ def _turned(before: Fate, after: Fate) -> Html:
     return joined((end, opening("section", class_=f"branch {after}"), element("p", BRANCHES[after], class_="fate")))
 
 
-def _article(block: Block, sheet: Sheet, item: Numbered) -> Html:
+def _article(block: Block, sheet: Sheet, item: Numbered[Talk]) -> Html:
     """Begin a message, with a link to it and, where it is not clear, who speaks."""
     assert not isinstance(block, LeftOut)
     anchor = sheet.anchor(item.shown.number)
@@ -77,7 +75,7 @@ def _article(block: Block, sheet: Sheet, item: Numbered) -> Html:
     return joined((opening("article", id=anchor, class_=kind), link, speaker))
 
 
-def _prompt(block: Prompt, sheet: Sheet, item: Numbered, anchor: str) -> Html:
+def _prompt(block: Prompt, sheet: Sheet, item: Numbered[Talk], anchor: str) -> Html:
     """Begin a prompt, and remember it for the navigation."""
     if item.begins:
         fate = "" if block.fate is Fate.ACTIVE else FATES[block.fate]
@@ -86,15 +84,15 @@ def _prompt(block: Prompt, sheet: Sheet, item: Numbered, anchor: str) -> Html:
     return opening("article", id=anchor, class_="prompt" if item.begins else "prompt task", tabindex="-1")
 
 
-def _name(block: Prompt, item: Numbered) -> str:
+def _name(block: Prompt, item: Numbered[Talk]) -> str:
     return f"Prompt {item.prompt}" if item.begins else LABELS[block.origin].capitalize()
 
 
-def _agent(agent: Subject, sheet: Sheet, above: frozenset[str]) -> Iterator[Html]:
+def _agent(agent: Talk, sheet: Sheet, above: frozenset[str]) -> Iterator[Html]:
     """Show what a subagent did, folded."""
     session = agent.session
     name = element("span", clean(line(session.id)), class_="what")
-    words = element("span", messages_of(session), class_="outcome")
+    words = element("span", messages_of(session, agent.by_id), class_="outcome")
     yield opening("details", class_="agent")
     yield element("summary", icon(Icon.AGENT), element("b", "Subagent"), " ", name, " ", words)
     yield opening("div", class_="nested")

@@ -11,10 +11,10 @@ from rich.text import Text
 from pollux.model import Problem
 from pollux.render.terminal.tables import counted
 from pollux.render.terminal.text import line
-from pollux.reports.doctor import Health, generations
+from pollux.reports.doctor import Diagnosis, generations
 from pollux.sessions.reader import History
-from pollux.text.amounts import size
 from pollux.text.escape import clean
+from pollux.text.numbers import size
 
 Named: TypeAlias = Callable[[str], str]
 """Writes a path shorter."""
@@ -25,7 +25,7 @@ _LOST = 10
 _LINES = 10
 
 
-def findings(health: Health, named: Named = str) -> Iterator[tuple[str, str]]:
+def findings(health: Diagnosis, named: Named = str) -> Iterator[tuple[str, str]]:
     """Give what there is to say, each with its label; without one it belongs to what was said before."""
     found = health.found
     for home in found.located.homes:
@@ -79,7 +79,7 @@ def _counts(label: str, counts: Mapping[str, int], what: str = "") -> Iterator[t
         yield label, what + ", ".join(f"{line(name, 60)} × {number}" for name, number in sorted(counts.items()))
 
 
-def _lost(health: Health) -> Iterator[tuple[str, str]]:
+def _lost(health: Diagnosis) -> Iterator[tuple[str, str]]:
     if not health.lost:
         return
     yield "lost", f"{counted(len(health.lost), 'session')} deleted by the client; only what was typed is still known:"

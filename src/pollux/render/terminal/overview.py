@@ -9,7 +9,7 @@ from rich.text import Text
 from pollux.render.terminal.tables import counted
 from pollux.render.terminal.text import line
 from pollux.reports.overview import Overview
-from pollux.text.amounts import count
+from pollux.text.numbers import count
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _ASCII_BARS = " .:-=+*#@"
@@ -30,8 +30,8 @@ def first_look(view: Overview, homes: str, *, encoding: str = "utf-8") -> Iterat
         (f"{count(view.tokens.total)} tokens", "bold"), f" in {counted(view.n_calls, 'model call')}{since}"
     )
     yield from _days(view, _BARS if encoding.lower().startswith("utf") else _ASCII_BARS)
-    if view.n_gone:
-        yield Text(f"{counted(view.n_gone, 'session')} deleted by the client, and kept here.", "magenta")
+    if view.n_deleted:
+        yield Text(f"{counted(view.n_deleted, 'session')} deleted by the client, and kept here.", "magenta")
     if view.due or view.soon:
         yield Text(_deletion(view), "yellow")
     if view.n_problems:
@@ -57,11 +57,5 @@ _WHICH = "`pollux status` says which, and what is kept."
 
 def _deletion(view: Overview) -> str:
     soon = f"{view.soon} more within a week" if view.due else f"{counted(view.soon, 'session')} within a week"
-    if view.is_exact:
-        now = f"{counted(view.due, 'session')} at its next start" if view.due else ""
-        return f"The client will delete {', '.join(filter(None, (now, soon if view.soon else '')))}. {_WHICH}"
-    if not view.due:
-        return f"Older than 30 days, and so deleted by the client unless its settings say otherwise: {soon}. {_WHICH}"
-    them = "it" if view.due == 1 else "them"
-    now = f"{counted(view.due, 'session')} older than 30 days: the client deletes {them} at its next start"
-    return f"{now}, unless its settings say otherwise" + (f"; {soon}. {_WHICH}" if view.soon else f". {_WHICH}")
+    now = f"{counted(view.due, 'session')} at its next start" if view.due else ""
+    return f"The client will delete {', '.join(filter(None, (now, soon if view.soon else '')))}. {_WHICH}"

@@ -14,8 +14,9 @@ from pollux.render.terminal.tables import counted, tabbed
 from pollux.render.terminal.text import line
 from pollux.reports.periods import monday
 from pollux.reports.stats import Row, Section, Statistics, Summary
-from pollux.text import csv_text
-from pollux.text.amounts import count, lasted
+from pollux.text.encode import csv_row, escape_formula
+from pollux.text.numbers import count, lasted
+from pollux.views.session_text import NO_TITLE
 
 _LONGEST = 1000
 """Characters of a name in CSV."""
@@ -186,7 +187,7 @@ def _cell(section: Section, name: str, row: Row) -> str:
 def _key(by: str, row: Row) -> str:
     """Name a row for people."""
     if by == "session" and row.key is not None:
-        return f"{row.key[:_SHORT_ID]} {row.name or '(no prompt)'}"
+        return f"{row.key[:_SHORT_ID]} {row.name or NO_TITLE}"
     if by == "week" and row.key is not None:
         return f"{row.key} {monday(row.key):%d %b}"
     return row.name
@@ -211,7 +212,7 @@ def lines(found: Statistics) -> Iterator[str]:
 
 def section_csv(section: Section) -> Iterator[str]:
     """Give a section as CSV, with a line of names."""
-    yield csv_text.row(["key", "name", *section.columns])
+    yield csv_row(["key", "name", *section.columns])
     for row in section.rows:
-        names = (csv_text.harmless(line(text, _LONGEST)) for text in (row.key or "", row.name))
-        yield csv_text.row([*names, *row.numbers])
+        names = (escape_formula(line(text, _LONGEST)) for text in (row.key or "", row.name))
+        yield csv_row([*names, *row.numbers])

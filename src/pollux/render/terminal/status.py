@@ -10,9 +10,10 @@ from rich.table import Table
 
 from pollux.render.terminal.tables import counted, tabbed
 from pollux.render.terminal.text import line
-from pollux.reports.status import FolderPolicy, Row, days_left
+from pollux.reports.status import FolderPolicy, StatusRow, days_left
 from pollux.sessions.client_settings import Policy, span_words
 from pollux.sessions.retention import HASHED
+from pollux.views import session_text
 
 # Columns that a terminal must have for a column of ours to be worth its room.
 _FROM = {"project": 72, "title": 100}
@@ -33,7 +34,7 @@ _WHY = {
 }
 
 
-def status_lines(rows: Iterable[Row], policies: Iterable[FolderPolicy], *, now: datetime) -> Iterator[str]:
+def status_lines(rows: Iterable[StatusRow], policies: Iterable[FolderPolicy], *, now: datetime) -> Iterator[str]:
     """Give one line a session, fields apart by tabs."""
     limits = _limits(policies)
     for row in rows:
@@ -41,7 +42,7 @@ def status_lines(rows: Iterable[Row], policies: Iterable[FolderPolicy], *, now: 
 
 
 def status_tables(
-    rows: Sequence[Row], policies: Iterable[FolderPolicy], *, now: datetime, width: int
+    rows: Sequence[StatusRow], policies: Iterable[FolderPolicy], *, now: datetime, width: int
 ) -> Iterator[tuple[str, Table]]:
     """Give a title and a table for each time at which sessions go."""
     limits = _limits(policies)
@@ -51,7 +52,7 @@ def status_tables(
             yield title, _table(group, limits, now, width)
 
 
-def summary(rows: Sequence[Row]) -> str:
+def summary(rows: Sequence[StatusRow]) -> str:
     """Say in one line how much there is, how much of it is kept, and when it goes."""
     telling = [row for row in rows if not row.session.is_stub]
     there = [row for row in telling if row.turn != "gone"]
@@ -70,7 +71,7 @@ def remarks(one: FolderPolicy) -> Iterator[str]:
     yield from (f"Settings: {note}." for note in policy.notes)
 
 
-def _cells(row: Row, limits: dict[Path, str], now: datetime) -> dict[str, str]:
+def _cells(row: StatusRow, limits: dict[Path, str], now: datetime) -> dict[str, str]:
     """Say of one session what its line says."""
     session = row.session
     return {
@@ -79,11 +80,11 @@ def _cells(row: Row, limits: dict[Path, str], now: datetime) -> dict[str, str]:
         "why": _why(row, limits),
         "kept": "yes" if row.is_kept else "no",
         "project": session.project.name,
-        "title": session.title or "(no prompt)",
+        "title": session_text.title(session),
     }
 
 
-def _table(rows: Sequence[Row], limits: dict[Path, str], now: datetime, width: int) -> Table:
+def _table(rows: Sequence[StatusRow], limits: dict[Path, str], now: datetime, width: int) -> Table:
     room = {"session": 8, "when": 12, "why": 34, "kept": 4, "project": 16, "title": 300}
     names = [name for name in room if width >= _FROM.get(name, 0)]
     table = Table(box=None, pad_edge=False, header_style="dim", expand="title" in names)
@@ -111,7 +112,7 @@ def _limit(policy: Policy) -> str:
     return f"{span_words(policy.max_age)} unused" if policy.max_age else "no limit of age"
 
 
-def _when(row: Row, now: datetime) -> str:
+def _when(row: StatusRow, now: datetime) -> str:
     if row.turn == "next":
         return "next start"
     if row.fate:
@@ -120,7 +121,7 @@ def _when(row: Row, now: datetime) -> str:
     return str(row.turn)
 
 
-def _why(row: Row, limits: dict[Path, str]) -> str:
+def _why(row: StatusRow, limits: dict[Path, str]) -> str:
     if row.fate and row.fate.why != "age":
         return _WHY[row.fate.why]
     paths = row.going or row.staying

@@ -11,14 +11,16 @@ from rich.text import Text
 from pollux.model import Fate, Session
 from pollux.render.terminal.text import line
 from pollux.reports.projects import ProjectRow
-from pollux.sessions.reader import saved_tag, short_id
-from pollux.text.amounts import age, count
+from pollux.reports.sessions import SessionRow
+from pollux.sessions.reader import saved_tag
 from pollux.text.escape import clean
-from pollux.views.contracts import calls_of, total, when
+from pollux.text.numbers import age, count
+from pollux.views.contracts import when
+from pollux.views.session_text import NO_TITLE, title
 
 _SHORT_ID = 8
 _TAG = 24
-_NO_RISKS: Mapping[str, str] = {}
+_NO_DELETIONS: Mapping[str, str] = {}
 
 # Columns that a terminal must have for a column of ours to be worth its room.
 _FOR_BOTH_NAMES = 52
@@ -29,34 +31,32 @@ _WIDE = 100
 
 
 def session_table(
-    sessions: Sequence[Session],
-    by_id: Mapping[str, Session],
-    numbers: Mapping[str, int],
+    sessions: Sequence[SessionRow],
     *,
     now: datetime,
     width: int,
-    risks: Mapping[str, str] = _NO_RISKS,
+    deletions: Mapping[str, str] = _NO_DELETIONS,
 ) -> Table:
     """Lay sessions out in columns; the title takes what room is left, and on a narrow terminal others make way."""
     columns: dict[str, list[Text | str]] = {}
-    if numbers:
-        columns["@"] = [f"@{numbers[one.id]}" if one.id in numbers else "" for one in sessions]
-    if width >= _FOR_BOTH_NAMES or any(one.id not in numbers for one in sessions):
-        columns["session"] = [line(short_id(one), _SHORT_ID, ellipsis="") for one in sessions]
-    columns["used"] = [age(at, now) if (at := _used(one)) else "" for one in sessions]
+    if any(row.number for row in sessions):
+        columns["@"] = [f"@{row.number}" if row.number else "" for row in sessions]
+    if width >= _FOR_BOTH_NAMES or any(row.number is None for row in sessions):
+        columns["session"] = [line(row.short_id, _SHORT_ID, ellipsis="") for row in sessions]
+    columns["used"] = [age(row.last_used, now) if row.last_used else "" for row in sessions]
     if width >= _FOR_PROJECT:
-        columns["project"] = [line(one.project.name, 20 if width >= _WIDE else 12) for one in sessions]
-    columns["title"] = [_title(one, risks.get(one.id)) for one in sessions]
+        columns["project"] = [line(row.project.name, 20 if width >= _WIDE else 12) for row in sessions]
+    columns["title"] = [_title(row, deletions.get(row.id)) for row in sessions]
     if width >= _FOR_NUMBERS:
-        columns["asks"] = [str(one.counts.get("user", 0)) for one in sessions]
-        columns["tokens"] = [count(total(calls_of(one, by_id)).total) for one in sessions]
+        columns["asks"] = [str(row.prompts) for row in sessions]
+        columns["tokens"] = [count(row.usage.tokens.total) for row in sessions]
     return _table(columns, flexible="title")
 
 
 def saved_table(conversations: Sequence[Session], *, now: datetime, width: int) -> Table:
     """Lay out conversations saved with `/chat save`; the title takes the room that is left."""
     columns: dict[str, list[Text | str]] = {"tag": [line(saved_tag(one), _TAG) for one in conversations]}
-    columns["saved"] = [age(at, now) if (at := _used(one)) else "" for one in conversations]
+    columns["saved"] = [age(at, now) if (at := one.last_used) else "" for one in conversations]
     if width >= _FOR_PROJECT:
         columns["project"] = [line(one.project.name, 20 if width >= _WIDE else 12) for one in conversations]
     columns["title"] = [_title(one, None) for one in conversations]
@@ -70,20 +70,20 @@ def saved_lines(conversations: Sequence[Session]) -> Iterator[str]:
     for one in conversations:
         project = one.project.path or one.project.name
         path = one.files[0].path
-        yield tabbed(saved_tag(one), when(_used(one)) or "", project, one.title, one.counts.get("user", 0), path)
+        yield tabbed(saved_tag(one), when(one.last_used) or "", project, one.title, one.counts.get("user", 0), path)
 
 
-def session_lines(sessions: Sequence[Session], by_id: Mapping[str, Session]) -> Iterator[str]:
-    """Give one line a session, fields apart by tabs."""
-    for one in sessions:
+def session_lines(sessions: Sequence[SessionRow]) -> Iterator[str]:
+    """Yield one line per session, fields separated by tabs."""
+    for row in sessions:
         yield tabbed(
-            one.id,
-            when(_used(one)) or "",
-            one.project.path or one.project.name,
-            one.title,
-            one.counts.get("user", 0),
-            one.tool_calls,
-            total(calls_of(one, by_id)).total,
+            row.id,
+            when(row.last_used) or "",
+            row.project.path or row.project.name,
+            row.title,
+            row.prompts,
+            row.tool_calls,
+            row.usage.tokens.total,
         )
 
 
@@ -99,7 +99,7 @@ def project_table(rows: Sequence[ProjectRow], *, now: datetime, width: int) -> T
     columns["sessions"] = [str(row.n_sessions) for row in rows]
     if width >= _FOR_NUMBERS:
         columns["asks"] = [str(row.n_prompts) for row in rows]
-    columns["tokens"] = [count(row.tokens.total) for row in rows]
+    columns["tokens"] = [count(row.n_tokens) for row in rows]
     columns["used"] = [age(row.last, now) if row.last else "" for row in rows]
     return _table(columns, flexible="path" if "path" in columns else "project")
 
@@ -111,7 +111,7 @@ def project_lines(rows: Sequence[ProjectRow]) -> Iterator[str]:
             row.project.path or row.project.name,
             row.project.how or "",
             row.n_sessions,
-            row.tokens.total,
+            row.n_tokens,
             row.n_prompts,
             when(row.last) or "",
         )
@@ -147,17 +147,14 @@ def _table(columns: Mapping[str, Sequence[Text | str]], *, flexible: str) -> Tab
     return table
 
 
-def _used(session: Session) -> datetime | None:
-    return session.ended or session.updated or session.started
-
-
-def _title(session: Session, risk: str | None) -> Text:
+def _title(session: Session | SessionRow, risk: str | None) -> Text:
     """Show the title, after marks for what is special about the session."""
-    title = Text(line(session.title or "(no prompt)", 300), style="" if session.title else "dim")
+    words = title(session)
+    text = Text(line(words, 300), style="dim" if words == NO_TITLE else "")
     marks = []
     if session.kind == "subagent":
         marks.append(("↳ ", "dim"))
-    if session.gone:
+    if session.deleted if isinstance(session, SessionRow) else session.gone:
         marks.append(("gone ", "magenta"))  # from the client; it is kept here
     if session.is_stub:
         marks.append(("stub ", "dim"))
@@ -168,7 +165,7 @@ def _title(session: Session, risk: str | None) -> Text:
     lost = sum(number for fate, number in session.fates.items() if fate != Fate.ACTIVE)
     if lost:
         marks.append((f"⑂{lost} ", "dim yellow"))
-    return Text.assemble(*marks, title)
+    return Text.assemble(*marks, text)
 
 
 def _path(row: ProjectRow) -> Text:

@@ -6,7 +6,7 @@ goes through `clean` on its way in and through `safe` on its way out: Markdown h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, tzinfo
 from typing import assert_never
 
@@ -15,15 +15,15 @@ from rich.console import Group, RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
-from pollux.model import Attachment, Fate, Kind, Origin, Session, Tokens
+from pollux.model import Attachment, Fate, Kind, Origin, Session, Usage
 from pollux.render.terminal.bodies import body_rows, excerpt_rows
 from pollux.render.terminal.layout import Aside, Gutter, Safe, lay_out
 from pollux.render.terminal.markdown import Markdown
 from pollux.render.terminal.page import Page
-from pollux.text.amounts import size
+from pollux.text.numbers import size
 from pollux.views.bodies import Input
 from pollux.views.excerpts import counted
-from pollux.views.session_text import messages_of, period, tokens_of
+from pollux.views.session_text import messages_of, period, shares, title, tokens_of
 from pollux.views.transcript import (
     FATES,
     LABELS,
@@ -37,7 +37,7 @@ from pollux.views.transcript import (
     Synthetic,
     Thinking,
     Tool,
-    Usage,
+    UsageBlock,
 )
 
 PROSE = 100
@@ -49,16 +49,24 @@ _STATUS = {"success": ("✓", "green"), "error": ("✗", "red"), "cancelled": ("
 _NOTICE = {Kind.WARNING: ("!", "yellow"), Kind.ERROR: ("✗", "red"), Kind.UNKNOWN: ("?", "yellow")}
 
 
-def header(session: Session, *, zone: tzinfo | None = None, encoding: str = "utf-8") -> RenderableType:
-    """Say what a session is before its transcript begins."""
+def header(
+    session: Session,
+    by_id: Mapping[str, Session],
+    usage: Usage,
+    own_usage: Usage,
+    *,
+    zone: tzinfo | None = None,
+    encoding: str = "utf-8",
+) -> RenderableType:
+    """Return what is printed above a transcript; `usage` is that of the session with its subagents."""
     page = Page(zone, encoding)
-    tokens = sum((call.tokens for call in session.calls), Tokens())
+    tokens = shares(tokens_of(usage.tokens), tokens_of(own_usage.tokens)) if usage.calls else ()
     lines = [
-        Text(page.line(session.title or session.first_prompt or session.id), "bold"),
+        Text(page.line(title(session)), "bold"),
         Text(_joined(page.line(session.project.name), page.line(session.project.path or "")), "cyan"),
         Text(_joined(period(session, zone), page.line(", ".join(session.models)))),
-        Text(messages_of(session)),
-        Text(tokens_of(tokens) if session.calls else ""),
+        Text(messages_of(session, by_id)),
+        *map(Text, tokens),
         Text(_joined(page.line(session.id), "" if session.kind == "main" else page.line(session.kind)), "dim"),
     ]
     if session.problems:
@@ -74,7 +82,7 @@ def transcript(
     before: Block | None = None
     day: date | None = None
     for block in blocks:
-        if before is not None and not (isinstance(before, Tool) and isinstance(block, Tool | Usage)):
+        if before is not None and not (isinstance(before, Tool) and isinstance(block, Tool | UsageBlock)):
             yield Text()
         today = page.day(block)
         if day and today and today != day:
@@ -110,7 +118,7 @@ def _block(block: Block, page: Page) -> Iterator[RenderableType]:
         case Other(text=text):
             yield Text("? a part that Pollux does not know", "yellow")
             yield from lay_out(excerpt_rows(text, page, "dim"), Text("  │ ", "dim"))
-        case Usage(model=model, tokens=tokens):
+        case UsageBlock(model=model, tokens=tokens):
             yield Gutter(Text(_joined(page.line(model or ""), tokens_of(tokens)), "dim"), "  ")
         case LeftOut(words=words, fate=fate):
             yield Text(f"{'⋯' if fate is Fate.COMPRESSED else '⑂'} {words}", "yellow")

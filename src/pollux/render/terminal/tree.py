@@ -13,37 +13,40 @@ from rich.tree import Tree
 from pollux.model import Session
 from pollux.render.terminal.tables import counted
 from pollux.render.terminal.text import line
-from pollux.sessions.family import children
-from pollux.text.amounts import ago, count
+from pollux.sessions.family import SessionTree
+from pollux.text.numbers import ago, count
 from pollux.views.contracts import calls_of, total
+from pollux.views.session_text import title
 
 _LONG = re.compile(r"(?<![^/\\])([0-9a-f]{8})(?:[0-9a-f]{56}|-[0-9a-f-]{27})(?=[/\\])")
 """A folder named by a project's hash or a session's id."""
 
 
-def session_tree(session: Session, by_id: Mapping[str, Session], *, now: datetime, tops: Sequence[Path] = ()) -> Tree:
-    """Draw a session; files below one of `tops` are named from there."""
-    return _branch(session, by_id, Tree(_label(session, by_id, now), guide_style="dim"), now, tops)
+def draw_tree(tree: SessionTree, *, now: datetime, tops: Sequence[Path] = ()) -> Tree:
+    """Return a session with its files and subagents; files below one of `tops` are named from there."""
+    by_id = tree.by_id()
+    return _branch(tree, by_id, Tree(_label(tree.session, by_id, now), guide_style="dim"), now, tops)
 
 
-def _branch(session: Session, by_id: Mapping[str, Session], tree: Tree, now: datetime, tops: Sequence[Path]) -> Tree:
+def _branch(branch: SessionTree, by_id: Mapping[str, Session], tree: Tree, now: datetime, tops: Sequence[Path]) -> Tree:
+    session = branch.session
     for ref in session.files:
         role = f"{ref.role:<5} " if len(session.files) > 1 else ""
         tree.add(Text.assemble((role, "dim"), line(_named(ref.path, tops), 1000)))
-    for child in children(session, by_id):
-        _branch(child, by_id, tree.add(_label(child, by_id, now)), now, tops)
+    for child in branch.children:
+        _branch(child, by_id, tree.add(_label(child.session, by_id, now)), now, tops)
     return tree
 
 
 def _label(session: Session, by_id: Mapping[str, Session], now: datetime) -> Text:
-    at = session.ended or session.started
+    at = session.last_used
     tokens = count(total(calls_of(session, by_id)).total)
     facts = [counted(session.tool_calls, "tool call"), f"{tokens} tokens", ago(at, now) if at else ""]
     how = f"started by {session.parent_call}" if session.parent_call else ""
     return Text.assemble(
         (line(session.id, 8, ellipsis=""), "cyan"),
         " ",
-        (line(session.title or "(no prompt)", 60), "bold"),
+        (line(title(session), 60), "bold"),
         ("\n" + ", ".join(fact for fact in (*facts, line(how, 60)) if fact), "dim"),
     )
 

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
+import msgspec
 from rich.cells import cell_len
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pollux.model import Session, Tokens
+from pollux.model import Tokens
 from pollux.render.terminal.tables import counted, tabbed
 from pollux.render.terminal.text import line
-from pollux.reports.periods import monday
+from pollux.reports.periods import PERIODS, monday
 from pollux.reports.usage import Report, Row, Sums
-from pollux.text import csv_text
-from pollux.text.amounts import count
-from pollux.text.money import Currency
+from pollux.text.encode import csv_row, escape_formula
+from pollux.text.numbers import Currency, count
 from pollux.views.contracts import when
+from pollux.views.session_text import NO_TITLE, title
 
 if TYPE_CHECKING:  # a report is drawn without it
-    from pollux.reports.audit import AuditedCall, Bucket, Duplicate
+    from pollux.render.terminal.console import Console
+    from pollux.reports.audit import AuditedCall, AuditReport, Bucket, Duplicate
 
 _LONGEST = 1000
 """Characters of a name in CSV."""
@@ -118,12 +121,12 @@ def usage_lines(report: Report) -> Iterator[str]:
 def usage_csv(report: Report) -> Iterator[str]:
     """Give a report as CSV: every number exact, money in nano-dollars, nothing where there is no price."""
     names = ["key", "name", *_NUMBERS, *(("tool_calls", *_STATUSES) if report.by == "tool" else ())]
-    yield csv_text.row(names)
+    yield csv_row(names)
     for row in report.rows:
         asked = row.asked
         more = [asked.calls, asked.success, asked.error, asked.cancelled, asked.unfinished] if asked else []
-        names = [csv_text.harmless(line(text, _LONGEST)) for text in (row.key or "", row.name)]
-        yield csv_text.row([*names, *(_plain(one) for one in _numbers(row)), *more])
+        names = [escape_formula(line(text, _LONGEST)) for text in (row.key or "", row.name)]
+        yield csv_row([*names, *(_plain(one) for one in _numbers(row)), *more])
 
 
 _SUMS = ("calls", "input", "cached", "output", "thoughts", "tool", "total", "cost_nanousd")
@@ -189,7 +192,7 @@ def _key(by: str, row: Row) -> str:
     if row.key is None:
         return row.name
     if by == "session":
-        return f"{row.key[:_SHORT_ID]} {row.name or '(no prompt)'}"
+        return f"{row.key[:_SHORT_ID]} {row.name or NO_TITLE}"
     if by == "week":
         return f"{row.key} {monday(row.key):%d %b}"
     return row.key.replace("T", " ") if by == "hour" else row.name
@@ -216,13 +219,20 @@ def _bar(value: int, most: int, width: int, encoding: str) -> str:
     return "█" * full + (_EIGHTHS[rest] if rest else "")
 
 
-def audit_lines(session: Session, calls: Iterable[AuditedCall]) -> Iterator[Text]:
-    """Write down how a session's cost comes about, call by call."""
-    yield Text.assemble((session.id, "bold cyan"), "  ", line(session.title or "(no prompt)", 200))
-    for number, one in enumerate(calls, 1):
+def audit_lines(report: AuditReport) -> Iterator[Text]:
+    """Yield how the cost of a session and its subagents comes about, call by call, and the total."""
+    for session, calls in report.audits:
+        yield Text.assemble((session.id, "bold cyan"), "  ", line(title(session), 200))
+        for number, call in enumerate(calls, 1):
+            yield Text("")
+            yield from _call_lines(number, call)
         yield Text("")
-        yield from _call_lines(number, one)
-    yield Text("")
+    amount = dollars(report.cost_nanousd)
+    yield Text.assemble("total     ", (amount, "bold green"), f"  {counted(len(report.counted), 'call')}")
+    if report.n_unpriced:
+        models = "a model that has" if report.n_unpriced == 1 else "models that have"
+        yield Text(f"          without {counted(report.n_unpriced, 'call')} of {models} no price", "yellow")
+    yield Text(f"prices    {report.table}, {report.date}", "dim")
 
 
 def _call_lines(number: int, one: AuditedCall) -> Iterator[Text]:
@@ -277,3 +287,49 @@ def _dollars(amount: Decimal) -> str:
 def _place(each: Duplicate) -> str:
     session = f" {line(each.session_id, 80)}" if each.session_id else ""
     return f"{line(each.file, 500)}:{each.line}  {each.why}{session}"
+
+
+def screen(report: Report, currency: Currency, width: int, encoding: str, *notices: str) -> RenderableType:
+    """Return a table with its totals and notes."""
+    table = usage_table(report, currency, width=width, encoding=encoding)
+    below = (Text(note, "dim") for note in (*notices, *notes(report, currency)))
+    return Group(table, Text(""), *totals(report, currency), Text(""), *below)
+
+
+class LiveScreen:
+    """A report that is drawn again and again, on a screen of its own.
+
+    Lines that wrapped anew when a window was resized could not be drawn over.
+    """
+
+    def __init__(self, console: Console, currency: Currency) -> None:
+        """Take the console to draw on."""
+        from rich.live import Live  # noqa: PLC0415  most reports are drawn once
+
+        self._console, self._currency = console, currency
+        self._live = Live(console=console, screen=True, auto_refresh=False)
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._live.__exit__(None, None, None)
+
+    def draw(self, report: Report) -> None:
+        """Draw the newest rows that the screen has room for."""
+        self._live.update(self._fitted(report), refresh=True)
+
+    def print(self, report: Report) -> None:
+        """Leave the report on the screen of the terminal."""
+        self._console.print(self._fitted(report))
+
+    def _fitted(self, report: Report) -> RenderableType:
+        width, encoding = self._console.width, self._console.encoding
+        around = screen(msgspec.structs.replace(report, rows=()), self._currency, width, encoding, "more")
+        room = max(1, self._console.height - len(self._console.render_lines(around, pad=False)))
+        rows = report.rows[-room:] if report.by in PERIODS else report.rows[:room]
+        n_more = len(report.rows) - len(rows)
+        notices = [f"{n_more} more are in the sums, and not shown."] if n_more else []
+        notices += ["No model call fits yet."] if not rows else []
+        return screen(msgspec.structs.replace(report, rows=rows), self._currency, width, encoding, *notices)

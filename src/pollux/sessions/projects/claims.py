@@ -13,7 +13,6 @@ import msgspec
 from pollux.disk.private_files import make_private_folder, write_private
 from pollux.disk.regular_files import is_missing, problem_of, read_side_file
 from pollux.model import Problem
-from pollux.sessions.homes import Home
 from pollux.sessions.projects.paths import LONGEST_PATH, is_absolute, project_hash, spellings
 
 
@@ -41,11 +40,14 @@ _MEMORY_SCHEMA = "pollux.project-paths/1"
 _LARGEST_MEMORY = 64 << 20
 
 
-def known_paths(home: Home) -> Known:
-    """Read what a home says about paths: markers, registry, trusted folders."""
+def known_paths(root: Path, tmp: Path, link_limit: Path | None) -> Known:
+    """Return what a home says about paths in its markers, registry and trusted folders.
+
+    Links to the registry and the trusted folders may not lead out of `link_limit`, if there is one.
+    """
     problems: list[Problem] = []
-    files = dict(_files(home, problems))
-    found = known_from_files(str(home.root), files)
+    files = dict(_files(root, tmp, link_limit, problems))
+    found = known_from_files(str(root), files)
     return msgspec.structs.replace(found, problems=(*problems, *found.problems))
 
 
@@ -104,12 +106,12 @@ def remember(path: Path, pairs: Mapping[str, str]) -> Problem | None:
     return None
 
 
-def _files(home: Home, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
+def _files(root: Path, tmp: Path, link_limit: Path | None, problems: list[Problem]) -> Iterator[tuple[str, bytes]]:
     """Read the files of a home that say where projects are."""
     for name in (REGISTRY, TRUSTED):
-        yield from _file(str(home.root / name), name, home.link_limit, problems)
-    history = home.root / "history"
-    for above, base, limit in (("tmp", home.tmp, home.tmp), ("history", history, home.root)):
+        yield from _file(str(root / name), name, link_limit, problems)
+    history = root / "history"
+    for above, base, limit in (("tmp", tmp, tmp), ("history", history, root)):
         for name in _names(str(base), problems):
             yield from _file(str(base / name / MARKER), f"{above}/{name}/{MARKER}", limit, problems)
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 LONGEST_PATH = 4096
+_HASH = re.compile(r"[0-9a-f]{64}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")
 
@@ -21,6 +22,11 @@ def project_hash(path: str) -> str:
 
     # a name that is not Unicode reaches the client as U+FFFD
     return hashlib.sha256(_SURROGATE.sub("\ufffd", path).encode()).hexdigest()
+
+
+def is_project_hash(name: str) -> bool:
+    """Return whether a folder is named after the hash of a project's path."""
+    return _HASH.fullmatch(name) is not None
 
 
 def slug(path: str) -> str:
@@ -66,6 +72,17 @@ def lineage(path: str) -> Iterator[str]:
     while (parent := _split(path)[0]) != path:
         path = parent
         yield path
+
+
+def from_root(path: str, root: str | None) -> str:
+    """Return a path as seen from a project's folder, or as it is if that does not contain it."""
+    if root and path.startswith(root):
+        rest = path[len(root) :]
+        if rest in {"", "/", "\\"}:
+            return "."
+        if rest[0] in "/\\" or root[-1] in "/\\":
+            return rest.lstrip("/\\")
+    return path
 
 
 def _normal(path: str) -> str:

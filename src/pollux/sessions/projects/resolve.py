@@ -12,13 +12,21 @@ from types import MappingProxyType
 
 from pollux.model import Json, Project
 from pollux.sessions.projects.claims import NOTHING_KNOWN, Claim, Known, known_paths
-from pollux.sessions.projects.paths import LONGEST_PATH, is_absolute, is_windows, lineage, project_hash, slug, spellings
+from pollux.sessions.projects.paths import (
+    LONGEST_PATH,
+    is_absolute,
+    is_project_hash,
+    is_windows,
+    lineage,
+    project_hash,
+    slug,
+    spellings,
+)
 from pollux.text.unicode import sound
 
 __all__ = ["Known", "argument_paths", "known_paths", "project_hash", "resolve", "slug", "workspace_directories"]
 
 _NO_PATHS: Mapping[str, str] = MappingProxyType({})
-_HASH = re.compile(r"[0-9a-f]{64}")
 _IN_COMMAND = re.compile(r"""(?<![\w.:/\\~-])(?:/|[A-Za-z]:[\\/])[^\s'"`;&|<>()$*?]*""")
 _ONE_DIRECTORY = re.compile(r"^[ \t]*I'm currently working in the directory: (.+)$", re.MULTILINE)
 _DIRECTORIES = re.compile(
@@ -52,7 +60,7 @@ def resolve(
         memory: what `load_memory` gave.
 
     """
-    is_hash = folder is not None and _HASH.fullmatch(folder) is not None
+    is_hash = folder is not None and is_project_hash(folder)
     digest = digest or (folder if is_hash else None)
     name = None if is_hash else folder
     told = {

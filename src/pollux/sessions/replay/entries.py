@@ -30,6 +30,18 @@ class Entry(msgspec.Struct, eq=False, array_like=True):
     thoughts_from: Record | None = None
     moved: tuple[str, ...] = ()
     """The IDs of calls that are recorded here, but were made by other messages."""
+    is_own: bool = True
+    """Whether it was said in this session: not imported from another, and not loaded with a saved conversation."""
+
+    @property
+    def tool_calls(self) -> tuple[CallHead, ...]:
+        """The calls that are recorded here or that were asked for here; one that was only loaded is in no table."""
+        return self.calls or (self.content.asked if self.is_own else ())
+
+    @property
+    def own_calls(self) -> tuple[CallHead, ...]:
+        """The calls that this session made itself."""
+        return self.tool_calls if self.is_own else ()
 
 
 class Call(msgspec.Struct, frozen=True, eq=False):

@@ -11,10 +11,12 @@ import msgspec
 from pollux import formats
 from pollux.formats import lenient
 from pollux.formats.messages import message
-from pollux.formats.operations import Record
+from pollux.formats.operations import CallHead, Record
 from pollux.formats.parts import parts, title_words
+from pollux.formats.records import SESSION_ID
 from pollux.formats.short import LEFT_OUT, value_at
 from pollux.formats.source import LONG, Source, Span
+from pollux.formats.tool_calls import call_status
 from pollux.model import FunctionCall, FunctionResponse, Json, Kind, Message, Problem, Text
 from pollux.sessions.replay.replay import Entry, Fingerprint, Replay, replay
 from pollux.text.integers import has_large_integer, with_doubles
@@ -31,14 +33,21 @@ class Reading(msgspec.Struct):
     replay: Replay
     original: Source
     """The file as it is; another only where a file of another shape was written anew to be read."""
-    _responses: dict[str, Span] | None = None
+    _responses: dict[str, Record] | None = None
 
-    def response_span(self, call_id: str | None) -> Span | None:
-        """Return where the last message stands that answers a call."""
+    def response(self, call_id: str | None) -> Record | None:
+        """Return the last message that answers a call."""
         if self._responses is None:
-            entries = self.replay.timeline
-            self._responses = {one: entry.content.span for entry in entries for one in entry.content.responses if one}
+            records = [entry.content for entry in self.replay.timeline]
+            self._responses = {id_: record for record in records for id_ in record.responses if id_}
         return self._responses.get(call_id) if call_id else None
+
+    def calls_line(self, entry: Entry) -> int | None:
+        """Return the line on which the calls of a message are recorded, or were answered."""
+        if entry.calls_from or not entry.tool_calls:
+            return entry.calls_from.line if entry.calls_from else None
+        answers = [self.response(call.id) for call in entry.tool_calls]
+        return max(record.line for record in (entry.content, *answers) if record)
 
     def parts(self) -> list[Reading]:
         """Return the reading of each session that the file holds: mostly one, this."""
@@ -48,7 +57,7 @@ class Reading(msgspec.Struct):
     @property
     def id(self) -> str | None:
         """The session id that the file gives itself."""
-        found = self.replay.metadata.get("sessionId") or self.replay.seen.get("sessionId")
+        found = self.replay.metadata.get(SESSION_ID) or self.replay.seen.get(SESSION_ID)
         return sound(found) if isinstance(found, str) and found else None
 
 
@@ -147,7 +156,7 @@ def whole(reading: Reading, entry: Entry, *, shortened: bool = False) -> Message
         return loaded[record.span]
 
     content = load(entry.content) or {}
-    if not entry.calls and entry.content.is_bare:
+    if not entry.calls and entry.content.asked:
         content = content | {"toolCalls": _answered(reading, content, shortened=shortened)}
     return message(
         {"id": entry.id, "type": entry.kind, **content, "timestamp": entry.at},
@@ -174,6 +183,20 @@ def _own_calls(entry: Entry, recorded: dict[str, Any] | None) -> dict[str, Any] 
     return recorded | {"toolCalls": own}
 
 
+def asked_calls(reading: Reading, entry: Entry) -> list[dict[str, Any]]:
+    """Return the records, as the client would write them, of calls that a message asks for and that have none."""
+    if entry.calls or not entry.tool_calls:
+        return []
+    return _answered(reading, _object(reading.source, entry.content.span), shortened=False)
+
+
+def call_heads(reading: Reading, entry: Entry) -> list[CallHead]:
+    """Return the calls of a message with their status."""
+    if entry.calls:
+        return [*entry.calls]
+    return [CallHead(call["id"], call["name"], call_status(call)) for call in asked_calls(reading, entry)]
+
+
 def _answered(reading: Reading, content: dict[str, Any], *, shortened: bool) -> list[dict[str, Any]]:
     """Rebuild the records of calls that only a history holds: the request here, the response in a later message."""
     results: dict[Span, dict[str | None, Any]] = {}
@@ -181,12 +204,12 @@ def _answered(reading: Reading, content: dict[str, Any], *, shortened: bool) -> 
     for part in parts(content.get("content")):
         if isinstance(part, FunctionCall):
             call: dict[str, Any] = {"id": part.id, "name": part.name, "args": part.args}
-            span = reading.response_span(part.id)
-            if span:
+            response = reading.response(part.id)
+            if response:
+                span = response.span
                 if span not in results:
                     results[span] = _results(_object(reading.source, span, shortened=shortened).get("content"))
                 call["result"] = results[span].get(part.id, [])
-                call["status"] = "error" if _has_failed(call["result"]) else "success"
             found.append(call)
     return found
 
@@ -201,11 +224,6 @@ def _results(content: object) -> dict[str | None, list[Any]]:
             mine = found.setdefault(response.get("id"), [])
         mine.append(value)
     return found
-
-
-def _has_failed(result: list[Any]) -> bool:
-    responses = (part.response for part in parts(result) if isinstance(part, FunctionResponse))
-    return any(isinstance(response, dict) and "error" in response for response in responses)
 
 
 def arguments(reading: Reading, entry: Entry) -> list[Json]:

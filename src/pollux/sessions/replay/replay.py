@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from pollux.formats.operations import Document, Header, Operation, Put, Record, Rewind, Update
+from pollux.formats.operations import Document, Header, Operation, Put, Record, Rewind, Update, drop_from
+from pollux.formats.records import MEMORY_SCRATCHPAD, PROJECT_HASH, SESSION_ID, START_TIME
 from pollux.formats.source import Span
 from pollux.model import Json, Kind, Problem
 from pollux.sessions.replay.copies import Fingerprint
 from pollux.sessions.replay.entries import Call, Entry
-from pollux.sessions.replay.timeline import Timeline, drop_from
+from pollux.sessions.replay.timeline import Timeline
 from pollux.text.times import instant
 
 __all__ = ["Call", "Entry", "Fingerprint", "Replay", "replay"]
@@ -46,7 +47,7 @@ class Replay(msgspec.Struct):
         """Whether the client's own reader accepts this file."""
         if self.document:
             return not self.document.salvaged
-        return bool(self.metadata.get("sessionId")) and bool(self.metadata.get("projectHash"))
+        return bool(self.metadata.get(SESSION_ID)) and bool(self.metadata.get(PROJECT_HASH))
 
     @property
     def spans(self) -> Iterable[Span]:
@@ -104,12 +105,12 @@ class Running:
             case Update(_, fields, records, salvaged):
                 self._update(fields, records, salvaged=salvaged)
             case Header(_, fields, records, salvaged):
-                if not salvaged and _is_another(result.seen.get("sessionId"), fields.get("sessionId")):
+                if not salvaged and _is_another(result.seen.get(SESSION_ID), fields.get(SESSION_ID)):
                     self._begin_session()
-                began = result.seen.get("startTime")
+                began = result.seen.get(START_TIME)
                 result.seen |= fields
-                if _is_earlier(began, result.seen.get("startTime")):  # a resume in its first minute adds a header
-                    result.seen["startTime"] = began
+                if _is_earlier(began, result.seen.get(START_TIME)):  # a resume in its first minute adds a header
+                    result.seen[START_TIME] = began
                 if not salvaged:
                     result.metadata |= fields
                 for record in records:
@@ -148,8 +149,8 @@ class Running:
             for record in records or ():
                 self.timeline.put(record, is_new_only=True)
             return
-        if "memoryScratchpad" in fields:
-            result.scratchpad_is_stale = None if fields["memoryScratchpad"] in _JS_FALSE else False
+        if MEMORY_SCRATCHPAD in fields:
+            result.scratchpad_is_stale = None if fields[MEMORY_SCRATCHPAD] in _JS_FALSE else False
         if records is not None:
             result.has_checkpoints = True
             result.state = {record.id: record for record in records}

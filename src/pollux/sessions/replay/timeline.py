@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import takewhile
-from typing import TypeVar
 
-from pollux.formats.operations import CallHead, Record
+from pollux.formats.operations import CallHead, Record, drop_from
 from pollux.model import Fate, Kind, Origin, Problem
 from pollux.sessions.replay.copies import Copies, Fingerprint, Index
 from pollux.sessions.replay.entries import IMPORTED, Call, Entry
 
-T = TypeVar("T")
 _OF_THE_CLIENT = frozenset({Origin.TOOL_RESPONSE, Origin.SYNTHETIC, Origin.SESSION_CONTEXT, Origin.CONTINUE})
 """What the client adds to a conversation that goes on."""
 _NOTICES = frozenset({Kind.INFO, Kind.WARNING, Kind.ERROR})
@@ -293,6 +291,7 @@ class Timeline:
     def _add_loaded(self, record: Record) -> Entry:
         """Add a message that no line of its own came before: what was typed was typed elsewhere."""
         entry = self._add(record)
+        entry.is_own = not (record.origin == Origin.HUMAN or (record.origin == Origin.MODEL and record.is_bare))
         if entry.origin == Origin.HUMAN:
             entry.origin = Origin.LOADED
         return entry
@@ -399,17 +398,6 @@ def _has_only_calls(entry: Entry) -> bool:
 def _is_complete(entry: Entry) -> bool:
     """Return whether a message is an answer that leaves nothing to do."""
     return entry.kind == Kind.GEMINI and not entry.calls and not _is_empty(entry)
-
-
-def drop_from(messages: dict[str, T], target: str) -> list[T]:
-    """Remove a message and all after it, or everything if it is not there; return what was removed, the last first."""
-    dropped = []
-    while messages:
-        id_, value = messages.popitem()
-        dropped.append(value)
-        if id_ == target:
-            break
-    return dropped
 
 
 def _says_the_same(entry: Entry, record: Record) -> bool:

@@ -1,0 +1,198 @@
+"""Archived sessions by their IDs: the rows of the facts, decoded."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from pollux.archive import failures
+from pollux.archive.imports import BESIDE_OWN
+from pollux.archive.inventory import place_of
+from pollux.model import Fate, ModelCall, Problem, Project, Session, Tokens
+from pollux.text.times import from_microseconds
+
+_decode = msgspec.msgpack.Decoder(Session, dec_hook=lambda kind, value: kind(value)).decode
+_FATES = {str(fate): fate for fate in Fate}
+AMONG = "session_id IN (SELECT replace(value, char(65535), char(0)) FROM json_each(?))"
+"""The condition on some IDs, which `ids_as_json` makes the parameter of."""
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """Sessions, and a problem for each session whose rows are damaged."""
+
+    sessions: tuple[Session, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+def load_sessions(
+    database: sqlite3.Connection, ids: Collection[str] | None, memory: Mapping[str, str] | None = None
+) -> Loaded:
+    """Return sessions with their model calls and problems, in the order of the IDs, or all of them.
+
+    Args:
+        database: the archive's.
+        ids: the sessions wanted, or None for all.
+        memory: project paths that were proven since the facts were written.
+
+    """
+    which, values = ("1", ()) if ids is None else (AMONG, (ids_as_json(ids),))
+    calls, damaged = _calls(database, which, values)
+    present = _present(database, which, values)
+    value_problems: dict[str, list[Problem]] = defaultdict(list)
+    for session_id, problem in failures.value_problems(database):
+        value_problems[session_id].append(problem)
+    sessions: dict[str, Session] = {}
+    rows = database.execute(
+        f"SELECT session_id, title, first_prompt, last_prompt, body FROM sessions WHERE {which}",  # noqa: S608  ours
+        values,
+    )
+    for session_id, title, first_prompt, last_prompt, body in rows:
+        session = _decoded(session_id, body)
+        texts = (title, first_prompt, last_prompt)
+        if session is None or session_id in damaged or not all(isinstance(text, str) for text in texts):
+            damaged.add(session_id)
+            continue
+        sessions[session_id] = msgspec.structs.replace(
+            session,
+            project=with_known_path(session.project, memory or {}),
+            title=title,
+            first_prompt=first_prompt,
+            last_prompt=last_prompt,
+            calls=tuple(calls.get(session_id, ())),
+            children=(),
+            gone=session_id not in present,
+            problems=(*session.problems, *value_problems.get(session_id, ())),
+        )
+    for session_id, children in _children(database, which, values).items():
+        if session_id in sessions:
+            sessions[session_id] = msgspec.structs.replace(sessions[session_id], children=tuple(children))
+    order = sessions if ids is None else [session_id for session_id in ids if session_id in sessions]
+    return Loaded(
+        tuple(sessions[session_id] for session_id in order),
+        tuple(damaged_rows(session_id) for session_id in sorted(damaged, key=str)),
+    )
+
+
+def ids_as_json(ids: Iterable[str]) -> str:
+    """Return the parameter of `AMONG`. SQLite ends a text in JSON at a NUL character, so U+FFFF stands for it."""
+    return msgspec.json.encode([session_id.replace("\0", "\uffff") for session_id in ids]).decode()
+
+
+def sessions_with_file(database: sqlite3.Connection, reference: str) -> list[str]:
+    """Return the IDs of the sessions that were read from a file of this path, name or stem."""
+    name = reference.replace("\\", "/").rpartition("/")[2]
+    rows = database.execute(
+        """
+        SELECT session_files.session_id, files.home, files.path
+        FROM files JOIN versions ON versions.file_id = files.id
+        JOIN session_files ON session_files.file_version_id = versions.id
+        WHERE instr(files.path, ?)
+        """,
+        (name,),
+    )
+    ids: dict[str, None] = {}
+    for session_id, home, path in rows:
+        place = place_of(home, path)
+        if reference in (place.stem, place.name, str(place)):
+            ids[session_id] = None
+    return list(ids)
+
+
+def with_known_path(project: Project, memory: Mapping[str, str]) -> Project:
+    """Return a project with the path that was proven for its hash, unless it has a proven one already."""
+    path = None if project.proven else memory.get(project.hash or "")
+    return msgspec.structs.replace(project, path=path, how="memory", proven=True) if path else project
+
+
+def damaged_rows(session_id: object) -> Problem:
+    """Return the problem of a session whose rows are damaged."""
+    return Problem(
+        "damaged-facts",
+        f"The rows of session {session_id} in the archive are damaged, so it is left out; `pollux verify --repair` "
+        "derives them anew from the archived bytes",
+    )
+
+
+def _decoded(session_id: object, body: bytes) -> Session | None:
+    """Return the session of a row, or None if the row is damaged."""
+    try:
+        session = _decode(body)
+    except (ValueError, TypeError):
+        return None
+    return session if session.id == session_id else None
+
+
+def _children(database: sqlite3.Connection, which: str, values: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return the subagents that each session started itself, the first started first; members of a circle are none."""
+    found: dict[str, list[str]] = defaultdict(list)
+    rows = database.execute(
+        f"""
+        SELECT parent_session_id, session_id FROM sessions
+        WHERE parent_session_id IN (SELECT session_id FROM sessions WHERE {which}) AND root_session_id != session_id
+        ORDER BY started_us IS NOT NULL, started_us, session_id
+        """,  # noqa: S608  ours
+        values,
+    )
+    for parent_id, session_id in rows:
+        found[parent_id].append(session_id)
+    return found
+
+
+def _calls(
+    database: sqlite3.Connection, which: str, values: tuple[str, ...]
+) -> tuple[dict[str, list[ModelCall]], set[object]]:
+    """Return the model calls that each session owns, and the sessions of which a call cannot be read."""
+    found: dict[str, list[ModelCall]] = defaultdict(list)
+    damaged: set[object] = set()
+    files: dict[int, str] = {}
+    for version_id, home, path in _places(database, which, values):
+        files[version_id] = str(place_of(home, path))
+    rows = database.execute(
+        f"""
+        SELECT session_id, message_id, at_us, model, fate, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool,
+            tok_total, file_version_id, line
+        FROM model_calls WHERE copy_of IS NULL AND {which} ORDER BY session_id, at_us, message_id
+        """,  # noqa: S608  ours
+        values,
+    )
+    for session_id, message_id, at_us, model, fate, *counts, version_id, line in rows:
+        is_typed = isinstance(message_id, str) and isinstance(model, str | None) and isinstance(line, int)
+        if not is_typed or not all(isinstance(count, int) for count in counts):
+            damaged.add(session_id)
+            continue
+        try:
+            call = (session_id, message_id, from_microseconds(at_us), model, _FATES[fate], Tokens(*counts))
+            found[session_id].append(ModelCall(*call, file=files[version_id], line=line))
+        except (LookupError, TypeError, ValueError, OverflowError, OSError):  # no such fate, version or time
+            damaged.add(session_id)
+    return found, damaged
+
+
+def _places(database: sqlite3.Connection, which: str, values: tuple[str, ...]) -> Iterator[tuple[int, str, str]]:
+    """Yield version, home and path of the files of some sessions."""
+    yield from database.execute(
+        f"""
+        SELECT versions.id, CAST(files.home AS TEXT), CAST(files.path AS TEXT)
+        FROM versions JOIN files ON files.id = versions.file_id
+        WHERE versions.id IN (SELECT file_version_id FROM model_calls WHERE {which})
+        """,  # noqa: S608  ours
+        values,
+    )
+
+
+def _present(database: sqlite3.Connection, which: str, values: tuple[str, ...]) -> set[str]:
+    """Return the sessions of which a file is still where the client put it."""
+    rows: list[Any] = database.execute(
+        f"""
+        SELECT DISTINCT session_files.session_id FROM session_files
+        JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
+        WHERE files.gone_us IS NULL AND session_files.role NOT IN ('stub', 'unreadable') AND NOT {BESIDE_OWN}
+            AND session_files.{which if which != "1" else "session_id = session_files.session_id"}
+        """,  # noqa: S608  ours
+        values,
+    ).fetchall()
+    return {row[0] for row in rows}

@@ -1,0 +1,99 @@
+"""Pages of sessions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pollux.errors import PolluxError
+from pollux.reports.sessions import Page, SavedPage, SessionPage
+from pollux.text.integers import parse_integer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pollux.library.filters import Announce
+    from pollux.library.snapshot import Snapshot
+    from pollux.model import Problem, Session
+    from pollux.reports.filters import Filter
+    from pollux.reports.sessions import SessionRow
+
+
+def session_page(snapshot: Snapshot, wanted: Filter, page: Page, announce: Announce) -> SessionPage:
+    """Return a page of the sessions that a filter chooses, the last used first."""
+    from pollux.library import select  # noqa: PLC0415  not needed to parse arguments
+    from pollux.reports import sessions  # noqa: PLC0415
+
+    query = select.session_query(snapshot, wanted, announce)
+    database = snapshot.database
+    offset = _offset(page)
+    ids = sessions.page(database, query, limit=page.limit, offset=offset)
+    total = sessions.count(database, query)
+    listed = sessions.count(database, sessions.SessionQuery(snapshot.ids))
+    loaded = snapshot.sessions.load(ids)
+    unreadable = snapshot.sessions.load(sessions.unreadable(database, snapshot.ids))
+    end = offset + len(ids)
+    hint = ""
+    if not ids:
+        hint = select.NOTHING_FITS if listed else select.nothing_here(snapshot)
+    return SessionPage(
+        sessions.rows(database, snapshot.with_learned_paths(loaded), snapshot.ids),
+        str(end) if end < total else None,
+        total,
+        listed,
+        _problems(snapshot, [*loaded, *unreadable]),
+        snapshot.freshness,
+        hint,
+    )
+
+
+def saved_page(snapshot: Snapshot, wanted: Filter, limit: int | None) -> SavedPage:
+    """Return the conversations that `/chat save` stored, within a filter."""
+    from pollux.library import project_memory  # noqa: PLC0415
+    from pollux.reports.filters import chosen  # noqa: PLC0415
+    from pollux.sessions.reader import saved  # noqa: PLC0415
+
+    config = snapshot.config
+    history = saved(snapshot.located, memory=project_memory.with_current_folder(config))
+    rows = chosen(history.sessions, wanted, cwd=config.cwd, user_home=config.user_home)[:limit]
+    problems = [*history.problems]
+    for session in (*rows, *history.unreadable):
+        problems += session.problems
+    return SavedPage(rows, tuple(dict.fromkeys(problems)))
+
+
+def session_row(snapshot: Snapshot, reference: str, wanted: Filter) -> SessionRow:
+    """Return the row of the one session that a reference names."""
+    from pollux.library import select  # noqa: PLC0415
+    from pollux.reports import sessions  # noqa: PLC0415
+
+    loaded = snapshot.sessions.load([select.find_session(snapshot, reference, wanted)])
+    return sessions.rows(snapshot.database, snapshot.with_learned_paths(loaded), snapshot.ids)[0]
+
+
+def problems(snapshot: Snapshot, wanted: Filter) -> tuple[Problem, ...]:
+    """Return the problems of the sessions that a filter chooses, and those that belong to no session."""
+    from pollux.library import select  # noqa: PLC0415
+    from pollux.reports import sessions  # noqa: PLC0415
+
+    query = select.session_query(snapshot, msgspec.structs.replace(wanted, subagents=True, empty=True))
+    ids = sessions.page(snapshot.database, query)
+    return tuple(snapshot.problems(ids))
+
+
+def _problems(snapshot: Snapshot, sessions: Iterable[Session]) -> tuple[Problem, ...]:
+    """Return the problems that belong to no session, and those of some sessions, each once."""
+    problems = [*snapshot.freshness.problems, *snapshot.sessions.problems()]
+    for session in {session.id: session for session in sessions}.values():
+        problems += session.problems
+    return tuple(dict.fromkeys(problems))
+
+
+def _offset(page: Page) -> int:
+    if page.after is None:
+        return 0
+    offset = parse_integer(page.after) if page.after.isdecimal() else None
+    if offset is None:
+        raise PolluxError(f"'{page.after}' is not the end of a page: pass the `next` of the page before.")
+    return offset

@@ -1,0 +1,51 @@
+"""The list of projects, and the search for paths of those that are known by a hash alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pollux.library import project_memory
+from pollux.library.filters import prove_projects, unproven_hashes
+from pollux.library.select import session_query
+from pollux.reports.projects import ProjectList, ProjectRow, project_rows
+from pollux.sessions.projects import search
+
+if TYPE_CHECKING:
+    from pollux.library.filters import Announce
+    from pollux.library.snapshot import Snapshot
+    from pollux.reports.filters import Filter
+
+
+def project_list(snapshot: Snapshot, wanted: Filter, announce: Announce, *, scan: bool) -> ProjectList:
+    """Return the projects of the sessions that a filter chooses.
+
+    With `scan`, the hashes of likely folders are compared with those of projects without a path first, and paths that
+    are proven so are stored.
+    """
+    every = msgspec.structs.replace(wanted, subagents=True, empty=True)
+    query = session_query(snapshot, every, announce)
+    projects = snapshot.projects()
+    if query.ids is not None:
+        projects = {session_id: projects[session_id] for session_id in query.ids if session_id in projects}
+    unknown = unproven_hashes(projects.values())
+    problem = None
+    if scan:
+        projects = prove_projects(projects, search.likely_roots(snapshot.config.user_home))
+        snapshot.learn(projects)
+        problem = project_memory.store(snapshot.config, projects.values())
+    n_found = len(unknown) - len(unproven_hashes(projects.values()))
+    rows = project_rows(snapshot.database, snapshot.projects(), query)
+    return ProjectList(rows, _moved(rows), len(unknown), n_found, (problem,) if problem else (), snapshot.freshness)
+
+
+def _moved(rows: tuple[ProjectRow, ...]) -> dict[str, str]:
+    paths = [row.project.path for row in rows if row.project.path]
+    moved = {}
+    for row in rows:
+        target = search.moved_to(row.project, paths, lambda path: Path(path).is_dir())
+        if row.project.path and target:
+            moved[row.project.path] = target
+    return moved

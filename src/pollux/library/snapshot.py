@@ -1,0 +1,235 @@
+"""One consistent state of the facts, as long as a question is being answered.
+
+The facts are those of the archive, or tables of the same shape in memory that were made from session files.
+"""
+# ruff: noqa: PLC0415  imported when an archive or the files are read
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from pollux.model import Problem, Project, Session
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from pollux.archive.store import Archive
+    from pollux.library.config import Config
+    from pollux.library.freshness import Refresh
+    from pollux.reports.freshness import Freshness
+    from pollux.sessions.grouping import Group
+    from pollux.sessions.locate import Located
+    from pollux.sessions.reader import History
+
+
+class SessionSource(Protocol):
+    """Loads the sessions that the facts name, and opens them."""
+
+    def load(self, ids: Collection[str] | None) -> list[Session]:
+        """Return sessions in the order of their IDs, or all of them."""
+
+    def open(self, session: Session) -> Group:
+        """Open a session so that its messages can be read."""
+
+    def with_file(self, reference: str) -> list[str]:
+        """Return the IDs of the sessions with a file of this path, name or stem."""
+
+    def content_key(self, session: Session) -> object:
+        """Return a value that changes whenever the bytes of a session change."""
+
+    def problems(self) -> list[Problem]:
+        """Return the problems that belong to no session."""
+
+    def problems_by_session(self) -> list[tuple[str, Problem]]:
+        """Return the problems of all sessions."""
+
+
+class ArchivedSessions:
+    """Sessions of an archive."""
+
+    def __init__(self, database: sqlite3.Connection, memory: Mapping[str, str], homes: Collection[str] | None) -> None:
+        """Take the archive, the project paths proven since, and the homes that were asked for; None for all."""
+        self._database, self._memory, self._homes = database, memory, homes
+        self._contents: dict[str, list[tuple[int, int]]] | None = None
+        self._damage: dict[Problem, None] = {}
+
+    def load(self, ids: Collection[str] | None) -> list[Session]:
+        """Return sessions in the order of their IDs, or all of them."""
+        from pollux.archive.load_sessions import load_sessions
+
+        loaded = load_sessions(self._database, ids, self._memory)
+        self._damage.update(dict.fromkeys(loaded.problems))
+        return list(loaded.sessions)
+
+    def open(self, session: Session) -> Group:
+        """Open an archived session."""
+        from pollux.archive import open_session
+
+        return open_session.opened(self._database, session)
+
+    def with_file(self, reference: str) -> list[str]:
+        """Return the IDs of the sessions with a file of this path, name or stem."""
+        from pollux.archive.load_sessions import sessions_with_file
+
+        return sessions_with_file(self._database, reference)
+
+    def content_key(self, session: Session) -> object:
+        """Return which versions of files the session was read from, and how long each is."""
+        from pollux.archive import open_session
+
+        if self._contents is None:
+            self._contents = open_session.contents(self._database)
+        return self._contents.get(session.id)
+
+    def problems(self) -> list[Problem]:
+        """Return the problems of damaged rows and of files that cannot be derived."""
+        from pollux.archive import failures
+
+        homes = None if self._homes is None else list(self._homes)
+        return [*self._damage, *failures.problems(self._database, homes)]
+
+    def problems_by_session(self) -> list[tuple[str, Problem]]:
+        """Return the problems of the files of each session, and values that no column holds."""
+        from pollux.archive.memory import file_problems
+
+        return file_problems(self._database)
+
+
+class SessionFiles:
+    """Sessions read from their files."""
+
+    def __init__(self, history: History, failures: Iterable[Problem] = ()) -> None:
+        """Take all sessions that were read, and what went wrong after that."""
+        self._history = history
+        self._by_id = {session.id: session for session in history.sessions}
+        self._failures = list(failures)
+
+    def load(self, ids: Collection[str] | None) -> list[Session]:
+        """Return sessions in the order of their IDs, or all of them."""
+        if ids is None:
+            return list(self._history.sessions)
+        return [self._by_id[session_id] for session_id in ids if session_id in self._by_id]
+
+    def open(self, session: Session) -> Group:
+        """Read the files of a session again."""
+        from pollux.sessions.reader import opened
+
+        return opened(session)
+
+    def with_file(self, reference: str) -> list[str]:
+        """Return the IDs of the sessions with a file of this path, name or stem."""
+        return [session.id for session in self._history.sessions if _has_file(session, reference)]
+
+    def content_key(self, session: Session) -> object:
+        """Return size and time of each file."""
+        return [size_and_time(str(ref.path)) for ref in session.files]
+
+    def problems(self) -> list[Problem]:
+        """Return the problems that belong to no session."""
+        return [*self._history.problems, *self._failures]
+
+    def problems_by_session(self) -> list[tuple[str, Problem]]:
+        """Return the problems of all sessions."""
+        pairs = []
+        for session in self._history.sessions:
+            pairs += [(session.id, problem) for problem in session.problems]
+        return pairs
+
+
+class Snapshot(msgspec.Struct):
+    """What one answer is made of."""
+
+    config: Config
+    database: sqlite3.Connection
+    sessions: SessionSource
+    located: Located
+    freshness: Freshness
+    memory: Mapping[str, str]
+    archive: Archive | None = None
+    """The archive that the facts are in; None if they were made from files."""
+    ids: Collection[str] | None = None
+    """The sessions of the homes asked for; None for all in the database."""
+    elsewhere: int = 0
+    """Archived sessions of homes that were not asked for."""
+    _projects: dict[str, Project] | None = None
+
+    @property
+    def is_archived(self) -> bool:
+        """Whether the facts are those of the archive."""
+        return self.archive is not None
+
+    def projects(self) -> dict[str, Project]:
+        """Return the project of each session, with the paths proven since the facts were written."""
+        from pollux.archive.memory import session_projects
+
+        if self._projects is None:
+            self._projects = session_projects(self.database, self.memory)
+        return self._projects
+
+    def learn(self, projects: Mapping[str, Project]) -> None:
+        """Use paths that were proven while the question was answered."""
+        self.projects().update(projects)
+
+    def with_learned_paths(self, sessions: Iterable[Session]) -> list[Session]:
+        """Return sessions with the project paths that were proven while the question was answered."""
+        if self._projects is None:
+            return list(sessions)
+        made = []
+        for session in sessions:
+            project = self._projects.get(session.id, session.project)
+            is_better = project.proven and not session.project.proven
+            made.append(msgspec.structs.replace(session, project=project) if is_better else session)
+        return made
+
+    def problems(self, ids: Collection[str] | None = None) -> list[Problem]:
+        """Return the problems of some sessions, and those that belong to no session."""
+        wanted = self.ids if ids is None else ids
+        problems = [*self.freshness.problems, *self.sessions.problems()]
+        for session_id, problem in self.sessions.problems_by_session():
+            if wanted is None or session_id in wanted:
+                problems.append(problem)
+        return [*dict.fromkeys(problems)]
+
+
+def archived_snapshot(config: Config, archive: Archive, state: Refresh) -> Snapshot:
+    """Return the state of an open archive, limited to the homes asked for."""
+    from pollux.archive import schema
+    from pollux.library import project_memory
+    from pollux.reports.sessions import unproven_hashes
+
+    database = archive.database
+    roots = [str(home.root) for home in config.homes]
+    ids = None
+    if not config.all_homes:
+        ids = schema.sessions_of_homes(database, roots, with_imports=config.is_own_history)
+    memory = project_memory.with_current_folder(config)
+    project_memory.learn(config, unproven_hashes(database), memory)
+    return Snapshot(
+        config,
+        database,
+        ArchivedSessions(database, memory, None if ids is None else roots),
+        state.located,
+        state.freshness,
+        memory,
+        archive=archive,
+        ids=ids,
+        elsewhere=0 if ids is None else schema.count_sessions(database) - len(ids),
+    )
+
+
+def _has_file(session: Session, reference: str) -> bool:
+    return any(reference in (ref.path.stem, ref.path.name, str(ref.path)) for ref in session.files)
+
+
+def size_and_time(path: str) -> tuple[int, int] | None:
+    """Return size and modification time of a file; None if there is none, which is reported when it is read."""
+    import os
+
+    try:
+        status = os.stat(path)  # noqa: PTH116  no object for a path that is looked at once
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns

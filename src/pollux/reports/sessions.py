@@ -1,0 +1,323 @@
+"""The sessions of the fact tables: pages of a list, single sessions, and their sums with subagents."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+
+import msgspec
+
+from pollux.archive.load_sessions import AMONG, ids_as_json
+from pollux.archive.memory import project_of
+from pollux.archive.schema import TABLES
+from pollux.model import Cost, FileRef, Problem, Project, Session, Tokens, Usage
+from pollux.reports.freshness import Freshness
+from pollux.text.times import microseconds
+
+_ORDER = "ORDER BY last_used_us DESC, session_id"
+"""As the index has it: what was never used comes last."""
+_SUM_COLUMNS = TABLES["session_usage"].names[2:]
+_SUMS = f"SELECT session_id, is_active, {', '.join(_SUM_COLUMNS)} FROM session_usage"  # noqa: S608  ours
+_NO_USAGE = Usage()
+
+
+class SessionQuery(msgspec.Struct, frozen=True):
+    """Which sessions a list shows, as conditions on the `sessions` table."""
+
+    ids: Collection[str] | None = None
+    """None for all."""
+    since: datetime | None = None
+    until: datetime | None = None
+    model: str | None = None
+    subagents: bool = False
+    empty: bool = False
+
+    def where(self) -> tuple[str, list[object]]:
+        """Return the SQL condition and its parameters."""
+        conditions, values = ["1"], list[object]()
+        if not self.subagents:
+            conditions.append("kind = 'main'")
+        if not self.empty:
+            conditions.append("is_stub = 0")
+        if self.ids is not None:
+            conditions.append(AMONG)
+            values.append(ids_as_json(self.ids))
+        if self.since:
+            conditions.append("coalesce(ended_us, started_us) >= ?")
+            values.append(microseconds(self.since))
+        if self.until:
+            conditions.append("coalesce(started_us, ended_us) < ?")
+            values.append(microseconds(self.until))
+        if self.model is not None:
+            conditions.append("EXISTS (SELECT 1 FROM json_each(models) WHERE instr(lower(value), ?))")
+            values.append(self.model.lower())
+        return " AND ".join(conditions), values
+
+
+class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One session in a list: what it is about and what it cost, without its messages."""
+
+    id: str
+    kind: str
+    """`main` or `subagent`."""
+    parent_id: str | None
+    root_id: str
+    number: int | None
+    """The number by which `@2` finds it; None for what a plain list does not show."""
+    title: str
+    first_prompt: str
+    project: Project
+    started: datetime | None
+    ended: datetime | None
+    updated: datetime | None
+    last_used: datetime | None
+    prompts: int
+    counts: Mapping[str, int]
+    """Messages of the timeline by kind."""
+    fates: Mapping[str, int]
+    tool_calls: int
+    models: tuple[str, ...]
+    files: tuple[FileRef, ...]
+    usage: Usage
+    """With subagents."""
+    own_usage: Usage
+    active: Usage
+    """The part of `usage` whose messages are still part of the conversations."""
+    is_stub: bool
+    deleted: bool
+    """Whether the client has deleted it; the archive has not."""
+    problems: tuple[Problem, ...]
+
+    @property
+    def short_id(self) -> str:
+        """The eight characters that name the session on screens."""
+        from pollux.sessions.reader import short_id_of  # noqa: PLC0415  large, and only screens need it
+
+        return short_id_of(self.id)
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Which part of a list to return."""
+
+    limit: int | None = 50
+    """None for all that follow."""
+    after: str | None = None
+    """The `next` of the page before."""
+
+
+class SessionPage(msgspec.Struct, frozen=True):
+    """Part of a list of sessions."""
+
+    rows: tuple[SessionRow, ...]
+    next: str | None
+    """What to pass as `Page.after` for the rows that follow; None at the end."""
+    total: int
+    """Sessions that the filter chooses, on all pages."""
+    listed: int
+    """Sessions that a list without a filter shows."""
+    problems: tuple[Problem, ...]
+    """Problems of these sessions, of files without a readable session, and of the homes."""
+    freshness: Freshness
+    hint: str = ""
+    """What to tell the user if there are no rows."""
+
+
+class SavedPage(msgspec.Struct, frozen=True):
+    """Conversations that `/chat save` stored."""
+
+    rows: tuple[Session, ...]
+    problems: tuple[Problem, ...]
+
+
+FIRST_PAGE = Page()
+
+
+class _Sums(msgspec.Struct, frozen=True):
+    active: Usage = _NO_USAGE
+    dropped: Usage = _NO_USAGE
+
+    @property
+    def billed(self) -> Usage:
+        return self.active + self.dropped
+
+
+def count(database: sqlite3.Connection, query: SessionQuery) -> int:
+    """Return the number of sessions that match a query."""
+    where, values = query.where()
+    number: int = database.execute(f"SELECT count(*) FROM sessions WHERE {where}", values).fetchone()[0]  # noqa: S608  ours
+    return number
+
+
+def page(database: sqlite3.Connection, query: SessionQuery, *, limit: int | None = None, offset: int = 0) -> list[str]:
+    """Return the IDs of the sessions that match a query, the last used first."""
+    where, values = query.where()
+    rows = database.execute(
+        f"SELECT session_id FROM sessions WHERE {where} {_ORDER} LIMIT ? OFFSET ?",  # noqa: S608  ours
+        [*values, -1 if limit is None else limit, offset],
+    )
+    return [row[0] for row in rows]
+
+
+def numbers(database: sqlite3.Connection, ids: Collection[str], scope: Collection[str] | None) -> dict[str, int]:
+    """Return the numbers of sessions in the plain list of a scope, from 1."""
+    where, values = SessionQuery(scope).where()
+    wanted = set(ids)
+    listed = database.execute(f"SELECT session_id FROM sessions WHERE {where} {_ORDER}", values)  # noqa: S608  ours
+    found = {}
+    for number, (session_id,) in enumerate(listed, 1):
+        if session_id in wanted:
+            found[session_id] = number
+            if len(found) == len(wanted):
+                break
+    return found
+
+
+def among(database: sqlite3.Connection, ids: Iterable[str], query: SessionQuery) -> list[str]:
+    """Return which of some IDs match a query, the last used first."""
+    where, values = query.where()
+    rows = database.execute(
+        f"SELECT session_id FROM sessions WHERE {AMONG} AND {where} {_ORDER}",  # noqa: S608  ours
+        [ids_as_json(ids), *values],
+    )
+    return [row[0] for row in rows]
+
+
+def main_sessions(database: sqlite3.Connection, ids: Iterable[str]) -> list[str]:
+    """Return which of some sessions are no subagents."""
+    return among(database, ids, SessionQuery(empty=True))
+
+
+def unreadable(database: sqlite3.Connection, scope: Collection[str] | None) -> list[str]:
+    """Return the sessions without messages; their problems say why nothing could be read."""
+    where, values = SessionQuery(scope, subagents=True, empty=True).where()
+    rows = database.execute(f"SELECT session_id FROM sessions WHERE is_stub = 1 AND {where}", values)  # noqa: S608  ours
+    return [row[0] for row in rows]
+
+
+def with_prefix(database: sqlite3.Connection, prefix: str, query: SessionQuery) -> list[str]:
+    """Return the IDs that begin with some characters, in upper or lower case, and match a query."""
+    where, values = query.where()
+    pattern = prefix.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+    rows = database.execute(
+        f"SELECT session_id FROM sessions WHERE session_id LIKE ? ESCAPE '\\' AND {where} {_ORDER}",  # noqa: S608  ours
+        [pattern, *values],
+    )
+    return [row[0] for row in rows]
+
+
+def roots(database: sqlite3.Connection, ids: Iterable[str]) -> list[str]:
+    """Return the sessions at the top of the families that some sessions belong to."""
+    rows = database.execute(
+        f"SELECT DISTINCT root_session_id FROM sessions WHERE {AMONG}",  # noqa: S608  ours
+        (ids_as_json(ids),),
+    )
+    return [row[0] for row in rows]
+
+
+def families(
+    database: sqlite3.Connection, ids: Iterable[str], scope: Collection[str] | None = None
+) -> dict[str, tuple[str, ...]]:
+    """Return each session with all its subagents in a scope, however deep; members of a circle are no subagents."""
+    found = {}
+    for session_id in ids:
+        rows = database.execute(
+            """
+            WITH RECURSIVE family(id) AS (
+                VALUES (?)
+                UNION
+                SELECT child.session_id FROM family JOIN sessions AS child ON child.parent_session_id = family.id
+                WHERE child.root_session_id <> child.session_id
+            )
+            SELECT id FROM family
+            """,
+            (session_id,),
+        )
+        found[session_id] = tuple(row[0] for row in rows if scope is None or row[0] in scope)
+    return found
+
+
+def rows(
+    database: sqlite3.Connection, sessions: Iterable[Session], scope: Collection[str] | None = None
+) -> tuple[SessionRow, ...]:
+    """Return the rows of a list for sessions that were loaded."""
+    sessions = tuple(sessions)
+    ids = [session.id for session in sessions]
+    members = families(database, ids, scope)
+    sums = _sums(database, {member for family in members.values() for member in family})
+    above = f"SELECT session_id, root_session_id FROM sessions WHERE {AMONG}"  # noqa: S608  ours
+    roots = dict(database.execute(above, (ids_as_json(ids),)))
+    numbered = numbers(database, ids, scope)
+    made = []
+    for session in sessions:
+        family = [sums.get(member, _Sums()) for member in members[session.id]]
+        made.append(
+            SessionRow(
+                id=session.id,
+                kind=session.kind,
+                parent_id=session.parent,
+                root_id=roots.get(session.id, session.id),
+                number=numbered.get(session.id),
+                title=session.title,
+                first_prompt=session.first_prompt,
+                project=session.project,
+                started=session.started,
+                ended=session.ended,
+                updated=session.updated,
+                last_used=session.ended or session.updated or session.started,
+                prompts=session.counts.get("user", 0),
+                counts=session.counts,
+                fates=session.fates,
+                tool_calls=session.tool_calls,
+                models=session.models,
+                files=session.files,
+                usage=sum((part.billed for part in family), _NO_USAGE),
+                own_usage=sums.get(session.id, _Sums()).billed,
+                active=sum((part.active for part in family), _NO_USAGE),
+                is_stub=session.is_stub,
+                deleted=session.gone,
+                problems=session.problems,
+            )
+        )
+    return tuple(made)
+
+
+def total_usage(database: sqlite3.Connection, scope: Collection[str] | None) -> Usage:
+    """Return the sum of all model calls of a scope, each counted once."""
+    where, values = ("1", []) if scope is None else (AMONG, [ids_as_json(scope)])
+    columns = ", ".join(f"coalesce(sum({name}), 0)" for name in _SUM_COLUMNS)
+    return _usage(list(database.execute(f"SELECT {columns} FROM session_usage WHERE {where}", values).fetchone()))  # noqa: S608  ours
+
+
+def projects(database: sqlite3.Connection, query: SessionQuery) -> set[Project]:
+    """Return the projects of the sessions that match a query, as far as the facts know them."""
+    where, values = query.where()
+    rows = database.execute(
+        f"""
+        SELECT DISTINCT s.project_hash, p.slug, p.path, p.how_known, p.proven,
+            CASE WHEN s.project_hash IS NULL THEN s.body END
+        FROM sessions s LEFT JOIN projects p ON p.project_hash = s.project_hash WHERE {where}
+        """,  # noqa: S608  ours
+        values,
+    )
+    return {project_of(*row) for row in rows}
+
+
+def unproven_hashes(database: sqlite3.Connection) -> list[str]:
+    """Return the hashes of the projects whose path is not proven."""
+    return [row[0] for row in database.execute("SELECT project_hash FROM projects WHERE NOT proven")]
+
+
+def _sums(database: sqlite3.Connection, ids: Collection[str]) -> dict[str, _Sums]:
+    found: dict[str, _Sums] = {}
+    for session_id, is_active, *numbers_ in database.execute(f"{_SUMS} WHERE {AMONG}", (ids_as_json(ids),)):
+        usage = _usage(numbers_)
+        before = found.get(session_id, _Sums())
+        found[session_id] = _Sums(usage, before.dropped) if is_active else _Sums(before.active, usage)
+    return found
+
+
+def _usage(numbers_: list[int]) -> Usage:
+    calls, *tokens, nanousd, unpriced_calls = numbers_[:9]
+    *unpriced, inconsistent = numbers_[9:]
+    return Usage(calls, Tokens(*tokens), Cost(nanousd, unpriced_calls, Tokens(*unpriced)), inconsistent)

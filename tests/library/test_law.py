@@ -1,0 +1,315 @@
+"""All surfaces agree: whatever happens to the homes, in whatever order it is archived, and whatever it costs.
+
+`ls`, `usage`, `stats`, `overview`, `audit`, the exports and Parquet are asked the same and must say the same, after
+every refresh of an archive, while another process writes to it, and without an archive.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from tests.builders import instant_of
+from tests.library.worlds import Story, World, stories
+
+from pollux.__main__ import main
+from pollux.archive.lock import WriterLock
+from pollux.library.config import Config
+from pollux.library.library import Library
+from pollux.library.stats import TABLES, StatsQuery
+from pollux.library.usage import GROUPS, UsageQuery
+from pollux.model import Cost, Tokens, Usage
+from pollux.reports.filters import Filter
+from pollux.reports.sessions import Page, SessionRow
+from pollux.reports.stats import Section
+from pollux.reports.usage import Report, Row, Sums
+from pollux.views.contracts import listed_row
+
+parquet = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip install 'pollux[lake]'`")
+
+N_STORIES = 5000 if os.environ.get("POLLUX_LONG") else 60
+EVERY = Filter(subagents=True, empty=True)
+WINDOW = Filter(since=instant_of(1), until=instant_of(900))
+"""A stretch of time that some of the calls of most stories are in."""
+Key: TypeAlias = str | None
+Numbers: TypeAlias = Mapping[Key, tuple[int, ...]]
+
+
+@settings(max_examples=N_STORIES, suppress_health_check=list(HealthCheck))
+@given(stories())
+def test_all_surfaces_agree(story: Story) -> None:
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        folder = Path(name)
+        patch.setenv("XDG_DATA_HOME", str(folder / "data"))
+        world = World(folder, story)
+        for round_ in story.rounds:
+            for event in round_.events:
+                world.happen(event)
+            with _another_writer(folder / "archive.db", is_there=round_.is_locked):
+                _check_reports(world.config(round_.prices, "archive.db", round_.homes))
+        prices = story.rounds[-1].prices
+        _check_all(world.config(prices, "archive.db"), folder)
+        assert _check_all(world.config(prices, "new.db"), folder) == _check_all(world.config(prices, None), folder)
+
+
+@contextmanager
+def _another_writer(archive: Path, *, is_there: bool) -> Iterator[None]:
+    lock = WriterLock(archive)
+    is_taken = is_there and lock.take()
+    try:
+        yield
+    finally:
+        if is_taken:
+            lock.release()
+
+
+def _check_all(config: Config, folder: Path) -> object:
+    """Check the answers of the library, and the commands that hand sessions over; return what they say."""
+    rows, answers = _check_reports(config)
+    own = {row.id: row.own_usage for row in rows.values()}
+    assert _exported_calls(config, folder) == {id_: _told(usage) for id_, usage in own.items() if usage.calls}
+    if config.archive:
+        assert _parquet(config, folder) == {id_: _numbers(usage) for id_, usage in own.items() if usage.calls}
+    for id_, document in _exported_sessions(config, folder).items():
+        assert document["session"] == json.loads(json.dumps(listed_row(rows[id_])))
+        assert _total(call["tokens"] for call in document["usage"]) == own[id_].tokens
+    for row in rows.values():
+        if row.root_id == row.id and row.usage.calls:
+            assert _audited(config, row.id) == (_numbers(row.usage)[:9], row.usage.cost_nanousd)
+    return answers
+
+
+def _check_reports(config: Config) -> tuple[dict[str, SessionRow], object]:
+    """Check that the reports of a library agree; return the sessions, and all that was said of them."""
+    with Library(config) as library:
+        page = library.sessions(EVERY, Page(None))
+        rows = {row.id: row for row in page.rows}
+        assert page.total == len(rows)
+        usage = sum((row.own_usage for row in rows.values()), Usage())
+        active = _check_usage(library, rows, usage)
+        _check_stats(library, rows, usage)
+        _check_window(library)
+        look = library.overview().overview
+        assert (look.n_calls, look.tokens) == (usage.calls, usage.tokens)
+        listed = library.sessions(page=Page(None)).rows
+        assert (look.n_sessions, look.n_prompts) == (len(listed), sum(row.prompts for row in listed))
+        for row in listed:
+            assert library.session(row.id) == row
+    return rows, ({id_: _facts(row) for id_, row in rows.items()}, active)
+
+
+def _check_usage(library: Library, rows: Mapping[str, SessionRow], usage: Usage) -> object:
+    """Check `usage` against the sessions; return the reports."""
+    reports = {by: library.usage(UsageQuery(by)) for by in GROUPS}
+    for by, report in reports.items():
+        assert _numbers(report.billed) == _numbers(usage), by
+        assert report.kept == reports["day"].kept, by
+        assert sum((sums for sums in report.unpriced.values()), Sums()).calls == usage.cost.unpriced_calls, by
+        if by != "tool":
+            assert sum((row.billed for row in report.rows), Sums()) == report.billed, by
+            assert sum((row.kept for row in report.rows), Sums()) == report.kept, by
+    by_root = _grouped(rows, lambda row: row.root_id, lambda row: row.own_usage)
+    assert _billed(reports["session"]) == by_root
+    apart = library.usage(UsageQuery("session", separate_subagents=True))
+    assert _billed(apart) == _grouped(rows, lambda row: row.id, lambda row: row.own_usage)
+    assert _billed(reports["project"]) == _grouped(rows, lambda row: row.project.key or None, lambda row: row.own_usage)
+    kept = {row.key: _numbers(row.kept) for row in reports["session"].rows}
+    for row in rows.values():
+        if row.root_id == row.id:
+            assert _numbers(row.usage) == by_root.get(row.id, _numbers(Usage())), row.id
+            assert _numbers(row.active) == kept.get(row.id, _numbers(Usage())), row.id
+    return {by: [_plain(row) for row in report.rows] for by, report in reports.items()}
+
+
+def _check_stats(library: Library, rows: Mapping[str, SessionRow], usage: Usage) -> None:
+    """Check `stats` against the sessions and against `usage`."""
+    summary = library.stats().summary
+    assert summary is not None
+    totals = summary.totals
+    assert (totals["model_calls"], totals["tokens"]) == (usage.calls, usage.tokens.total)
+    assert totals["prompts"] == sum(row.prompts for row in rows.values())
+    assert totals["tool_calls"] == sum(row.tool_calls for row in rows.values())
+    sections = {by: library.stats(StatsQuery(by)).sections[0] for by in TABLES}
+    for by in ("day", "week", "month", "project", "session"):
+        names = ("prompts", "tool_calls", "model_calls", "tokens")
+        work = _columns(sections[by], *names)
+        assert _sum([(0,) * len(names), *work.values()]) == tuple(totals[name] for name in names), by
+    for by in ("day", "week", "month", "project", "session", "model"):
+        reported = library.usage(UsageQuery(by)).rows
+        spent = {row.key: (row.billed.calls, row.billed.tokens.total) for row in reported}
+        assert _without_zeros(_columns(sections[by], "model_calls", "tokens")) == _without_zeros(spent), by
+    by_root = _grouped(rows, lambda row: row.root_id, lambda row: (row.prompts, row.tool_calls))
+    assert _without_zeros(_columns(sections["session"], "prompts", "tool_calls")) == _without_zeros(by_root)
+    asked = {}
+    for row in library.usage(UsageQuery("tool")).rows:
+        assert row.asked is not None
+        asked[row.key] = (row.asked.calls, row.asked.success, row.asked.error, row.asked.cancelled)
+    assert asked == _columns(sections["tool"], "tool_calls", "success", "error", "cancelled")
+
+
+def _check_window(library: Library) -> None:
+    """Check that the reports on a stretch of time agree."""
+    reports = {by: library.usage(UsageQuery(by, WINDOW)) for by in GROUPS}
+    for by, report in reports.items():
+        assert (report.billed, report.kept) == (reports["day"].billed, reports["day"].kept), by
+    summary = library.stats(StatsQuery(filter=WINDOW)).summary
+    assert summary is not None
+    billed = reports["day"].billed
+    assert (summary.totals["model_calls"], summary.totals["tokens"]) == (billed.calls, billed.tokens.total)
+    assert summary.totals["tool_calls"] == sum(row.asked.calls for row in reports["tool"].rows if row.asked)
+
+
+def _exported_calls(config: Config, folder: Path) -> dict[str, tuple[int, ...]]:
+    """Add up the records of `export --format calls` by session."""
+    sums: dict[str, tuple[int, ...]] = {}
+    for text in _exported(config, folder, "calls"):
+        for line in text.splitlines():
+            record = json.loads(line)
+            is_unpriced = record["cost_nanousd"] is None
+            numbers = [record[name] for name in ("total_tokens", "cached_input_tokens", "reasoning_tokens")]
+            one = (1, *numbers, record["tool_prompt_tokens"], record["cost_nanousd"] or 0, int(is_unpriced))
+            sums[record["session_id"]] = _sum([sums.get(record["session_id"], (0,) * len(one)), one])
+    return sums
+
+
+def _told(usage: Usage) -> tuple[int, ...]:
+    """Return of a usage what the records of calls say too."""
+    tokens, cost = usage.tokens, usage.cost
+    spent = (tokens.total, tokens.cached, tokens.thoughts, tokens.tool)
+    return (usage.calls, *spent, cost.nanousd, cost.unpriced_calls)
+
+
+def _exported_sessions(config: Config, folder: Path) -> dict[str, Any]:
+    """Return the documents of `export --format json` by session."""
+    documents = [json.loads(text) for text in _exported(config, folder, "json")]
+    return {document["session"]["id"]: document for document in documents}
+
+
+def _exported(config: Config, folder: Path, format_: str) -> list[str]:
+    with tempfile.TemporaryDirectory(dir=folder) as target:
+        _run(config, "export", "--all", "--format", format_, "--output", target)
+        return [
+            path.read_text("utf-8") for path in sorted(Path(target).rglob("*.json*")) if not path.name.startswith(".")
+        ]
+
+
+def _parquet(config: Config, folder: Path) -> dict[str, tuple[int, ...]]:
+    """Add up the model calls of a lake by session."""
+    sums: dict[str, Usage] = defaultdict(Usage)
+    with tempfile.TemporaryDirectory(dir=folder) as target:
+        _run(config, "export", "--all", "--format", "parquet", "--output", target)
+        path = Path(target) / "model_calls.parquet"
+        calls = parquet.read_table(path).to_pylist() if path.exists() else []
+    for call in calls:
+        if call["copy_of"] is None:
+            tokens, nanousd = _counts(call, "tok_"), call["cost_nanousd"]
+            cost = Cost(0, 1, tokens) if nanousd is None else Cost(nanousd)
+            sums[call["session_id"]] += Usage(1, tokens, cost, 1 - call["tok_consistent"])
+    return {id_: _numbers(usage) for id_, usage in sums.items()}
+
+
+def _audited(config: Config, session_id: str) -> tuple[tuple[int, ...], int | None]:
+    """Add up the calls that `audit` counts in a session and its subagents."""
+    document = json.loads(_run(config, "audit", session_id, "--json"))
+    usage = Usage()
+    for call in document["calls"]:
+        if call["counted_in"] == call["session"]:
+            nanousd = call["cost_nanousd"]
+            cost = Cost(0, 1) if nanousd is None else Cost(nanousd)
+            usage += Usage(1, _counts(call["tokens"]), cost)
+    assert (document["counted"], document["unpriced_calls"]) == (usage.calls, usage.cost.unpriced_calls)
+    assert document["cost_nanousd"] == usage.cost_nanousd
+    return _numbers(usage)[:9], document["cost_nanousd"]
+
+
+def _run(config: Config, command: str, *args: str) -> str:
+    """Run a command in this process, and return what it prints."""
+    homes = [word for home in config.homes for word in ("--home", str(home.root))]
+    archive = ["--archive", str(config.archive)] if config.archive else ["--no-archive"]
+    printed, errors = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        patch.setattr(sys, "argv", ["pollux", command, *args, *homes, *archive])
+        patch.setenv("POLLUX_PRICES", str(config.price_file))
+        stack.enter_context(redirect_stdout(printed))
+        stack.enter_context(redirect_stderr(errors))
+        ended = stack.enter_context(pytest.raises(SystemExit))
+        main()
+    said = errors.getvalue()
+    assert ended.value.code in (0, 1), said
+    assert "Traceback" not in said
+    printed.seek(0)
+    return printed.read()
+
+
+def _facts(row: SessionRow) -> object:
+    """Return what does not depend on where a session was read from."""
+    return {**listed_row(row), "gone": None, "root": row.root_id, "prompts": row.prompts, "number": row.number}
+
+
+def _plain(row: Row) -> object:
+    return row.key, row.name, _numbers(row.billed), _numbers(row.kept), row.last_us, row.asked
+
+
+def _numbers(usage: Usage | Sums) -> tuple[int, ...]:
+    """Return all numbers of a usage, of either type."""
+    if isinstance(usage, Sums):
+        cost = Cost(usage.priced_nanousd, usage.unpriced_calls, usage.unpriced_tokens)
+        usage = Usage(usage.calls, usage.tokens, cost, usage.inconsistent)
+    cost = usage.cost
+    calls = (usage.calls, *_fields(usage.tokens), cost.nanousd, cost.unpriced_calls)
+    return (*calls, *_fields(cost.unpriced_tokens), usage.inconsistent)
+
+
+def _fields(tokens: Tokens) -> tuple[int, ...]:
+    return (tokens.input, tokens.cached, tokens.output, tokens.thoughts, tokens.tool, tokens.total)
+
+
+def _counts(row: Mapping[str, int], prefix: str = "") -> Tokens:
+    return Tokens(*(row[f"{prefix}{name}"] for name in ("input", "cached", "output", "thoughts", "tool", "total")))
+
+
+def _total(rows: Iterable[Mapping[str, int]]) -> Tokens:
+    return sum(map(_counts, rows), Tokens())
+
+
+def _billed(report: Report) -> Numbers:
+    return {row.key: _numbers(row.billed) for row in report.rows}
+
+
+def _grouped(
+    rows: Mapping[str, SessionRow], key: Callable[[SessionRow], Key], value: Callable[[SessionRow], Any]
+) -> dict[Key, tuple[int, ...]]:
+    """Add up a value of sessions by a key; sessions without model calls have no usage."""
+    groups: dict[Key, list[tuple[int, ...]]] = defaultdict(list)
+    for row in rows.values():
+        part = value(row)
+        if isinstance(part, Usage):
+            if part.calls:
+                groups[key(row)].append(_numbers(part))
+        else:
+            groups[key(row)].append(part)
+    return {name: _sum(parts) for name, parts in groups.items()}
+
+
+def _sum(parts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(map(sum, zip(*parts, strict=True)))
+
+
+def _columns(section: Section, *names: str) -> dict[Key, tuple[int, ...]]:
+    places = [section.columns.index(name) for name in names]
+    return {row.key: tuple(row.numbers[place] for place in places) for row in section.rows}
+
+
+def _without_zeros(numbers: Numbers) -> Numbers:
+    return {key: values for key, values in numbers.items() if any(values)}

@@ -1,0 +1,49 @@
+"""Facts that follow from a value alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from pollux.model import Project, Session
+
+STARTED, UPDATED, ENDED = (datetime(2026, 11, day, tzinfo=UTC) for day in (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ((STARTED, ENDED, UPDATED), ENDED),
+        ((STARTED, None, UPDATED), UPDATED),
+        ((STARTED, None, None), STARTED),
+        ((None, None, None), None),
+    ],
+)
+def test_session_was_last_used_at_its_newest_message_else_when_it_was_updated_else_begun(
+    times: tuple[datetime | None, datetime | None, datetime | None], expected: datetime | None
+) -> None:
+    started, ended, updated = times
+    session = Session(id="a", kind="main", project=Project(), started=started, ended=ended, updated=updated)
+    assert session.last_used == expected
+
+
+@pytest.mark.parametrize(("kind", "is_stub", "is_listed"), [("main", 0, 1), ("main", 1, 0), ("subagent", 0, 0)])
+def test_list_shows_neither_subagents_nor_stubs(kind: str, is_stub: int, is_listed: int) -> None:
+    assert Session(id="a", kind=kind, project=Project(), is_stub=bool(is_stub)).is_listed == is_listed
+
+
+@pytest.mark.parametrize(
+    ("project", "key", "name"),
+    [
+        (Project("h" * 64, "web", "/src/web"), "/src/web", "web"),
+        (Project("h" * 64, "web"), "h" * 64, "web"),
+        (Project("h" * 64), "h" * 64, "[hhhhhhhh]"),
+        (Project(slug="web"), "web", "web"),
+        (Project(), "", "[unknown]"),
+    ],
+)
+def test_project_is_told_from_others_by_its_path_else_its_hash_else_its_slug(
+    project: Project, key: str, name: str
+) -> None:
+    assert (project.key, project.name) == (key, name)
