@@ -10,8 +10,7 @@ import cbor2
 import pytest
 from tests import builders
 from tests.cli.running import NOW, Runner
-
-from pollux.exports.vac.schema import problems
+from tests.exports.vac_schema import problems
 
 ID = "0363a0b0"
 

@@ -12,7 +12,7 @@ import pytest
 from tests import builders
 from tests.cli.running import Runner
 
-from pollux.archive import open_session, store
+from pollux.archive import load_sessions, store
 from pollux.archive.lock import WriterLock
 from pollux.archive.refresh import refresh
 from pollux.cli import progress
@@ -393,15 +393,18 @@ def test_answer_is_one_snapshot_while_another_process_writes(
 ) -> None:
     session_with_calls(tmp_path, 0)
     before = run("ls", "--json", home=tmp_path).json
-    calls = open_session._calls
+    calls = load_sessions._calls
+    is_changed = []
 
-    def meanwhile(database: sqlite3.Connection) -> object:
-        found = calls(database)
+    def meanwhile(database: sqlite3.Connection, which: str, values: tuple[str, ...]) -> object:
+        found = calls(database, which, values)
         with closing(sqlite3.connect(project_memory.memory_path().with_name("archive.db"))) as other:
             other.executescript(
                 "UPDATE sessions SET title = 'changed'; DELETE FROM session_files; DELETE FROM versions"
             )
+        is_changed.append(True)
         return found
 
-    monkeypatch.setattr(open_session, "_calls", meanwhile)
+    monkeypatch.setattr(load_sessions, "_calls", meanwhile)
     assert run("ls", "--json").json == before
+    assert is_changed

@@ -21,6 +21,7 @@ from tests.builders import call, checkpoint, gemini, header, log, notice, put, r
 from tests.corpus.trees import SELECTED, Tree, all_trees, raw_messages
 from tests.corpus.trees import history as history_of
 from tests.exports.vac_records import ALL, decoded, entries_of, home_record, record_of, subject_of, walked
+from tests.exports.vac_schema import problems
 
 from pollux import __version__
 from pollux.cli.demo import HOME
@@ -29,7 +30,6 @@ from pollux.exports.vac import MAPPING
 from pollux.exports.vac.encode import cbor_pieces, json_pieces, render_json
 from pollux.exports.vac.plan import NESTED
 from pollux.exports.vac.record import record
-from pollux.exports.vac.schema import problems
 from pollux.exports.vac.values import DEEPEST, Many, Open, sound
 from pollux.formats.messages import KNOWN_FIELDS
 from pollux.formats.tool_calls import KNOWN_FIELDS_OF_CALLS

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.exports import vac_cases
 from tests.exports.vac_cases import CALL, INVALID, USER, VALID, envelope, record
-
-from pollux.exports.vac.schema import problems
+from tests.exports.vac_schema import problems
 
 
 @pytest.mark.parametrize("name", VALID)

@@ -33,11 +33,11 @@ from tests.exports.vac_cases import (
     envelope,
 )
 from tests.exports.vac_records import ALL, subject_of
+from tests.exports.vac_schema import problems
 
 from pollux.cli.demo import HOME
 from pollux.exports.source import Subject
 from pollux.exports.vac.encode import render_cbor, render_json
-from pollux.exports.vac.schema import problems
 from pollux.sessions.reader import history as history_of
 from pollux.sessions.reader import homes
 

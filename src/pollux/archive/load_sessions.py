@@ -5,12 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
 
 import msgspec
 
 from pollux.archive import failures
-from pollux.archive.imports import BESIDE_OWN
 from pollux.archive.inventory import place_of
 from pollux.model import Fate, ModelCall, Problem, Project, Session, Tokens
 from pollux.text.times import from_microseconds
@@ -41,16 +39,15 @@ def load_sessions(
     """
     which, values = ("1", ()) if ids is None else (AMONG, (ids_as_json(ids),))
     calls, damaged = _calls(database, which, values)
-    present = _present(database, which, values)
     value_problems: dict[str, list[Problem]] = defaultdict(list)
     for session_id, problem in failures.value_problems(database):
         value_problems[session_id].append(problem)
     sessions: dict[str, Session] = {}
     rows = database.execute(
-        f"SELECT session_id, title, first_prompt, last_prompt, body FROM sessions WHERE {which}",  # noqa: S608  ours
+        f"SELECT session_id, title, first_prompt, last_prompt, is_deleted, body FROM sessions WHERE {which}",  # noqa: S608  ours
         values,
     )
-    for session_id, title, first_prompt, last_prompt, body in rows:
+    for session_id, title, first_prompt, last_prompt, is_deleted, body in rows:
         session = _decoded(session_id, body)
         texts = (title, first_prompt, last_prompt)
         if session is None or session_id in damaged or not all(isinstance(text, str) for text in texts):
@@ -64,7 +61,7 @@ def load_sessions(
             last_prompt=last_prompt,
             calls=tuple(calls.get(session_id, ())),
             children=(),
-            gone=session_id not in present,
+            gone=bool(is_deleted),
             problems=(*session.problems, *value_problems.get(session_id, ())),
         )
     for session_id, children in _children(database, which, values).items():
@@ -182,17 +179,3 @@ def _places(database: sqlite3.Connection, which: str, values: tuple[str, ...]) -
         """,  # noqa: S608  ours
         values,
     )
-
-
-def _present(database: sqlite3.Connection, which: str, values: tuple[str, ...]) -> set[str]:
-    """Return the sessions of which a file is still where the client put it."""
-    rows: list[Any] = database.execute(
-        f"""
-        SELECT DISTINCT session_files.session_id FROM session_files
-        JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
-        WHERE files.gone_us IS NULL AND session_files.role NOT IN ('stub', 'unreadable') AND NOT {BESIDE_OWN}
-            AND session_files.{which if which != "1" else "session_id = session_files.session_id"}
-        """,  # noqa: S608  ours
-        values,
-    ).fetchall()
-    return {row[0] for row in rows}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from pollux.exports.vac.rules import (
+from tests.exports.vac_rules import (
     Rule,
     anything,
     array,
