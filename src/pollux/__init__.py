@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pollux.library.usage import UsageQuery
     from pollux.model import Fate, Kind, Message, ModelCall, Origin, Problem, Project, Session, Tokens, ToolCall, Usage
     from pollux.reports.sessions import Page, SessionPage, SessionRow
+    from pollux.sessions.reader import History, from_file, history, homes, opened, select
 
 __version__ = "0.1.0"
 
@@ -37,6 +38,7 @@ __all__ = [
     "FileSink",
     "Filter",
     "FolderSink",
+    "History",
     "Kind",
     "Library",
     "Message",
@@ -55,7 +57,12 @@ __all__ = [
     "Usage",
     "UsageQuery",
     "__version__",
+    "from_file",
+    "history",
+    "homes",
     "open",
+    "opened",
+    "select",
 ]
 
 _MODULES = {
@@ -70,6 +77,7 @@ _MODULES = {
     "SessionRow": "reports.sessions",
     "StatsQuery": "library.stats",
     "UsageQuery": "library.usage",
+    **dict.fromkeys(("History", "from_file", "history", "homes", "opened", "select"), "sessions.reader"),
 }
 _USERS_ARCHIVE = Path()
 
