@@ -61,3 +61,16 @@ def test_subagent_of_another_home_is_not_added_to_a_session(tmp_path: Path) -> N
         assert both.session(FIRST).usage.calls == 2
     with library(archive, tmp_path / "one") as opened:
         assert opened.session(FIRST).usage.calls == opened.usage(UsageQuery("session")).billed.calls == 1
+
+
+def test_session_in_two_bundles_is_counted_as_one(tmp_path: Path, archive: Path | None) -> None:
+    """Two files of one session disagree about a message; the quick count must read them together, too."""
+    first, second = tokens(10), tokens(20)
+    for parent, counts, records in ((SECOND, first, ()), (THIRD, second, ({"$rewindTo": "g1"},))):
+        path = builders.chats(tmp_path) / parent / f"{FIRST}.jsonl"
+        put(path, log(header(FIRST, kind="subagent"), user(), gemini(tokens=counts), *records))
+    with library(archive, tmp_path) as opened:
+        by_day = opened.usage(UsageQuery("day"))
+        by_session = opened.usage(UsageQuery("session"))
+        assert (by_day.billed, by_day.kept) == (by_session.billed, by_session.kept)
+        assert by_day.billed.calls == 1

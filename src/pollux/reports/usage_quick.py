@@ -11,6 +11,7 @@ from __future__ import annotations
 import pickle
 import sqlite3
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
@@ -42,6 +43,8 @@ class Counted(NamedTuple):
     id: str
     holder: Holder
     calls: list[Row]
+    places: tuple[str, ...] = ()
+    """The files that it was read from."""
     problems: tuple[Problem, ...] = ()
 
 
@@ -83,7 +86,8 @@ def counts(
         marks.frombytes(part.marks)
         problems += part.problems
     if len(set(marks)) != len(marks):
-        sums = add_up(_with_own_calls([one for each in packed for one in pickle.loads(each)]))  # noqa: S301  of our own copies
+        sessions = [session for each in packed for session in pickle.loads(each)]  # noqa: S301  of our own copies
+        sums = add_up(_with_own_calls(_reunited(located, sessions, Reader(memory or {}), price)))
     return Counts(sums, list(dict.fromkeys(problems)))
 
 
@@ -96,6 +100,18 @@ def sum_by_time(
         database.execute("BEGIN")
         database.executemany(TABLES["model_calls"].insert, (call for session in sessions for call in session.calls))
         return time_parts(database, since, until)
+
+
+def _reunited(located: locate.Located, sessions: list[Counted], reader: Reader, price: Price) -> list[Counted]:
+    """Read the files again, together, that say they are one session though they are in different bundles."""
+    numbers = Counter(session.id for session in sessions)
+    places = {place for session in sessions if numbers[session.id] > 1 for place in session.places}
+    if not places:
+        return sessions
+    together = [file for file in located.files if file.place in places]
+    again = {session.id: session for session in reader.sessions(together) if numbers[session.id] > 1}
+    alone = [session for session in sessions if session.id not in again]
+    return [*alone, *(_summed_up(session, price) for session in again.values())]
 
 
 def _with_own_calls(sessions: list[Counted]) -> list[Counted]:
@@ -156,7 +172,8 @@ def _count_bundle(reader: Reader, price: Price, bundle: Sequence[SessionFile]) -
 def _summed_up(session: Session, price: Price) -> Counted:
     """Take of a session that was read as a whole what counting needs."""
     calls = [_row(call, price) for call in session.calls]
-    return Counted(session.id, session_holder(session), calls, session.problems)
+    places = tuple(str(ref.path) for ref in session.files)
+    return Counted(session.id, session_holder(session), calls, places, session.problems)
 
 
 def _row(call: ModelCall, price: Price) -> Row:
@@ -174,7 +191,7 @@ def quick_sessions(bundle: Sequence[SessionFile], price: Price) -> list[Counted]
         if found is None or found.id in sessions:  # two files of one session: who of them the client loads decides
             return None
         rows = [_wire_row(found, one, price) for one in found.calls]
-        sessions[found.id] = Counted(found.id, _holder(found), rows)
+        sessions[found.id] = Counted(found.id, _holder(found), rows, (file.place,))
     return list(sessions.values())
 
 
