@@ -64,7 +64,7 @@ def test_subagent_of_another_home_is_not_added_to_a_session(tmp_path: Path) -> N
 
 
 def test_session_in_two_bundles_is_counted_as_one(tmp_path: Path, archive: Path | None) -> None:
-    """Two files of one session disagree about a message; the quick count must read them together, too."""
+    """Two files of one session have different counts of a message: every report counts it once, in the same way."""
     first, second = tokens(10), tokens(20)
     for parent, counts, records in ((SECOND, first, ()), (THIRD, second, ({"$rewindTo": "g1"},))):
         path = builders.chats(tmp_path) / parent / f"{FIRST}.jsonl"

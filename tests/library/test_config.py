@@ -28,3 +28,8 @@ def test_library_is_not_loaded_where_there_is_no_doubt(monkeypatch: pytest.Monke
     monkeypatch.setenv("XDG_DATA_HOME", "/srv/data")
     monkeypatch.setitem(sys.modules, "platformdirs", None)
     assert config.data_folder() == Path("/srv/data/pollux")
+
+
+def test_tilde_in_the_archive_is_the_users_home() -> None:
+    assert config.configure(archive=Path("~/x.db")).archive == Path.home() / "x.db"
+    assert config.configure(environ={"POLLUX_ARCHIVE": "~/x.db"}).archive == Path.home() / "x.db"

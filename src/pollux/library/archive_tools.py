@@ -89,6 +89,7 @@ class ArchiveTools:
     def import_(self, source: Path) -> ImportDocument:
         """Import another archive; one that fails or is stopped changes nothing."""
         from pollux.archive import foreign, import_archive, maintenance
+        from pollux.library.keys import own_public_keys
         from pollux.proofs.imported_seals import adopt_own
         from pollux.views.contracts.archive import ImportDocument
 
@@ -105,7 +106,7 @@ class ArchiveTools:
             self._report("importing") as progress,
         ):
             merged = import_archive.take_in(archive, theirs, memory=memory, now_us=self._now_us(), progress=progress)
-            return ImportDocument(merged, source, adopt_own(archive, self._own_keys()))
+            return ImportDocument(merged, source, adopt_own(archive, own_public_keys(self._config.keys_dir)))
 
     def forget(self, references: Sequence[str], confirm: Callable[[ForgetPlan], None] = accept) -> Forgotten:
         """Remove sessions with all that is archived of them, after all that is new of them was read.
@@ -147,12 +148,6 @@ class ArchiveTools:
 
     def _now_us(self) -> int:
         return microseconds(self._config.clock()) or 0
-
-    def _own_keys(self) -> list[PublicKey]:
-        """Return the public halves of the keys that the user can sign with."""
-        from pollux.proofs import keys
-
-        return [key.public for key in keys.known(self._config.keys_dir) if key.is_own and key.public]
 
 
 def _find_sessions_and_files(snapshot: Snapshot, references: Sequence[str]) -> tuple[list[str], list[ArchivedFile]]:

@@ -120,6 +120,7 @@ def configure(
     user_home = Path.home()
     data_dir = data_folder()
     path = archive_path(data_dir, environ) if archive is DEFAULT else archive
+    path = Path(os.path.expanduser(path)) if path else None  # noqa: PTH111  which does not fail over `~nobody`
     if all_homes and named_homes:
         raise UsageError("--home and --all-homes contradict each other: use one of them.")
     if all_homes and path is None:

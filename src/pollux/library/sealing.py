@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pollux.archive import seals
 from pollux.errors import PolluxError, UnreadableFileError
-from pollux.library.config import Config, UsageError
 from pollux.library.freshness import Reporter, no_report
 from pollux.library.records import archive_of, read_input, record_maker
 from pollux.library.references import load_session
@@ -69,13 +68,6 @@ def seal_archive(
             return SealResult(sealed, None)
         entries = tuple(body for _, body in seals.entries(archive.database)) if with_entries else None
         return SealResult(sealed, Given(sealed.data, entries).file_bytes)
-
-
-def archive_file(config: Config) -> Path:
-    """Return the archive's file. Raises `UsageError` if session files are read directly."""
-    if config.archive is None:
-        raise UsageError("This is about the archive: leave --no-archive and POLLUX_ARCHIVE=- out.")
-    return config.archive.expanduser().absolute()
 
 
 def prove_session(library: Library, reference: str) -> bytes:

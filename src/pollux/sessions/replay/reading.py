@@ -11,12 +11,11 @@ import msgspec
 from pollux import formats
 from pollux.formats import lenient
 from pollux.formats.messages import message
-from pollux.formats.operations import CallHead, Record
+from pollux.formats.operations import Record
 from pollux.formats.parts import parts, title_words
 from pollux.formats.records import SESSION_ID
 from pollux.formats.short import LEFT_OUT, value_at
 from pollux.formats.source import LONG, Source, Span
-from pollux.formats.tool_calls import call_status
 from pollux.model import FunctionCall, FunctionResponse, Json, Kind, Message, Problem, Text
 from pollux.sessions.replay.replay import Entry, Fingerprint, Replay, replay
 from pollux.text.integers import has_large_integer, with_doubles
@@ -188,13 +187,6 @@ def asked_calls(reading: Reading, entry: Entry) -> list[dict[str, Any]]:
     if entry.calls or not entry.tool_calls:
         return []
     return _answered(reading, _object(reading.source, entry.content.span), shortened=False)
-
-
-def call_heads(reading: Reading, entry: Entry) -> list[CallHead]:
-    """Return the calls of a message with their status."""
-    if entry.calls:
-        return [*entry.calls]
-    return [CallHead(call["id"], call["name"], call_status(call)) for call in asked_calls(reading, entry)]
 
 
 def _answered(reading: Reading, content: dict[str, Any], *, shortened: bool) -> list[dict[str, Any]]:
