@@ -15,7 +15,7 @@ import msgspec
 from pollux.archive.schema import OF_MESSAGES, TABLES, Row, call_row
 from pollux.archive.touches import message_rows
 from pollux.formats import lenient
-from pollux.model import Problem, Session
+from pollux.model import ModelCall, Problem, Session
 from pollux.text.times import instant, microseconds
 from pollux.text.unicode import sound
 
@@ -196,11 +196,13 @@ def _write_calls(database: sqlite3.Connection, session: Session, versions: Mappi
 
 def call_rows(session: Session, versions: Mapping[str, int]) -> list[Row]:
     """Return the rows of a session's model calls, recorded in these versions of files by the ID of their message."""
-    rows = []
-    for call in session.calls:
-        place = (versions[call.message_id], call.line)
-        rows.append(call_row((session.id, call.message_id), call.at, call.model, call.fate, call.tokens, place=place))
-    return rows
+    return [row_of_call(session.id, call, versions[call.message_id]) for call in session.calls]
+
+
+def row_of_call(session_id: str, call: ModelCall, version_id: int, owner: str | None = None) -> Row:
+    """Return the row of a model call in a session; the owner is the session that counts it, if that is another one."""
+    key = (session_id, call.message_id)
+    return call_row(key, call.at, call.model, call.fate, call.tokens, place=(version_id, call.line), owner=owner)
 
 
 _CALLS = f"SELECT {TABLES['model_calls'].blanked} FROM model_calls WHERE session_id = ?"  # noqa: S608  our own names

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from pollux.archive import dependents, fact_rows, schema
+from pollux.archive import dependents, fact_rows, pricing, schema
 from pollux.archive.failures import concerns_everybody, value_problems
 from pollux.archive.inventory import place_of
 from pollux.archive.migrations import migrate, savepoint
 from pollux.archive.owners import mark_copies
 from pollux.errors import UnreadableFileError
 from pollux.model import Problem, Project, Session
+from pollux.sessions.parallel import side_by_side
 from pollux.sessions.replay.reading import cannot_derive, reason_of
 from pollux.text.unicode import sound
 
 if TYPE_CHECKING:
+    from pollux.prices import Prices
     from pollux.sessions.grouping import Group
-    from pollux.sessions.reader import Progress
+    from pollux.sessions.reader import RepeatedCall
+
+
+_PIECE = 50
+"""Sessions that one process opens at a time."""
+_WORTH_PROCESSES = 4
+"""Pieces of work from which several processes are faster than one."""
 
 
 class _Body(msgspec.Struct):
@@ -36,35 +45,47 @@ def in_memory(
     sessions: Sequence[Session],
     problems: list[Problem],
     opened: Callable[[Session], Group] | None = None,
-    progress: Progress = lambda _done, _all: None,
+    *,
+    prices: Prices | None = None,
+    repeated: Iterable[RepeatedCall] = (),
 ) -> sqlite3.Connection:
-    """Return a database with the tables of an archive, made of sessions that were read from files.
+    """Return a database with the tables of an archive, filled from sessions that were read from files.
 
     Args:
         sessions: to write.
-        problems: gets those of sessions that cannot be opened or written, and of values that no column holds.
-        opened: opens a session, so that its messages and tool calls are written too.
-        progress: is told how many sessions are written.
+        problems: receives those of sessions that cannot be opened or written, and of values that no column can hold.
+        opened: opens a session, so that its messages, its tool calls and all calls in its files are written too.
+        prices: gives every model call its cost.
+        repeated: calls that sessions hold besides their own; used only without `opened`, which finds them itself.
 
     """
-    database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    migrate(database, ":memory:")
-    schema.make_tables(database)
+    database = _empty_tables()
     files = _Files()
     database.execute("BEGIN")
     if opened:
-        _write_opened(database, files, sessions, problems, opened, progress)
+        _write_opened(database, files, sessions, problems, opened)
     else:
-        _write(database, files, sessions, problems)
+        _write(database, files, sessions, problems, repeated)
     files.write(database)
+    if prices:
+        pricing.price_in_place(database, prices)  # before the triggers, which would note every call as changed
     schema.make_indexes(database)
     if opened:
         mark_copies(database)
     schema.note_new_calls(database)
     schema.note_owned(database)
+    if prices:
+        pricing.note_prices(database, prices)
     dependents.update_all(database)
     database.execute("COMMIT")
     problems += [problem for _, problem in value_problems(database)]
+    return database
+
+
+def _empty_tables() -> sqlite3.Connection:
+    database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    migrate(database, ":memory:")
+    schema.make_tables(database)
     return database
 
 
@@ -93,16 +114,25 @@ _INSERT_VERSION = """
 """
 
 
-def _write(database: sqlite3.Connection, files: _Files, sessions: Sequence[Session], problems: list[Problem]) -> None:
-    """Write what sessions themselves say; their model calls are those that they own.
+def _write(
+    database: sqlite3.Connection,
+    files: _Files,
+    sessions: Sequence[Session],
+    problems: list[Problem],
+    repeated: Iterable[RepeatedCall],
+) -> None:
+    """Write what the sessions themselves hold, without opening them.
 
-    All at once is fast. If SQLite refuses a value, each session is written on its own, so that only one is missing.
+    One insert for all is fast. If SQLite refuses a value, each session is written separately and only one is missing.
     """
     rows: list[tuple[Session, dict[str, list[schema.Row]]]] = []
     together: dict[str, list[schema.Row]] = {}
+    copies = defaultdict(list)
+    for copy in repeated:
+        copies[copy.session_id].append(copy)
     for session in sessions:
         with _as_problems(session, problems):
-            own = _rows(files, session)
+            own = _rows(files, session, copies[session.id])
             rows.append((session, own))
             for table, new in own.items():
                 together.setdefault(table, []).extend(new)
@@ -119,14 +149,18 @@ def _write(database: sqlite3.Connection, files: _Files, sessions: Sequence[Sessi
             fact_rows.copy(database, own)
 
 
-def _rows(files: _Files, session: Session) -> dict[str, list[schema.Row]]:
+def _rows(files: _Files, session: Session, copies: Iterable[RepeatedCall]) -> dict[str, list[schema.Row]]:
     n_problems = Counter(problem.file for problem in session.problems)
     of_files = []
     for ref in session.files:
         path = str(ref.path)
         of_files.append((files.number(path), ref.role, ref.format, n_problems[path]))
     versions = {call.message_id: files.number(str(call.file)) for call in session.calls}
-    return {**fact_rows.session_rows(session, of_files, ""), "model_calls": fact_rows.call_rows(session, versions)}
+    calls = fact_rows.call_rows(session, versions)
+    for copy in copies:
+        version_id = files.number(str(copy.call.file))
+        calls.append(fact_rows.row_of_call(session.id, copy.call, version_id, copy.owner_id))
+    return {**fact_rows.session_rows(session, of_files, ""), "model_calls": calls}
 
 
 def _write_opened(
@@ -135,17 +169,37 @@ def _write_opened(
     sessions: Sequence[Session],
     problems: list[Problem],
     opened: Callable[[Session], Group],
-    progress: Progress,
 ) -> None:
-    """Write all facts of sessions; arguments of tool calls may be whole files, and no report needs them."""
-    for number, session in enumerate(sessions, 1):
-        with _as_problems(session, problems), savepoint(database):
-            group = opened(session)
-            for placed in group.files:
-                placed.version_id = files.number(str(placed.reading.path))
-            fact_rows.write(database, group, msgspec.structs.replace(session, calls=group.usage()), "")
-            database.execute("UPDATE tool_calls SET args_json = '' WHERE session_id = ?", (session.id,))
-        progress(number, len(sessions))
+    """Write all facts of sessions; several processes open them if there are many."""
+    for session in sessions:
+        for ref in session.files:
+            files.number(str(ref.path))
+    work = partial(_opened_rows, files, opened)
+    pieces = [sessions[start : start + _PIECE] for start in range(0, len(sessions), _PIECE)]
+    for rows, new_problems in side_by_side(work, pieces, is_worth_it=len(pieces) > _WORTH_PROCESSES):
+        fact_rows.copy(database, rows)
+        problems += new_problems
+
+
+def _opened_rows(
+    files: _Files, opened: Callable[[Session], Group], sessions: Sequence[Session]
+) -> tuple[dict[str, list[schema.Row]], list[Problem]]:
+    """Return the rows of all facts of some sessions, and their problems.
+
+    Arguments of tool calls are left out: they may be whole files, and no report needs them.
+    """
+    problems: list[Problem] = []
+    with closing(_empty_tables()) as database:
+        database.execute("BEGIN")
+        for session in sessions:
+            with _as_problems(session, problems), savepoint(database):
+                group = opened(session)
+                for placed in group.files:
+                    placed.version_id = files.number(str(placed.reading.path))
+                fact_rows.write(database, group, msgspec.structs.replace(session, calls=group.usage()), "")
+                database.execute("UPDATE tool_calls SET args_json = '' WHERE session_id = ?", (session.id,))
+        rows = {table: list(schema.rows(database, table)) for table in schema.TABLES}
+    return rows, problems
 
 
 @contextmanager

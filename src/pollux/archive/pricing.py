@@ -41,12 +41,22 @@ def price_calls(database: sqlite3.Connection, prices: Prices) -> None:
     which = "1" if is_stale else "price_id IS NULL"
     try:
         with transaction(database):
-            _write(database, _priced(_calls(database, which), prices))
-            database.execute("INSERT OR REPLACE INTO facts_meta VALUES (?, ?)", (_META, prices.version))
-            schema.note_priced(database)
+            price_in_place(database, prices, which)
+            note_prices(database, prices)
             dependents.update(database)
     except sqlite3.OperationalError:
         shadow(database, prices)
+
+
+def price_in_place(database: sqlite3.Connection, prices: Prices, which: str = "1") -> None:
+    """Write the cost of all calls, or of those that an SQL condition selects."""
+    _write(database, _priced(_calls(database, which), prices))
+
+
+def note_prices(database: sqlite3.Connection, prices: Prices) -> None:
+    """Note that every call has its cost by a price table."""
+    database.execute("INSERT OR REPLACE INTO facts_meta VALUES (?, ?)", (_META, prices.version))
+    schema.note_priced(database)
 
 
 @contextmanager

@@ -339,13 +339,14 @@ def call_row(
     *,
     price: tuple[int | None, str | None] = (None, None),
     place: tuple[int, int | None] = (0, 0),
+    owner: str | None = None,
 ) -> Row:
-    """Return a row of `model_calls` without an owner.
+    """Return a row of `model_calls`.
 
-    Its key are the IDs of session and message, its price is a cost and the ID of the price, its place is a version of
-    a file and a line.
+    The key holds the IDs of session and message, the price a cost and the ID of the price, the place a version of a
+    file and a line. The owner is the session that the call is counted in, if that is another one.
     """
-    return (*key, microseconds(at), model, fate, *astuple(tokens), tokens.is_consistent, *price, *place, None)
+    return (*key, microseconds(at), model, fate, *astuple(tokens), tokens.is_consistent, *price, *place, owner)
 
 
 def throw_away_reports(database: sqlite3.Connection) -> None:

@@ -59,12 +59,16 @@ class FileTables:
 
     def _write(self, history: History, prices: Prices, *, tools: bool) -> tuple[sqlite3.Connection, list[Problem]]:
         from pollux.archive.memory import in_memory
-        from pollux.archive.pricing import price_calls
         from pollux.sessions.reader import opened
 
         if tools not in self._tables:
             failures: list[Problem] = []
-            database = in_memory(history.sessions, failures, opened if tools else None)
-            price_calls(database, prices)
+            database = in_memory(
+                history.sessions,
+                failures,
+                opened if tools else None,
+                prices=prices,
+                repeated=history.repeated,
+            )
             self._tables[tools] = database, failures
         return self._tables[tools]

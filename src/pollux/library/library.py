@@ -220,7 +220,7 @@ class Library:
         """Return how the cost of a session and its subagents comes about."""
         from pollux.library.audit import audit_report
 
-        with self.snapshot_for(reference, tools=True) as snapshot:
+        with self.snapshot_for(reference) as snapshot:
             return audit_report(snapshot, reference, wanted, self.prices)
 
     def follow(
@@ -358,9 +358,9 @@ class Library:
             self._files.clear()
             return state
 
-    def snapshot_for(self, reference: Ref, *, tools: bool = False) -> AbstractContextManager[Snapshot | None]:
+    def snapshot_for(self, reference: Ref) -> AbstractContextManager[Snapshot | None]:
         """Return the snapshot that a name is looked up in; a path needs none."""
-        return self.snapshot(tools=tools) if isinstance(reference, str) else nullcontext()
+        return self.snapshot() if isinstance(reference, str) else nullcontext()
 
     @contextmanager
     def _archived_snapshot(self, state: Refresh) -> Iterator[Snapshot]:

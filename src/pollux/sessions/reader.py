@@ -16,7 +16,7 @@ from pollux.disk.regular_files import PROMPT_LOG, read_side_file
 from pollux.errors import AmbiguousSessionError, NoSuchSessionError, UnreadableFileError
 from pollux.formats import prompts
 from pollux.formats.records import PROJECT_HASH
-from pollux.model import Origin, Problem, Project, Session
+from pollux.model import ModelCall, Origin, Problem, Project, Session
 from pollux.sessions import homes as home
 from pollux.sessions import locate, subagents
 from pollux.sessions.family import link_children
@@ -44,14 +44,24 @@ _TRIPS = 32
 """Of all processes together: enough to keep all busy to the end, few enough to cost nothing."""
 
 
+class RepeatedCall(msgspec.Struct, frozen=True):
+    """A model call in the files of a session that does not own it."""
+
+    session_id: str
+    owner_id: str
+    call: ModelCall
+
+
 class History(msgspec.Struct, frozen=True):
-    """All that was found in some homes."""
+    """The sessions of some homes, read from their files."""
 
     located: Located
     sessions: tuple[Session, ...] = ()
-    """Newest first; subagents and stubs included."""
+    """Newest first; subagents and stubs included. Each has the model calls that it owns."""
     problems: tuple[Problem, ...] = ()
     """Those that belong to no session."""
+    repeated: tuple[RepeatedCall, ...] = ()
+    """The model calls that sessions hold besides their own."""
 
     @property
     def main(self) -> tuple[Session, ...]:
@@ -85,7 +95,8 @@ def history(
     reader = Reader(memory or {})
     sessions = _reunited(located, sessions, reader)
     problems += reader.problems
-    return History(located, in_order(_with_own_calls(sessions)), tuple(dict.fromkeys(problems)))
+    owned, repeated = _with_own_calls(sessions)
+    return History(located, in_order(owned), tuple(dict.fromkeys(problems)), tuple(repeated))
 
 
 def saved(located: Located, *, memory: Mapping[str, str] | None = None) -> History:
@@ -365,21 +376,28 @@ def in_order(sessions: Iterable[Session]) -> tuple[Session, ...]:
     return tuple(sorted(link_children(sessions), key=_newest_first))
 
 
-def _with_own_calls(sessions: Sequence[Session]) -> list[Session]:
-    """Return the sessions with the model calls that each owns."""
+def _with_own_calls(sessions: Sequence[Session]) -> tuple[list[Session], list[RepeatedCall]]:
+    """Return the sessions with the model calls that each owns, and the calls that are owned by another session."""
     owners = find_owners(
         (holder, (call.message_id, call.tokens))
         for holder, session in zip(map(session_holder, sessions), sessions, strict=True)
         for call in session.calls
     )
     if len(owners) == sum(len(session.calls) for session in sessions):
-        return [*sessions]
-    owned = []
+        return [*sessions], []
+    owned: list[Session] = []
+    repeated: list[RepeatedCall] = []
     for session in sessions:
-        calls = [call for call in session.calls if owners[call.message_id, call.tokens].session_id == session.id]
+        calls: list[ModelCall] = []
+        for call in session.calls:
+            owner_id = owners[call.message_id, call.tokens].session_id
+            if owner_id == session.id:
+                calls.append(call)
+            else:
+                repeated.append(RepeatedCall(session.id, owner_id, call))
         is_same = len(calls) == len(session.calls)
         owned.append(session if is_same else msgspec.structs.replace(session, calls=tuple(calls)))
-    return owned
+    return owned, repeated
 
 
 def _newest_first(session: Session) -> tuple[float, str]:
