@@ -19,7 +19,8 @@ from tests.builders import OTHER, SESSION, call, gemini, header, log, notice, pr
 from tests.corpus.trees import SELECTED, all_trees
 
 from pollux.archive import refresh, store
-from pollux.archive.memory import in_memory, session_projects
+from pollux.archive.load_sessions import session_projects
+from pollux.archive.memory import in_memory
 from pollux.cli.demo import HOME as DEMO
 from pollux.errors import UnreadableFileError
 from pollux.model import Kind, Origin, Problem, Session

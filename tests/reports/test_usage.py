@@ -21,7 +21,7 @@ from tests import builders
 from tests.corpus.trees import SELECTED, Tree, all_trees, history, raw_messages
 
 from pollux import prices
-from pollux.archive import memory, refresh, store
+from pollux.archive import load_sessions, memory, refresh, store
 from pollux.archive.pricing import price_calls
 from pollux.archive.schema import sessions_of_homes
 from pollux.model import Tokens
@@ -295,8 +295,8 @@ def test_tools_are_the_same_without_an_archive(database: sqlite3.Connection, tmp
     with closing(memory.in_memory(found.sessions, [], reader.opened)) as other:
         price_calls(other, prices.load())
         assert usage.tool_rows(usage_sql.tool_parts(other)) == usage.tool_rows(usage_sql.tool_parts(database))
-        projects = memory.session_projects(other, {})
-    assert projects == memory.session_projects(database, {})
+        projects = load_sessions.session_projects(other, {})
+    assert projects == load_sessions.session_projects(database, {})
 
 
 @pytest.mark.parametrize("real", all_trees(SELECTED), ids=lambda real: real.name)
@@ -343,11 +343,11 @@ def test_project_is_known_by_path_by_memory_or_by_hash(tmp_path: Path) -> None:
         refresh.refresh(archive, [builders.home(tmp_path)])
         price_calls(archive.database, prices.load())
         found = usage_sql.parts(archive.database)
-        known = memory.session_projects(archive.database, {nobody: "/srv/app"})
+        known = load_sessions.session_projects(archive.database, {nobody: "/srv/app"})
         rows = usage.call_rows("project", found, projects=known)
         assert {row.key: row.name for row in rows} == {"/srv/app": "app", builders.ROOT: "webapp"}
         assert {row.key for row in usage.call_rows("project", found)} == {nobody, None}
-        assert {code for _, problem in memory.file_problems(archive.database) if (code := problem.code)} == {
+        assert {code for _, problem in load_sessions.file_problems(archive.database) if (code := problem.code)} == {
             "no-header"
         }
         assert sessions_of_homes(archive.database, ["/nowhere"]) == set()

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from pollux.archive.inventory import place_of
 from pollux.archive.schema import TABLES
 from pollux.model import Problem
-from pollux.sessions.replay.reading import cannot_derive, reason_of
 from pollux.text.unicode import sound
 
 _OF_ONE_STATEMENT = (
@@ -39,6 +38,8 @@ def is_lasting(error: Exception) -> bool:
 
 def record(database: sqlite3.Connection, versions: Iterable[tuple[int, int]], error: Exception) -> None:
     """Record that versions of files, each with the bytes it has, cannot be derived; forget earlier readings of them."""
+    from pollux.sessions.replay.reading import reason_of  # noqa: PLC0415  slow to load, and failures are rare
+
     for version_id, kept in versions:
         database.execute("DELETE FROM readings WHERE version_id = ?", (version_id,))
         database.execute("DELETE FROM problems WHERE file_version_id = ?", (version_id,))
@@ -56,13 +57,16 @@ def problems(database: sqlite3.Connection, homes: Iterable[str] | None = None) -
     rows = database.execute(
         """
         SELECT files.home, files.path, failures.message FROM failures
-        JOIN versions ON versions.id = failures.version_id JOIN files ON files.id = versions.file_id
+        CROSS JOIN versions ON versions.id = failures.version_id JOIN files ON files.id = versions.file_id
         WHERE files.forgotten_us IS NULL ORDER BY files.home, files.path, versions.number
         """
     )
-    return [
-        cannot_derive(place_of(home, path), reason) for home, path, reason in rows if wanted is None or home in wanted
-    ]
+    failed = [(place_of(home, path), reason) for home, path, reason in rows if wanted is None or home in wanted]
+    if not failed:
+        return []
+    from pollux.sessions.replay.reading import cannot_derive  # noqa: PLC0415  slow to load, and failures are rare
+
+    return [cannot_derive(path, reason) for path, reason in failed]
 
 
 def value_problems(database: sqlite3.Connection) -> list[tuple[str, Problem]]:

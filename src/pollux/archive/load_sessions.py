@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -17,6 +17,15 @@ _decode = msgspec.msgpack.Decoder(Session, dec_hook=lambda kind, value: kind(val
 _FATES = {str(fate): fate for fate in Fate}
 AMONG = "session_id IN (SELECT replace(value, char(65535), char(0)) FROM json_each(?))"
 """The condition on some IDs, which `ids_as_json` makes the parameter of."""
+
+
+class _ProjectOnly(msgspec.Struct):
+    """The project of a packed session."""
+
+    project: Project = Project()
+
+
+_decode_project: Callable[[bytes], _ProjectOnly] = msgspec.msgpack.Decoder(_ProjectOnly).decode
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -179,3 +188,40 @@ def _places(database: sqlite3.Connection, which: str, values: tuple[str, ...]) -
         """,  # noqa: S608  ours
         values,
     )
+
+
+def session_projects(database: sqlite3.Connection, memory: Mapping[str, str]) -> dict[str, Project]:
+    """Return the project of each session, with the paths that were proven since the facts were written."""
+    rows = database.execute(
+        "SELECT s.session_id, s.project_hash, p.slug, p.path, p.how_known, p.proven, "
+        "CASE WHEN s.project_hash IS NULL THEN s.body END "
+        "FROM sessions s LEFT JOIN projects p ON p.project_hash = s.project_hash"
+    )
+    found = {}
+    for session_id, digest, slug, path, how, proven, body in rows:
+        project = project_of(digest, slug, path, how, proven, body)
+        known = None if project.proven else memory.get(digest or "")
+        found[session_id] = Project(digest, slug, known, "memory", proven=True) if known else project
+    return found
+
+
+def project_of(
+    digest: str | None, slug: str | None, path: str | None, how: str | None, proven: int | None, body: bytes | None
+) -> Project:
+    """Return the project of a session from its row of `projects`, or from the packed session if it has no hash."""
+    return _decode_project(body).project if body else Project(digest, slug, path, how, bool(proven))
+
+
+def file_problems(database: sqlite3.Connection) -> list[tuple[str, Problem]]:
+    """Return the problems of each session: those of its files, and values that no column holds."""
+    rows = database.execute(
+        "SELECT session_files.session_id, problems.code, problems.message, files.home, files.path, problems.line "
+        "FROM problems JOIN session_files ON session_files.file_version_id = problems.file_version_id "
+        "JOIN versions ON versions.id = problems.file_version_id JOIN files ON files.id = versions.file_id "
+        "ORDER BY files.home, files.path, problems.file_version_id, problems.n"
+    )
+    found = [
+        (session_id, Problem(code, message, str(place_of(home, path)), line))
+        for session_id, code, message, home, path, line in rows
+    ]
+    return found + failures.value_problems(database)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,13 +13,11 @@ import msgspec
 
 from pollux.archive import dependents, fact_rows, pricing, schema
 from pollux.archive.failures import concerns_everybody, value_problems
-from pollux.archive.inventory import place_of
 from pollux.archive.migrations import migrate, savepoint
 from pollux.archive.owners import mark_copies
 from pollux.errors import UnreadableFileError
-from pollux.model import Problem, Project, Session
+from pollux.model import Problem, Session
 from pollux.sessions.parallel import side_by_side
-from pollux.sessions.replay.reading import cannot_derive, reason_of
 from pollux.text.unicode import sound
 
 if TYPE_CHECKING:
@@ -32,13 +30,6 @@ _PIECE = 50
 """Sessions that one process opens at a time."""
 _WORTH_PROCESSES = 4
 """Pieces of work from which several processes are faster than one."""
-
-
-class _Body(msgspec.Struct):
-    project: Project = Project()
-
-
-_decode_project: Callable[[bytes], _Body] = msgspec.msgpack.Decoder(_Body).decode
 
 
 def in_memory(
@@ -212,41 +203,6 @@ def _as_problems(session: Session, problems: list[Problem]) -> Iterator[None]:
     except Exception as error:
         if concerns_everybody(error):
             raise
+        from pollux.sessions.replay.reading import cannot_derive, reason_of  # noqa: PLC0415  slow to load
+
         problems += [cannot_derive(ref.path, reason_of(error)) for ref in session.files]
-
-
-def session_projects(database: sqlite3.Connection, memory: Mapping[str, str]) -> dict[str, Project]:
-    """Return the project of each session, with the paths that were proven since the facts were written."""
-    rows = database.execute(
-        "SELECT s.session_id, s.project_hash, p.slug, p.path, p.how_known, p.proven, "
-        "CASE WHEN s.project_hash IS NULL THEN s.body END "
-        "FROM sessions s LEFT JOIN projects p ON p.project_hash = s.project_hash"
-    )
-    found = {}
-    for session_id, digest, slug, path, how, proven, body in rows:
-        project = project_of(digest, slug, path, how, proven, body)
-        known = None if project.proven else memory.get(digest or "")
-        found[session_id] = Project(digest, slug, known, "memory", proven=True) if known else project
-    return found
-
-
-def project_of(
-    digest: str | None, slug: str | None, path: str | None, how: str | None, proven: int | None, body: bytes | None
-) -> Project:
-    """Return the project of a session from its row of `projects`, or from the packed session if it has no hash."""
-    return _decode_project(body).project if body else Project(digest, slug, path, how, bool(proven))
-
-
-def file_problems(database: sqlite3.Connection) -> list[tuple[str, Problem]]:
-    """Return the problems of each session: those of its files, and values that no column holds."""
-    rows = database.execute(
-        "SELECT session_files.session_id, problems.code, problems.message, files.home, files.path, problems.line "
-        "FROM problems JOIN session_files ON session_files.file_version_id = problems.file_version_id "
-        "JOIN versions ON versions.id = problems.file_version_id JOIN files ON files.id = versions.file_id "
-        "ORDER BY files.home, files.path, problems.file_version_id, problems.n"
-    )
-    found = [
-        (session_id, Problem(code, message, str(place_of(home, path)), line))
-        for session_id, code, message, home, path, line in rows
-    ]
-    return found + value_problems(database)

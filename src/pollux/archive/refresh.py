@@ -192,6 +192,8 @@ def compared(database: sqlite3.Connection, items: list[Item]) -> tuple[set[_Know
     """Return how files looked last time that do not look so any more, and what there is to look into now."""
     known = _known(database)
     found: dict[_Known, Item] = {one[:2] + one[3:]: one for one in items}
+    if known == found.keys():
+        return set(), []
     return known - found.keys(), _wanted(database, [one for look, one in found.items() if look not in known])
 
 
@@ -200,7 +202,7 @@ def _known(database: sqlite3.Connection) -> set[_Known]:
     rows = database.execute(
         f"""
         SELECT home, path, CASE WHEN {_MAY_BE_OLDER} THEN -1 ELSE size END, mtime_ns, inode, ctime_ns
-        FROM files
+        FROM files NOT INDEXED
         WHERE machine = ? AND gone_us IS NULL
         """,  # noqa: S608  ours
         (platform.node(),),

@@ -180,6 +180,7 @@ _BESIDE = (
     "CREATE INDEX sessions_by_bundle ON sessions (bundle)",
     "CREATE INDEX sessions_by_use ON sessions (last_used_us DESC, session_id)",
     "CREATE INDEX listed_sessions ON sessions (last_used_us DESC, session_id) WHERE kind = 'main' AND is_stub = 0",
+    "CREATE INDEX empty_sessions ON sessions (session_id) WHERE is_stub = 1",
     "CREATE INDEX sessions_by_root ON sessions (root_session_id)",
     "CREATE INDEX sessions_by_parent ON sessions (parent_session_id) WHERE parent_session_id IS NOT NULL",
     "CREATE INDEX sessions_by_version ON session_files (file_version_id)",

@@ -166,7 +166,7 @@ def _refresh(archive: Archive, config: Config, prices: Prices, report: Reporter,
     if archive.is_writable:
         price_calls(archive.database, prices)
         if add_up:
-            usage_sql.kept_time_parts(archive.database, prices.version)
+            usage_sql.update_time_parts(archive.database, prices.version)
     _remember_projects(archive, config, result)
     return Refresh(result.located, _freshness(archive, result))
 

@@ -93,7 +93,7 @@ class ArchivedSessions:
 
     def problems_by_session(self) -> list[tuple[str, Problem]]:
         """Return the problems of the files of each session, and values that no column holds."""
-        from pollux.archive.memory import file_problems
+        from pollux.archive.load_sessions import file_problems
 
         return file_problems(self._database)
 
@@ -163,7 +163,7 @@ class Snapshot(msgspec.Struct):
 
     def projects(self) -> dict[str, Project]:
         """Return the project of each session, with the paths proven since the facts were written."""
-        from pollux.archive.memory import session_projects
+        from pollux.archive.load_sessions import session_projects
 
         if self._projects is None:
             self._projects = session_projects(self.database, self.memory)

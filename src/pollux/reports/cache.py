@@ -53,6 +53,12 @@ def kept(
     return rows
 
 
+def is_current(database: sqlite3.Connection, name: str) -> bool:
+    """Return whether the stored rows of a report are those of the calls as they are now."""
+    stored = database.execute("SELECT 1 FROM reports WHERE name = ?", (name,)).fetchone()
+    return stored is not None and database.execute("SELECT 1 FROM changed_quarters LIMIT 1").fetchone() is None
+
+
 def _rows(
     database: sqlite3.Connection,
     name: str,

@@ -8,8 +8,7 @@ from datetime import datetime
 
 import msgspec
 
-from pollux.archive.load_sessions import AMONG, ids_as_json
-from pollux.archive.memory import project_of
+from pollux.archive.load_sessions import AMONG, ids_as_json, project_of
 from pollux.archive.schema import TABLES
 from pollux.model import Cost, FileRef, Problem, Project, Session, Tokens, Usage
 from pollux.reports.freshness import Freshness

@@ -182,6 +182,12 @@ def time_parts(
     return [TimePart._make(row) for row in database.execute(TIMES, _window(since, until))]
 
 
+def update_time_parts(database: sqlite3.Connection, prices: str) -> None:
+    """Store the sums of `kept_time_parts`, unless they are up to date."""
+    if not cache.is_current(database, f"{prices} {TIMES}"):
+        kept_time_parts(database, prices)
+
+
 def kept_time_parts(database: sqlite3.Connection, prices: str) -> list[TimePart]:
     """Return what the same report comes to on all calls of an archive, so priced; only changes are added up."""
 

@@ -202,7 +202,7 @@ def entries(folder: str, look: Look) -> list[_Entry]:
         except OSError as error:
             look.problems.append(Problem("unreadable-folder", f"cannot be listed: {error.strerror}", folder))
         else:
-            look.listings[folder] = [entry for entry in listed if not _leads_out(entry, look)]
+            look.listings[folder] = [entry for entry in listed if not (entry.is_symlink() and _leads_out(entry, look))]
     return look.listings[folder]
 
 
@@ -219,8 +219,8 @@ def link_outside(place: str) -> Problem:
 
 
 def _leads_out(entry: _Entry, look: Look) -> bool:
-    """Return whether an entry is a link out of the home, and report it: it may lead to files of the reader."""
-    if not entry.is_symlink() or any(is_within(entry.path, root) for root in look.roots):
+    """Return whether a link leads out of the home, and report it: it may lead to files of the reader."""
+    if any(is_within(entry.path, root) for root in look.roots):
         return False
     look.problems.append(link_outside(entry.path))
     return True
@@ -294,17 +294,19 @@ def session_file_kind(name: str, *, is_nested: bool) -> str | None:
 def _finds(home: Home, folder: str, chats: _Place, look: Look) -> Iterator[_Find]:
     for entry, place, parent, what in _candidates(chats, look):
         try:
-            mode, inode, _, _, _, _, size, *_ = status = entry.stat()
+            status = entry.stat()
         except OSError as error:
             look.problems.append(vanished(entry, error))
             continue
-        if not stat.S_ISREG(mode):
+        if not stat.S_ISREG(status.st_mode):
             look.problems.append(no_regular_file(entry.path))
             continue
         real, is_linked = place.real_of(entry)
-        mtime_ns = held_time(status.st_mtime_ns, entry.path, look)
-        now = (size, mtime_ns, held_inode(inode), what, clamped(status.st_ctime_ns))
-        file = SessionFile(entry.path, home, folder, parent, *now)
+        mtime_ns, ctime_ns, inode = status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+        if not (0 <= mtime_ns <= LARGEST and 0 <= ctime_ns <= LARGEST and inode <= LARGEST):
+            mtime_ns = held_time(mtime_ns, entry.path, look)
+            inode, ctime_ns = held_inode(inode), clamped(ctime_ns)
+        file = SessionFile(entry.path, home, folder, parent, status.st_size, mtime_ns, inode, what, ctime_ns)
         yield _Find(real, is_linked, file)
 
 
@@ -360,7 +362,9 @@ def _without_doubles(drafts: Sequence[_Draft]) -> Iterator[Folder]:
     """Leave every real folder and file to one owner: the first that reaches it without a link, else the first."""
     folders = _owners(drafts)
     kept = [draft for draft in drafts if folders[draft.real] is draft]
-    files = _owners([find for draft in kept for find in draft.finds])
+    finds = [find for draft in kept for find in draft.finds]
+    has_links = any(find.is_linked for find in finds)
+    files = _owners(finds) if has_links else {find.real: find for find in finds}
     for draft in kept:
         own = tuple([find.file for find in draft.finds if files[find.real] is find])
         yield msgspec.structs.replace(draft.folder, files=own) if own else draft.folder
