@@ -99,7 +99,7 @@ def test_stub_decides_only_where_there_is_nothing_else() -> None:
 
 
 def test_days_left_are_whole() -> None:
-    assert [days_left(due(days), NOW) for days in (-3, 0.5, 2.5)] == [0, 0, 2]
+    assert [days_left(due(days).due, NOW) for days in (-3, 0.5, 2.5)] == [0, 0, 2]
 
 
 def test_json_names_everything() -> None:

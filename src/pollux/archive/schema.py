@@ -17,7 +17,7 @@ from pollux.model import Tokens
 from pollux.text.times import microseconds
 from pollux.text.unicode import sound
 
-READER = "7"
+READER = "8"
 """Raise this whenever the same bytes would give other facts."""
 
 
@@ -176,11 +176,24 @@ _CHANGED_IDS = {
     ("model_calls", "DELETE"): "(OLD.session_id)",
 }
 """Changes after which `dependents.update` has to look at a session again."""
+_COUNT_CHANGE = """
+    CREATE TRIGGER main.count_{table}_{change} AFTER {change} ON {table}
+    BEGIN UPDATE generation SET number = number + 1; END
+"""
+_COUNTED = ("readings", "sessions", "session_files")
+"""Tables that, with `files`, decide which sessions the client deletes; every change of a row is counted."""
+_ANY_CHANGE = ("INSERT", "UPDATE", "DELETE")
+COUNTING_TRIGGERS = frozenset(f"count_{table}_{change}" for table in ("files", *_COUNTED) for change in _ANY_CHANGE)
 _BESIDE = (
     "CREATE INDEX sessions_by_bundle ON sessions (bundle)",
     "CREATE INDEX sessions_by_use ON sessions (last_used_us DESC, session_id)",
-    "CREATE INDEX listed_sessions ON sessions (last_used_us DESC, session_id) WHERE kind = 'main' AND is_stub = 0",
+    """
+    CREATE INDEX listed_sessions
+    ON sessions (last_used_us DESC, session_id, n_user, started_us, is_deleted, project_hash)
+    WHERE kind = 'main' AND is_stub = 0
+    """,
     "CREATE INDEX empty_sessions ON sessions (session_id) WHERE is_stub = 1",
+    "CREATE INDEX subagent_sessions ON sessions (session_id) WHERE kind = 'subagent'",
     "CREATE INDEX sessions_by_root ON sessions (root_session_id)",
     "CREATE INDEX sessions_by_parent ON sessions (parent_session_id) WHERE parent_session_id IS NOT NULL",
     "CREATE INDEX sessions_by_version ON session_files (file_version_id)",
@@ -191,6 +204,10 @@ _BESIDE = (
     "CREATE TABLE main.reports (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE main.changed_quarters (quarter_us INTEGER PRIMARY KEY)",
     "CREATE TABLE main.changed_sessions (session_id TEXT PRIMARY KEY) WITHOUT ROWID",
+    "DROP TABLE IF EXISTS main.generation",
+    "CREATE TABLE main.generation (number INTEGER NOT NULL)",
+    "INSERT INTO generation VALUES (0)",
+    *(_COUNT_CHANGE.format(table=table, change=change) for table in _COUNTED for change in _ANY_CHANGE),
     "DROP TABLE IF EXISTS main.joined",
     "CREATE TABLE main.joined (name TEXT PRIMARY KEY, bundle TEXT NOT NULL) WITHOUT ROWID",
     *(_NOTE_QUARTERS.format(name=when[-6:], when=when, quarters=quarters) for when, quarters in _CHANGES.items()),
@@ -285,6 +302,10 @@ def make_indexes(database: sqlite3.Connection) -> None:
     """Make the indexes, triggers and tables beside the facts."""
     for statement in _BESIDE:
         database.execute(statement)
+    if database.execute("SELECT 1 FROM main.sqlite_schema WHERE name = 'files'").fetchone():  # a worker has none
+        for change in _ANY_CHANGE:
+            database.execute(f"DROP TRIGGER IF EXISTS main.count_files_{change}")
+            database.execute(_COUNT_CHANGE.format(table="files", change=change))
     database.execute("INSERT OR REPLACE INTO facts_meta VALUES ('reader', ?)", (READER,))
 
 
@@ -348,6 +369,12 @@ def call_row(
     file and a line. The owner is the session that the call is counted in, if that is another one.
     """
     return (*key, microseconds(at), model, fate, *astuple(tokens), tokens.is_consistent, *price, *place, owner)
+
+
+def generation(database: sqlite3.Connection) -> int:
+    """Return a number that changes with every change of what decides about deletions."""
+    number: int = database.execute("SELECT number FROM generation").fetchone()[0]
+    return number
 
 
 def throw_away_reports(database: sqlite3.Connection) -> None:

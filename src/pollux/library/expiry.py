@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pollux.sessions.retention import Chat, Fate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Forecast:
     """What the client's clean-up would do at its next start."""
 
@@ -33,21 +33,31 @@ class Forecast:
     archived: dict[Path, bool] = field(default_factory=dict)
     """The session files on the disk, and whether the archive has every byte of each."""
     policies: list[FolderPolicy] = field(default_factory=list)
+    is_stable: bool = True
+    """Whether archive and settings alone decide; not if a file was read from the disk or is always of now."""
 
 
-def forecast(snapshot: Snapshot, now: datetime, report: Reporter) -> Forecast:
-    """Look at each folder as the client's clean-up does."""
-    from pollux.reports.status import FolderPolicy, archive_key
+def folder_policies(snapshot: Snapshot) -> list[FolderPolicy]:
+    """Return what the client's settings say about deletion, for each project folder."""
+    from pollux.reports.status import FolderPolicy
+
+    settings = _SettingsReader(snapshot.config.environ)
+    return [FolderPolicy(folder.path, *settings.policy(folder)) for folder in snapshot.located.folders]
+
+
+def forecast(
+    snapshot: Snapshot, now: datetime, report: Reporter, policies: list[FolderPolicy] | None = None
+) -> Forecast:
+    """Apply the client's clean-up rules to each project folder."""
+    from pollux.reports.status import archive_key
     from pollux.sessions.retention import fates
 
-    made = Forecast()
+    made = Forecast(policies=folder_policies(snapshot) if policies is None else policies)
     archived = _archived_files(snapshot)
-    settings = _SettingsReader(snapshot.config.environ)
     n_bytes, done = sum(file.size for file in snapshot.located.files), 0
     with report("examining") as progress:
-        for folder in snapshot.located.folders:
-            project, policy = settings.policy(folder)
-            made.policies.append(FolderPolicy(folder.path, project, policy))
+        for folder, folder_policy in zip(snapshot.located.folders, made.policies, strict=True):
+            policy = folder_policy.policy
             chats, keys = [], {}
             for file in folder.files:
                 path, key = file.path, archive_key(file)
@@ -56,6 +66,8 @@ def forecast(snapshot: Snapshot, now: datetime, report: Reporter) -> Forecast:
                 made.archived[path] = known is not None
                 if file.what != "leftover":
                     chats.append(_chat(file, path, known, now))
+                    if not file.parent and (known is None or known.look is None or known.look.is_of_now):
+                        made.is_stable = False
                     keys[path] = key if snapshot.is_archived else ("", sound(file.place))
                 done += file.size
                 progress(done, n_bytes)

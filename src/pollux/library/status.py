@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from pollux.library.expiry import deletion_times, forecast
+from pollux.library.expiry import deletion_times, folder_policies, forecast
 from pollux.library.freshness import Reporter
 from pollux.reports.filters import Filter
 from pollux.reports.freshness import Source
@@ -87,10 +88,57 @@ def soon_deleted(snapshot: Snapshot, report: Reporter) -> dict[str, str]:
 
     now = snapshot.config.clock()
     words = {}
-    for session_id, fate in deletion_times(snapshot, forecast(snapshot, now, report)).items():
-        if word := deletion_word(fate, now):
+    for session_id, due in _deletion_times(snapshot, now, report).items():
+        if word := deletion_word(due, now):
             words[session_id] = word
     return words
+
+
+def _deletion_times(snapshot: Snapshot, now: datetime, report: Reporter) -> dict[str, datetime]:
+    """Return when the client deletes each session; the archive stores the answer until something changes."""
+    from pollux.archive import schema
+    from pollux.reports import cache
+
+    policies = folder_policies(snapshot)
+    is_current = (
+        snapshot.is_archived and snapshot.freshness.state == Source.CURRENT and not snapshot.freshness.is_locked
+    )
+    key = ""
+    if is_current:
+        rules = [(str(rule.folder), rule.policy.max_age, rule.policy.max_count, rule.policy.off) for rule in policies]
+        key = repr((snapshot.config.machine, rules))
+        stored = cache.load_value(snapshot.database, _STORED, _StoredTimes)
+        if stored and (stored.generation, stored.key) == (schema.generation(snapshot.database), key):
+            return stored.times
+    made = forecast(snapshot, now, report, policies)
+    times = {session_id: fate.due for session_id, fate in deletion_times(snapshot, made).items()}
+    if is_current and made.is_stable:
+        _store_times(snapshot, _StoredTimes(schema.generation(snapshot.database), key, times))
+    return times
+
+
+_STORED = "deletions"
+
+
+class _StoredTimes(msgspec.Struct):
+    generation: int
+    key: str
+    times: dict[str, datetime]
+
+
+def _store_times(snapshot: Snapshot, times: _StoredTimes) -> None:
+    """Store the times for the next start; not where another process is writing."""
+    from pollux.archive import store
+    from pollux.reports import cache
+
+    if snapshot.config.archive is not None and len(times.times) >= _WORTH_STORING:
+        with store.opened(snapshot.config.archive) as archive:
+            if archive.is_writable:
+                cache.store_value(archive.database, _STORED, times)
+
+
+_WORTH_STORING = 1000
+"""Sessions; a forecast for fewer takes no longer than to read it."""
 
 
 def _only_on_disk(snapshot: Snapshot, known: list[Session]) -> list[Session]:

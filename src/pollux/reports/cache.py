@@ -17,6 +17,7 @@ import msgspec
 from pollux.archive.schema import NO_TIME, throw_away_reports
 
 _Row = TypeVar("_Row", bound=tuple[Any, ...])
+_Value = TypeVar("_Value")
 _WORTH_KEEPING = 1000
 """Rows; fewer are added up again sooner than they are written."""
 _LEVEL = 1
@@ -95,3 +96,18 @@ def _keep(database: sqlite3.Connection, name: str, rows: list[_Row]) -> None:
             body = zlib.compress(msgspec.msgpack.encode(rows), _LEVEL)
             database.execute("INSERT INTO reports VALUES (?, ?)", (name, body))
         database.execute("COMMIT")
+
+
+def load_value(database: sqlite3.Connection, name: str, kind: type[_Value]) -> _Value | None:
+    """Return a stored value; None if there is none, or none of this kind."""
+    row = database.execute("SELECT body FROM reports WHERE name = ?", (name,)).fetchone()
+    try:
+        return msgspec.msgpack.decode(row[0], type=kind) if row else None
+    except msgspec.DecodeError:
+        return None
+
+
+def store_value(database: sqlite3.Connection, name: str, value: object) -> None:
+    """Store a value; in a database that takes no writes, do nothing."""
+    with suppress(sqlite3.OperationalError):
+        database.execute("INSERT OR REPLACE INTO reports VALUES (?, ?)", (name, msgspec.msgpack.encode(value)))

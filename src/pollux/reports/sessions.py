@@ -293,11 +293,11 @@ def projects(database: sqlite3.Connection, query: SessionQuery) -> set[Project]:
     where, values = query.where()
     rows = database.execute(
         f"""
-        SELECT DISTINCT s.project_hash, p.slug, p.path, p.how_known, p.proven,
-            CASE WHEN s.project_hash IS NULL THEN s.body END
-        FROM sessions s LEFT JOIN projects p ON p.project_hash = s.project_hash WHERE {where}
+        SELECT project_hash, slug, path, how_known, proven, NULL FROM projects
+        WHERE project_hash IN (SELECT project_hash FROM sessions WHERE {where})
+        UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, body FROM sessions WHERE {where} AND project_hash IS NULL
         """,  # noqa: S608  ours
-        values,
+        [*values, *values],
     )
     return {project_of(*row) for row in rows}
 

@@ -176,20 +176,16 @@ def first_deletions(database: sqlite3.Connection, deletions: Mapping[tuple[str, 
     return times
 
 
-def deletion_word(fate: Fate, now: datetime) -> str | None:
+def deletion_word(due: datetime, now: datetime) -> str | None:
     """Return in a word when a session is deleted; None if that is not within a week."""
-    match _turn(fate, now):
-        case Turn.NEXT:
-            return "due"
-        case Turn.SOON:
-            return f"{max(1, days_left(fate, now))}d left"
-        case _:
-            return None
+    if due <= now:
+        return "due"
+    return f"{max(1, days_left(due, now))}d left" if due <= now + SOON else None
 
 
-def days_left(fate: Fate, now: datetime) -> int:
-    """Count the whole days until a session goes."""
-    return max(0, (fate.due - now).days)
+def days_left(due: datetime, now: datetime) -> int:
+    """Return the number of whole days until a session is deleted."""
+    return max(0, (due - now).days)
 
 
 def _row(

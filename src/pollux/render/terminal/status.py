@@ -116,7 +116,7 @@ def _when(row: StatusRow, now: datetime) -> str:
     if row.turn == "next":
         return "next start"
     if row.fate:
-        days = days_left(row.fate, now)
+        days = days_left(row.fate.due, now)
         return f"in {days} day{'' if days == 1 else 's'}" if days else "in hours"
     return str(row.turn)
 

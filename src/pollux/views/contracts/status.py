@@ -62,7 +62,7 @@ def _session_row(row: StatusRow, now: datetime) -> dict[str, Json]:
         "why": fate.why if fate else None,
         "because": str(fate.because) if fate and fate.because else None,
         "due": when(fate.due) if fate and fate.why == Why.AGE else None,
-        "days_left": days_left(fate, now) if fate else None,
+        "days_left": days_left(fate.due, now) if fate else None,
         "stub": session.is_stub,
         "kept": row.is_kept,
         "at_risk": row.is_at_risk,
