@@ -33,7 +33,7 @@ SMOKE := cd $(WHEEL) && \
 INSTALLED := .venv/installed-$(notdir $(LOCK))
 
 .NOTPARALLEL:
-.PHONY: help run install test lint fix test-code test-wheel test-oracle test-client test-browser test-faults test-long test-speed test-spark test-interop prices bench docs lock lock-interop clean
+.PHONY: help run install test lint fix test-code test-wheel test-oracle test-client test-browser test-faults test-long test-law test-speed test-spark test-interop prices bench docs lock lock-interop clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
@@ -144,6 +144,9 @@ test-speed: install ## Redact the worst of texts, and see that it takes no longe
 # Growth of 93 hostile shapes, a line of 200 MB, hostile texts for every lexer, thousands of random conversations.
 test-long: install ## The proofs that take minutes: growth, memory, lexers, random conversations
 	POLLUX_LONG=1 $(BIN)/python -m pytest -n auto tests/test_growth.py tests/test_long_lines.py tests/views/test_languages.py tests/recorder
+
+test-law: install ## All reports agree on thousands of random homes; eight threads read during refreshes
+	POLLUX_LONG=1 $(BIN)/python -m pytest -n auto tests/library/test_law.py tests/library/test_threads.py
 
 prices: install ## Write the price table anew from genai-prices
 	$(BIN)/python scripts/prices.py

@@ -15,7 +15,8 @@ import msgspec
 from pollux.archive.schema import OF_MESSAGES, TABLES, Row, call_row
 from pollux.archive.touches import message_rows
 from pollux.formats import lenient
-from pollux.model import ModelCall, Problem, Session
+from pollux.model import ModelCall, Problem, Project, Session
+from pollux.sessions.projects.resolve import certainty
 from pollux.text.times import instant, microseconds
 from pollux.text.unicode import sound
 
@@ -111,8 +112,8 @@ def _write_projects(database: sqlite3.Connection, rows: list[Row]) -> None:
 
 
 def _worth(row: Row) -> Row:
-    _, path, slug, how_known, proven, _ = row
-    return proven, path is not None, slug is not None, path or "", slug or "", how_known or ""
+    project_hash, path, slug, how_known, proven, _ = row
+    return certainty(Project(project_hash, slug, path, how_known, proven))
 
 
 def _write_messages(database: sqlite3.Connection, group: Group) -> None:

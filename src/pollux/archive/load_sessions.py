@@ -5,12 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
 from pollux.archive import failures
 from pollux.archive.inventory import place_of
 from pollux.model import Fate, ModelCall, Problem, Project, Session, Tokens
+from pollux.sessions.projects.resolve import with_path_of
 from pollux.text.times import from_microseconds
 
 _decode = msgspec.msgpack.Decoder(Session, dec_hook=lambda kind, value: kind(value)).decode
@@ -53,10 +55,14 @@ def load_sessions(
         value_problems[session_id].append(problem)
     sessions: dict[str, Session] = {}
     rows = database.execute(
-        f"SELECT session_id, title, first_prompt, last_prompt, is_deleted, body FROM sessions WHERE {which}",  # noqa: S608  ours
+        f"""
+        SELECT session_id, title, first_prompt, last_prompt, is_deleted, body, projects.project_hash, slug, path,
+            how_known, proven
+        FROM sessions LEFT JOIN projects ON projects.project_hash = sessions.project_hash WHERE {which}
+        """,  # noqa: S608  ours
         values,
     )
-    for session_id, title, first_prompt, last_prompt, is_deleted, body in rows:
+    for session_id, title, first_prompt, last_prompt, is_deleted, body, *project_row in rows:
         session = _decoded(session_id, body)
         texts = (title, first_prompt, last_prompt)
         if session is None or session_id in damaged or not all(isinstance(text, str) for text in texts):
@@ -64,7 +70,7 @@ def load_sessions(
             continue
         sessions[session_id] = msgspec.structs.replace(
             session,
-            project=with_known_path(session.project, memory or {}),
+            project=with_known_path(_project(session.project, project_row), memory or {}),
             title=title,
             first_prompt=first_prompt,
             last_prompt=last_prompt,
@@ -106,6 +112,14 @@ def sessions_with_file(database: sqlite3.Connection, reference: str) -> list[str
         if reference in (place.stem, place.name, str(place)):
             ids[session_id] = None
     return list(ids)
+
+
+def _project(own: Project, row: list[Any]) -> Project:
+    """Return the project of a session with the path that `projects` has for its hash, unless that row is damaged."""
+    digest, slug, path, how, proven = row
+    if digest is None or not all(text is None or isinstance(text, str) for text in (slug, path, how)):
+        return own
+    return with_path_of(own, Project(digest, slug, path, how, bool(proven)))
 
 
 def with_known_path(project: Project, memory: Mapping[str, str]) -> Project:

@@ -96,7 +96,8 @@ def history(
     sessions = _reunited(located, sessions, reader)
     problems += reader.problems
     owned, repeated = _with_own_calls(sessions)
-    return History(located, in_order(owned), tuple(dict.fromkeys(problems)), tuple(repeated))
+    sessions = resolve.agreed_projects(owned)
+    return History(located, in_order(sessions), tuple(dict.fromkeys(problems)), tuple(repeated))
 
 
 def saved(located: Located, *, memory: Mapping[str, str] | None = None) -> History:

@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from pollux.model import Json, Project
+import msgspec
+
+from pollux.model import Json, Project, Session
 from pollux.sessions.projects.claims import NOTHING_KNOWN, Claim, Known, known_paths
 from pollux.sessions.projects.paths import (
     LONGEST_PATH,
@@ -80,6 +82,32 @@ def resolve(
 
 def _sound(text: str | None) -> str | None:
     return text and sound(text)
+
+
+def certainty(project: Project) -> tuple[bool, bool, bool, str, str, str]:
+    """Return a value that is greater the more is known of a project; ties are broken by the texts themselves."""
+    known = (project.proven, project.path is not None, project.slug is not None)
+    return *known, project.path or "", project.slug or "", project.how or ""
+
+
+def with_path_of(project: Project, best: Project) -> Project:
+    """Return a project with the path that is known best for its hash; the slug is its own folder's name."""
+    return Project(project.hash, project.slug, best.path, best.how, best.proven)
+
+
+def agreed_projects(sessions: Iterable[Session]) -> list[Session]:
+    """Return sessions so that those of one project hash have one path: the one that is most certain."""
+    sessions = list(sessions)
+    best: dict[str | None, Project] = {}
+    for session in sessions:
+        project = session.project
+        best[project.hash] = max(project, best.get(project.hash, project), key=certainty)
+    agreed = []
+    for session in sessions:
+        own = session.project
+        project = with_path_of(own, best[own.hash]) if own.hash else own
+        agreed.append(session if project == own else msgspec.structs.replace(session, project=project))
+    return agreed
 
 
 def workspace_directories(text: str) -> tuple[str, ...]:
