@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 LOCK ?= constraints.txt
+RUN_LOCK ?= constraints-run.txt
 RELEASES := 0.61.0 0.51.0 0.47.0 0.40.1 0.38.2
 CLIENTS := $(CURDIR)/build/clients
 FAKE_GEMINI ?= $(CURDIR)/../shared/fake_gemini
@@ -29,30 +30,47 @@ SMOKE := cd $(WHEEL) && \
 	HOME=$(HOME_OF_WHEEL) USERPROFILE=$(HOME_OF_WHEEL) POLLUX_HOME=$(HOME_OF_WHEEL) POLLUX_ARCHIVE=archive.db \
 	venv/$(scripts)/pollux
 
-# Named after the lock, so that another LOCK means another installation.
+# Stamps are named after the lock, so that another LOCK leads to another installation.
+RUNNABLE := .venv/runnable-$(notdir $(RUN_LOCK))
 INSTALLED := .venv/installed-$(notdir $(LOCK))
 
+COMPILE = printf '%s\n' 'hatchling>=1.27' 'editables>=0.5' | \
+	build/lock/$(scripts)/uv pip compile - pyproject.toml --quiet --universal --python-version 3.11 \
+		--generate-hashes --custom-compile-command 'make lock' $(LOCKFLAGS)
+
 .NOTPARALLEL:
-.PHONY: help run install test lint fix test-code test-wheel test-oracle test-client test-browser test-faults test-long test-law test-speed test-spark test-interop prices bench docs lock lock-interop clean
+.PHONY: help run install test test-quick lint fix test-code test-wheel test-oracle test-client test-browser test-faults test-long test-law test-speed test-spark test-interop prices bench docs lock lock-interop clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
 
-run: install ## Show your own sessions, or the demo when there are none
-	$(BIN)/pollux demo --if-empty
+run: $(RUNNABLE) ## Install Pollux in .venv and show your sessions, or the demo if there are none
+	@$(BIN)/pollux demo --if-empty
+	@echo
+	@echo "Call it with $(BIN)/pollux, or add $(CURDIR)/$(BIN) to your PATH. Next: $(BIN)/pollux --help"
 
-install: $(INSTALLED) ## Create .venv: what the lock names, and ourselves in place
+install: $(INSTALLED) ## Install Pollux and what its tests need in .venv
 
-# Every dependency is fetched once, checked by hash and installed from .venv/wheels, where `test-wheel` finds it too.
-$(INSTALLED): pyproject.toml $(LOCK)
+$(RUNNABLE): pyproject.toml $(RUN_LOCK)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Pollux needs Python 3.11 or newer: set PYTHON")'
 	$(PYTHON) -m venv --clear .venv
-	$(BIN)/python -m pip wheel --quiet --require-hashes --no-deps -r $(LOCK) -w .venv/wheels
-	$(BIN)/python -m pip install --quiet --no-index --no-deps .venv/wheels/*.whl
+	$(BIN)/python -m pip uninstall --quiet --yes setuptools  # Python 3.11 puts 10 MB of it into every environment
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r $(RUN_LOCK)
 	$(BIN)/python -m pip install --quiet --no-index --no-deps --no-build-isolation -e .
 	@touch $@
 
+# `test-wheel` installs the run-time dependencies from .venv/wheels, without the network.
+$(INSTALLED): $(RUNNABLE) $(LOCK)
+	$(BIN)/python -m pip wheel --quiet --require-hashes --no-deps -r $(LOCK) -w .venv/wheels
+	$(BIN)/python -m pip install --quiet --no-index --no-deps .venv/wheels/*.whl
+	@touch $@
+
 test: lint test-code test-wheel ## All checks, as in CI
+
+test-quick: install ## The daily loop: style, and the first cases of each test, in 90 seconds
+	$(BIN)/ruff check --quiet
+	$(BIN)/ruff format --check --quiet
+	$(BIN)/python -m pytest -n auto --quick -q
 
 lint: install ## Style, format and types
 	$(BIN)/ruff check
@@ -158,11 +176,10 @@ docs: install ## Write the command reference anew
 	$(BIN)/python scripts/docs.py
 
 # The build back end stands here, since a lock of a project leaves it out; `editables` is what it needs for `-e`.
-lock: build/lock ## Write the lock anew; LOCKFLAGS=--upgrade takes the newest
-	printf '%s\n' 'hatchling>=1.27' 'editables>=0.5' | \
-	build/lock/$(scripts)/uv pip compile - pyproject.toml --group dev --quiet --universal --python-version 3.11 \
-		--generate-hashes --custom-compile-command 'make lock' $(LOCKFLAGS) -o $(LOCK)
-	@! grep -nE '://|^-' $(LOCK)
+lock: build/lock ## Write both locks anew; LOCKFLAGS=--upgrade takes the newest releases
+	$(COMPILE) --group dev -o $(LOCK)
+	$(COMPILE) --constraints $(LOCK) -o $(RUN_LOCK)
+	@! grep -nE '://|^-' $(LOCK) $(RUN_LOCK)
 
 lock-interop: build/lock ## Write the lock of the judges anew
 	build/lock/$(scripts)/uv pip compile tests/interop/requirements.in pyproject.toml --quiet --universal \

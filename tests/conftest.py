@@ -6,6 +6,7 @@ import ipaddress
 import os
 import socket
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,31 @@ _HOME = {
 # hand; the long proofs draw others, except in CI.
 settings.register_profile("pollux", deadline=None, derandomize="POLLUX_LONG" not in os.environ or "CI" in os.environ)
 settings.load_profile("pollux")
+
+
+_QUICK_CASES = 3
+"""Cases of one test that `--quick` keeps."""
+_NOT_QUICK = ("tests/corpus", "tests/fuzz", "tests/recorder", "tests/client", "tests/browser", "tests/interop")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="run the first cases of each test, without the large proofs")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the first cases of each test under `--quick`, and leave out what runs the whole corpus."""
+    if not config.getoption("--quick"):
+        return
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    seen: Counter[str] = Counter()
+    for item in sorted(items, key=lambda item: item.nodeid):
+        test = item.nodeid.partition("[")[0]
+        seen[test] += 1
+        is_quick = seen[test] <= _QUICK_CASES and not test.startswith(_NOT_QUICK)
+        (kept if is_quick else left_out).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
 
 
 @pytest.fixture(autouse=True)

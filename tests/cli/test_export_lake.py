@@ -13,7 +13,7 @@ from pollux.cli.demo import HOME as DEMO
 from pollux.lake import parquet
 from pollux.lake.tables import TABLES
 
-pyarrow = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip install 'pollux[lake]'`")
+pyarrow = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip install 'pollux-cli[lake]'`")
 
 
 def test_command_writes_a_folder(run: Runner, tmp_path: Path) -> None:
@@ -58,5 +58,5 @@ def test_missing_library_names_its_extra(run: Runner, tmp_path: Path, monkeypatc
     ended = run("export", "--all", "-f", "parquet", "-o", str(tmp_path / "facts"))
     assert (ended.status, ended.err) == (
         1,
-        "Parquet needs the library pyarrow; `pip install 'pollux[lake]'` brings it.\n",
+        "Parquet needs the library pyarrow; `pip install 'pollux-cli[lake]'` brings it.\n",
     )

@@ -138,7 +138,7 @@ def test_folder_is_written_again_with_other_prices(
 
 
 def test_parquet_has_the_users_prices(run: Runner, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip install 'pollux[lake]'`")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip install 'pollux-cli[lake]'`")
     amounts = []
     for dollars in (100, 200):
         set_price(monkeypatch, tmp_path, dollars)
@@ -153,7 +153,7 @@ def test_parquet_has_the_users_prices(run: Runner, home: Path, tmp_path: Path, m
 def test_parquet_has_the_users_prices_while_another_process_writes(
     run: Runner, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip install 'pollux[lake]'`")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip install 'pollux-cli[lake]'`")
     archive = tmp_path / "archive.db"
     monkeypatch.setenv("POLLUX_ARCHIVE", str(archive))
     assert run("sync", home=home).status == 0

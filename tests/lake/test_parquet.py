@@ -21,8 +21,8 @@ from pollux.lake.tables import TABLES, columns
 from pollux.reports import usage_sql
 from pollux.sessions.homes import Home, homes
 
-duckdb = pytest.importorskip("duckdb", reason="no DuckDB: `pip install 'pollux[lake]'`")
-pyarrow = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip install 'pollux[lake]'`")
+duckdb = pytest.importorskip("duckdb", reason="no DuckDB: `pip install 'pollux-cli[lake]'`")
+pyarrow = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip install 'pollux-cli[lake]'`")
 
 # The columns of the facts, as the design has them; those behind them are also there.
 DESIGN = {

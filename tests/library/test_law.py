@@ -35,7 +35,7 @@ from pollux.reports.stats import Section
 from pollux.reports.usage import Report, Row, Sums
 from pollux.views.contracts import listed_row
 
-parquet = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip install 'pollux[lake]'`")
+parquet = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip install 'pollux-cli[lake]'`")
 
 N_SHARES, N_STORIES = (8, 300) if os.environ.get("POLLUX_LONG") else (2, 30)
 """Shares, which run side by side, and the stories of each."""

@@ -26,7 +26,7 @@ class NoParquetError(PolluxError):
 
     def __init__(self) -> None:
         """Name the extra."""
-        super().__init__("Parquet needs the library pyarrow; `pip install 'pollux[lake]'` brings it.")
+        super().__init__("Parquet needs the library pyarrow; `pip install 'pollux-cli[lake]'` brings it.")
 
 
 def write(
