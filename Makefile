@@ -72,9 +72,10 @@ test-quick: install ## The daily loop: style, and the first cases of each test, 
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/python -m pytest -n auto --quick -q
 
-lint: install ## Style, format and types
+lint: install ## Style, format, prose and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/python scripts/check_prose.py
 	$(BIN)/mypy
 
 fix: install ## Repair style and format where a tool can

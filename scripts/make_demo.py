@@ -906,7 +906,7 @@ class Call:
     status: str = "success"
     agent_id: str | None = None
     limit: int | None = None
-    """A longer output goes to a file of its own; only its first fifth and its end stay here."""
+    """A longer output is written to a separate file; only its first fifth and its end stay here."""
     id: str = ""
     at: str = ""
 
@@ -966,7 +966,7 @@ class Message:
         return record | calls
 
     def parts(self) -> list[Json]:
-        """Return the content as it stands in the history of the API."""
+        """Return the content as in the history of the API."""
         if not isinstance(self.content, str):
             return list(self.content)
         parts: list[Json] = [
@@ -1040,14 +1040,14 @@ class Tools:
         path = self.project.path(name)
         before = self.project.files.get(name)
         self.project.files[name] = content
-        said = f"Successfully created and wrote to new file: {path}."
+        output = f"Successfully created and wrote to new file: {path}."
         if before is not None:
-            said = f"Successfully overwrote file: {path}."
+            output = f"Successfully overwrote file: {path}."
         if self.version >= (0, 28):
-            said += f" Here is the updated code:\n{content if before is None else snippet(before, content)}"
+            output += f" Here is the updated code:\n{content if before is None else snippet(before, content)}"
         diff = self._file_diff(path, before or "", content, ("Original", "Written"), is_new=before is None)
         return self._call(
-            "write_file", {"file_path": path, "content": content}, said, diff, "WriteFile", f"Writing to {name}"
+            "write_file", {"file_path": path, "content": content}, output, diff, "WriteFile", f"Writing to {name}"
         )
 
     def edit(self, name: str, old: str, new: str, instruction: str) -> Call:
@@ -1056,19 +1056,21 @@ class Tools:
         args = {"file_path": path, "old_string": old, "new_string": new, "instruction": instruction}
         before = self.project.files[name]
         if before.count(old) != 1:
-            said = (
+            output = (
                 f"Failed to edit, {before.count(old)} occurrences found for old_string in {path}. Ensure you're not "
                 "escaping content incorrectly and check whitespace, indentation, and context. Use read_file tool to "
                 "verify."
             )
-            return self._failed("replace", args, said, "Failed to edit, could not find the string to replace.", "Edit")
+            return self._failed(
+                "replace", args, output, "Failed to edit, could not find the string to replace.", "Edit"
+            )
         after = before.replace(old, new)
         self.project.files[name] = after
-        said = f"Successfully modified file: {path} (1 replacements)."
+        output = f"Successfully modified file: {path} (1 replacements)."
         if self.version >= (0, 28):
-            said += f" Here is the updated code:\n{snippet(before, after)}"
+            output += f" Here is the updated code:\n{snippet(before, after)}"
         diff = self._file_diff(path, before, after, ("Current", "Proposed"), is_new=False)
-        return self._call("replace", args, said, diff, "Edit", f"{name}: {_first_line(old)} => {_first_line(new)}")
+        return self._call("replace", args, output, diff, "Edit", f"{name}: {_first_line(old)} => {_first_line(new)}")
 
     def shell(self, command: str, output: str, description: str, *, code: int = 0) -> Call:
         """`run_shell_command`; colours in the output are shown only by 0.37 to 0.43."""
@@ -1076,19 +1078,19 @@ class Tools:
         args = {"command": command, "description": description}
         group = number(command + output, 3000, 29000)
         if self.version < (0, 27):
-            said = (
+            result = (
                 f"Command: {command}\nDirectory: (root)\nOutput: {plain}\nError: (none)\nExit Code: {code}\n"
                 f"Signal: 0\nBackground PIDs: (none)\nProcess Group PGID: {group}"
             )
         else:
-            said = f"Output: {plain}\n" + (f"Exit Code: {code}\n" if code else "") + f"Process Group PGID: {group}"
+            result = f"Output: {plain}\n" + (f"Exit Code: {code}\n" if code else "") + f"Process Group PGID: {group}"
         shown: Json = screen(output) if (0, 37) <= self.version < (0, 44) else plain
         own = command if self.version >= (0, 39) else description
-        call = self._call("run_shell_command", args, self._untrusted(said), shown, "Shell", own)
+        call = self._call("run_shell_command", args, self._untrusted(result), shown, "Shell", own)
         return replace(call, markdown=False)
 
     def shell_denied(self, command: str, description: str) -> Call:
-        """`run_shell_command`, to which the user said no."""
+        """`run_shell_command`, which the user rejected."""
         reason = "User denied execution." if self.version >= (0, 28) else "User cancelled the operation."
         own = command if self.version >= (0, 39) else description
         call = self._call("run_shell_command", {"command": command, "description": description}, "", None, "Shell", own)
@@ -1106,21 +1108,23 @@ class Tools:
             for at, line in enumerate(text.splitlines(), 1)
             if re.search(pattern, line)
         ]
-        found = f"Found {len(hits)} match{'' if len(hits) == 1 else 'es'}"
-        said = [f'{found} for pattern "{pattern}" in the workspace directory (filter: "{include}"):', "---"]
+        summary = f"Found {len(hits)} match{'' if len(hits) == 1 else 'es'}"
+        output = [f'{summary} for pattern "{pattern}" in the workspace directory (filter: "{include}"):', "---"]
         for file in dict.fromkeys(hit[0] for hit in hits):
-            said.append(f"File: {file}")
-            said += [f"L{at}: {line if self.version >= (0, 28) else line.strip()}" for f, at, line in hits if f == file]
-            said.append("---")
-        shown: Json = found
+            output.append(f"File: {file}")
+            output += [
+                f"L{at}: {line if self.version >= (0, 28) else line.strip()}" for f, at, line in hits if f == file
+            ]
+            output.append("---")
+        shown: Json = summary
         if self.version >= (0, 37):
             matches: list[Json] = [
                 {"filePath": file, "absolutePath": self.project.path(file), "lineNumber": at, "line": line}
                 for file, at, line in hits
             ]
-            shown = {"summary": found, "matches": matches}
+            shown = {"summary": summary, "matches": matches}
         args = {"pattern": pattern, "include_pattern" if self.version >= (0, 32) else "include": include}
-        return self._call(name, args, "\n".join(said), shown, "SearchText", f"'{pattern}' in {include}")
+        return self._call(name, args, "\n".join(output), shown, "SearchText", f"'{pattern}' in {include}")
 
     def ls(self, name: str = "") -> Call:
         """`list_directory`."""
@@ -1132,29 +1136,29 @@ class Tools:
         path = self.project.path(name) if name else self.project.root
         sizes = {file: f" ({len(inside[file].encode())} bytes)" if self.version >= (0, 28) else "" for file in plain}
         listing = [f"[DIR] {folder}" for folder in folders] + [file + sizes[file] for file in plain]
-        said = "\n".join([f"Directory listing for {path}:", *listing])
+        output = "\n".join([f"Directory listing for {path}:", *listing])
         summary = f"{'Found' if self.version >= (0, 40) else 'Listed'} {len(listing)} item(s)."
         shown: Json = summary
         if self.version >= (0, 37):
             shown = {"summary": summary, "files": [*(f"[DIR] {folder}" for folder in folders), *plain]}
-        return self._call("list_directory", {"dir_path": path}, said, shown, "ReadFolder", name or ".")
+        return self._call("list_directory", {"dir_path": path}, output, shown, "ReadFolder", name or ".")
 
     def glob(self, suffix: str) -> Call:
         """`glob` for `**/*<suffix>`."""
         pattern = f"**/*{suffix}"
         paths = [self.project.path(file) for file in sorted(self.project.files, reverse=True) if file.endswith(suffix)]
         head = f'Found {len(paths)} file(s) matching "{pattern}" within {self.project.root}'
-        said = "\n".join([f"{head}, sorted by modification time (newest first):", *paths])
+        output = "\n".join([f"{head}, sorted by modification time (newest first):", *paths])
         return self._call(
-            "glob", {"pattern": pattern}, said, f"Found {len(paths)} matching file(s)", "FindFiles", f"'{pattern}'"
+            "glob", {"pattern": pattern}, output, f"Found {len(paths)} matching file(s)", "FindFiles", f"'{pattern}'"
         )
 
     def search_web(self, query: str, answer: str, source: str) -> Call:
         """`google_web_search`."""
-        said = f'Web search results for "{query}":\n\n{answer}[1]\n\nSources:\n[1] {source}'
+        output = f'Web search results for "{query}":\n\n{answer}[1]\n\nSources:\n[1] {source}'
         shown = f'Search results for "{query}" returned.'
         own = f'Searching the web for: "{query}"'
-        return self._call("google_web_search", {"query": query}, said, shown, "GoogleSearch", own)
+        return self._call("google_web_search", {"query": query}, output, shown, "GoogleSearch", own)
 
     def fetch_missing(self, prompt: str, url: str) -> Call:
         """`web_fetch` of a page that is not there."""
@@ -1165,9 +1169,9 @@ class Tools:
         """`write_todos` with pairs of status and description."""
         todos = [{"description": text, "status": status} for status, text in items]
         listing = "\n".join(f"{at}. [{status}] {text}" for at, (status, text) in enumerate(items, 1))
-        said = f"Successfully updated the todo list. The current list is now:\n{listing}"
+        output = f"Successfully updated the todo list. The current list is now:\n{listing}"
         return self._call(
-            "write_todos", {"todos": todos}, said, {"todos": todos}, "WriteTodos", f"Set {len(items)} todo(s)"
+            "write_todos", {"todos": todos}, output, {"todos": todos}, "WriteTodos", f"Set {len(items)} todo(s)"
         )
 
     def ask(self, header: str, question: str, options: Mapping[str, str], answer: str) -> Call:
@@ -1180,9 +1184,9 @@ class Tools:
             "multiSelect": False,
             "options": choices,
         }
-        said = compact({"answers": {"0": answer}})
+        output = compact({"answers": {"0": answer}})
         shown = f"**User answered:**\n  {header} → {answer}"
-        return self._call("ask_user", {"questions": [entry]}, said, shown, "Ask User", f"Asking user: {question}")
+        return self._call("ask_user", {"questions": [entry]}, output, shown, "Ask User", f"Asking user: {question}")
 
     def mcp(self, server: str, tool: str, args: Mapping[str, Json], output: str, about: str) -> Call:
         """Call a tool of an MCP server; its name got a prefix with 0.33."""
@@ -1197,10 +1201,9 @@ class Tools:
         content: Json = {"content": [{"type": "text", "text": fault}], "isError": True}
         answer: Json = content if self.version >= (0, 28) else {"error": content}
         asked: Json = {"name": tool, "args": args}
-        told: Json = [{"functionResponse": {"name": tool, "response": answer}}]
-        message = (
-            f"MCP tool '{tool}' reported tool error for function call: {compact(asked)} with response: {compact(told)}"
-        )
+        response: Json = [{"functionResponse": {"name": tool, "response": answer}}]
+        exchange = f"{compact(asked)} with response: {compact(response)}"
+        message = f"MCP tool '{tool}' reported tool error for function call: {exchange}"
         shown = f"Error: MCP tool '{tool}' reported an error." if self.version >= (0, 28) else message
         label = f"{tool} ({server} MCP Server)"
         return Call(name, args, {"error": message}, shown, label, about, status="error")
@@ -1213,29 +1216,29 @@ class Tools:
 
     def exit_plan(self, path: str) -> Call:
         """`exit_plan_mode`, approved."""
-        said = (
+        output = (
             "Plan approved. Switching to Default mode (edits will require confirmation).\n\n"
             f"The approved implementation plan is stored at: {path}\n"
             "Read and follow the plan strictly during implementation."
         )
         own = f"Requesting plan approval for: {path}"
         args = {"plan_filename": path.rpartition("/")[2]}
-        return self._call("exit_plan_mode", args, said, f"Plan approved: {path}", "Exit Plan Mode", own)
+        return self._call("exit_plan_mode", args, output, f"Plan approved: {path}", "Exit Plan Mode", own)
 
     def complete_task(self, report: Mapping[str, Json]) -> Call:
         """End the work of a subagent."""
-        said = "Output submitted and task completed."
+        output = "Output submitted and task completed."
         own = "Completing task and submitting results."
-        return self._call("complete_task", {"report": report}, said, said, "Complete Task", own)
+        return self._call("complete_task", {"report": report}, output, output, "Complete Task", own)
 
     def investigate(self, task: str, report: Mapping[str, Json], child: Recorder | None = None) -> Call:
         """Show another agent's work as its caller sees it."""
         agent, text = "codebase_investigator", pretty(report)
-        said = f"Subagent '{agent}' finished.\nTermination Reason: GOAL\nResult:\n{text}"
+        output = f"Subagent '{agent}' finished.\nTermination Reason: GOAL\nResult:\n{text}"
         own = f"Delegating to agent '{agent}'"
         if child is None:
             shown = f"\nSubagent {agent} Finished\n\nTermination Reason:\n GOAL\n\nResult:\n{text}\n"
-            return self._call(agent, {"objective": task}, said, shown, "Codebase Investigator Agent", own)
+            return self._call(agent, {"objective": task}, output, shown, "Codebase Investigator Agent", own)
         progress: Json = {
             "isSubagentProgress": True,
             "agentName": agent,
@@ -1245,12 +1248,12 @@ class Tools:
             "terminateReason": "GOAL",
         }
         args = {"agent_name": agent, "prompt": task}
-        call = self._call("invoke_agent", args, said, progress, "Invoke Subagent", own)
+        call = self._call("invoke_agent", args, output, progress, "Invoke Subagent", own)
         return replace(call, agent_id=child.id)
 
-    def _call(self, name: str, args: Mapping[str, Json], said: str, shown: Json, label: str, own: str) -> Call:
+    def _call(self, name: str, args: Mapping[str, Json], output: str, shown: Json, label: str, own: str) -> Call:
         description = own if self.version >= (0, 35) else STATIC.get(name, own)
-        return Call(name, args, {"output": said}, shown, label, description)
+        return Call(name, args, {"output": output}, shown, label, description)
 
     def _failed(self, name: str, args: Mapping[str, Json], message: str, shown: str, label: str) -> Call:
         return Call(name, args, {"error": message}, shown, label, STATIC[name], status="error")
@@ -1416,12 +1419,12 @@ class Recorder:
     # time
 
     def wait(self, seconds: float) -> None:
-        """Let time go by."""
+        """Advance the clock by some seconds."""
         jitter = number(f"{self.name} {self._ids} {self.now}", 11, 987)
         self.now += timedelta(seconds=int(seconds), milliseconds=jitter)
 
     def at(self, time: str) -> None:
-        """Go on at a given time."""
+        """Set the clock."""
         self.now = time_of(time) + timedelta(milliseconds=number(f"{self.name} {time}", 20, 980))
 
     # what people and the model say
@@ -1461,7 +1464,7 @@ class Recorder:
         return message
 
     def task(self, objective: str) -> None:
-        """Give a subagent its prompt."""
+        """Record the prompt of a subagent."""
         text = (
             "Your task is to do a deep investigation of the codebase to find all relevant files, code locations, "
             "architectural mental map and insights to solve  for the following user objective:\n"
@@ -1541,7 +1544,7 @@ class Recorder:
             self._record(self._message("user", [call.result() for call in calls]))
 
     def activity(self) -> list[Json]:
-        """Tell what a subagent did, for the display of its caller."""
+        """Return the activity of a subagent, for the display of its caller."""
         entries: list[Json] = []
         for message in self.messages:
             entries += [
@@ -1646,7 +1649,7 @@ class Recorder:
         self.notice("info", "")
 
     def fail(self, prompt: Message, fault: str) -> None:
-        """Let the API refuse: the prompt is rolled back and the fault is shown."""
+        """Record an API error: the prompt is rolled back and the error is shown."""
         self.wait(8)
         self.context = self._context_before[prompt.id]
         kept = [m for m in self.messages if m.kind in {"user", "gemini"} and m.id != prompt.id]
@@ -1656,7 +1659,7 @@ class Recorder:
         self.notice("info", f"This request failed. {hint}")
 
     def reject(self, prompt: Message, call: Call) -> None:
-        """Refuse the call that answers a prompt: all that was before is recorded again, without tokens."""
+        """Reject the call that answers a prompt; earlier messages are recorded again, without tokens."""
         at = next(index for index, message in enumerate(self.messages) if message.id == prompt.id)
         before = [message for message in self.messages[:at] if message.kind in {"user", "gemini"}]
         self.wait(5)
@@ -1683,7 +1686,7 @@ class Recorder:
         return copy
 
     def take_over(self, other: Recorder) -> None:
-        """Go on with the document of an older release: its messages become the first lines."""
+        """Continue the document of an older release: its messages become the first lines."""
         header = other.header() | {"lastUpdated": stamp(other.updated)}
         self.lines = [compact(header), *(compact(message.wire(other.version)) for message in other.messages)]
         self.messages = list(other.messages)
@@ -1691,7 +1694,7 @@ class Recorder:
         self._ids = other._ids
 
     def shell_mode(self, command: str, output: str) -> None:
-        """Run a command with `!`; the model is told."""
+        """Run a command with `!`; the model sees it."""
         self.wait(40)
         self.log(command)
         ran = f"I ran the following shell command:\n```sh\n{command}\n```"
@@ -1756,10 +1759,10 @@ class Recorder:
         path = f"tmp/{self.project.slug}/tool-outputs/session-{self.id}/{call.id}.txt"
         DEMO.put(path, full)
         head, tail = limit // 5, limit - limit // 5
-        said = f"Output too large. Showing first {head:,} and last {tail:,} characters."
+        notice = f"Output too large. Showing first {head:,} and last {tail:,} characters."
         where = f"For full output see: {HOME}/.gemini/{path}"
         left_out = f"... [{len(full) - limit:,} characters omitted] ..."
-        call.response = {"output": f"{said} {where}\n{full[:head]}\n\n{left_out}\n\n{full[-tail:]}"}
+        call.response = {"output": f"{notice} {where}\n{full[:head]}\n\n{left_out}\n\n{full[-tail:]}"}
 
     def _tokens(self, text: str, calls: Sequence[Call], think: Thoughts, tool: int) -> dict[str, Json]:
         written = sum(token_count(compact([call.name, call.args])) for call in calls)
@@ -2675,7 +2678,7 @@ Nov  3 22:04:58 kranich postfix/qmgr[640]: low-cloud:21:59 status=sent (250 ok)"
 
 
 def disk_full() -> None:
-    """0.61: a large output in a file of its own; the last line is torn, for the reason the session is about."""
+    """0.61: a large output in a separate file; the last line is torn, which is what the session is about."""
     s = Recorder("disk full", SKYWATCH, (0, 61), "2026-11-06 22:48:37", model="gemini-3.8-flash", context=13_200)
     t = s.tools
     s.prompt("skywatch on kranich stopped writing readings at 22:31. sqlite says 'database or disk is full'", pause=14)

@@ -1,7 +1,7 @@
-"""Measure redaction: how fast it reads the sessions of some homes, or the files below a folder, and what it finds.
+"""Measure redaction: its speed on the sessions of homes or on the files in folders, and what it finds there.
 
-`python scripts/redaction_speed.py ~/.gemini some/sources` prints million characters a second of processor time for
-each: the best of some rounds, each of which remembers nothing of the one before.
+`python scripts/redaction_speed.py ~/.gemini some/sources` prints million characters per second of processor time: the
+best of several rounds, each of which starts with empty caches.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from pollux import homes
 from pollux.model import Message, Session
-from pollux.redaction import Redactor, clean_cache, messages, redactor
-from pollux.redaction.joined_text import Pieces
+from pollux.redaction import OPTIONAL_RULES, Redactor, messages, redactor, scan
+from pollux.redaction.joined_text import JoinedText
 from pollux.sessions import reader
 
 _HOME = Path("/home/mara")
-_Opened = tuple[Session, Sequence[Message]]
+_LoadedSession = tuple[Session, Sequence[Message]]
 
 
 class Work(NamedTuple):
-    """Something to be redacted."""
+    """Texts to redact."""
 
     name: str
     n_chars: int
     redactors: Callable[[], Iterator[Redactor]]
-    """Do it piece by piece, and give the redactors that did it."""
+    """Redacts the texts part by part, and yields the redactor of each part."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,10 +40,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--together", action="store_true", help="measure all homes as if they were one")
     parser.add_argument("--rounds", type=int, default=9)
-    given = parser.parse_args(arguments)
-    for folders in [given.folders] if given.together else [[folder] for folder in given.folders]:
+    rules = [rule.id for rule in OPTIONAL_RULES]
+    parser.add_argument("--rule", action="append", choices=rules, default=[], help="switch an optional rule on")
+    options = parser.parse_args(arguments)
+    for folders in [options.folders] if options.together else [[folder] for folder in options.folders]:
         print(*folders[:1], f"and {len(folders) - 1} more" if folders[1:] else "")
-        _measure(home_works([one for folder in folders for one in opened(folder)]) or file_works(folders), given.rounds)
+        sessions = [session for folder in folders for session in load_sessions(folder)]
+        works = home_works(sessions, options.rule) or file_works(folders, options.rule)
+        _measure(works, options.rounds)
     return 0
 
 
@@ -52,15 +57,15 @@ def _measure(works: Sequence[Work], n_rounds: int) -> None:
         speed = work.n_chars / max(seconds, 1e-9) / 1e6
         print(f"  {speed:6.1f}  {work.name}: {work.n_chars:,} characters, {seconds * 1000:,.1f} ms")
     counts = Counter[str]()
-    for found in works[0].redactors():
-        counts.update({row.rule: row.count for row in found.report().replaced})
+    for used in works[0].redactors():
+        counts.update({row.rule: row.count for row in used.report().replaced})
     for rule, count in counts.most_common():
         print(f"  {count:6}  × {rule}")
 
 
 def processor_seconds(work: Work) -> float:
-    """Do a work, and say how long it kept the processor busy; what was read before is no matter of the collector's."""
-    clean_cache.forget()
+    """Return the processor time of a work, without that of collecting objects that existed before."""
+    scan.clear_caches()
     gc.freeze()
     start = time.process_time()
     deque(work.redactors(), maxlen=0)
@@ -69,92 +74,106 @@ def processor_seconds(work: Work) -> float:
     return seconds
 
 
-def opened(folder: Path) -> list[_Opened]:
-    """Read all sessions of a home."""
-    found = reader.history(reader.homes(folder)).sessions
-    return [(session, [*reader.opened(session).messages()]) for session in found]
+def load_sessions(folder: Path) -> list[_LoadedSession]:
+    """Return all sessions of a home with their messages."""
+    sessions = reader.history(homes(folder)).sessions
+    return [(session, [*reader.opened(session).messages()]) for session in sessions]
 
 
-def home_works(found: Sequence[_Opened]) -> list[Work]:
-    """Say what can be measured with sessions."""
-    n_chars = sum(_n_chars(message) for _, several in found for message in several)
-    n_more = sum(_n_chars(session) for session, _ in found)
-    handed = [text for _, several in found for message in several for text in _handed(message)]
-    if not found:
+def home_works(sessions: Sequence[_LoadedSession], rules: Sequence[str] = ()) -> list[Work]:
+    """Return what can be measured with sessions."""
+    if not sessions:
         return []
+    n_message_chars = sum(_n_chars(message) for _, several in sessions for message in several)
+    n_session_chars = sum(_n_chars(session) for session, _ in sessions)
+    texts = [text for _, several in sessions for message in several for text in _redacted_texts(message)]
+
+    def export() -> Iterator[Redactor]:
+        return (_redact_session(session, several, rules) for session, several in sessions)
+
+    def redact_messages() -> Iterator[Redactor]:
+        return (_redact_messages(several, rules) for _, several in sessions)
+
     return [
-        Work("sessions, as an export redacts them", n_chars + n_more, lambda: (_exported(*one) for one in found)),
-        Work("messages, a redactor for each session", n_chars, lambda: (_redacted(several) for _, several in found)),
-        _each(handed),
+        Work("sessions, as an export redacts them", n_message_chars + n_session_chars, export),
+        Work("messages, a redactor for each session", n_message_chars, redact_messages),
+        _each_text(texts, rules),
     ]
 
 
-def file_works(folders: Iterable[Path]) -> list[Work]:
-    """Say what can be measured with files."""
-    texts = [text for folder in folders for text in _texts(folder)]
-    return [Work("texts, one redactor", sum(map(len, texts)), lambda: iter([_read(texts)])), _each(texts)]
+def file_works(folders: Iterable[Path], rules: Sequence[str] = ()) -> list[Work]:
+    """Return what can be measured with files."""
+    texts = [text for folder in folders for text in _file_texts(folder)]
+    n_chars = sum(map(len, texts))
+    return [Work("texts, one redactor", n_chars, lambda: iter([_redact(texts, rules)])), _each_text(texts, rules)]
 
 
-def _each(texts: Sequence[str]) -> Work:
-    return Work("texts, a redactor for each", sum(map(len, texts)), lambda: (_read((text,)) for text in texts))
+def _each_text(texts: Sequence[str], rules: Sequence[str]) -> Work:
+    def redact() -> Iterator[Redactor]:
+        return (_redact((text,), rules) for text in texts)
+
+    return Work("texts, a redactor for each", sum(map(len, texts)), redact)
 
 
-def _exported(session: Session, several: Iterable[Message]) -> Redactor:
-    found = redactor(user_home=_HOME, user_name="mara")
+def _redact_session(session: Session, several: Iterable[Message], rules: Sequence[str]) -> Redactor:
+    used = redactor(user_home=_HOME, user_name="mara", rules=rules)
     for message in several:
-        found.learn(message)
-    found.session(session)
+        used.learn(message)
+    used.session(session)
     for message in several:
-        found.message(message)
-    return found
+        used.message(message)
+    return used
 
 
-def _redacted(several: Iterable[Message]) -> Redactor:
-    found = redactor()
+def _redact_messages(several: Iterable[Message], rules: Sequence[str]) -> Redactor:
+    used = redactor(rules=rules)
     for message in several:
-        found.message(message)
-    return found
+        used.message(message)
+    return used
 
 
-def _read(texts: Iterable[str]) -> Redactor:
-    found = redactor()
+def _redact(texts: Iterable[str], rules: Sequence[str]) -> Redactor:
+    used = redactor(rules=rules)
     for text in texts:
-        found.text(text)
-    return found
+        used.text(text)
+    return used
 
 
 def _n_chars(value: Message | Session) -> int:
-    return sum(map(len, messages.texts(value)))
+    return sum(map(len, messages.all_texts(value)))
 
 
-def _handed(message: Message) -> list[str]:
-    """List the texts of a message that are redacted."""
-    listener = _Listener()
-    messages.redacted(message, listener)
-    return listener.texts
+def _redacted_texts(message: Message) -> list[str]:
+    """Return the texts of a message that are redacted."""
+    recorder = _Recorder()
+    messages.redact_message(message, recorder)
+    return recorder.texts
 
 
-class _Listener:
+class _Recorder:
+    """Records the texts it is asked to redact."""
+
     drop_binary = False
+    has_custom_rules = False
 
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def one(self, text: str, where: str) -> str:
+    def redact_text(self, text: str, where: str) -> str:
         del where
         self.texts.append(text)
         return text
 
-    def pieces(self, pieces: Pieces, where: str) -> Sequence[str]:
+    def redact_joined(self, joined: JoinedText, where: str) -> Sequence[str]:
         del where
-        self.texts.append(pieces.whole)
-        return pieces.texts
+        self.texts.append(joined.text)
+        return joined.texts
 
     def note_unscanned(self, media_type: str, size: int) -> None:
         pass
 
 
-def _texts(folder: Path) -> Iterator[str]:
+def _file_texts(folder: Path) -> Iterator[str]:
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         text = path.read_bytes().decode("utf-8", "replace")
         if "\0" not in text:

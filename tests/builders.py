@@ -11,14 +11,14 @@ from typing import Any, TypeAlias
 from hypothesis import strategies as st
 
 from pollux import prices
-from pollux.exports.source import Subject
-from pollux.exports.source import subject as subject_of
+from pollux.exports.source import ExportSource
+from pollux.exports.source import export_source as subject_of
 from pollux.formats.operations import Operation
 from pollux.formats.source import Source
 from pollux.model import Problem
 from pollux.sessions.homes import Home
 from pollux.sessions.reader import from_file, opened
-from pollux.sessions.replay.reading import Reading, read, whole
+from pollux.sessions.replay.reading import FileReading, build_message, read
 
 Wire: TypeAlias = dict[str, Any]
 
@@ -135,7 +135,7 @@ def chats(root: Path, folder: str = "webapp") -> Path:
     return project / "chats"
 
 
-def read_bytes(folder: Path, data: bytes, name: str = f"{NAME}.jsonl") -> Reading:
+def read_bytes(folder: Path, data: bytes, name: str = f"{NAME}.jsonl") -> FileReading:
     return read(put(folder / name, data))
 
 
@@ -143,15 +143,15 @@ def source(data: bytes) -> Source:
     return Source(Path(f"{NAME}.jsonl"), data=data)
 
 
-def texts(reading: Reading) -> list[str]:
-    return [whole(reading, entry).text for entry in reading.replay.timeline]
+def texts(reading: FileReading) -> list[str]:
+    return [build_message(reading, entry).text for entry in reading.replay.timeline]
 
 
-def codes(found: Reading | list[Operation]) -> list[str]:
-    problems = found.replay.problems if isinstance(found, Reading) else found
+def codes(found: FileReading | list[Operation]) -> list[str]:
+    problems = found.replay.problems if isinstance(found, FileReading) else found
     return [one.code for one in problems if isinstance(one, Problem)]
 
 
-def subject(path: Path, **more: Any) -> Subject:  # noqa: ANN401
+def subject(path: Path, **more: Any) -> ExportSource:  # noqa: ANN401
     """Open the session of a file to be handed over."""
     return subject_of(*from_file(path), {}, opened, PRICES, **more)

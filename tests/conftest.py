@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import platform
 import socket
 import time
 from collections import Counter
@@ -71,6 +72,7 @@ def _own_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPath
     home = tmp_path_factory.mktemp("home")
     for name, folder in _HOME.items():
         monkeypatch.setenv(name, str(home / folder))
+    monkeypatch.setattr(platform, "node", lambda: "localhost")  # the default of `open_archive`
 
 
 @pytest.fixture(autouse=True)

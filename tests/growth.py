@@ -11,10 +11,10 @@ from tests import builders
 from tests.builders import PRICES
 
 from pollux.exports import events
-from pollux.exports.source import Subject, Wanted, subject
+from pollux.exports.source import ExportOptions, ExportSource, export_source
+from pollux.library.config import utc_now
 from pollux.model import Project, Session
-from pollux.sessions.changes import Memory
-from pollux.sessions.live import Growing, Member
+from pollux.sessions.live import ChangeTracker, LiveMember, LiveSession
 from pollux.sessions.locate import id8_in, locate
 from pollux.sessions.reader import history, opened
 
@@ -37,7 +37,7 @@ class Follower:
 
     def __init__(self, root: Path, session: Session, include: frozenset[str] = frozenset()) -> None:
         self.root = root
-        self.growing = Growing(session, {})
+        self.growing = LiveSession(session, {}, clock=utc_now)
         self.include = include
         self.followers: dict[str, events.Follower] = {}
         self.told: Told = []
@@ -50,18 +50,18 @@ class Follower:
         by_id = {one.session.id: one.session for one in members}
         found: Told = []
         for session, group in members:
-            made = subject(session, group, by_id, opened, PRICES, wanted=Wanted(include=self.include))
+            made = export_source(session, group, by_id, opened, PRICES, options=ExportOptions(include=self.include))
             if session.id not in self.followers:
                 self.followers[session.id] = events.Follower(made)
             found += lines_of(self.followers[session.id].lines(made))
         self.told += found
         return found
 
-    def _is_in_doubt(self, member: Member) -> bool:
+    def _is_in_doubt(self, member: LiveMember) -> bool:
         group = member.group
         if group.id in self.followers:
             return self.followers[group.id].is_in_doubt(group)
-        return Memory().is_in_doubt(group.timeline)
+        return ChangeTracker().is_in_doubt(group.timeline)
 
 
 def grow(root: Path, name: str, data: bytes, cuts: Sequence[int], include: frozenset[str] = frozenset()) -> Told:
@@ -80,5 +80,5 @@ def exported(root: Path, include: frozenset[str] = frozenset()) -> Told:
     return [event for one in found.sessions for event in lines_of(events.render(_subject(one, by_id, include)))]
 
 
-def _subject(session: Session, by_id: dict[str, Session], include: frozenset[str]) -> Subject:
-    return subject(session, opened(session), by_id, opened, PRICES, wanted=Wanted(include=include))
+def _subject(session: Session, by_id: dict[str, Session], include: frozenset[str]) -> ExportSource:
+    return export_source(session, opened(session), by_id, opened, PRICES, options=ExportOptions(include=include))

@@ -12,13 +12,13 @@ from rich.console import Console
 from pollux.exports.markdown import escape
 from pollux.formats.origins import user_origin
 from pollux.model import Fate
-from pollux.render.html import ansi, markdown
-from pollux.render.terminal.transcript import transcript
-from pollux.text.escape import clean
+from pollux.render.html import colours, markdown
+from pollux.render.terminal.transcript import render_transcript
+from pollux.text.escape import make_visible
 from pollux.text.shell import commands
 from pollux.views import diffs
 from pollux.views import transcript as blocks
-from pollux.views.wrappings import without_layout
+from pollux.views.tool_results import strip_shell_fields
 
 UNITS = (
     "(",
@@ -60,16 +60,16 @@ SHAPES: dict[str, Callable[[int], str]] = {
 
 def on_a_terminal(words: str) -> None:
     console = Console(file=io.StringIO(), width=100, force_terminal=True)
-    for part in transcript([blocks.Answer("a", None, Fate.ACTIVE, None, words)]):
+    for part in render_transcript([blocks.AnswerBlock("a", None, Fate.ACTIVE, None, words)]):
         console.print(part)
 
 
 SURFACES: dict[str, tuple[Callable[[str], object], int]] = {
     "origin": (user_origin, 20_000_000),
-    "layout of output": (without_layout, 20_000_000),
+    "layout of output": (strip_shell_fields, 20_000_000),
     "commands": (commands, 200_000),
-    "clean": (clean, 1_000_000),
-    "colours": (ansi.coloured, 200_000),
+    "make_visible": (make_visible, 1_000_000),
+    "colours": (colours.coloured, 200_000),
     "Markdown on a page": (markdown.answer, 100_000),
     "Markdown in Markdown": (escape.inert, 50_000),
     "terminal": (on_a_terminal, 40_000),

@@ -19,7 +19,7 @@ from pollux.formats.origins import user_origin
 from pollux.formats.parts import parts
 from pollux.model import FunctionCall, FunctionResponse, Message, Text, Tokens
 from pollux.sessions import grouping
-from pollux.sessions.replay.reading import Reading, read, whole
+from pollux.sessions.replay.reading import FileReading, build_message, read
 
 DATA = Path(__file__).parent / "data" / "damage"
 SAMPLES = {path.name: path.read_bytes() for path in sorted(DATA.iterdir())}
@@ -54,7 +54,7 @@ class Damaged(NamedTuple):
 class Outcome(NamedTuple):
     """All that comes of a file."""
 
-    reading: Reading
+    reading: FileReading
     messages: list[Message]
 
     @property
@@ -78,12 +78,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def outcome(folder: Path, damaged: Damaged) -> Outcome:
     """Read a file in every way there is."""
     path = put(folder / damaged.name, damaged.data)
-    group = grouping.group_from(path)
+    group = grouping.open_file(path)
     found = read(path)
-    everything = [whole(found, entry) for entry in found.replay.timeline]
+    everything = [build_message(found, entry) for entry in found.replay.timeline]
     assert [*group.messages()] == everything
     if found.replay.is_readable:
-        json.loads(b"".join(gemini.written(found)), parse_int=float)
+        json.loads(b"".join(gemini.render_state(found)), parse_int=float)
     return Outcome(found, everything)
 
 
@@ -338,7 +338,7 @@ def test_nesting_of_any_depth(folder: Path, depth: int) -> None:
 
 
 def ids_of(path: Path) -> list[str]:
-    return [message.id for message in grouping.group_from(path).messages()]
+    return [message.id for message in grouping.open_file(path).messages()]
 
 
 def test_numbers_beyond_all_bounds(folder: Path) -> None:

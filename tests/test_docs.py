@@ -159,13 +159,13 @@ def test_commands_shown_can_be_typed(page: str, line: str) -> None:
 def _parse(command: click.Command, words: list[str], parent: click.Context | None = None) -> None:
     name, *rest = words
     if isinstance(command, click.Group) and rest:
-        context = click.Context(command, info_name=name, **command.context_settings)
+        context = click.Context(command, parent, info_name=name, **command.context_settings)
         _, found, rest = command.resolve_command(context, rest)
         assert found is not None
         _parse(found, [found.name or "", *rest], context)
         return
     with command.make_context(name, rest, parent) as context:
-        if more := context.params.get("rest"):
+        if more := context.params.get("words"):
             _parse(pollux, ["pollux", *more])
 
 

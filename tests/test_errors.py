@@ -8,10 +8,10 @@ from pollux import errors
 from pollux.errors import (
     AmbiguousProjectError,
     AmbiguousSessionError,
-    BadFilterError,
-    NoSuchProjectError,
-    NoSuchSessionError,
+    InvalidFilterError,
     PolluxError,
+    ProjectNotFoundError,
+    SessionNotFoundError,
     UnreadableFileError,
 )
 
@@ -20,34 +20,37 @@ from pollux.errors import (
     ("error", "expected"),
     [
         (
-            NoSuchSessionError("abc", 3),
-            "No session fits 'abc', among 3 sessions; `pollux ls --all` lists what there is.",
+            SessionNotFoundError("abc", 3),
+            "No session matches 'abc' (3 searched). Run `pollux ls --all` to list sessions.",
         ),
         (
-            NoSuchSessionError("abc", 1),
-            "No session fits 'abc', among 1 session; `pollux ls --all` lists what there is.",
+            SessionNotFoundError("abc", 1),
+            "No session matches 'abc' (1 searched). Run `pollux ls --all` to list sessions.",
         ),
         (
-            NoSuchSessionError("abc", 0),
-            "No session fits 'abc', and there are no sessions here at all; `pollux ls --all` lists what there is.",
+            SessionNotFoundError("abc", 0),
+            "No session matches 'abc' (there are no sessions). Run `pollux ls --all` to list sessions.",
         ),
-        (AmbiguousSessionError("a", ["ab", "ac"]), "'a' fits 2 sessions (ab, ac); give more characters of the id."),
+        (
+            AmbiguousSessionError("a", ["ab", "ac"]),
+            "'a' matches 2 sessions (ab, ac). Give more characters of the session ID.",
+        ),
         (
             AmbiguousSessionError("a", [*"abcdef"]),
-            "'a' fits 6 sessions (a, b, c, d, e …); give more characters of the id.",
+            "'a' matches 6 sessions (a, b, c, d, e …). Give more characters of the session ID.",
         ),
-        (NoSuchProjectError("x"), "No project fits 'x'; `pollux projects` lists those that have sessions."),
+        (ProjectNotFoundError("x"), "No project matches 'x'. Run `pollux projects` to list projects with sessions."),
         (
             AmbiguousProjectError("x", ["xa", "xb"]),
-            "No project is called 'x'; if you mean xa, xb, give more of the name.",
+            "No project is named 'x'. It may stand for xa, xb: give more of the name.",
         ),
         (
             AmbiguousProjectError("x", [*"abcdef"]),
-            "No project is called 'x'; if you mean a, b, c, d, e …, give more of the name.",
+            "No project is named 'x'. It may stand for a, b, c, d, e …: give more of the name.",
         ),
-        (BadFilterError("--since", "soon", "7d"), "--since 'soon' is not understood; try 7d."),
-        (UnreadableFileError(Path("a"), "No such file"), "a cannot be read: No such file."),
-        (UnreadableFileError("a", None), "a cannot be read: unknown reason."),
+        (InvalidFilterError("--since", "soon", "7d"), "Invalid value for --since: 'soon'. Use 7d."),
+        (UnreadableFileError(Path("a"), "No such file"), "Cannot read a: No such file."),
+        (UnreadableFileError("a", None), "Cannot read a: unknown reason."),
     ],
 )
 def test_messages(error: PolluxError, expected: str) -> None:

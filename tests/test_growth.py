@@ -20,8 +20,8 @@ from pollux.reports import usage_quick
 from pollux.sessions import reader
 from pollux.sessions.grouping import bundles
 from pollux.sessions.locate import locate
-from pollux.sessions.replay.reading import looks
-from pollux.sessions.replay.replay import Running
+from pollux.sessions.replay.reading import record_lookups
+from pollux.sessions.replay.replay import Replayer
 
 LONG = bool(os.environ.get("POLLUX_LONG"))
 AT_MOST = 2.3
@@ -108,7 +108,7 @@ def bytes_taken(root: Path) -> int:
     path = max((file.path for file in locate([builders.home(root)]).files), key=lambda one: one.stat().st_size)
     source = Source(path)
     operations = list(formats.opened(source).operations)
-    running = Running(*looks(source))
+    running = Replayer(*record_lookups(source))
     total = 0
     gc.disable()
     tracemalloc.start()
@@ -116,7 +116,7 @@ def bytes_taken(root: Path) -> int:
         for operation in operations:
             before, _ = tracemalloc.get_traced_memory()
             tracemalloc.reset_peak()
-            running.take(operation)
+            running.apply(operation)
             total += tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()

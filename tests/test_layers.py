@@ -48,7 +48,7 @@ PENDING_WIRE_KEYS, PENDING_ENVIRONMENT = _DATA / "pending_wire_keys.txt", _DATA 
 """Places that break a rule and are still to be changed; the lists only shrink."""
 KNOWS_WIRE_KEYS = frozenset({"formats", "exports"})
 """Rooms that read or write the client's own JSON; exports write its session files, and formats of other programs."""
-_CONFIG = ("library.config",)
+_CONFIG = ("library.config", "library.environment")
 _TERMINAL = ("cli", "__main__")
 ONLY_FROM: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("os.environ", "os.environb", "os.getenv", "os.getcwd", "os.getlogin"), _CONFIG),
@@ -269,7 +269,7 @@ def test_no_modules_import_each_other() -> None:
         ("sessions.replay.replay", "from pollux.sessions.locate import locate"),
         ("views.transcript", "from pollux.exports import html"),
         ("render.html.blocks", "from pollux.render.terminal.layout import line"),
-        ("exports.html", "import pollux.lake.tables"),
+        ("exports.html", "import pollux.lake.parquet"),
         ("cli.ls", "from pollux.archive.schema import TABLES"),
         ("web.app", "from pollux.cli.options import home"),
         ("views.transcript", "import sqlite3"),

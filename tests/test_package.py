@@ -35,7 +35,7 @@ def test_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
 
 
 def test_wheel_says_who_it_is_and_how_to_start_it(wheel: Path) -> None:
-    about = f"pollux-{pollux.__version__}.dist-info"
+    about = f"pollux_cli-{pollux.__version__}.dist-info"
     with ZipFile(wheel) as archive:
         assert f"\nVersion: {pollux.__version__}\n" in archive.read(f"{about}/METADATA").decode()
         assert "\npollux = pollux.__main__:program\n" in archive.read(f"{about}/entry_points.txt").decode()

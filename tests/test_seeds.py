@@ -11,18 +11,28 @@ from tests import builders
 from tests.builders import Wire, call, gemini, notice, user
 from tests.cli.running import Runner
 
+from pollux import homes
 from pollux.exports import events
 from pollux.exports.calls import records
-from pollux.exports.source import Wanted
+from pollux.exports.source import ExportOptions
 from pollux.formats.tools import tool
 from pollux.model import Attachment, Code, CodeResult, Kind, Message, Project, Session, Text, Tokens, ToolCall
-from pollux.sessions import reader
 from pollux.sessions.projects import search
 from pollux.sessions.projects.paths import project_hash
 from pollux.sessions.reader import from_file, history
 from pollux.views.bodies import Output
 from pollux.views.contracts import when
-from pollux.views.transcript import Answer, Detail, Notice, Options, Prompt, Thinking, Tool, UsageBlock, blocks
+from pollux.views.transcript import (
+    AnswerBlock,
+    Detail,
+    NoticeBlock,
+    PromptBlock,
+    ThoughtBlock,
+    ToolBlock,
+    TranscriptOptions,
+    UsageBlock,
+    blocks,
+)
 
 DATA = Path(__file__).parent / "data" / "seeds"
 HISTORY = DATA / "session-2025-09-18T02-45-3b44bc68.json"
@@ -270,8 +280,8 @@ def test_model_text_is_no_event_and_thoughts_keep_their_place(tmp_path: Path) ->
     (only,) = history_events(tmp_path, {"role": "model", "parts": parts})
     assert (only["type"], only["timestamp"][17:], only["id"]) == ("tool_use", "01.003Z", f"{HISTORY.stem}#0.2")
     path = builders.put(tmp_path / HISTORY.name, json.dumps({"history": [{"role": "model", "parts": parts}]}).encode())
-    wanted = Wanted(include=frozenset({"text", "thoughts"}))
-    lines = b"".join(events.render(builders.subject(path, wanted=wanted))).splitlines()
+    options = ExportOptions(include=frozenset({"text", "thoughts"}))
+    lines = b"".join(events.render(builders.subject(path, options=options))).splitlines()
     assert [json.loads(line)["type"] for line in lines[1:-1]] == ["thought", "text", "tool_use"]
 
 
@@ -295,7 +305,7 @@ def test_preamble_of_a_history_is_nobodys_prompt(tmp_path: Path) -> None:
     assert history_events(tmp_path, preamble) == []
     path = builders.put(tmp_path / HISTORY.name, json.dumps({"history": [preamble]}).encode())
     (only,) = b"".join(
-        events.render(builders.subject(path, wanted=Wanted(include=frozenset({"notices"}))))
+        events.render(builders.subject(path, options=ExportOptions(include=frozenset({"notices"}))))
     ).splitlines()[1:-1]
     assert json.loads(only)["metadata"]["origin"] == "session_context"
 
@@ -569,7 +579,7 @@ def test_prompt_of_every_form_is_in_the_index(tmp_path: Path, content: object) -
 def test_key_argument_tells_a_call(tmp_path: Path, name: str, args: Wire, shown: str) -> None:
     one = only_message(tmp_path, gemini("g1", "", toolCalls=[call(name=name, args=args)]))
     (block,) = blocks([one])
-    assert isinstance(block, Tool)
+    assert isinstance(block, ToolBlock)
     assert block.summary.text == shown
 
 
@@ -578,7 +588,7 @@ def test_failed_call_is_noted(tmp_path: Path, status: str, is_failed: bool) -> N
     result = [{"functionResponse": {"id": "c1", "name": "read_file", "response": {"error": "File not found"}}}]
     one = only_message(tmp_path, gemini("g1", "", toolCalls=[call(status=status, result=result)]))
     (block,) = blocks([one])
-    assert isinstance(block, Tool)
+    assert isinstance(block, ToolBlock)
     assert (block.status, block.is_failed, one.tool_calls[0].error) == (status, is_failed, "File not found")
     assert ("cancelled" in block.summary.outcome) == (status == "cancelled")
 
@@ -587,16 +597,16 @@ def test_dialogue_skips_thoughts_tokens_and_notices(tmp_path: Path) -> None:
     wire = example(TOLD)
     wire["messages"] += [notice("i", "an info"), notice("w", "a warning", kind="warning")]
     found = read(tmp_path, wire)[1]
-    assert [type(block) for block in blocks(found, Options(Detail.DIALOGUE))] == [Prompt, Answer]
-    full = [type(block) for block in blocks(found, Options(Detail.FULL))]
-    assert full == [Prompt, Thinking, Answer, Tool, UsageBlock, Notice, Notice]
+    assert [type(block) for block in blocks(found, TranscriptOptions(Detail.DIALOGUE))] == [PromptBlock, AnswerBlock]
+    full = [type(block) for block in blocks(found, TranscriptOptions(Detail.FULL))]
+    assert full == [PromptBlock, ThoughtBlock, AnswerBlock, ToolBlock, UsageBlock, NoticeBlock, NoticeBlock]
 
 
 def test_error_messages_are_noted(tmp_path: Path) -> None:
     wire = example(TOLD)
     wire["messages"].append(notice("e", "[API Error: quota]", kind="error"))
     block = list(blocks(read(tmp_path, wire)[1]))[-1]
-    assert isinstance(block, Notice)
+    assert isinstance(block, NoticeBlock)
     assert (block.kind, block.text.head) == (Kind.ERROR, "[API Error: quota]")
 
 
@@ -631,7 +641,7 @@ def test_arguments_of_calls_prove_the_project(tmp_path: Path, name: str, args: W
     wire = example(TOLD)
     wire["messages"][1]["toolCalls"] = [call(name=name, args=args)]
     project = read(tmp_path, wire)[0].project
-    assert (project.path, project.how, project.proven) == (MYPROJECT, "arguments", True)
+    assert (project.path, project.source, project.proven) == (MYPROJECT, "arguments", True)
     assert from_file(TOLD)[0].project.path is None
 
 
@@ -644,7 +654,7 @@ def test_arguments_of_another_folder_prove_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("below", ["", ".gemini"], ids=["what holds .gemini", "what this reader took for it"])
 def test_home_of_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: str) -> None:
     monkeypatch.setenv("GEMINI_CLI_HOME", str(kept(tmp_path, TOLD) / below))
-    found = history(reader.homes())
+    found = history(homes())
     assert [one.id for one in found.main] == ["a82545c4-4f3f-4c3d-8b12-0a580eae4df4"]
 
 
@@ -735,7 +745,12 @@ def test_long_output_is_whole_in_full_detail(tmp_path: Path, detail: Detail, n_s
     output = "\n".join(["x" * 99] * 21)
     result = [{"functionResponse": {"id": "c1", "name": "my_own", "response": {"output": output}}}]
     one = only_message(tmp_path, gemini(toolCalls=[call(name="my_own", result=result)]))
-    bodies = [body for block in blocks([one], Options(detail)) if isinstance(block, Tool) for body in block.bodies]
+    bodies = [
+        body
+        for block in blocks([one], TranscriptOptions(detail))
+        if isinstance(block, ToolBlock)
+        for body in block.bodies
+    ]
     texts = [body.text for body in bodies if isinstance(body, Output)]
     assert sum((text.head + text.tail).count("x") for text in texts) == n_shown * 99
     assert sum(text.hidden_lines for text in texts) == (21 - n_shown if texts else 0)
@@ -767,7 +782,7 @@ def test_missing_home_is_told(tmp_path: Path, run: Runner) -> None:
 
 def test_list_is_newest_first_with_counts(tmp_path: Path, run: Runner) -> None:
     kept(tmp_path, LISTED, AUDITED, TOLD)
-    rows = [line.split("\t") for line in run("ls", home=tmp_path).out.splitlines()]
+    rows = [line.split("\t") for line in run("ls", "--no-header", home=tmp_path).out.splitlines()]
     assert [row[0][:8] for row in rows] == ["08c1f87b", "a82545c4", "477739d0"]
     assert [row[4:6] for row in rows] == [["1", "1"]] * 3
     found = run("ls", "--json").json["sessions"]
@@ -777,8 +792,8 @@ def test_list_is_newest_first_with_counts(tmp_path: Path, run: Runner) -> None:
 
 def test_unknown_hash_is_shown_by_its_first_digits(tmp_path: Path, run: Runner) -> None:
     kept(tmp_path, LISTED)
-    assert run("ls", home=tmp_path).out.split("\t")[2] == "[8876362f]"
-    assert run("ls", "--project", "8876362f").out.startswith("477739d0")
+    assert run("ls", "--no-header", home=tmp_path).out.split("\t")[2] == "[8876362f]"
+    assert run("ls", "--no-header", "--project", "8876362f").out.startswith("477739d0")
 
 
 def test_hash_is_learned_from_the_working_directory(
@@ -789,11 +804,11 @@ def test_hash_is_learned_from_the_working_directory(
     name = project_hash(str(here))
     data = builders.line(example(LISTED) | {"projectHash": name})
     builders.put(tmp_path / ".gemini" / "tmp" / name / "chats" / LISTED.name, data)
-    assert run("ls", home=tmp_path).out.split("\t")[2] == f"[{name[:8]}]"
+    assert run("ls", "--no-header", home=tmp_path).out.split("\t")[2] == f"[{name[:8]}]"
     monkeypatch.chdir(here)
-    assert run("ls", "--project", ".").out.split("\t")[2] == str(here)
+    assert run("ls", "--no-header", "--project", ".").out.split("\t")[2] == str(here)
     monkeypatch.chdir(tmp_path)
-    assert run("ls").out.split("\t")[2] == str(here)
+    assert run("ls", "--no-header").out.split("\t")[2] == str(here)
 
 
 @pytest.mark.parametrize("format_", ["json", "jsonl", "gemini"])

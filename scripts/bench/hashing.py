@@ -11,13 +11,14 @@ from rich.console import Console
 from scripts.bench.peers import POLLUX
 from scripts.bench.trees import Tree
 
+from pollux import homes
 from pollux.archive import open_session, raw, store
 from pollux.archive.refresh import refresh
+from pollux.library.config import utc_now
 from pollux.model import Session
-from pollux.render.terminal.transcript import transcript
-from pollux.reports.usage_sql import time_parts
-from pollux.sessions.reader import homes
-from pollux.views.transcript import Options, blocks
+from pollux.render.terminal.transcript import render_transcript
+from pollux.reports.usage_sql import quarter_sums
+from pollux.views.transcript import TranscriptOptions, blocks
 
 _SHOWN = 20
 
@@ -53,8 +54,8 @@ def hashing(tree: Tree, rounds: int) -> Hashing:
     home = tree.home_of("pollux")
     compared: list[float] = []
     not_compared: list[float] = []
-    with store.opened(home / POLLUX.cache / "archive.db") as archive:
-        located = refresh(archive, homes(home)).located
+    with store.open_archive(home / POLLUX.cache / "archive.db") as archive:
+        located = refresh(archive, homes(home), clock=utc_now).located
         n_unpacked = _unpacked_by_usage(archive)
         sessions = open_session.history(archive.database, located).sessions
         largest = sorted(sessions, key=lambda session: sum(session.counts.values()), reverse=True)[:_SHOWN]
@@ -71,13 +72,13 @@ def _seconds(archive: store.Archive, sessions: list[Session]) -> float:
     with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
         console = Console(file=nowhere, width=80)
         for session in sessions:
-            messages = open_session.opened(archive.database, session).messages(shortened=True)
-            for renderable in transcript(blocks(messages, Options()), encoding="utf-8"):
+            messages = open_session.open_session(archive.database, session).messages(shortened=True)
+            for renderable in render_transcript(blocks(messages, TranscriptOptions()), encoding="utf-8"):
                 console.print(renderable)
     return time.process_time() - start
 
 
 def _unpacked_by_usage(archive: store.Archive) -> int:
     with mock.patch.object(raw, "content", side_effect=raw.content) as unpacked:
-        time_parts(archive.database, None, None)
+        quarter_sums(archive.database, None, None)
     return unpacked.call_count

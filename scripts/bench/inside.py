@@ -10,10 +10,11 @@ from pathlib import Path
 from scripts.bench.peers import POLLUX
 from scripts.bench.trees import Growing, Tree
 
-from pollux.__main__ import SELDOM
+from pollux import homes
+from pollux.__main__ import GC_THRESHOLDS
 from pollux.archive.refresh import refresh
-from pollux.archive.store import opened
-from pollux.sessions.reader import homes
+from pollux.archive.store import open_archive
+from pollux.library.config import utc_now
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Refreshed:
 
 def refreshed(tree: Tree, growing: Growing, rounds: int) -> Refreshed:
     """Measure it with nothing changed, and after the largest log grew by a turn."""
-    gc.set_threshold(*SELDOM)  # as a command does
+    gc.set_threshold(*GC_THRESHOLDS)  # as a command does
     home = tree.home_of("pollux")
     path = home / POLLUX.cache / "inside.db"  # one that has seen the log only grow
     for file in path.parent.glob(f"{path.name}*"):
@@ -49,7 +50,7 @@ def archive_bytes(tree: Tree) -> int:
 
 
 def _seconds(path: Path, home: Path) -> float:
-    with opened(path) as archive:
+    with open_archive(path) as archive:
         start = time.perf_counter()
-        refresh(archive, homes(home))
+        refresh(archive, homes(home), clock=utc_now)
         return time.perf_counter() - start

@@ -33,7 +33,7 @@ def first_look(tree: Tree, peers: Sequence[Peer]) -> list[Work]:
 def second_look(tree: Tree, peers: Sequence[Peer]) -> list[Work]:
     """List what profits from the look before; the order matters."""
     return [
-        _pollux(tree, "keep", "sync --keep-only", partial(POLLUX.forget, tree), note="first, raw bytes kept"),
+        _pollux(tree, "keep", "sync --raw-only", partial(POLLUX.forget, tree), note="first, raw bytes kept"),
         _pollux(tree, "sync", "sync", partial(POLLUX.forget, tree), note="first, raw bytes kept and all facts derived"),
         _pollux(tree, "priced", "usage --json", note="first after that, every call priced"),
         _pollux(tree, "second", "usage --json", note="nothing changed"),

@@ -1,137 +1,175 @@
-"""The command `pollux`: the border where errors become a sentence and an exit status."""
+"""The `pollux` command: run the command line, and turn errors into one sentence and an exit status.
+
+Nothing is imported here before `program` runs, so that Ctrl-C never prints a traceback.
+"""
+# ruff: noqa: PLC0415
 
 from __future__ import annotations
 
 import os
 import sys
 
-_INTERRUPTED = 130
-
-try:
-    import gc
-    import time
-    from io import TextIOWrapper
-    from pathlib import Path
+TYPE_CHECKING = False
+if TYPE_CHECKING:
     from typing import TextIO
 
     import click
 
-    from pollux.errors import PolluxError
-except KeyboardInterrupt:  # Ctrl-C while Python still loads the command is no fault either
-    os._exit(_INTERRUPTED)
-
-_DIGITS = 4
-"""Of the columns and lines of a screen, at most."""
-_DAY = 86_400
-"""Seconds. A time zone that is a day or more away from UTC is none, and Python refuses to reckon with it."""
-SELDOM = (200_000, 20, 50)
-"""How often to look for garbage: what a command reads is used to the end, and looking through it costs as much."""
-
-
-def main() -> None:
-    """Run the command line."""
-    gc.set_threshold(*SELDOM)
-    sys.stdout, sys.stderr = (_open(stream) for stream in (sys.stdout, sys.stderr))
-    try:
-        _settle_time_zone()
-        _settle_screen()
-        status = _run()
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except BrokenPipeError:  # `pollux ls | head`: who has seen enough has not met a fault
-        status = 0
-        _close(sys.stdout)
-        _close(sys.stderr)
-    except OSError as error:
-        _close(sys.stdout)
-        status = _say(_sentence(error), 1)
-    sys.exit(status)
+_INTERRUPTED = 130
+_CLEANUP = 0.25
+"""Seconds."""
+GC_THRESHOLDS = (200_000, 20, 50)
+"""Collect garbage rarely: a command needs most of what it has read until it ends, so there is little to collect."""
 
 
 def program() -> None:
-    """Run the command line as a process of its own, which ends at once: what it has in memory goes with it anyway."""
+    """Run the command line as a process of its own and end it at once, without freeing memory first.
+
+    While modules load, Ctrl-C kills the process without Python's help; afterwards it raises `Interrupt`, so that
+    commands can remove temporary files.
+    """
     try:
+        import signal
+
+        is_interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not so under nohup
+        if is_interruptible:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        import pollux.cli
+        import pollux.library.environment  # noqa: F401
+
+        sys.unraisablehook = _end_if_interrupted
+        if is_interruptible:
+            signal.signal(signal.SIGINT, _interrupt)
         main()
     except SystemExit as end:
         os._exit(end.code if isinstance(end.code, int) else 1)
-    except KeyboardInterrupt:  # before or after the command itself
+    except KeyboardInterrupt:
         os._exit(_INTERRUPTED)
+    os._exit(0)
+
+
+class Interrupt(KeyboardInterrupt):
+    """Ctrl-C. The process ends when clean-up takes longer than `_CLEANUP`, unless the command handles the exception.
+
+    A `finally` block may wait for a disk, such as SQLite that merges its log when it closes. Killing it there is safe.
+    """
+
+    def __init__(self) -> None:
+        """Start the countdown."""
+        import threading
+
+        super().__init__()
+        self._timer = threading.Timer(_CLEANUP, _end_unless_waiting, (threading.get_ident(),))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def __del__(self) -> None:
+        """Stop the countdown: an `except` block has handled the exception."""
+        self._timer.cancel()
+
+
+def _end_unless_waiting(main_thread: int) -> None:
+    """End the process, unless it waits for a program that uses the terminal, such as a pager."""
+    frame = sys._current_frames().get(main_thread)  # noqa: SLF001  documented in `sys`
+    while frame:
+        if frame.f_globals.get("__name__") == "subprocess":
+            return
+        frame = frame.f_back
+    os._exit(_INTERRUPTED)
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise Interrupt
+
+
+def _end_if_interrupted(unraisable: sys.UnraisableHookArgs) -> None:
+    """End the process if Ctrl-C hit a finalizer: Python would print a traceback and continue."""
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
+        os._exit(_INTERRUPTED)
+    sys.__unraisablehook__(unraisable)
+
+
+def main() -> None:
+    """Run the command line and raise `SystemExit` with its status."""
+    import gc
+
+    gc.set_threshold(*GC_THRESHOLDS)
+    sys.stdout, sys.stderr = _prepare(sys.stdout), _prepare(sys.stderr)
+    try:
+        status = _run()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:  # `pollux ls | head` is not an error
+        status = 0
+        _discard(sys.stdout)
+        _discard(sys.stderr)
+    except OSError as error:
+        _discard(sys.stdout)
+        status = _report(_sentence(error), 1)
+    sys.exit(status)
 
 
 def _run() -> int:
-    try:
-        from pollux.cli import pollux  # noqa: PLC0415  after the cheap imports: --version and completion stay quick
+    import click
 
+    from pollux.errors import PolluxError
+
+    try:
+        from pollux.cli import pollux
+        from pollux.library.environment import correct_environment
+
+        if note := correct_environment():
+            _report(note, 0)
         status = pollux.main(prog_name="pollux", standalone_mode=False)
     except click.UsageError as error:
-        return _say(_usage(error), error.exit_code)
+        return _report(_usage(error), error.exit_code)
     except click.ClickException as error:
-        return _say(error.format_message(), error.exit_code)
+        return _report(error.format_message(), error.exit_code)
     except PolluxError as error:
-        return _say(str(error), error.status)
+        return _report(str(error), error.status)
     except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
     return status if isinstance(status, int) else 0
 
 
-def _settle_time_zone() -> None:
-    """Show times in UTC where the time zone of the system is impossible, and say so."""
-    offsets = (time.timezone, time.altzone, time.localtime().tm_gmtoff)
-    if hasattr(time, "tzset") and any(abs(one) >= _DAY for one in offsets):
-        _say(f"TZ={os.environ.get('TZ', '')} is a day or more away from UTC; times are shown in UTC.", 0)
-        os.environ["TZ"] = "UTC"
-        time.tzset()
-
-
-def _settle_screen() -> None:
-    """Leave it to the terminal how large it is where a variable says something that no screen can be."""
-    for name in ("COLUMNS", "LINES"):
-        said = os.environ.get(name, "")
-        if not (said.isascii() and said.isdigit() and len(said) <= _DIGITS):
-            os.environ.pop(name, None)
-
-
-def _say(sentence: str, status: int) -> int:
-    from pollux.cli import output  # noqa: PLC0415
+def _report(sentence: str, status: int) -> int:
+    from pollux.cli import output
 
     try:
-        output.words(sentence)
-    except BrokenPipeError:  # then the status alone says it
-        _close(sys.stderr)
+        output.note(sentence)
+    except BrokenPipeError:
+        _discard(sys.stderr)
     return status
 
 
 def _usage(error: click.UsageError) -> str:
-    """Say what is wrong, and where to read on unless it says so itself."""
-    sentence, ctx = error.format_message(), error.ctx
-    if isinstance(error, click.NoSuchOption) and ctx and isinstance(ctx.command, click.Group):
-        return f"There is no option {error.option_name} before a command; try it after one, as in `pollux ls --json`."
-    if "`" in sentence or ctx is None:
-        return sentence
-    sentence = sentence.rstrip(".")
-    return f"{sentence}{' ' if sentence.endswith(('?', '?)')) else '; '}`{ctx.command_path} --help` tells more."
+    from pollux.cli.suggestions import usage_sentence
+
+    return usage_sentence(error)
 
 
-def _open(stream: TextIO | None) -> TextIO:
-    """Make a stream that never fails over a character, and that is there even after `>&-`."""
+def _prepare(stream: TextIO | None) -> TextIO:
+    """Return a stream that replaces characters it cannot encode; one to nowhere if the shell closed it (`>&-`)."""
+    from io import TextIOWrapper
+
     if stream is None:
-        return Path(os.devnull).open("w", encoding="utf-8")
+        return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123
     if isinstance(stream, TextIOWrapper):
         stream.reconfigure(errors="replace")
     return stream
 
 
-def _close(stream: TextIO) -> None:
-    """Lead what is still to be written into nothing, so that the interpreter's end does not fail over it again."""
+def _discard(stream: TextIO) -> None:
+    """Redirect buffered output to nowhere, so that flushing it when the interpreter exits does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _sentence(error: OSError) -> str:
-    if error.filename is None and isinstance(error, FileNotFoundError):  # which only the folder itself can be
-        return "The folder you are in is gone; go to another one, and try again."
+    if error.filename is None and isinstance(error, FileNotFoundError):  # only the current folder has no name
+        return "The current folder was deleted. Change to another folder and try again."
     if error.filename is None:
-        return f"The output cannot be written: {error.strerror or error}."
-    return f"{error.filename} cannot be used: {error.strerror}."
+        return f"Cannot write the output: {error.strerror or error}."
+    return f"Cannot use {error.filename}: {error.strerror}."
 
 
 if __name__ == "__main__":

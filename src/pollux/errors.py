@@ -1,116 +1,139 @@
-"""What callers must act on: wrong input of theirs, never a fault in a session file."""
+"""Exceptions that callers must handle. Faults in session files are `Problem`s, never exceptions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+_MOST_NAMED = 5
+
 
 class PolluxError(Exception):
-    """The base of all: its text is one sentence for a person, with the next step in it."""
+    """The base class; the text is a sentence for the user that names the next step."""
 
     status = 1
-    """How the command ends: 1 for nothing found, 2 for wrong usage."""
+    """Exit status of the command: 1 for missing or damaged data, 2 for wrong usage."""
 
 
-class NoSuchSessionError(PolluxError):
-    """Nothing fits the name somebody gave."""
+class SessionNotFoundError(PolluxError):
+    """No session matches a reference."""
 
-    def __init__(self, wanted: str, n_sessions: int) -> None:
-        """Say what was looked for and where to look."""
-        sessions = f"{n_sessions} session{'s' * (n_sessions != 1)}"
-        where = f"among {sessions}" if n_sessions else "and there are no sessions here at all"
-        super().__init__(f"No session fits '{wanted}', {where}; `pollux ls --all` lists what there is.")
+    def __init__(self, reference: str, n_sessions: int) -> None:
+        """Build the message from the reference and the number of sessions searched."""
+        searched = f"{n_sessions} searched" if n_sessions else "there are no sessions"
+        super().__init__(f"No session matches '{reference}' ({searched}). Run `pollux ls --all` to list sessions.")
 
 
 class FailedSessionError(PolluxError):
-    """The name somebody gave is that of files which Pollux fails to read."""
+    """A reference names files that Pollux fails to read."""
 
     def __init__(self, files: Sequence[Path], message: str) -> None:
-        """Name the first file, and say what can still be done with it."""
+        """Build the message from the first file and its problem."""
         self.files = tuple(files)
         super().__init__(f"{files[0]}: {message}.")
 
 
 class AmbiguousSessionError(PolluxError):
-    """Several sessions fit."""
+    """Several sessions match a reference."""
 
     status = 2
 
-    def __init__(self, wanted: str, ids: Sequence[str]) -> None:
-        """Name the first few."""
-        shown = ", ".join(ids[:5]) + (" …" if len(ids) > 5 else "")  # noqa: PLR2004
-        super().__init__(f"'{wanted}' fits {len(ids)} sessions ({shown}); give more characters of the id.")
+    def __init__(self, reference: str, ids: Sequence[str], lines: Sequence[str] = ()) -> None:
+        """Build the message; `lines` has the ID, date and title of the first few sessions."""
+        self.ids = tuple(ids)
+        if lines:
+            more = [f"… and {len(ids) - len(lines)} more."] if len(lines) < len(ids) else []
+            listed = "\n".join(["", *lines, *more])
+            message = f"'{reference}' matches {len(ids)} sessions. Give more characters of the session ID:{listed}"
+        else:
+            message = (
+                f"'{reference}' matches {len(ids)} sessions ({_first(ids)}). Give more characters of the session ID."
+            )
+        super().__init__(message)
 
 
-class NoSuchProjectError(PolluxError):
-    """No project fits the name somebody gave."""
+class ProjectNotFoundError(PolluxError):
+    """No project matches a query."""
 
-    def __init__(self, wanted: str) -> None:
-        """Say what to do."""
-        super().__init__(f"No project fits '{wanted}'; `pollux projects` lists those that have sessions.")
+    def __init__(self, query: str) -> None:
+        """Build the message from the query."""
+        super().__init__(f"No project matches '{query}'. Run `pollux projects` to list projects with sessions.")
 
 
-class AmbiguousProjectError(NoSuchProjectError):
-    """No project has the name somebody gave, and it may be short for others."""
+class AmbiguousProjectError(ProjectNotFoundError):
+    """No project matches a query, which may abbreviate several names."""
 
     status = 2
 
-    def __init__(self, wanted: str, names: Sequence[str]) -> None:
-        """Name the first few."""
-        shown = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")  # noqa: PLR2004
-        PolluxError.__init__(self, f"No project is called '{wanted}'; if you mean {shown}, give more of the name.")
+    def __init__(self, query: str, names: Sequence[str]) -> None:
+        """Build the message from the query and the first names."""
+        PolluxError.__init__(
+            self, f"No project is named '{query}'. It may stand for {_first(names)}: give more of the name."
+        )
 
 
-class BadFilterError(PolluxError):
-    """A date or a span of time that cannot be understood."""
+class InvalidFilterError(PolluxError):
+    """An option has a value that cannot be parsed, such as a date."""
 
     status = 2
 
     def __init__(self, option: str, value: str, examples: str) -> None:
-        """Give examples."""
-        super().__init__(f"{option} '{value}' is not understood; try {examples}.")
+        """Build the message from the option, its value and valid examples."""
+        super().__init__(f"Invalid value for {option}: '{value}'. Use {examples}.")
 
 
 class UnreadableFileError(PolluxError):
-    """A file that somebody named cannot be opened."""
+    """A file cannot be opened."""
 
     def __init__(self, path: object, reason: str | None) -> None:
-        """Say why."""
-        super().__init__(f"{path} cannot be read: {reason or 'unknown reason'}.")
+        """Build the message from the path and the system's reason."""
+        super().__init__(f"Cannot read {path}: {reason or 'unknown reason'}.")
 
 
 class DamagedArchiveError(PolluxError):
-    """Archived bytes, or the rows that lead to them, are damaged: nothing of them may be handed over."""
+    """Archived bytes or their metadata are damaged and must not be used."""
 
     def __init__(self, reason: str, file: object = "One of its files", archive: object = "in use") -> None:
-        """Name the file, the archive and the next step."""
+        """Build the message from the reason, the file and the archive."""
         self.reason = reason
         super().__init__(
-            f"{file} is damaged in the archive {archive} ({reason}); `pollux verify --repair` takes the right bytes "
-            "back from the disk while they are there, otherwise restore the archive from a backup."
+            f"{file} is damaged in the archive {archive} ({reason}). Run `pollux verify --repair` to restore it from "
+            "the disk while the client's file exists, otherwise restore the archive from a backup."
         )
 
 
 class ArchiveError(PolluxError):
-    """The archive cannot be used as it is."""
+    """The archive cannot be used in its current state."""
 
     status = 2
 
 
 class UnfinishedArchiveError(ArchiveError):
-    """Another process is making the archive, which cannot be read before that is done."""
+    """Another process is creating the archive, which cannot be read until that is done."""
 
     def __init__(self, path: object, why: str) -> None:
-        """Say who is making it."""
+        """Build the message from the path and what the other process is doing."""
         self.why = why
-        super().__init__(f"The archive {path} is not ready yet: {why}; try again when that is done.")
+        super().__init__(f"The archive {path} is not ready: {why}. Try again when that is done.")
 
 
-class NoArchiveError(ArchiveError):
-    """A file that is no sound archive."""
+class MissingArchiveError(ArchiveError):
+    """There is no archive, and none can be created."""
+
+    def __init__(self, path: object, reason: str) -> None:
+        """Name the path and the error of the system."""
+        self.reason = reason
+        super().__init__(f"There is no archive at {path} yet ({reason}); name another with --archive.")
+
+
+class InvalidArchiveError(ArchiveError):
+    """A file is not a valid archive."""
 
     def __init__(self, path: object, reason: object) -> None:
-        """Say what to do with one's own."""
-        self.what = f"{path} is no sound archive ({reason})"
-        super().__init__(f"{self.what}; move it away or put a backup in its place, then run `pollux sync`.")
+        """Build the message from the path and the reason."""
+        self.what = f"{path} is not a valid archive ({reason})"
+        super().__init__(f"{self.what}. Move it away or replace it by a backup, then run `pollux sync`.")
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_NAMED]) + (" …" if len(names) > _MOST_NAMED else "")

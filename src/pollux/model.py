@@ -1,4 +1,4 @@
-"""What Pollux knows about a session, as frozen values.
+"""Sessions, messages, tool calls and usage as frozen values.
 
 A file is a log of operations; a session is one or more files and has three readings: the *state* (what the client
 itself would load), the *timeline* (every original message once, with its fate) and the *usage* (every model call once).
@@ -16,13 +16,13 @@ import msgspec
 
 if TYPE_CHECKING:
     Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
-    """A decoded JSON value, carried along where Pollux has no word of its own for it."""
+    """A decoded JSON value."""
 else:
-    Json = Any  # decoders take no type that contains itself
+    Json = Any  # decoders do not accept recursive types
 
 
 class Kind(StrEnum):
-    """Who a message is from, in the client's words."""
+    """The client's type of a message."""
 
     USER = "user"
     GEMINI = "gemini"
@@ -33,7 +33,7 @@ class Kind(StrEnum):
 
 
 class Origin(StrEnum):
-    """What a message of kind `user` really is; the client records much under that name that nobody typed."""
+    """Who produced a message; the client records many messages as `user` that no human typed."""
 
     HUMAN = "human"
     SESSION_CONTEXT = "session_context"
@@ -45,32 +45,32 @@ class Origin(StrEnum):
     CONTINUE = "continue"
     AGENT_PROMPT = "agent_prompt"
     LOADED = "loaded"
-    """Typed, but in another session: `/chat resume` brought it here."""
+    """Typed in another session, and loaded by `/chat resume`."""
     MODEL = "model"
     NOTICE = "notice"
     SYNTHETIC = "synthetic"
-    """A text that the client put into the model's mouth."""
+    """An answer that the client wrote in the model's name."""
 
 
 class Fate(StrEnum):
-    """What became of a message in the client's own state."""
+    """Whether a message is in the client's state, or why it left."""
 
     ACTIVE = "active"
     REWOUND = "rewound"
     COMPRESSED = "compressed"
     ROLLED_BACK = "rolled_back"
     REPLACED = "replaced"
-    """`/chat resume` put another conversation in its place."""
+    """`/chat resume` replaced the conversation by another one."""
 
 
 class Role(StrEnum):
-    """What a file is to its session."""
+    """The role of a file in its session."""
 
     MAIN = "main"
     PART = "part"
-    """Another stretch of the same session, as `/clear` and `/compress` of old releases left them."""
+    """Another part of the same session, as `/clear` and `/compress` of old releases left behind."""
     TWIN = "twin"
-    """The `.json` that a resumed session left beside its `.jsonl`."""
+    """The `.json` of a resumed session that continues in a `.jsonl`."""
     COPY = "copy"
     STUB = "stub"
     SUBAGENT = "subagent"
@@ -79,7 +79,7 @@ class Role(StrEnum):
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """A fault in a user's file: data, never an exception."""
+    """A fault in a user's file."""
 
     code: str
     message: str
@@ -88,10 +88,10 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class Tokens(msgspec.Struct, frozen=True):
-    """The API's own counts of one model call, or their sum over several."""
+    """The API's own token counts of one model call, or a sum of them."""
 
     input: int = 0
-    """The whole prompt; contains `cached`."""
+    """The whole prompt, including `cached`."""
     cached: int = 0
     output: int = 0
     """Without `thoughts`."""
@@ -120,7 +120,7 @@ _NO_TOKENS = Tokens()
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """What some model calls cost: the sum of the calls that have a price, and how many have none."""
+    """The cost of the model calls that have a price, and the number of those that have none."""
 
     nanousd: int = 0
     unpriced_calls: int = 0
@@ -138,17 +138,17 @@ _NO_COST = Cost()
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Model calls, added up."""
+    """A sum over model calls."""
 
     calls: int = 0
     tokens: Tokens = _NO_TOKENS
     cost: Cost = _NO_COST
     inconsistent: int = 0
-    """Calls whose total is not the sum that the API defines; all counts are as recorded."""
+    """Number of calls whose total is not the sum that the API defines; the counts stay as recorded."""
 
     @property
     def cost_nanousd(self) -> int | None:
-        """The cost of the calls that have a price, or None if there are calls and none of them has a price."""
+        """The cost of the calls that have a price; None if there are calls but none has a price."""
         return None if self.calls and self.calls == self.cost.unpriced_calls else self.cost.nanousd
 
     def __add__(self, other: Usage) -> Usage:
@@ -161,13 +161,13 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Text(msgspec.Struct, frozen=True, tag="text"):
-    """Words, as typed or as answered."""
+    """A text that was typed or answered."""
 
     text: str
 
 
 class Thought(msgspec.Struct, frozen=True, tag="thought"):
-    """A piece of the model's reasoning that the client was shown."""
+    """A part of the model's reasoning that the API returned."""
 
     text: str
     subject: str = ""
@@ -175,7 +175,7 @@ class Thought(msgspec.Struct, frozen=True, tag="thought"):
 
 
 class FunctionCall(msgspec.Struct, frozen=True, tag="tool_call"):
-    """A call as the model asked for it; `ToolCall` says what came of it."""
+    """A tool call as the model requested it; `ToolCall` also has its result."""
 
     id: str | None
     name: str
@@ -183,7 +183,7 @@ class FunctionCall(msgspec.Struct, frozen=True, tag="tool_call"):
 
 
 class FunctionResponse(msgspec.Struct, frozen=True, tag="tool_result"):
-    """What was sent back to the model for a call."""
+    """The response to a call that was sent to the model."""
 
     id: str | None
     name: str
@@ -191,11 +191,11 @@ class FunctionResponse(msgspec.Struct, frozen=True, tag="tool_result"):
 
 
 class Attachment(msgspec.Struct, frozen=True, tag="attachment"):
-    """A picture, sound or file; its bytes stay in the session file, base64, until asked for."""
+    """An image, sound or file."""
 
     media_type: str
     size: int | None = None
-    """Bytes after decoding; unknown for a URI."""
+    """Number of bytes after decoding; None for a URI."""
     uri: str | None = None
     data: str | None = None
     """Base64, as recorded."""
@@ -209,14 +209,14 @@ class Code(msgspec.Struct, frozen=True, tag="code"):
 
 
 class CodeResult(msgspec.Struct, frozen=True, tag="code_result"):
-    """What such code printed."""
+    """The output of such code."""
 
     outcome: str
     output: str
 
 
 class Unknown(msgspec.Struct, frozen=True, tag="unknown"):
-    """A part that Pollux has no word for, kept as it is."""
+    """A part of an unknown type, unchanged."""
 
     value: Json
 
@@ -231,7 +231,7 @@ class TextDisplay(msgspec.Struct, frozen=True, tag="text"):
 
 
 class DiffDisplay(msgspec.Struct, frozen=True, tag="diff"):
-    """An edit, with the whole text before and after."""
+    """An edit, with the complete text before and after."""
 
     diff: str
     file_name: str = ""
@@ -263,20 +263,20 @@ class ScreenDisplay(msgspec.Struct, frozen=True, tag="screen"):
 
 
 class Todo(msgspec.Struct, frozen=True):
-    """One line of the model's list of things to do."""
+    """One task on the model's to-do list."""
 
     description: str
     status: str
 
 
 class TodoDisplay(msgspec.Struct, frozen=True, tag="todos"):
-    """The model's list of things to do."""
+    """The model's to-do list."""
 
     todos: tuple[Todo, ...]
 
 
 class Activity(msgspec.Struct, frozen=True):
-    """One thing that a subagent did."""
+    """One action of a subagent."""
 
     type: str
     content: str
@@ -285,7 +285,7 @@ class Activity(msgspec.Struct, frozen=True):
 
 
 class AgentDisplay(msgspec.Struct, frozen=True, tag="agent"):
-    """What a subagent was last seen doing."""
+    """The last recorded progress of a subagent."""
 
     name: str
     state: str | None = None
@@ -294,7 +294,7 @@ class AgentDisplay(msgspec.Struct, frozen=True, tag="agent"):
     activity: tuple[Activity, ...] = ()
 
 
-class Match(msgspec.Struct, frozen=True):
+class GrepMatch(msgspec.Struct, frozen=True):
     """One line that a search found."""
 
     path: str
@@ -304,21 +304,21 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class MatchDisplay(msgspec.Struct, frozen=True, tag="matches"):
-    """What a search found."""
+    """The matches of a search."""
 
     summary: str
-    matches: tuple[Match, ...]
+    matches: tuple[GrepMatch, ...]
 
 
 class FileDisplay(msgspec.Struct, frozen=True, tag="files"):
-    """The names that a listing gave."""
+    """The names in a folder listing."""
 
     summary: str
     files: tuple[str, ...]
 
 
 class UnknownDisplay(msgspec.Struct, frozen=True, tag="unknown"):
-    """A display that Pollux has no word for, kept as it is."""
+    """A display of an unknown type, unchanged."""
 
     value: Json
 
@@ -329,11 +329,11 @@ Display: TypeAlias = (
 
 
 class ToolCall(msgspec.Struct, frozen=True):
-    """A tool call and what came of it."""
+    """A tool call and its result."""
 
     id: str | None
     name: str
-    """As recorded; the words below come from the table in `tools.py`."""
+    """As recorded; `canonical`, `category`, `kind` and `label` come from the table in `formats/tools.py`."""
     canonical: str
     category: str
     kind: str
@@ -346,7 +346,7 @@ class ToolCall(msgspec.Struct, frozen=True):
     output: str | None = None
     error: str | None = None
     response: Json = None
-    """What the model got, where it is more than `output` and `error`."""
+    """What the model received, if it is more than `output` and `error`."""
     attachments: tuple[Attachment, ...] = ()
     display: Display | None = None
     display_name: str | None = None
@@ -359,7 +359,7 @@ class ToolCall(msgspec.Struct, frozen=True):
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One original message: re-recordings are folded into it."""
+    """One original message; repeated recordings are merged into it."""
 
     id: str
     kind: Kind
@@ -370,7 +370,7 @@ class Message(msgspec.Struct, frozen=True):
     thoughts: tuple[Thought, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     display: tuple[Part, ...] | None = None
-    """What the human typed, where the client sent something longer."""
+    """What the human typed, if the client sent a longer text."""
     model: str | None = None
     tokens: Tokens | None = None
     file: str | None = None
@@ -379,17 +379,17 @@ class Message(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The words of this message: as typed if the client kept that, else as sent."""
+        """The text of this message: as typed if that is recorded, else as sent."""
         return "".join(part.text for part in self.display or self.parts if isinstance(part, Text))
 
     @property
     def attachments(self) -> tuple[Attachment, ...]:
-        """The pictures, sounds and files of this message."""
+        """The images, sounds and files of this message."""
         return tuple(part for part in self.parts if isinstance(part, Attachment))
 
 
 class ModelCall(msgspec.Struct, frozen=True):
-    """One call of the API that a session file holds the counts of."""
+    """One call of the API whose token counts are in a session file."""
 
     session_id: str
     message_id: str
@@ -402,22 +402,22 @@ class ModelCall(msgspec.Struct, frozen=True):
 
 
 class Project(msgspec.Struct, frozen=True):
-    """The folder a session was started in, and how we know."""
+    """The folder in which a session was started, and how its path is known."""
 
     hash: str | None = None
     slug: str | None = None
     path: str | None = None
-    how: str | None = None
+    source: str | None = None
     proven: bool = False
 
     @property
     def key(self) -> str:
-        """What tells it from other projects: the path, else the hash, else the slug; empty if nothing is known."""
+        """What identifies the project: the path, else the hash, else the slug; empty if nothing is known."""
         return self.path or self.hash or self.slug or ""
 
     @property
     def name(self) -> str:
-        """What to call it on a screen: the folder's name, else the slug, else eight digits of the hash."""
+        """The name to display: the folder's name, else the slug, else eight digits of the hash."""
         if self.path:
             return self.path.replace("\\", "/").rstrip("/").rpartition("/")[2] or self.path
         return self.slug or (f"[{self.hash[:8]}]" if self.hash else "[unknown]")
@@ -432,7 +432,7 @@ class FileRef(msgspec.Struct, frozen=True):
 
 
 class Session(msgspec.Struct, frozen=True):
-    """A session in a row of a list: what it is about and what it cost, without its messages."""
+    """The values of a session that lists and reports need, without its messages."""
 
     id: str
     kind: str
@@ -447,31 +447,31 @@ class Session(msgspec.Struct, frozen=True):
     parent_call: str | None = None
     started: datetime | None = None
     ended: datetime | None = None
-    """The newest message."""
+    """Time of the newest message."""
     updated: datetime | None = None
-    """As the client says; the clean-up goes by this."""
+    """The client's own time, by which it deletes sessions."""
     counts: Mapping[str, int] = {}
-    """Messages of the timeline by kind; `user` counts what a human typed."""
+    """Messages of the timeline by kind; `user` counts only those that a human typed."""
     fates: Mapping[str, int] = {}
     tool_calls: int = 0
     models: tuple[str, ...] = ()
     calls: tuple[ModelCall, ...] = ()
-    """Its own, without those of its subagents."""
+    """Without those of its subagents."""
     children: tuple[str, ...] = ()
     files: tuple[FileRef, ...] = ()
     generation: str = ""
     is_stub: bool = False
-    gone: bool = False
-    """The client has deleted it; the archive has not."""
+    deleted: bool = False
+    """Whether the client has deleted it, so that only the archive contains it."""
     problems: tuple[Problem, ...] = ()
     extra: Mapping[str, Json] = {}
 
     @property
     def last_used(self) -> datetime | None:
-        """When its newest message was written, else when the client updated it, else when it began."""
+        """When its newest message was written, else when the client updated it, else when it started."""
         return self.ended or self.updated or self.started
 
     @property
     def is_listed(self) -> bool:
-        """Whether a list shows it: it is neither a subagent nor a stub."""
+        """Whether lists show it: it is neither a subagent nor a stub."""
         return self.kind == "main" and not self.is_stub

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.archive.growing import APPENDED, PLACES, Life, Step, merge_all, rebuild
+from tests.refreshing import refresh
 
 from pollux.archive import store
 from pollux.archive.maintenance import writable
-from pollux.archive.refresh import refresh
 from pollux.errors import ArchiveError
 from pollux.sessions.locate import Home
 
@@ -40,7 +40,7 @@ def keep_on(archive: Path, root: Path, pipe: Connection, seed: int, fatal: int |
         _die_at(fatal)
     pipe.send([])
     while True:
-        with store.opened(archive, wait=lambda _who: None) as found:
+        with store.open_archive(archive, wait=lambda _who: None) as found:
             for _ in range(rng.randint(1, 6)):
                 for _ in range(rng.randint(1, 4)):
                     life.take(any_step(rng))
@@ -79,7 +79,7 @@ def sync_once(archive: Path, homes: tuple[Home, ...], pipe: Connection, limit: i
 def hold(archive: Path, pipe: Connection) -> None:
     """Be the writer until told to stop."""
     sys.argv = ["pollux", "verify"]
-    with store.opened(archive):
+    with store.open_archive(archive):
         pipe.send("held")
         pipe.recv()
 

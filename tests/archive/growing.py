@@ -249,7 +249,7 @@ def rebuild(archive: Archive, homes: Iterable[Home]) -> None:
     located = locate(homes)
     with transaction(archive.database):
         schema.reset(archive.database)
-    ingest.derive(archive, refresh.Refreshed(located), memory={}, progress=lambda _done, _all: None)
+    ingest.derive_pending(archive, refresh.RefreshResult(located), memory={}, progress=lambda _done, _all: None)
 
 
 def versions(archive: Archive) -> dict[tuple[str, str], list[bytes]]:

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from tests import builders
 from tests.archive.growing import Life, Step, steps
 from tests.archive.test_verify import damage, kept, looked_at
+from tests.refreshing import refresh
 
 from pollux import prices
 from pollux.archive import dependents, memory, schema, store
 from pollux.archive.forget import forget
 from pollux.archive.migrations import transaction
 from pollux.archive.pricing import price_calls
-from pollux.archive.refresh import refresh
 from pollux.model import Problem, Tokens
 from pollux.sessions import reader
 
@@ -35,7 +35,7 @@ def expected_usage(database: sqlite3.Connection) -> dict[tuple[str, int], dict[s
     counts = [f"tok_{count}" for count in schema.COUNTS]
     rows = database.execute(
         f"SELECT session_id, fate, cost_nanousd, tok_consistent, {', '.join(counts)} FROM model_calls "  # noqa: S608
-        "WHERE copy_of IS NULL"
+        "WHERE owner_session_id IS NULL"
     )
     for session_id, fate, cost, is_consistent, *numbers in rows:
         sum_ = sums.setdefault((session_id, int(fate == "active")), dict.fromkeys(USAGE[2:], 0))
@@ -133,7 +133,7 @@ def test_sums_follow_any_change_of_the_calls(changes: list[tuple[str, Any]], at_
                     row = schema.call_row(key, None, "m", fate, tokens, price=(cost, ""))
                     database.execute(schema.TABLES["model_calls"].insert, row)
                 case "own":
-                    database.execute(f"UPDATE model_calls SET copy_of = ? WHERE {KEY}", (owner, *key))  # noqa: S608
+                    database.execute(f"UPDATE model_calls SET owner_session_id = ? WHERE {KEY}", (owner, *key))  # noqa: S608
                 case "price":
                     database.execute(f"UPDATE model_calls SET cost_nanousd = ? WHERE {KEY}", (cost, *key))  # noqa: S608
                 case _:
@@ -154,7 +154,7 @@ def test_values_are_right_after_every_refresh(life: list[tuple[Step, str]]) -> N
     other = msgspec.structs.replace(table, version="other", rows=(), models=())
     with tempfile.TemporaryDirectory() as folder:
         world = Life(Path(folder))
-        with store.opened(Path(folder) / "archive.db") as archive:
+        with store.open_archive(Path(folder) / "archive.db") as archive:
             for step, what in life:
                 world.take(step)
                 refresh(archive, world.homes, derives=what != "keep")
@@ -169,10 +169,10 @@ def test_prices_of_an_archive_that_takes_no_writes_are_added_up(tmp_path: Path) 
     answer = builders.gemini("g1", tokens=builders.tokens(1000))
     log = builders.log(builders.header(), builders.user(), answer)
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", log)
-    with store.opened(tmp_path / "a.db") as archive:
+    with store.open_archive(tmp_path / "a.db") as archive:
         refresh(archive, [builders.home(tmp_path)])
         assert [row["unpriced_calls"] for row in stored_usage(archive.database).values()] == [1]
-    with store.opened(tmp_path / "a.db", write=False) as archive:
+    with store.open_archive(tmp_path / "a.db", write=False) as archive:
         price_calls(archive.database, prices.load())
         assert stored_usage(archive.database) == expected_usage(archive.database)
         assert [row["cost_nanousd"] for row in stored_usage(archive.database).values()] == [1_298_875]
@@ -183,7 +183,7 @@ def test_facts_in_memory_are_those_of_an_archive(tmp_path: Path) -> None:
     for step in (("lines", "subagent", 0, 9), ("lines", "log", 0, 20), ("rewrite", "document", 1, 5)):
         world.take(step)
     sessions = reader.history(world.homes).sessions
-    with store.opened(tmp_path / "a.db") as archive:
+    with store.open_archive(tmp_path / "a.db") as archive:
         refresh(archive, world.homes)
         for opened in (None, reader.opened):
             with closing(memory.in_memory(sessions, [], opened)) as database:
@@ -194,7 +194,7 @@ def test_facts_in_memory_are_those_of_an_archive(tmp_path: Path) -> None:
                     assert database.execute(query).fetchall() == archive.database.execute(query).fetchall()
 
 
-OF_THE_ARCHIVE = ("bundle", "body", "file_version_id")
+OF_THE_ARCHIVE = ("bundle", "extra", "file_version_id")
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_damaged_counts_stop_neither_sync_nor_verify(tmp_path: Path) -> None:
     root, archive = kept(tmp_path)
     damage(archive, "UPDATE model_calls SET tok_input = 1 << 62, cost_nanousd = 1 << 62, fate = 'active'")
     assert not looked_at(archive).is_sound
-    with store.opened(archive) as opened:
+    with store.open_archive(archive) as opened:
         refresh(opened, [builders.home(root)])
         with transaction(opened.database):
             dependents.update(opened.database)

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from tests import builders
 from tests.archive.growing import CHILD
+from tests.refreshing import refresh
 
-from pollux.archive import derive, ingest, open_session, raw, refresh, schema, store
+from pollux.archive import derive, ingest, open_session, raw, schema, store
 from pollux.sessions import reader as sessions
-from pollux.sessions.locate import Located
+from pollux.sessions.locate import HomeScan
 
 
 @pytest.mark.parametrize(
@@ -51,11 +52,11 @@ def test_all_files_of_a_bundle_are_found(tmp_path: Path, monkeypatch: pytest.Mon
     for name in names:
         builders.put(chats / name, log if CHILD not in name else builders.log(builders.header(CHILD, kind="subagent")))
     builders.put(chats / "session-2026-11-14T08-00-b3e2640d.jsonl", builders.log(builders.header(builders.OTHER)))
-    with store.opened(tmp_path / "archive.db") as archive:
-        refresh.refresh(archive, [builders.home(tmp_path)])
+    with store.open_archive(tmp_path / "archive.db") as archive:
+        refresh(archive, [builders.home(tmp_path)])
         with (chats / names[0]).open("ab") as stream:
             stream.write(builders.log(builders.user("u2")))
-        refresh.refresh(archive, [builders.home(tmp_path)], derives=False)
+        refresh(archive, [builders.home(tmp_path)], derives=False)
         (found,) = derive.pending(archive.database).values()
     assert {one.session_file.path for one in found} == {chats / name for name in names}
 
@@ -69,8 +70,8 @@ def test_calls_that_share_a_recording_have_a_row_each(tmp_path: Path) -> None:
     rows = "SELECT message_id, idx, call_id FROM tool_calls ORDER BY message_id, idx"
     for n_records in (3, 4, 5):
         builders.put(path, builders.log(*records[:n_records]))
-        with store.opened(tmp_path / "archive.db") as archive:
-            refresh.refresh(archive, [builders.home(tmp_path)])
+        with store.open_archive(tmp_path / "archive.db") as archive:
+            refresh(archive, [builders.home(tmp_path)])
             found = archive.database.execute(rows).fetchall()
     assert found == [("acp", 0, "c1"), ("g2", 0, "c2"), ("g2", 1, "c3")]
 
@@ -79,34 +80,34 @@ def test_damage_in_what_tells_of_projects_stops_nothing(tmp_path: Path) -> None:
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
     marker = builders.put(tmp_path / ".gemini" / "tmp" / "webapp" / ".project_root", b"/srv/webapp")
     builders.put(marker.with_name("logs.json"), b"[]")
-    with store.opened(tmp_path / "archive.db") as archive:
-        refresh.refresh(archive, [builders.home(tmp_path)], derives=False)
+    with store.open_archive(tmp_path / "archive.db") as archive:
+        refresh(archive, [builders.home(tmp_path)], derives=False)
         archive.database.execute(
             """
             UPDATE segments SET data = x'00' WHERE version_id IN
                 (SELECT version_id FROM files WHERE path LIKE '%/.project_root' OR path LIKE '%/logs.json')
             """
         )
-        found = refresh.refresh(archive, [builders.home(tmp_path)])
+        found = refresh(archive, [builders.home(tmp_path)])
         assert [(one.code, one.file) for one in found.problems] == [("damaged-archive", str(marker))]
         assert found.sessions == {builders.SESSION}
 
 
 def test_damage_in_what_was_kept_stops_no_keeping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ingest, "_MANY", 2)
+    monkeypatch.setattr(ingest, "_MANY_SEGMENTS", 2)
     old = builders.chats(tmp_path) / "session-2026-11-14T08-00-b3e2640d.json"
     grown = builders.chats(tmp_path) / f"{builders.NAME}.jsonl"
     builders.put(old, builders.document(builders.user(), sessionId=builders.OTHER))
     builders.put(grown, builders.log(builders.header()))
     homes = [builders.home(tmp_path)]
-    with store.opened(tmp_path / "archive.db") as archive:
-        refresh.refresh(archive, homes)
+    with store.open_archive(tmp_path / "archive.db") as archive:
+        refresh(archive, homes)
         archive.database.execute("UPDATE segments SET data = x'00'")
         new = builders.put(old, builders.document(builders.user("u2", "new words"), sessionId=builders.OTHER))
         for number in range(4):
             with grown.open("ab") as stream:
                 stream.write(builders.log(builders.user(f"u{number}")))
-            refresh.refresh(archive, homes)
+            refresh(archive, homes)
         (version,) = archive.database.execute("SELECT version_id FROM files WHERE path LIKE '%.json'")
         assert raw.reader(archive.database, version[0])(0, 1 << 20) == new.read_bytes()
         n_segments = "SELECT count(*) FROM segments JOIN files USING (version_id) WHERE path LIKE '%.jsonl'"
@@ -118,8 +119,8 @@ def test_backup_next_to_a_session_is_archived_but_is_no_session(tmp_path: Path, 
     data = builders.log(builders.header(), builders.user(), builders.gemini(tokens=builders.tokens()))
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", data)
     builders.put(builders.chats(tmp_path) / name, data.replace(b"6ece72aa", b"ffffffff"))
-    with store.opened(tmp_path / "archive.db") as archive:
-        refresh.refresh(archive, [builders.home(tmp_path)], memory={})
+    with store.open_archive(tmp_path / "archive.db") as archive:
+        refresh(archive, [builders.home(tmp_path)], memory={})
         sessions = archive.database.execute("SELECT session_id FROM sessions").fetchall()
         archived = archive.database.execute("SELECT count(*) FROM files WHERE path LIKE ?", (f"%{name}",)).fetchone()
         assert (sessions, archived) == ([(builders.SESSION,)], (1,))
@@ -131,13 +132,15 @@ def test_opened_session_has_the_fates_of_its_facts(tmp_path: Path) -> None:
     kept = (builders.user("u1"), builders.gemini("g1"))
     dropped = (builders.user("u2", "again", second=3), builders.gemini("g2", second=4))
     later = (builders.user("u3", "more", second=5), builders.gemini("g3", second=6))
-    with store.opened(tmp_path / "archive.db") as archive:
+    with store.open_archive(tmp_path / "archive.db") as archive:
         for messages in ((*kept, *dropped), (*kept, *later)):
             builders.put(file, builders.document(*messages))
-            refresh.refresh(archive, [builders.home(tmp_path)], memory={})
-        (session,) = open_session.history(archive.database, Located((), ())).sessions
+            refresh(archive, [builders.home(tmp_path)], memory={})
+        (session,) = open_session.history(archive.database, HomeScan((), ())).sessions
         facts_of = dict(archive.database.execute("SELECT message_id, fate FROM messages"))
-        shown = {message.id: str(message.fate) for message in open_session.opened(archive.database, session).messages()}
+        shown = {
+            message.id: str(message.fate) for message in open_session.open_session(archive.database, session).messages()
+        }
     assert shown == facts_of
     assert [id_ for id_, fate in shown.items() if fate == "rewound"] == ["u2", "g2"]
 
@@ -152,12 +155,12 @@ def test_session_that_goes_on_after_another_in_the_same_file_is_whole(tmp_path: 
     )
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(*records))
     home = builders.home(tmp_path)
-    with store.opened(tmp_path / "archive.db") as archive:
-        located = refresh.refresh(archive, [home], memory={}).located
+    with store.open_archive(tmp_path / "archive.db") as archive:
+        located = refresh(archive, [home], memory={}).located
         found = open_session.history(archive.database, located) if is_archived else sessions.history([home])
         shown = {}
         for session in found.sessions:
             assert len(session.files) == 1
-            group = open_session.opened(archive.database, session) if is_archived else sessions.opened(session)
+            group = open_session.open_session(archive.database, session) if is_archived else sessions.opened(session)
             shown[session.id] = [message.id for message in group.messages()]
     assert shown == {builders.SESSION: ["u1", "g1", "u3", "g3"], other: ["u2", "g2"]}

@@ -15,18 +15,19 @@ import pytest
 from tests import builders
 from tests.archive.growing import content, rebuild, versions
 from tests.archive.test_verify import CHILD
+from tests.refreshing import refresh
 
-from pollux.archive import derive, fact_rows, ingest, open_session, raw, schema, store, verify_facts, workers
+from pollux.archive import derive, fact_rows, ingest, open_session, raw, schema, store, verify_facts
 from pollux.archive.damage import VerifyReport
-from pollux.archive.inventory import Item, inventory
-from pollux.archive.readings import read_on
-from pollux.archive.refresh import Refreshed, compared, refresh
+from pollux.archive.inventory import DiskFile, inventory
+from pollux.archive.readings import continue_reading
+from pollux.archive.refresh import RefreshResult, compared
 from pollux.archive.store import Archive
 from pollux.archive.verify import verify
 from pollux.formats.source import Source
 from pollux.model import Session
-from pollux.sessions.grouping import Group, put_together
-from pollux.sessions.locate import Look, held_time, locate
+from pollux.sessions.grouping import OpenSession, group_readings
+from pollux.sessions.locate import ScanCache, held_time, locate
 
 BAD = builders.OTHER
 BAD_NAME = "session-2026-11-14T08-00-b3e2640d.jsonl"
@@ -40,17 +41,17 @@ def homes_with_two(root: Path) -> Path:
     return builders.put(builders.chats(root) / BAD_NAME, builders.log(builders.header(BAD), builders.user("u9")))
 
 
-def taken_in(archive: Archive, root: Path) -> Refreshed:
+def taken_in(archive: Archive, root: Path) -> RefreshResult:
     """Refresh a few seconds after the files were written, when a look at them settles what they are."""
     later = datetime.now(UTC) + timedelta(seconds=5)
-    return refresh(archive, [builders.home(root)], now=lambda: later)
+    return refresh(archive, [builders.home(root)], clock=lambda: later)
 
 
 def ids(archive: Archive) -> set[str]:
     return {row[0] for row in archive.database.execute("SELECT session_id FROM sessions")}
 
 
-def codes(found: Refreshed) -> list[tuple[str, str | None]]:
+def codes(found: RefreshResult) -> list[tuple[str, str | None]]:
     return [(one.code, one.file) for one in found.problems]
 
 
@@ -62,14 +63,14 @@ def failing_to_read(monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[P
         if source.path.name == BAD_NAME:
             attempts.append(source.path)
             raise error
-        return read_on(source, kept)
+        return continue_reading(source, kept)
 
-    monkeypatch.setattr(derive, "read_on", fail)
+    monkeypatch.setattr(derive, "continue_reading", fail)
     return attempts
 
 
 def failing_to_write(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def write(database: sqlite3.Connection, group: Group, session: Session, bundle: str) -> None:
+    def write(database: sqlite3.Connection, group: OpenSession, session: Session, bundle: str) -> None:
         _write(database, group, session, bundle)
         if session.id == BAD:
             raise error
@@ -78,12 +79,12 @@ def failing_to_write(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
 
 
 def failing_to_sum_up(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def fail(placed: list[Any], full_id: Any) -> list[Group]:  # noqa: ANN401
+    def fail(placed: list[Any], full_id: Any) -> list[OpenSession]:  # noqa: ANN401
         if any(one.reading.id == BAD for one in placed):
             raise error
-        return put_together(placed, full_id)
+        return group_readings(placed, full_id)
 
-    monkeypatch.setattr(derive, "put_together", fail)
+    monkeypatch.setattr(derive, "group_readings", fail)
 
 
 @pytest.mark.parametrize("fail", [failing_to_read, failing_to_write, failing_to_sum_up])
@@ -96,7 +97,7 @@ def test_error_of_one_session_does_not_stop_the_others(
 ) -> None:
     file = homes_with_two(tmp_path)
     fail(monkeypatch, error)
-    with store.opened(tmp_path / "archive.db") as archive:
+    with store.open_archive(tmp_path / "archive.db") as archive:
         found = taken_in(archive, tmp_path)
         assert codes(found) == [("cannot-derive", str(file))]
         assert type(error).__name__ in found.problems[0].message
@@ -110,7 +111,7 @@ def test_error_of_one_session_does_not_stop_the_others(
 def test_failed_file_is_read_again_only_when_it_has_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = homes_with_two(tmp_path)
     attempts = failing_to_read(monkeypatch, ValueError("odd"))
-    with store.opened(tmp_path / "archive.db") as archive:
+    with store.open_archive(tmp_path / "archive.db") as archive:
         taken_in(archive, tmp_path)
         assert not schema.are_behind(archive.database)
         assert not codes(taken_in(archive, tmp_path))
@@ -119,7 +120,7 @@ def test_failed_file_is_read_again_only_when_it_has_grown(tmp_path: Path, monkey
             stream.write(builders.log(builders.user("u10")))
         assert codes(taken_in(archive, tmp_path)) == [("cannot-derive", str(file))]
         assert len(attempts) == 2
-        monkeypatch.setattr(derive, "read_on", read_on)
+        monkeypatch.setattr(derive, "continue_reading", continue_reading)
         with file.open("ab") as stream:
             stream.write(builders.log(builders.user("u11")))
         assert taken_in(archive, tmp_path).sessions == {BAD}
@@ -129,9 +130,9 @@ def test_failed_file_is_read_again_only_when_it_has_grown(tmp_path: Path, monkey
 def test_new_reader_tries_a_failed_file_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     homes_with_two(tmp_path)
     failing_to_read(monkeypatch, ValueError("odd"))
-    with store.opened(tmp_path / "archive.db") as archive:
+    with store.open_archive(tmp_path / "archive.db") as archive:
         taken_in(archive, tmp_path)
-        monkeypatch.setattr(derive, "read_on", read_on)
+        monkeypatch.setattr(derive, "continue_reading", continue_reading)
         monkeypatch.setattr(schema, "READER", "next")
         assert taken_in(archive, tmp_path).sessions == {builders.SESSION, BAD}
 
@@ -140,7 +141,7 @@ def test_new_reader_tries_a_failed_file_again(tmp_path: Path, monkeypatch: pytes
 def test_error_that_may_pass_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     file = homes_with_two(tmp_path)
     attempts = failing_to_read(monkeypatch, error)
-    with store.opened(tmp_path / "archive.db") as archive:
+    with store.open_archive(tmp_path / "archive.db") as archive:
         for number in (1, 2):
             assert codes(taken_in(archive, tmp_path)) == [("cannot-derive", str(file))]
             assert len(attempts) == number
@@ -153,7 +154,7 @@ def test_error_of_the_whole_database_is_raised(
 ) -> None:
     homes_with_two(tmp_path)
     failing_to_write(monkeypatch, error)
-    with store.opened(tmp_path / "archive.db") as archive:
+    with store.open_archive(tmp_path / "archive.db") as archive:
         with pytest.raises(type(error)):
             taken_in(archive, tmp_path)
         assert not archive.database.in_transaction
@@ -162,7 +163,7 @@ def test_error_of_the_whole_database_is_raised(
 
 def test_session_that_grows_into_a_failure_loses_its_old_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = homes_with_two(tmp_path)
-    with store.opened(tmp_path / "archive.db") as archive:
+    with store.open_archive(tmp_path / "archive.db") as archive:
         taken_in(archive, tmp_path)
         failing_to_sum_up(monkeypatch, ValueError("odd"))
         with file.open("ab") as stream:
@@ -181,23 +182,23 @@ def test_subagent_that_cannot_be_written_leaves_its_parent_alone(
     told = builders.log(builders.header(CHILD, kind="subagent"), builders.user("s1"))
     child = builders.put(builders.chats(tmp_path) / builders.SESSION / f"{CHILD}.jsonl", told)
 
-    def write(database: sqlite3.Connection, group: Group, session: Session, bundle: str) -> None:
+    def write(database: sqlite3.Connection, group: OpenSession, session: Session, bundle: str) -> None:
         if session.id == CHILD:
             raise ValueError("odd")
         _write(database, group, session, bundle)
 
     monkeypatch.setattr(fact_rows, "write", write)
-    with store.opened(tmp_path / "archive.db") as archive:
+    with store.open_archive(tmp_path / "archive.db") as archive:
         assert codes(taken_in(archive, tmp_path)) == [("cannot-derive", str(child))]
         assert ids(archive) == {builders.SESSION, BAD}
 
 
 @pytest.mark.skipif(os.name != "posix" or os.uname().sysname != "Linux", reason="processes are not copied here")
 def test_other_processes_report_failures_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_WORTH_IT", (0, 0))
+    monkeypatch.setattr(ingest, "_WORKERS_FROM", (0, 0))
     file = homes_with_two(tmp_path)
     failing_to_write(monkeypatch, ValueError("odd"))
-    with store.opened(tmp_path / "archive.db") as archive:
+    with store.open_archive(tmp_path / "archive.db") as archive:
         assert codes(taken_in(archive, tmp_path)) == [("cannot-derive", str(file))]
         assert ids(archive) == {builders.SESSION}
         assert not schema.are_behind(archive.database)
@@ -211,7 +212,7 @@ def test_other_processes_report_failures_too(tmp_path: Path, monkeypatch: pytest
 def test_archive_with_a_failure_is_sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     homes_with_two(tmp_path)
     failing_to_write(monkeypatch, ValueError("odd"))
-    with store.opened(tmp_path / "archive.db") as archive:
+    with store.open_archive(tmp_path / "archive.db") as archive:
         taken_in(archive, tmp_path)
         report = verify(archive)
         assert (report.damage, report.notes) == ([], [])
@@ -226,8 +227,8 @@ def test_what_tells_of_projects_may_fail_too(tmp_path: Path, monkeypatch: pytest
     def fail(*_: object) -> None:
         raise ValueError("odd")
 
-    monkeypatch.setattr(derive, "known_from_files", fail)
-    with store.opened(tmp_path / "archive.db") as archive:
+    monkeypatch.setattr(derive, "claims_from_files", fail)
+    with store.open_archive(tmp_path / "archive.db") as archive:
         found = taken_in(archive, tmp_path)
         assert codes(found) == [("cannot-derive", str(tmp_path / ".gemini"))]
         assert ids(archive) == {builders.SESSION, BAD}
@@ -237,14 +238,14 @@ def test_file_that_cannot_be_stored_does_not_stop_the_others(tmp_path: Path, mon
     file = homes_with_two(tmp_path)
     stored = raw.store
 
-    def store_others(database: sqlite3.Connection, found: raw.Prepared, **more: Any) -> int:  # noqa: ANN401
+    def store_others(database: sqlite3.Connection, found: raw.PendingWrite, **more: Any) -> int:  # noqa: ANN401
         version_id = stored(database, found, **more)
-        if found.item.place == str(file):
+        if found.file.place == str(file):
             raise OverflowError("too large")
         return version_id
 
     monkeypatch.setattr(raw, "store", store_others)
-    with store.opened(tmp_path / "archive.db") as archive:
+    with store.open_archive(tmp_path / "archive.db") as archive:
         assert codes(taken_in(archive, tmp_path)) == [("cannot-archive", str(file))]
         assert ids(archive) == {builders.SESSION}
         assert not any(path.endswith(BAD_NAME) for _, path in versions(archive))
@@ -256,14 +257,14 @@ def test_file_that_cannot_be_prepared_does_not_stop_the_others(tmp_path: Path, m
     file = homes_with_two(tmp_path)
     prepare = raw.prepare
 
-    def prepare_others(item: Any, known: Any) -> raw.Prepared:  # noqa: ANN401
+    def prepare_others(item: Any, known: Any) -> raw.PendingWrite:  # noqa: ANN401
         if item.place == str(file):
             raise MemoryError
         return prepare(item, known)
 
     monkeypatch.setattr(raw, "prepare", prepare_others)
     monkeypatch.setattr(ingest, "_FEW", 0)
-    with store.opened(tmp_path / "archive.db") as archive:
+    with store.open_archive(tmp_path / "archive.db") as archive:
         assert codes(taken_in(archive, tmp_path)) == [("cannot-archive", str(file))]
         assert ids(archive) == {builders.SESSION}
 
@@ -273,7 +274,7 @@ def test_file_of_the_year_2300_is_archived_and_not_read_every_time(tmp_path: Pat
     far = 10_413_792_000_000_000_000
     os.utime(file, ns=(far, far))
     assert file.stat().st_mtime_ns == far, "this file system has no such times"
-    with store.opened(tmp_path / "archive.db") as archive:
+    with store.open_archive(tmp_path / "archive.db") as archive:
         for _ in range(2):
             found = taken_in(archive, tmp_path)
             assert codes(found) == [("value-out-of-range", str(file))]
@@ -285,14 +286,14 @@ def test_file_of_the_year_2300_is_archived_and_not_read_every_time(tmp_path: Pat
         assert taken_in(archive, tmp_path).n_files == 1
 
 
-def changed(archive: Archive, root: Path) -> list[Item]:
-    look = Look()
-    return compared(archive.database, inventory(locate([builders.home(root)], look), look))[1]
+def changed(archive: Archive, root: Path) -> list[DiskFile]:
+    look = ScanCache()
+    return compared(archive.database, inventory(locate([builders.home(root)], look), look), archive.machine)[1]
 
 
 @pytest.mark.parametrize(("mtime_ns", "held"), [(2**63, 2**63 - 1), (-(2**70), -(2**63)), (7, 7)])
 def test_times_are_held_as_far_as_a_column_goes(mtime_ns: int, held: int) -> None:
-    look = Look()
+    look = ScanCache()
     assert held_time(mtime_ns, "file", look) == held
     assert [one.code for one in look.problems] == ["value-out-of-range"] * (mtime_ns != held)
 
@@ -303,6 +304,6 @@ def test_large_inodes_are_archived(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(
         raw, "prepare", lambda item, known: msgspec.structs.replace(prepare(item, known), inode=2**64 - 1)
     )
-    with store.opened(tmp_path / "archive.db") as archive:
+    with store.open_archive(tmp_path / "archive.db") as archive:
         assert not codes(taken_in(archive, tmp_path))
         assert ids(archive) == {builders.SESSION, BAD}

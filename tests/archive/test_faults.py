@@ -23,9 +23,10 @@ from typing import Any
 
 import pytest
 from tests import builders
+from tests.refreshing import refresh
 
-from pollux.archive import raw, refresh, store
-from pollux.archive.store import opened
+from pollux.archive import raw, store
+from pollux.archive.store import open_archive
 from pollux.errors import ArchiveError
 from pollux.sessions.locate import Home
 
@@ -90,9 +91,9 @@ def has_all(archive: store.Archive, taken_in: Acknowledged) -> None:
 def goes_on(archive: Path, root: Path) -> None:
     """Make sure that the next refresh works, and that it leaves the facts that a rebuild would."""
     homes = tuple(builders.home(root / one) for one in ("one", "two"))
-    with opened(archive, wait=lambda _who: None) as found:
+    with open_archive(archive, wait=lambda _who: None) as found:
         assert found.is_writable
-        refresh.refresh(found, homes)
+        refresh(found, homes)
         grown = content(found)
         rebuild(found, homes)
         built = content(found)
@@ -114,10 +115,10 @@ def test_kills_lose_nothing(tmp_path: Path, way: str) -> None:
             for one in received(pipe, seconds=5):  # what was on its way
                 taken_in += one
         if number % 5 == 0:
-            with opened(archive) as found:
+            with open_archive(archive) as found:
                 has_all(found, taken_in)
             goes_on(archive, root)
-    with opened(archive) as found:
+    with open_archive(archive) as found:
         has_all(found, taken_in)
     goes_on(archive, root)
     assert taken_in
@@ -190,7 +191,7 @@ def _tear(copy: Path, before: Path, rng: random.Random) -> bool:
 
 
 def _is_whole(copy: Path, taken_in: Acknowledged) -> None:
-    with opened(copy) as found:
+    with open_archive(copy) as found:
         has_all(found, taken_in)
 
 
@@ -230,10 +231,10 @@ def test_file_that_may_not_grow_is_told(tmp_path: Path) -> None:
         said = synced(archive, homes, limit)
         assert said.startswith(f"The archive {archive} cannot be used (")
         assert "\n" not in said
-        with opened(archive) as found:
+        with open_archive(archive) as found:
             has_all(found, before)
     assert synced(archive, homes)[1] > 1_000_000
-    with opened(archive) as found:
+    with open_archive(archive) as found:
         has_all(found, acknowledged(tmp_path))
 
 
@@ -266,11 +267,11 @@ def test_full_disk_is_told_and_gone_on_with(tmp_path: Path) -> None:
         homes = filled(tmp_path)
         for _ in range(3):
             assert "database or disk is full" in synced(archive, homes)
-        with opened(archive, write=False) as found:
+        with open_archive(archive, write=False) as found:
             has_all(found, before)
         subprocess.run(["mount", "-o", "remount,size=50m", disk], check=True)  # noqa: S607
         assert isinstance(synced(archive, homes)[0], int)
-        with opened(archive) as found:
+        with open_archive(archive) as found:
             has_all(found, acknowledged(tmp_path))
 
 
@@ -283,21 +284,21 @@ def test_place_that_is_read_only_is_read(tmp_path: Path) -> None:
     before = acknowledged(tmp_path / "home")
     with mounted(place, "--bind", str(place)):
         subprocess.run(["mount", "-o", "remount,ro,bind", place], check=True)  # noqa: S607
-        with opened(archive) as found:
-            assert (found.is_writable, found.why_not) == (False, "Read-only file system")
+        with open_archive(archive) as found:
+            assert (found.is_writable, found.read_only_reason) == (False, "Read-only file system")
             has_all(found, before)
-            assert refresh.refresh(found, homes).n_files == 0
+            assert refresh(found, homes).n_files == 0
         assert synced(archive, homes) == (
-            f"Nothing can be kept in {archive} (Read-only file system); name another with --archive."
+            f"Cannot write to {archive} (Read-only file system); name another with --archive."
         )
         with pytest.raises(ArchiveError, match=r"There is no archive at .* yet \(Read-only file system\)"):
-            opened(place / "deeper" / "new.db")
+            open_archive(place / "deeper" / "new.db")
 
 
 def test_journal_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()
-    with opened(tmp_path / "archive.db") as archive:
+    with open_archive(tmp_path / "archive.db") as archive:
         archive.database.execute("INSERT INTO tombstones VALUES ('one', 1)")
         for name in ("archive.db", "archive.db-wal"):
             shutil.copy(tmp_path / name, place / name)
@@ -306,7 +307,7 @@ def test_journal_that_cannot_be_read_is_told(tmp_path: Path) -> None:
         with pytest.raises(
             ArchiveError, match=r"The newest part of .* is in archive\.db-wal, which cannot be read here"
         ):
-            opened(place / "archive.db")
+            open_archive(place / "archive.db")
 
 
 def test_file_without_permission_is_a_problem_and_others_are_kept(
@@ -314,15 +315,15 @@ def test_file_without_permission_is_a_problem_and_others_are_kept(
 ) -> None:
     homes = filled(tmp_path, 3)
     forbidden = "session-2026-11-15T19-30-00000001.jsonl"
-    with opened(tmp_path / "archive.db") as archive:
+    with open_archive(tmp_path / "archive.db") as archive:
         with monkeypatch.context() as patch:
             patch.setattr(raw, "open", _without(forbidden), raising=False)
-            found = refresh.refresh(archive, homes)
+            found = refresh(archive, homes)
             assert (found.n_files, [one.message for one in found.problems]) == (
                 3,
                 ["cannot be read: Permission denied"],
             )
-        found = refresh.refresh(archive, homes)
+        found = refresh(archive, homes)
         assert (found.n_files, found.problems) == (1, [])
         has_all(archive, acknowledged(tmp_path))
 
@@ -346,7 +347,7 @@ def test_two_that_sync_at_once_both_end_well(tmp_path: Path) -> None:
             ended = sorted([one.recv(), other.recv()])
         assert ended[0] == (0, 0)
         assert ended[1][0] == 3 + number
-        with opened(archive) as found:
+        with open_archive(archive) as found:
             assert {len(kept) for kept in versions(found).values()} == {1}
             has_all(found, acknowledged(tmp_path / "home"))
 
@@ -360,7 +361,7 @@ def test_reader_never_waits_and_sees_one_moment(tmp_path: Path) -> None:
         end = time.monotonic() + 2
         while time.monotonic() < end:
             began = time.monotonic()
-            with opened(archive, write=False) as found:
+            with open_archive(archive, write=False) as found:
                 _look(found.database, seconds=0.01)
             longest = max(longest, time.monotonic() - began)
             n_looks += 1
@@ -398,19 +399,19 @@ def test_lock_dies_with_its_process(tmp_path: Path) -> None:
     archive = tmp_path / "archive.db"
     with started(child.hold, archive) as (pid, pipe):
         assert pipe.recv() == "held"
-        with opened(archive) as found:
-            assert found.why_not == f"pollux verify (process {pid}) is writing to it"
+        with open_archive(archive) as found:
+            assert found.read_only_reason == f"pollux verify (process {pid}) is writing to it"
         told: list[str] = []
         os.kill(pid, signal.SIGKILL)
-        with opened(archive, wait=told.append) as found:
+        with open_archive(archive, wait=told.append) as found:
             assert found.is_writable
 
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sound")
-    with opened(folder / "archive.db") as archive:
-        refresh.refresh(archive, filled(folder, 8))
+    with open_archive(folder / "archive.db") as archive:
+        refresh(archive, filled(folder, 8))
     return folder / "archive.db"
 
 
@@ -420,23 +421,23 @@ def test_half_an_archive_is_refused_and_left_alone(sound: Path, tmp_path: Path, 
     whole = sound.read_bytes()
     half = whole[: int(part * len(whole)) if 0 < part < 1 else int(part)]
     copy = builders.put(tmp_path / "archive.db", half)
-    with pytest.raises(ArchiveError, match=r"is no sound archive \(it is cut short: \d+ bytes of "):
-        opened(copy, write=write)
+    with pytest.raises(ArchiveError, match=r"is not a valid archive \(it is truncated: \d+ bytes of "):
+        open_archive(copy, write=write)
     assert copy.read_bytes() == half
 
 
 def test_empty_file_becomes_an_archive(tmp_path: Path) -> None:
     copy = builders.put(tmp_path / "archive.db", b"")
-    with opened(copy) as archive:
-        assert refresh.refresh(archive, filled(tmp_path, 1)).n_files == 2
+    with open_archive(copy) as archive:
+        assert refresh(archive, filled(tmp_path, 1)).n_files == 2
 
 
 @pytest.mark.parametrize("write", [True, False])
 @pytest.mark.parametrize("data", [b"not an archive at all\n" * 500, b"x", bytes(5000)])
 def test_other_file_is_refused_and_left_alone(tmp_path: Path, data: bytes, write: bool) -> None:  # noqa: FBT001
     file = builders.put(tmp_path / "archive.db", data)
-    with pytest.raises(ArchiveError, match=r"is no sound archive \(file is not a database\)"):
-        opened(file, write=write)
+    with pytest.raises(ArchiveError, match=r"is not a valid archive \(file is not a database\)"):
+        open_archive(file, write=write)
     assert file.read_bytes() == data
 
 
@@ -449,5 +450,5 @@ def test_archive_of_a_newer_pollux_is_refused_and_left_alone(sound: Path, tmp_pa
     database.close()
     before = copy.read_bytes()
     with pytest.raises(ArchiveError, match=r"newer Pollux \(format 99, .*\); please update Pollux"):
-        opened(copy, write=write)
+        open_archive(copy, write=write)
     assert copy.read_bytes() == before

@@ -175,7 +175,7 @@ def test_a_hash_that_lies_about_its_bytes_makes_nothing_lean_on_others(tmp_path:
     """The victim has a segment with that very hash, so that the one that leans on it would be copied as it is."""
     archive = tmp_path / "archive.db"
     (first, *_), (second, *_) = segments_of(other, DOCUMENT)
-    with store.opened(other) as opened:
+    with store.open_archive(other) as opened:
         database = opened.database
         lie = raw._packed(0, b"another document " * 200)
         database.execute("UPDATE segments SET data = ? WHERE id = ?", (lie.data, first))
@@ -192,7 +192,7 @@ def test_segments_that_overlap_end_what_is_taken(tmp_path: Path, other: Path) ->
     first, second = segments_of(other, LOG)
     damage(other, f"UPDATE segments SET start = start - 1 WHERE id = {second[0]}")
     found = merged(tmp_path / "new.db", other)
-    assert f"from byte {first[3]} on it is missing in other.db" in found.problems[0].message
+    assert f"its bytes from {first[3]} on are missing in other.db" in found.problems[0].message
     assert looked_at(tmp_path / "new.db").is_sound
 
 
@@ -209,11 +209,11 @@ def test_damage_that_is_met_later_is_blamed_on_the_other_archive(
     archive = tmp_path / "archive.db"
     before = state(archive)
 
-    def seals(_self: foreign.Foreign) -> list[tuple[int, bytes]]:
-        return _self._asked(lambda: _self.database.execute("SELECT * FROM nowhere"))  # type: ignore[no-any-return]
+    def seals(_self: foreign.ForeignArchive) -> list[tuple[int, bytes]]:
+        return _self._query(lambda: _self.database.execute("SELECT * FROM nowhere"))  # type: ignore[no-any-return]
 
     damage(other, "UPDATE files SET machine = 'laptop'")
-    monkeypatch.setattr(foreign.Foreign, "seals", seals)
+    monkeypatch.setattr(foreign.ForeignArchive, "seals", seals)
     with pytest.raises(ArchiveError, match=r"other\.db cannot be imported") as refused:
         merged(archive, other)
     assert str(archive) not in str(refused.value)
@@ -221,7 +221,7 @@ def test_damage_that_is_met_later_is_blamed_on_the_other_archive(
 
 
 def test_it_is_opened_to_be_read_alone(other: Path) -> None:
-    with foreign.opened(other) as found:
+    with foreign.open_foreign(other) as found:
         for statement in ("DELETE FROM files", "CREATE TABLE x (a)", "CREATE TEMP TABLE y (a)"):
             with pytest.raises(sqlite3.OperationalError):
                 found.database.execute(statement)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import platform
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,8 +31,8 @@ from tests.archive.test_verify import (
     synced,
 )
 
-from pollux.archive import backup, foreign, forget, import_archive, maintenance, open_session, raw, schema, store
-from pollux.archive.import_archive import Merged, take_in
+from pollux.archive import foreign, forget, import_archive, maintenance, open_session, raw, schema, store
+from pollux.archive.import_archive import ImportResult
 from pollux.archive.verify import rebuild
 from pollux.archive.verify_facts import comparable
 from pollux.errors import ArchiveError
@@ -44,13 +43,13 @@ NOW_US = 1_794_800_000_000_000
 ELSEWHERE = "/home/bob/.gemini"
 
 
-def merged(archive: Path, other: Path) -> Merged:
-    with store.opened(archive) as ours, foreign.opened(other) as theirs:
-        return take_in(ours, theirs, memory={}, now_us=NOW_US)
+def merged(archive: Path, other: Path) -> ImportResult:
+    with store.open_archive(archive) as ours, foreign.open_foreign(other) as theirs:
+        return import_archive.import_archive(ours, theirs, memory={}, now_us=NOW_US)
 
 
 def copied(archive: Path, name: str) -> Path:
-    return backup.backup(archive, archive.with_name(name)).path
+    return maintenance.backup(archive, archive.with_name(name)).path
 
 
 def moved(archive: Path, machine: str = "laptop", home: str = ELSEWHERE) -> None:
@@ -60,7 +59,7 @@ def moved(archive: Path, machine: str = "laptop", home: str = ELSEWHERE) -> None
 
 def told(archive: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Give all facts, with versions by what they are and not by their numbers."""
-    with store.opened(archive, write=False) as opened:
+    with store.open_archive(archive, write=False) as opened:
         database = opened.database
         names = {
             row[0]: row[1:]
@@ -118,7 +117,7 @@ def test_twice_changes_nothing(tmp_path: Path) -> None:
     synced(other, lived_in(tmp_path / "second"))
     assert merged(archive, other).n_files
     before, facts_before = state(archive), told(archive)
-    assert merged(archive, other) == Merged()
+    assert merged(archive, other) == ImportResult()
     assert state(archive) == before
     assert told(archive) == facts_before
 
@@ -127,7 +126,7 @@ def test_ourselves_add_nothing(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     other = copied(archive, "other.db")
     before = state(archive)
-    assert merged(archive, other) == Merged()
+    assert merged(archive, other) == ImportResult()
     assert state(archive) == before
 
 
@@ -189,8 +188,8 @@ def test_a_longer_copy_of_our_own_file_becomes_a_version_beside_it(tmp_path: Pat
     assert marks(archive) == [(LOG, 1, str(other), NOW_US)]
     assert roles(archive, builders.SESSION, LOG) == {"main", "import"}
     assert keys_of(archive, "model_calls") == keys_of(other, "model_calls")
-    assert merged(archive, other) == Merged()
-    assert merged(other, archive) == Merged()
+    assert merged(archive, other) == ImportResult()
+    assert merged(other, archive) == ImportResult()
     synced(archive, root)  # now this machine has read the rest, too
     assert content_of(archive, LOG)[-1] == whole
     assert roles(archive, builders.SESSION, LOG) == {"main"}
@@ -232,7 +231,7 @@ def test_an_import_goes_on_where_an_earlier_import_ended(tmp_path: Path) -> None
     assert content_of(archive, LOG) == [(root / ".gemini" / LOG).read_bytes()]
     assert told(archive)["messages"]
     assert deeply(archive).is_sound
-    assert merged(archive, again) == Merged()
+    assert merged(archive, again) == ImportResult()
 
 
 def test_a_version_that_leans_on_what_we_have_otherwise(tmp_path: Path) -> None:
@@ -241,7 +240,7 @@ def test_a_version_that_leans_on_what_we_have_otherwise(tmp_path: Path) -> None:
     rewritten(root, 11, 12, 13)
     synced(other, root)
     (first, *_), (second, *_) = segments_of(archive, DOCUMENT)
-    with store.opened(archive) as opened:  # the same bytes in two pieces
+    with store.open_archive(archive) as opened:  # the same bytes in two pieces
         database = opened.database
         data = raw.content(database, second)
         database.execute("DELETE FROM segments WHERE id = ?", (second,))
@@ -267,7 +266,7 @@ def test_nothing_leans_on_a_segment_of_ours_that_is_damaged(tmp_path: Path) -> N
 
 
 def readable_of(archive: Path, path: str) -> list[bytes]:
-    with store.opened(archive, write=False) as opened:
+    with store.open_archive(archive, write=False) as opened:
         rows = opened.database.execute(
             "SELECT versions.id FROM imported JOIN versions ON versions.id = imported.version_id "
             "JOIN files ON files.id = file_id WHERE path = ?",
@@ -300,9 +299,11 @@ def test_orders_that_contradict_each_other() -> None:
         return import_archive._Version(number, 1, mtime_ns, [], is_import=True)
 
     known = {number: version(number, 100 - number) for number in range(1, 6)}
-    assert import_archive._interleaved([1, 2], [2, 1], known) == import_archive._interleaved([2, 1], [1, 2], known)
-    assert import_archive._interleaved([1, 2], [3, 2, 4], known) == [3, 1, 2, 4]
-    assert import_archive._interleaved([], [3, 3], known) == [3]
+    assert [*import_archive._merged_order([1, 2], [2, 1], known)] == [
+        *import_archive._merged_order([2, 1], [1, 2], known)
+    ]
+    assert [*import_archive._merged_order([1, 2], [3, 2, 4], known)] == [3, 1, 2, 4]
+    assert [*import_archive._merged_order([], [3, 3], known)] == [3]
 
 
 def test_what_we_forgot_stays_forgotten(tmp_path: Path) -> None:
@@ -404,8 +405,8 @@ def test_an_import_that_is_stopped_changes_nothing(tmp_path: Path) -> None:
         if n_told == 5:
             raise KeyboardInterrupt
 
-    with store.opened(archive) as ours, foreign.opened(other) as theirs, pytest.raises(KeyboardInterrupt):
-        take_in(ours, theirs, memory={}, now_us=NOW_US, progress=stop)
+    with store.open_archive(archive) as ours, foreign.open_foreign(other) as theirs, pytest.raises(KeyboardInterrupt):
+        import_archive.import_archive(ours, theirs, memory={}, now_us=NOW_US, progress=stop)
     assert (state(archive), told(archive), marks(archive)) == (before, facts_before, [])
     assert merged(archive, other).n_files > 1
     assert deeply(archive).is_sound
@@ -424,17 +425,19 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
 
 def own(archive: Path) -> Mine:
     """Return what a user sees of the sessions, from the archive alone."""
-    with store.opened(archive, write=False) as opened:
+    with store.open_archive(archive, write=False) as opened:
         database = opened.database
         sessions = {one.id: one for one in open_session.history(database, locate(())).sessions}
         said = {
             id_: [
                 (message.id, message.text, str(message.fate))
-                for message in open_session.opened(database, one).messages()
+                for message in open_session.open_session(database, one).messages()
             ]
             for id_, one in sessions.items()
         }
-        mains = {id_: open_session.opened(database, one).main.reading.original.whole() for id_, one in sessions.items()}
+        mains = {
+            id_: open_session.open_session(database, one).main.reading.original.whole() for id_, one in sessions.items()
+        }
         return Mine(sessions, said, mains)
 
 
@@ -504,8 +507,8 @@ def test_an_import_only_adds_messages_and_calls_after_our_own(tmp_path: Path) ->
     counted = {call.message_id: call.tokens for call in after.sessions[builders.SESSION].calls}
     assert {id_: one for id_, one in counted.items() if id_ != "g30"} == tokens
     assert len(after.sessions[builders.SESSION].calls) == len(tokens) + 1
-    with store.opened(archive, write=False) as opened:
-        assert open_session.opened(opened.database, after.sessions[builders.SESSION]).n_imported == 1
+    with store.open_archive(archive, write=False) as opened:
+        assert open_session.open_session(opened.database, after.sessions[builders.SESSION]).n_imported == 1
 
 
 def test_a_document_of_an_import_takes_no_message_of_ours_back(tmp_path: Path) -> None:
@@ -532,10 +535,10 @@ def test_what_an_import_says_about_projects_is_not_believed_for_our_sessions(tmp
     builders.put(root / ".gemini/tmp/webapp/.project_root", b"/tmp/evil")
     synced(other, root)
     assert own(other).sessions[builders.SESSION].project.path == "/tmp/evil"  # noqa: S108
-    for machine in (platform.node(), "zzz"):
+    for machine in ("localhost", "zzz"):
         damage(other, f"UPDATE files SET machine = '{machine}'")
         merged(archive, other)
-        with store.opened(archive) as opened:
+        with store.open_archive(archive) as opened:
             rebuild(opened, memory={})
         assert own(archive).sessions[builders.SESSION].project == before[builders.SESSION].project
 
@@ -601,12 +604,12 @@ def test_a_file_that_is_gone_here_is_not_there_because_an_import_says_so(tmp_pat
     moved(other)
     (root / ".gemini" / LOG).unlink()
     synced(archive, root)
-    assert own(archive).sessions[builders.SESSION].gone
+    assert own(archive).sessions[builders.SESSION].deleted
     damage(other, "UPDATE files SET last_us = last_us + 3600000000")
     merged(archive, other)
-    assert own(archive).sessions[builders.SESSION].gone
-    with store.opened(archive, write=False) as opened:
-        assert maintenance.info(opened).n_gone == 1
+    assert own(archive).sessions[builders.SESSION].deleted
+    with store.open_archive(archive, write=False) as opened:
+        assert maintenance.info(opened).n_deleted == 1
 
 
 def test_our_own_file_stays_as_it_was_last_seen_whatever_an_import_says(tmp_path: Path) -> None:
@@ -614,7 +617,7 @@ def test_our_own_file_stays_as_it_was_last_seen_whatever_an_import_says(tmp_path
     other = copied(archive, "other.db")
     before = state(archive)
     damage(other, "UPDATE files SET last_us = last_us + 1, gone_us = last_us + 5, size = 1, inode = 1, first_us = 0")
-    assert merged(archive, other) == Merged()
+    assert merged(archive, other) == ImportResult()
     assert state(archive) == before
 
 

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 from tests import builders
+from tests.refreshing import refresh
 
 from pollux.archive.inventory import inventory
-from pollux.archive.refresh import refresh
-from pollux.archive.store import opened
+from pollux.archive.store import open_archive
 from pollux.model import Problem
 from pollux.sessions.homes import Home
-from pollux.sessions.locate import Look, locate
+from pollux.sessions.locate import ScanCache, locate
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no pipes and no links without a privilege on Windows")
 
 
 def listed(home: Home) -> tuple[list[str], list[Problem]]:
-    look = Look()
+    look = ScanCache()
     items = inventory(locate([home], look), look)
     return sorted(item.path for item in items), look.problems
 
@@ -100,10 +100,10 @@ def test_settings_of_the_users_own_home_may_be_a_link(tmp_path: Path) -> None:
 
 def test_what_a_link_hides_is_not_deleted(tmp_path: Path, project: Path) -> None:
     """A project folder that was moved to another disk is out of sight, which is not the client's doing."""
-    with opened(tmp_path / "archive.db") as archive:
+    with open_archive(tmp_path / "archive.db") as archive:
         refresh(archive, [builders.home(tmp_path)])
         project.rename(tmp_path / "disk")
         project.symlink_to(tmp_path / "disk")
         result = refresh(archive, [builders.home(tmp_path)])
-    assert result.n_gone == 0
+    assert result.n_deleted == 0
     assert [problem.code for problem in result.problems] == ["link-outside"]

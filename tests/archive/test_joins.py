@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from tests import builders
 from tests.archive.growing import content, rebuild, told
+from tests.refreshing import refresh
 
-from pollux.archive import derive, open_session, workers
+from pollux.archive import derive, ingest, open_session
 from pollux.archive.damage import VerifyReport
-from pollux.archive.joins import join, joined
-from pollux.archive.refresh import refresh
-from pollux.archive.store import Archive, opened
+from pollux.archive.derive import merge_bundles, merged_bundles
+from pollux.archive.store import Archive, open_archive
 from pollux.archive.verify_facts import verify_deeply
 from pollux.sessions.locate import locate
 from pollux.sessions.reader import history as live_history
@@ -45,7 +45,7 @@ def has_it_all(archive: Archive, root: Path, n_calls: int) -> None:
 
 @pytest.mark.parametrize("names", [*permutations(NAMES, 2), *permutations(NAMES)])
 def test_files_come_one_after_the_other(tmp_path: Path, names: tuple[str, ...]) -> None:
-    with opened(tmp_path / "archive.db") as archive:
+    with open_archive(tmp_path / "archive.db") as archive:
         for number, name in enumerate(names):
             put(tmp_path, name, number)
             refresh(archive, [builders.home(tmp_path)])
@@ -57,13 +57,13 @@ def test_files_come_one_after_the_other(tmp_path: Path, names: tuple[str, ...]) 
 def test_files_come_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worth: tuple[int, int], piece: int
 ) -> None:
-    monkeypatch.setattr(workers, "_WORTH_IT", worth)
-    monkeypatch.setattr(workers, "_PIECE", piece)
+    monkeypatch.setattr(ingest, "_WORKERS_FROM", worth)
+    monkeypatch.setattr(ingest, "_WORKER_BYTES", piece)
     for number, name in enumerate(NAMES):
         put(tmp_path, name, number)
-    with opened(tmp_path / "archive.db") as archive:
+    with open_archive(tmp_path / "archive.db") as archive:
         refresh(archive, [builders.home(tmp_path)])
-        assert set(joined(archive.database).values()) == {"12abcdef"}
+        assert set(merged_bundles(archive.database).values()) == {"12abcdef"}
         has_it_all(archive, tmp_path, 4)
 
 
@@ -71,7 +71,7 @@ def test_files_come_at_once(
 def test_any_of_them_grows(tmp_path: Path, name: str) -> None:
     for number, one in enumerate(NAMES):
         put(tmp_path, one, number)
-    with opened(tmp_path / "archive.db") as archive:
+    with open_archive(tmp_path / "archive.db") as archive:
         refresh(archive, [builders.home(tmp_path)])
         with (builders.chats(tmp_path) / name).open("ab") as stream:
             stream.write(builders.log(builders.gemini("g9", second=9, tokens=builders.tokens(9))))
@@ -83,7 +83,7 @@ def test_files_may_have_many_names(tmp_path: Path) -> None:
     names = [f"session-2026-11-15T19-50-{number:08}.jsonl" for number in range(derive._FEW + 4)]
     for number, name in enumerate(names):
         put(tmp_path, name, number)
-    with opened(tmp_path / "archive.db") as archive:
+    with open_archive(tmp_path / "archive.db") as archive:
         refresh(archive, [builders.home(tmp_path)])
         with (builders.chats(tmp_path) / names[-1]).open("ab") as stream:
             stream.write(builders.log(builders.gemini("g9", second=59, tokens=builders.tokens(9))))
@@ -93,7 +93,7 @@ def test_files_may_have_many_names(tmp_path: Path) -> None:
 
 def test_damage_is_told_once_however_often_it_is_met(tmp_path: Path) -> None:
     builders.put(builders.chats(tmp_path) / "session-2026-11-14T08-00-b3e2640d.jsonl", builders.log(builders.user()))
-    with opened(tmp_path / "archive.db") as archive:
+    with open_archive(tmp_path / "archive.db") as archive:
         refresh(archive, [builders.home(tmp_path)], derives=False)
         archive.database.execute(
             """
@@ -105,7 +105,7 @@ def test_damage_is_told_once_however_often_it_is_met(tmp_path: Path) -> None:
             put(tmp_path, name, number)
         found = refresh(archive, [builders.home(tmp_path)])
         assert [one.code for one in found.problems] == ["damaged-archive"]
-        assert len(joined(archive.database)) == 2
+        assert len(merged_bundles(archive.database)) == 2
 
 
 IDS = ("aaaaaaaa-1", "bbbbbbbb-2", "cccccccc-3", "dddddddd-4")
@@ -123,7 +123,7 @@ ANY_NAMES = (
 @pytest.mark.parametrize("seed", range(170, 210))
 def test_whatever_they_are_called_and_say_it_is_what_a_rebuild_makes(tmp_path: Path, seed: int) -> None:
     rng, chats, number = random.Random(seed), builders.chats(tmp_path / "home"), 0  # noqa: S311
-    with opened(tmp_path / "archive.db") as archive:
+    with open_archive(tmp_path / "archive.db") as archive:
         for _ in range(rng.randint(2, 5)):
             for _ in range(rng.randint(1, 3)):
                 number += 1
@@ -154,8 +154,8 @@ def live_on(rng: random.Random, path: Path, number: int) -> None:
 
 
 def test_joining_goes_on(tmp_path: Path) -> None:
-    with opened(tmp_path / "archive.db") as archive:
+    with open_archive(tmp_path / "archive.db") as archive:
         refresh(archive, [builders.home(tmp_path)])
         for one, other in (("c", "d"), ("d", "c"), ("b", "e"), ("e", "c"), ("a", "d")):
-            join(archive.database, one, other)
-        assert joined(archive.database) == dict.fromkeys("bcde", "a")
+            merge_bundles(archive.database, one, other)
+        assert merged_bundles(archive.database) == dict.fromkeys("bcde", "a")

@@ -27,31 +27,30 @@ from tests.archive.test_verify import (
     segments_of,
     synced,
 )
+from tests.refreshing import refresh
 
-from pollux.archive import backup, forget, inventory, maintenance, raw, store
-from pollux.archive.backup import Copied
-from pollux.archive.forget import Forgotten
+from pollux.archive import forget, inventory, maintenance, raw, store
+from pollux.archive.forget import ForgetResult
 from pollux.archive.lock import WriterLock
-from pollux.archive.maintenance import Compacted, Info
+from pollux.archive.maintenance import ArchiveInfo, BackupResult, CompactResult
 from pollux.archive.open_session import history
-from pollux.archive.refresh import refresh
 from pollux.errors import ArchiveError, PolluxError
 from pollux.sessions.locate import locate
 
 IMPORTED = "c0ffee00-1111-4222-8333-444455556666"
 
 
-def told(archive: Path) -> Info:
+def told(archive: Path) -> ArchiveInfo:
     with maintenance.readable(archive) as opened:
         return maintenance.info(opened)
 
 
-def compacted(archive: Path) -> Compacted:
+def compacted(archive: Path) -> CompactResult:
     with maintenance.writable(archive) as opened:
         return maintenance.compact(opened)
 
 
-def forgotten(archive: Path, *ids: str) -> Forgotten:
+def forgotten(archive: Path, *ids: str) -> ForgetResult:
     with maintenance.writable(archive) as opened:
         return forget.forget(opened, ids, now_us=17, memory={})
 
@@ -64,12 +63,16 @@ def sessions(archive: Path) -> set[str]:
 def leaks(folder: Path) -> list[str]:
     """Name the files of an archive that still have words of the session."""
     words = (MARKER.encode(), MARKER[:9].encode(), MARKER[-8:].encode())
-    return [one.name for one in folder.glob("archive.db*") if any(word in one.read_bytes() for word in words)]
+    return [
+        one.name
+        for one in folder.glob("archive.db*")
+        if one.is_file() and any(word in one.read_bytes() for word in words)
+    ]
 
 
 def digests(archive: Path) -> dict[tuple[str, int], str]:
     """Hash every version."""
-    with store.opened(archive, write=False) as opened:
+    with store.open_archive(archive, write=False) as opened:
         rows = opened.database.execute(
             "SELECT path, number, versions.id, kept FROM versions JOIN files ON files.id = file_id"
         ).fetchall()
@@ -86,21 +89,21 @@ def test_what_an_archive_holds(tmp_path: Path) -> None:
     found = told(archive)
     with changed(archive) as database:
         n_files, n_kept = database.execute("SELECT count(*), (SELECT sum(length) FROM segments) FROM files").fetchone()
-    assert (found.n_files, found.n_gone_files, found.n_kept) == (n_files, 1, n_kept)
-    assert (found.n_sessions, found.n_subagents, found.n_gone, found.n_forgotten) == (2, 1, 1, 0)
+    assert (found.n_files, found.n_deleted_files, found.n_bytes) == (n_files, 1, n_kept)
+    assert (found.n_sessions, found.n_subagents, found.n_deleted, found.n_forgotten) == (2, 1, 1, 0)
     assert found.n_versions == n_files + 1
     assert found.ratio
     assert found.last_us
     assert found.writer is None
-    (place,) = found.places
-    assert (place.home, place.n_files, place.n_gone) == (str(root / ".gemini"), n_files, 1)
+    (place,) = found.homes
+    assert (place.home, place.n_files, place.n_deleted) == (str(root / ".gemini"), n_files, 1)
     assert place.n_bytes == n_kept
 
 
 def test_what_an_empty_archive_holds(tmp_path: Path) -> None:
-    store.opened(tmp_path / "archive.db").close()
+    store.open_archive(tmp_path / "archive.db").close()
     found = told(tmp_path / "archive.db")
-    assert (found.n_files, found.n_sessions, found.places, found.ratio, found.last_us) == (0, 0, (), None, None)
+    assert (found.n_files, found.n_sessions, found.homes, found.ratio, found.last_us) == (0, 0, (), None, None)
     assert not found.facts_are_current
 
 
@@ -172,7 +175,7 @@ def test_a_merge_that_changes_bytes_is_taken_back(tmp_path: Path, monkeypatch: p
         return database.execute("DELETE FROM segments WHERE version_id = ? AND start > 0", (version_id,)).rowcount
 
     monkeypatch.setattr(raw, "merge", careless)
-    with pytest.raises(ArchiveError, match="not done"):
+    with pytest.raises(ArchiveError, match="was undone"):
         compacted(archive)
     assert digests(archive) == before
 
@@ -189,16 +192,16 @@ def test_no_room_is_one_sentence(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     with maintenance.writable(archive) as opened, changed(archive, "BEGIN IMMEDIATE"):
         opened.database.execute("PRAGMA busy_timeout = 1")
-        with pytest.raises(PolluxError, match="written anew"):
-            maintenance.written_anew(opened.database)
+        with pytest.raises(PolluxError, match="could not be rewritten"):
+            maintenance.vacuum(opened.database)
 
 
 def test_a_backup_is_the_archive(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     builders.put(tmp_path / ".copy.db.part", b"of one that was killed")
     told: list[tuple[int, int]] = []
-    found = backup.backup(archive, tmp_path / "copy.db", progress=lambda done, whole: told.append((done, whole)))
-    assert found == Copied(tmp_path / "copy.db", (tmp_path / "copy.db").stat().st_size, is_sound=True)
+    found = maintenance.backup(archive, tmp_path / "copy.db", progress=lambda done, whole: told.append((done, whole)))
+    assert found == BackupResult(tmp_path / "copy.db", (tmp_path / "copy.db").stat().st_size, is_sound=True)
     assert told[-1][0] == told[-1][1] > 0
     assert digests(found.path) == digests(archive)
     assert deeply(found.path).is_sound
@@ -211,7 +214,7 @@ def test_a_backup_is_taken_while_somebody_writes(tmp_path: Path) -> None:
     root, archive = kept(tmp_path)
     before = digests(archive)
     grown(root, LOG, builders.log(answer(3)))
-    found = backup.backup(archive, tmp_path / "copy.db", progress=lambda _done, _all: synced(archive, root))
+    found = maintenance.backup(archive, tmp_path / "copy.db", progress=lambda _done, _all: synced(archive, root))
     assert digests(found.path) == before
     assert digests(archive) != before
 
@@ -220,10 +223,10 @@ def test_a_backup_overwrites_only_when_told_to(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     target = builders.put(tmp_path / "copy.db", b"dear to me")
     builders.put(tmp_path / "copy.db-wal", b"of the old one")
-    with pytest.raises(PolluxError, match="there already"):
-        backup.backup(archive, target)
+    with pytest.raises(PolluxError, match="exists already"):
+        maintenance.backup(archive, target)
     assert target.read_bytes() == b"dear to me"
-    assert backup.backup(archive, target, force=True).is_sound
+    assert maintenance.backup(archive, target, force=True).is_sound
     assert not (tmp_path / "copy.db-wal").exists()
     assert looked_at(target).is_sound
 
@@ -231,29 +234,29 @@ def test_a_backup_overwrites_only_when_told_to(tmp_path: Path) -> None:
 def test_a_backup_into_a_folder(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     (tmp_path / "backups").mkdir()
-    assert backup.backup(archive, tmp_path / "backups").path == tmp_path / "backups" / "archive.db"
+    assert maintenance.backup(archive, tmp_path / "backups").path == tmp_path / "backups" / "archive.db"
 
 
 def test_a_backup_of_damage_never_replaces_anything(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
-    good = backup.backup(archive, tmp_path / "copy.db").path
+    good = maintenance.backup(archive, tmp_path / "copy.db").path
     flip(archive, 1)
     with pytest.raises(PolluxError, match="does not replace"):
-        backup.backup(archive, good, force=True)
+        maintenance.backup(archive, good, force=True)
     assert looked_at(good).is_sound
-    assert not backup.backup(archive, tmp_path / "damaged.db").is_sound
+    assert not maintenance.backup(archive, tmp_path / "damaged.db").is_sound
 
 
 def test_a_backup_onto_the_archive_itself(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     with pytest.raises(PolluxError, match="itself"):
-        backup.backup(archive, archive, force=True)
+        maintenance.backup(archive, archive, force=True)
 
 
 def test_a_backup_to_nowhere(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     with pytest.raises(PolluxError, match="cannot be written"):
-        backup.backup(archive, tmp_path / "no" / "such" / "folder.db")
+        maintenance.backup(archive, tmp_path / "no" / "such" / "folder.db")
 
 
 def test_a_forgotten_session_leaves_no_byte(tmp_path: Path) -> None:
@@ -329,11 +332,15 @@ def test_what_repeats_a_forgotten_session_owns_its_calls_now(tmp_path: Path) -> 
     builders.put(root / ".gemini/tmp/webapp/chats/session-1794418000167-c0ffee00.jsonl", repeated)
     synced(archive, root)
     with changed(archive) as database:
-        assert database.execute("SELECT count(*) FROM model_calls WHERE copy_of IS NOT NULL").fetchone()[0] == 1
+        assert (
+            database.execute("SELECT count(*) FROM model_calls WHERE owner_session_id IS NOT NULL").fetchone()[0] == 1
+        )
     found = forgotten(archive, builders.SESSION)
     assert found.repeats == [IMPORTED]
     with changed(archive) as database:
-        assert database.execute("SELECT count(*) FROM model_calls WHERE copy_of IS NOT NULL").fetchone()[0] == 0
+        assert (
+            database.execute("SELECT count(*) FROM model_calls WHERE owner_session_id IS NOT NULL").fetchone()[0] == 0
+        )
     assert deeply(archive).is_sound
 
 
@@ -342,7 +349,7 @@ def lean_across(archive: Path) -> bytes:
     output = f"tmp/webapp/tool-outputs/session-{builders.SESSION}/run.txt"
     (log, *_), (plan, *_) = segments_of(archive, LOG)[0], segments_of(archive, output)[0]
     (document, *_), *_ = segments_of(archive, DOCUMENT)
-    with store.opened(archive) as opened:
+    with store.open_archive(archive) as opened:
         database = opened.database
         data = {one: raw.content(database, one) for one in (log, plan, document)}
         for one, base, depth in ((plan, log, 1), (document, plan, 2)):
@@ -422,7 +429,7 @@ def test_a_stopped_removal_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(KeyboardInterrupt):
         forgotten(archive, builders.SESSION)
     monkeypatch.undo()
-    with store.opened(archive) as opened:
+    with store.open_archive(archive) as opened:
         refresh(opened, [builders.home(root)])
     assert sessions(archive) == {builders.OTHER}
     assert not leaks(tmp_path)
@@ -435,10 +442,10 @@ def test_info_counts_the_sessions_that_a_list_shows(tmp_path: Path) -> None:
     other = f"session-2026-11-15T19-30-{builders.OTHER[:8]}.jsonl"
     head = builders.header(builders.OTHER)
     builders.put(builders.chats(tmp_path) / other, builders.log(head, builders.user(), builders.gemini()))
-    with store.opened(tmp_path / "archive.db") as archive:
+    with store.open_archive(tmp_path / "archive.db") as archive:
         refresh(archive, [builders.home(tmp_path)], memory={})
         before = maintenance.info(archive)
         stub.unlink()
         refresh(archive, [builders.home(tmp_path)], memory={})
         after = maintenance.info(archive)
-    assert [(one.n_sessions, one.n_gone) for one in (before, after)] == [(1, 0), (1, 0)]
+    assert [(one.n_sessions, one.n_deleted) for one in (before, after)] == [(1, 0), (1, 0)]

@@ -60,7 +60,7 @@ def test_old_archive_takes_the_steps_that_it_lacks(run: Runner, old: Path, tmp_p
 
 def test_old_archive_is_opened_without_being_written(old: Path) -> None:
     before = old.read_bytes()
-    with store.opened(old, write=False) as archive:
+    with store.open_archive(old, write=False) as archive:
         assert not schema.are_current(archive.database)
     assert old.read_bytes() == before
 

@@ -10,24 +10,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import builders
 from tests.archive.test_verify import damage, kept
+from tests.refreshing import refresh
 
-from pollux.archive import refresh, store
-from pollux.archive.open_session import history, opened
+from pollux.archive import store
+from pollux.archive.open_session import history, open_session
 from pollux.errors import DamagedArchiveError, PolluxError
 from pollux.sessions.locate import locate
 from pollux.sessions.reader import History
 
 
 def listed(archive: Path) -> History:
-    with store.opened(archive, write=False) as found:
+    with store.open_archive(archive, write=False) as found:
         return history(found.database, locate(()))
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        "sessions SET body = x'c1'",
-        "sessions SET body = 'text'",
+        "sessions SET extra = x'c1'",
+        "sessions SET extra = 'text'",
         "sessions SET title = x'00'",
         "sessions SET last_prompt = x'07'",
         "model_calls SET tok_input = 'many'",
@@ -55,7 +56,7 @@ def test_the_body_of_another_session_is_damage(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     damage(
         archive,
-        f"UPDATE sessions SET body = (SELECT body FROM sessions WHERE session_id = '{builders.SESSION}') "  # noqa: S608
+        f"UPDATE sessions SET extra = (SELECT extra FROM sessions WHERE session_id = '{builders.SESSION}') "  # noqa: S608
         f"WHERE session_id = '{builders.OTHER}'",
     )
     assert [problem.code for problem in listed(archive).problems] == ["damaged-facts"]
@@ -66,8 +67,8 @@ def test_a_session_that_lost_a_file_is_not_opened(tmp_path: Path, statement: str
     _, archive = kept(tmp_path)
     session = next(one for one in listed(archive).sessions if one.id == builders.SESSION)
     damage(archive, statement)
-    with store.opened(archive, write=False) as found, pytest.raises(PolluxError, match=builders.SESSION):
-        opened(found.database, session)
+    with store.open_archive(archive, write=False) as found, pytest.raises(PolluxError, match=builders.SESSION):
+        open_session(found.database, session)
 
 
 @pytest.mark.parametrize(
@@ -86,8 +87,8 @@ def test_a_session_whose_files_are_damaged_is_not_opened(tmp_path: Path, stateme
     _, archive = kept(tmp_path)
     session = next(one for one in listed(archive).sessions if one.id == builders.SESSION)
     damage(archive, "PRAGMA foreign_keys = OFF", statement)
-    with store.opened(archive, write=False) as found, pytest.raises(DamagedArchiveError, match="is damaged"):
-        opened(found.database, session)
+    with store.open_archive(archive, write=False) as found, pytest.raises(DamagedArchiveError, match="is damaged"):
+        open_session(found.database, session)
 
 
 _messages = st.lists(st.sampled_from(["u1", "g1", "u2", "g2", "u3", "g3"]), min_size=1, unique=True)
@@ -96,7 +97,7 @@ _messages = st.lists(st.sampled_from(["u1", "g1", "u2", "g2", "u3", "g3"]), min_
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(_messages, min_size=1, max_size=4))
 def test_rewritten_document_has_the_fates_in_usage_that_it_has_when_it_is_shown(versions: list[list[str]]) -> None:
-    with tempfile.TemporaryDirectory() as folder, store.opened(Path(folder) / "archive.db") as archive:
+    with tempfile.TemporaryDirectory() as folder, store.open_archive(Path(folder) / "archive.db") as archive:
         database = archive.database
         for n, ids in enumerate(versions):
             messages = [
@@ -107,9 +108,9 @@ def test_rewritten_document_has_the_fates_in_usage_that_it_has_when_it_is_shown(
             ]
             data = builders.document(*messages, lastUpdated=builders.at(n))
             builders.put(builders.chats(Path(folder)) / f"{builders.NAME}.json", data)
-            refresh.refresh(archive, [builders.home(Path(folder))], memory={})
+            refresh(archive, [builders.home(Path(folder))], memory={})
         (session,) = history(database, locate(())).sessions
-        group = opened(database, session)
+        group = open_session(database, session)
         shown = {message.id: str(message.fate) for message in group.messages()}
         assert dict(database.execute("SELECT message_id, fate FROM messages")) == shown
         counted = dict(database.execute("SELECT message_id, fate FROM model_calls"))

@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests import builders
+from tests.refreshing import refresh
 
 from pollux import prices
-from pollux.archive import refresh, schema, store
+from pollux.archive import schema, store
 from pollux.archive.pricing import price_calls
 
 
@@ -22,8 +23,8 @@ def path(tmp_path: Path) -> Path:
     nameless = builders.gemini("g3", second=10, tokens=builders.tokens(600), model=None)
     data = builders.log(builders.header(), builders.user(), known, unknown, nameless)
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", data)
-    with store.opened(tmp_path / "archive.db") as archive:
-        refresh.refresh(archive, [home])
+    with store.open_archive(tmp_path / "archive.db") as archive:
+        refresh(archive, [home])
     return tmp_path / "archive.db"
 
 
@@ -33,7 +34,7 @@ def rows(database: sqlite3.Connection) -> list[tuple[str, int | None, str | None
 
 def test_calls_are_priced_and_those_without_a_price_are_marked(path: Path) -> None:
     table = prices.load()
-    with store.opened(path) as archive:
+    with store.open_archive(path) as archive:
         price_calls(archive.database, table)
         # 999 fresh at 1.25, 1 cached at 0.125, 2 + 3 at 10 dollars a million
         assert rows(archive.database) == [("g1", 1_298_875, "gemini-2.5-pro"), ("g2", None, ""), ("g3", None, "")]
@@ -42,7 +43,7 @@ def test_calls_are_priced_and_those_without_a_price_are_marked(path: Path) -> No
 
 def test_nothing_is_written_when_nothing_is_new(path: Path) -> None:
     table = prices.load()
-    with store.opened(path) as archive:
+    with store.open_archive(path) as archive:
         price_calls(archive.database, table)
         before = archive.database.total_changes
         price_calls(archive.database, table)
@@ -50,7 +51,7 @@ def test_nothing_is_written_when_nothing_is_new(path: Path) -> None:
 
 
 def test_another_table_prices_all_anew(path: Path) -> None:
-    with store.opened(path) as archive:
+    with store.open_archive(path) as archive:
         price_calls(archive.database, prices.load())
         archive.database.execute("UPDATE model_calls SET cost_nanousd = 7")
         price_calls(archive.database, msgspec.structs.replace(prices.load(), version="other"))
@@ -59,7 +60,7 @@ def test_another_table_prices_all_anew(path: Path) -> None:
 
 def test_only_new_calls_are_looked_up(path: Path) -> None:
     table = prices.load()
-    with store.opened(path) as archive:
+    with store.open_archive(path) as archive:
         price_calls(archive.database, table)
         archive.database.execute("UPDATE model_calls SET cost_nanousd = 7 WHERE message_id = 'g1'")
         archive.database.execute("UPDATE model_calls SET price_id = NULL WHERE message_id = 'g2'")
@@ -72,9 +73,9 @@ def test_only_new_calls_are_looked_up(path: Path) -> None:
 def test_archive_that_takes_no_writes_is_priced_beside_it(path: Path, version: str) -> None:
     table = prices.load()
     if version == "same":
-        with store.opened(path) as archive:
+        with store.open_archive(path) as archive:
             archive.database.execute("INSERT INTO facts_meta VALUES ('prices', ?)", (table.version,))
-    with store.opened(path, write=False) as archive:
+    with store.open_archive(path, write=False) as archive:
         price_calls(archive.database, table)
         assert rows(archive.database)[0] == ("g1", 1_298_875, "gemini-2.5-pro")
         stored = archive.database.execute("SELECT price_id FROM main.model_calls").fetchall()

@@ -24,12 +24,13 @@ from tests.archive.test_verify import (
     segments_of,
     synced,
 )
+from tests.refreshing import refresh
 
-from pollux.archive import ingest, maintenance, migrations, raw, segments, store
+from pollux.archive import ingest, maintenance, migrations, raw, store
 from pollux.archive.inventory import inventory
-from pollux.archive.refresh import Refreshed, compared, refresh
+from pollux.archive.refresh import RefreshResult, compared
 from pollux.errors import DamagedArchiveError
-from pollux.sessions.locate import Look, locate
+from pollux.sessions.locate import ScanCache, locate
 
 PLAN = "tmp/webapp/plans/plan.md"
 """A file that no session is read from, so that it may be as large as it likes."""
@@ -37,20 +38,20 @@ PLAN = "tmp/webapp/plans/plan.md"
 
 def forge(archive: Path, segment_id: int) -> None:
     """Change one byte of a segment so that it still unpacks."""
-    with store.opened(archive) as opened:
+    with store.open_archive(archive) as opened:
         data = bytearray(raw.content(opened.database, segment_id))
         data[len(data) // 2] ^= 1
-        packed = segments.packed(bytes(data))
+        packed = raw.compress(bytes(data))
         opened.database.execute(
             "UPDATE segments SET data = ?, base_id = NULL, depth = 0 WHERE id = ?", (packed, segment_id)
         )
 
 
-def refreshed(archive: Path, root: Path, *, later: int = 0, derives: bool = True) -> Refreshed:
+def refreshed(archive: Path, root: Path, *, later: int = 0, derives: bool = True) -> RefreshResult:
     """Refresh some seconds later, when no file looks as if it were written just now."""
     now = datetime.now(UTC) + timedelta(seconds=later)
-    with store.opened(archive) as opened:
-        return refresh(opened, [builders.home(root)], now=lambda: now, derives=derives)
+    with store.open_archive(archive) as opened:
+        return refresh(opened, [builders.home(root)], clock=lambda: now, derives=derives)
 
 
 def compared_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -72,7 +73,7 @@ def test_bytes_that_still_unpack_are_compared_with_their_hash(tmp_path: Path) ->
     segment_id, *_ = segments_of(archive, LOG)[0]
     forge(archive, segment_id)
     with (
-        store.opened(archive, write=False) as opened,
+        store.open_archive(archive, write=False) as opened,
         pytest.raises(DamagedArchiveError, match="do not match their SHA-256") as raised,
     ):
         raw.content(opened.database, segment_id)
@@ -100,7 +101,7 @@ def test_a_damaged_row_is_damage(tmp_path: Path, statement: str) -> None:
     _, archive = kept(tmp_path)
     segment_id, *_ = segments_of(archive, DOCUMENT)[1]
     damage(archive, "PRAGMA foreign_keys = OFF", statement)
-    with store.opened(archive, write=False) as opened, pytest.raises(DamagedArchiveError, match="is damaged"):
+    with store.open_archive(archive, write=False) as opened, pytest.raises(DamagedArchiveError, match="is damaged"):
         raw.content(opened.database, segment_id)
 
 
@@ -124,7 +125,7 @@ def test_a_gap_and_an_overlap_are_never_read_over(tmp_path: Path, statement: str
 def many_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """Give an archive with a log that is merged the next time that it grows."""
     root, archive = kept(tmp_path)
-    monkeypatch.setattr(ingest, "_MANY", 8)
+    monkeypatch.setattr(ingest, "_MANY_SEGMENTS", 8)
     for number in range(3, 9):
         grown(root, LOG, builders.log(answer(number)))
         synced(archive, root)
@@ -228,9 +229,9 @@ def test_a_file_whose_status_alone_changed_is_read_once(tmp_path: Path) -> None:
     file.chmod(0o640)
 
     def waiting() -> list[str]:
-        with store.opened(archive) as opened:
-            items = inventory(locate([builders.home(root)]), Look())
-            return [item.path for item in compared(opened.database, items)[1]]
+        with store.open_archive(archive) as opened:
+            items = inventory(locate([builders.home(root)]), ScanCache())
+            return [item.path for item in compared(opened.database, items, opened.machine)[1]]
 
     assert waiting() == [PLAN]
     assert refreshed(archive, root, later=10).n_files == 0
@@ -336,7 +337,7 @@ def test_a_file_whose_rows_are_damaged_is_archived_anew(tmp_path: Path, statemen
     damage(archive, "PRAGMA foreign_keys = OFF", statement.replace("PLAN", PLAN))
     file.write_bytes(b"second")
     refreshed(archive, root, later=10)
-    with store.opened(archive, write=False) as opened:
+    with store.open_archive(archive, write=False) as opened:
         (version_id,) = opened.database.execute("SELECT version_id FROM files WHERE path = ?", (PLAN,)).fetchone()
         assert raw.reader(opened.database, version_id)(0, 100) == b"second"
 
@@ -354,10 +355,10 @@ def test_an_archive_of_the_last_release_is_migrated_and_compared_once(tmp_path: 
     assert looked_at(archive).is_sound  # which writes nothing, and so does not migrate
     result = refreshed(archive, root, later=5)
     assert (result.n_files, result.problems) == (0, [])
-    with store.opened(archive) as opened:
+    with store.open_archive(archive) as opened:
         assert opened.database.execute("PRAGMA user_version").fetchone() == (len(migrations.STEPS),)
-        items = inventory(locate([builders.home(root)]), Look())
-        assert compared(opened.database, items) == (set(), [])
+        items = inventory(locate([builders.home(root)]), ScanCache())
+        assert compared(opened.database, items, opened.machine) == (set(), [])
     assert content_of(archive, LOG) == before
 
 

@@ -14,15 +14,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import builders
 from tests.archive.growing import Life, Step, content, merge_all, rebuild, steps, told, versions
+from tests.refreshing import refresh
 
-from pollux.archive import open_session, raw, readings, row_digests, schema, workers
+from pollux import homes
+from pollux.archive import ingest, open_session, raw, readings, row_digests, schema
 from pollux.archive.inventory import inventory
-from pollux.archive.refresh import compared, refresh
-from pollux.archive.store import Archive, opened
+from pollux.archive.refresh import compared
+from pollux.archive.store import Archive, open_archive
 from pollux.cli.demo import HOME as DEMO
-from pollux.sessions.locate import Look, locate
+from pollux.sessions.locate import ScanCache, locate
 from pollux.sessions.reader import history as live_history
-from pollux.sessions.reader import homes
 
 N_LIVES = int(os.environ.get("POLLUX_FAULTS", "60")) // 3
 lives = st.lists(steps, min_size=1, max_size=14)
@@ -35,7 +36,7 @@ def test_no_byte_is_lost(life: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         world = Life(Path(folder))
         seen: list[tuple[str, str, bytes]] = []
-        with opened(Path(folder) / "archive.db") as archive:
+        with open_archive(Path(folder) / "archive.db") as archive:
             for step in life:
                 world.take(step)
                 refresh(archive, world.homes)
@@ -48,12 +49,12 @@ def test_no_byte_is_lost(life: list[Step]) -> None:
 
 
 @examples
-@given(lives, st.sampled_from([0, 400, readings.WORTH_A_SNAPSHOT]))
+@given(lives, st.sampled_from([0, 400, readings.SNAPSHOT_SIZE]))
 def test_facts_are_those_of_a_rebuild(life: list[Step], worth: int) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(readings, "WORTH_A_SNAPSHOT", worth)
+        patch.setattr(readings, "SNAPSHOT_SIZE", worth)
         world = Life(Path(folder))
-        with opened(Path(folder) / "archive.db") as archive:
+        with open_archive(Path(folder) / "archive.db") as archive:
             for step in life:
                 world.take(step)
                 refresh(archive, world.homes)
@@ -70,7 +71,7 @@ def test_facts_are_those_of_a_rebuild(life: list[Step], worth: int) -> None:
 def test_archive_tells_what_the_disk_tells(life: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         world = Life(Path(folder))
-        with opened(Path(folder) / "archive.db") as archive:
+        with open_archive(Path(folder) / "archive.db") as archive:
             for step in life:
                 world.take(step)
                 refresh(archive, world.homes)
@@ -87,16 +88,16 @@ def test_nothing_new_means_nothing_to_do(life: list[Step]) -> None:
         world = Life(Path(folder))
         for step in life:
             world.take(step)
-        with opened(Path(folder) / "archive.db") as archive:
+        with open_archive(Path(folder) / "archive.db") as archive:
             refresh(archive, world.homes)
             again = refresh(archive, world.homes)
-            assert (again.n_files, again.n_bytes, again.n_gone, again.sessions) == (0, 0, 0, set())
+            assert (again.n_files, again.n_bytes, again.n_deleted, again.sessions) == (0, 0, 0, set())
 
 
 def test_archive_tells_of_the_demo_what_the_disk_tells(tmp_path: Path) -> None:
     """Every generation is there, also a log without header whose whole id only `logs.json` knows."""
     homes = (builders.home(DEMO),)
-    with opened(tmp_path / "archive.db") as archive:
+    with open_archive(tmp_path / "archive.db") as archive:
         refresh(archive, homes)
         found = open_session.history(archive.database, locate(homes))
     assert {one.id: told(one) for one in found.sessions} == {one.id: told(one) for one in live_history(homes).sessions}
@@ -119,7 +120,7 @@ def test_project_whose_folder_is_gone_is_rebuilt_the_same(tmp_path: Path) -> Non
 
 def _differing(folder: Path, life: list[Step]) -> set[str]:
     world = Life(folder)
-    with opened(folder / "archive.db") as archive:
+    with open_archive(folder / "archive.db") as archive:
         for step in life:
             world.take(step)
             refresh(archive, world.homes)
@@ -142,7 +143,7 @@ def test_file_rewritten_while_it_is_read_is_kept(tmp_path: Path, monkeypatch: py
             file.write_bytes(new)
         return real(*args, **options)
 
-    with opened(tmp_path / "archive.db") as archive:
+    with open_archive(tmp_path / "archive.db") as archive:
         with monkeypatch.context() as patch:
             patch.setattr(raw, moment, racing)
             refresh(archive, [builders.home(tmp_path)])
@@ -158,8 +159,8 @@ def test_other_processes_derive_the_same_facts(tmp_path: Path, monkeypatch: pyte
     """What several processes derive equals what one does, row by row."""
     found = []
     for number, worth in enumerate(((0, 0), (1 << 62, 0))):
-        monkeypatch.setattr(workers, "_WORTH_IT", worth)
-        with opened(tmp_path / f"{number}.db") as archive:
+        monkeypatch.setattr(ingest, "_WORKERS_FROM", worth)
+        with open_archive(tmp_path / f"{number}.db") as archive:
             result = refresh(archive, homes(DEMO))
             found.append(
                 (
@@ -173,8 +174,8 @@ def test_other_processes_derive_the_same_facts(tmp_path: Path, monkeypatch: pyte
 
 
 def changed(archive: Archive, root: Path) -> set[str]:
-    items = inventory(locate([builders.home(root)]), Look())
-    return {Path(one.path).name for one in compared(archive.database, items)[1]}
+    items = inventory(locate([builders.home(root)]), ScanCache())
+    return {Path(one.path).name for one in compared(archive.database, items, archive.machine)[1]}
 
 
 def test_file_that_is_written_twice_within_a_tick_is_looked_at_again(tmp_path: Path) -> None:
@@ -185,15 +186,15 @@ def test_file_that_is_written_twice_within_a_tick_is_looked_at_again(tmp_path: P
     builders.put(file, old)
     stamp = file.stat().st_mtime_ns
     same_tick = datetime.fromtimestamp(stamp / 1e9, UTC)
-    with opened(tmp_path / "archive.db") as archive:
-        refresh(archive, [builders.home(tmp_path)], now=lambda: same_tick)
+    with open_archive(tmp_path / "archive.db") as archive:
+        refresh(archive, [builders.home(tmp_path)], clock=lambda: same_tick)
         with file.open("r+b") as stream:
             stream.write(new)
         os.utime(file, ns=(stamp, stamp))
-        assert refresh(archive, [builders.home(tmp_path)], now=lambda: same_tick).n_files == 1
+        assert refresh(archive, [builders.home(tmp_path)], clock=lambda: same_tick).n_files == 1
         assert versions(archive)[str(tmp_path / ".gemini"), f"tmp/webapp/chats/{file.name}"] == [old, new]
         calm = same_tick + timedelta(seconds=5)
-        refresh(archive, [builders.home(tmp_path)], now=lambda: calm)
+        refresh(archive, [builders.home(tmp_path)], clock=lambda: calm)
         assert not changed(archive, tmp_path)
 
 
@@ -201,6 +202,6 @@ def test_file_that_is_dated_far_ahead_is_not_read_every_time(tmp_path: Path) -> 
     file = builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header()))
     os.utime(file, (time.time() + 86400, time.time() + 86400))
     calm = datetime.now(UTC) + timedelta(seconds=5)
-    with opened(tmp_path / "archive.db") as archive:
-        refresh(archive, [builders.home(tmp_path)], now=lambda: calm)
+    with open_archive(tmp_path / "archive.db") as archive:
+        refresh(archive, [builders.home(tmp_path)], clock=lambda: calm)
         assert file.name not in changed(archive, tmp_path)

@@ -16,23 +16,23 @@ import pytest
 from tests import builders
 from tests.builders import NAME, ROOT, SESSION, gemini, header, line, log, preamble, put, updates, user
 from tests.corpus.trees import tree_of
+from tests.refreshing import refresh
 
 from pollux.archive import foreign, open_session, restore, store
-from pollux.archive.import_archive import take_in
-from pollux.archive.refresh import refresh
-from pollux.archive.restore import Plan
-from pollux.archive.store import Archive, opened
-from pollux.disk.placing import CollisionError, RestoreError
+from pollux.archive.import_archive import import_archive
+from pollux.archive.restore import WritePlan
+from pollux.archive.store import Archive, open_archive
+from pollux.disk.write import CollisionError, RestoreError
 from pollux.formats.log import SEPARATORS
 from pollux.model import Origin, Session
-from pollux.sessions.client_settings import policy
+from pollux.sessions.client_settings import retention_policy
 from pollux.sessions.locate import Home, locate
 from pollux.sessions.replay.reading import read
-from pollux.sessions.retention import chat_from, fates
-from pollux.text.times import stamp
+from pollux.sessions.retention import cleanup_file_from_reading, forecast_deletions
+from pollux.text.times import client_timestamp
 
 NOW = datetime(2026, 12, 31, 8, tzinfo=UTC)
-UPDATE = line(updates(lastUpdated=stamp(NOW))) + b"\n"
+UPDATE = line(updates(lastUpdated=client_timestamp(NOW))) + b"\n"
 NEW = "0f0e0d0c-0b0a-4908-8706-050403020100"
 AGENT = "0c1d2e3f-4a5b-4c6d-8e7f-901234567890"
 LOG = log(header(), preamble(), user(), gemini(), user("u2", "and then?"), gemini("g2", "that is all"))
@@ -48,7 +48,7 @@ class Desk:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.home = builders.home(root)
-        self.archive: Archive = opened(root / "archive.db")
+        self.archive: Archive = open_archive(root / "archive.db")
         builders.chats(root)  # the marker
 
     def put(self, path: str, data: bytes) -> None:
@@ -71,12 +71,12 @@ class Desk:
         found = open_session.history(self.archive.database, refresh(self.archive, [self.home]).located)
         return next(one for one in found.sessions if one.id == id_)
 
-    def plan(self, id_: str = SESSION, **more: Any) -> Plan:  # noqa: ANN401  the options of the function
+    def plan(self, id_: str = SESSION, **more: Any) -> WritePlan:  # noqa: ANN401  the options of the function
         return restore.plan(self.archive.database, self.session(id_), [self.home], now=NOW, **more)
 
-    def restore(self, id_: str = SESSION, **more: Any) -> Plan:  # noqa: ANN401
+    def restore(self, id_: str = SESSION, **more: Any) -> WritePlan:  # noqa: ANN401
         plan = self.plan(id_, **more)
-        restore.carry_out(plan)
+        restore.write_plan(plan)
         return plan
 
     def tree(self, home: Home | None = None) -> dict[str, bytes]:
@@ -122,7 +122,7 @@ def test_the_client_sees_a_session_that_was_just_updated(desk: Desk) -> None:
     desk.restore()
     found = read(desk.home.root / BACK)
     assert found.replay.is_readable
-    assert found.replay.metadata["lastUpdated"] == stamp(NOW)
+    assert found.replay.metadata["lastUpdated"] == client_timestamp(NOW)
     assert found.replay.metadata["startTime"] == builders.at(0)
     assert not found.replay.problems
 
@@ -175,7 +175,7 @@ def test_what_is_there_with_less_in_it_is_not_overwritten(desk: Desk) -> None:
     desk.put(MAIN, LOG)
     desk.lose()
     desk.put(MAIN, log(header(), user("u9", "something else")))
-    with pytest.raises(CollisionError, match="with 1 of 5 messages, and is not overwritten; --new-id"):
+    with pytest.raises(CollisionError, match="with 1 of 5 messages and is not overwritten; use --new-id"):
         desk.plan()
     plan = desk.restore(new_id=NEW)
     assert plan.main.read_bytes() == LOG.replace(SESSION.encode(), NEW.encode()) + UPDATE
@@ -185,11 +185,11 @@ def test_what_the_client_cannot_read_is_not_overwritten_either(desk: Desk) -> No
     desk.put(MAIN, LOG)
     desk.lose()
     desk.put(BACK, log(user("u9", "header-less")))
-    with pytest.raises(CollisionError, match="is there already and is not overwritten"):
+    with pytest.raises(CollisionError, match="exists already and is not overwritten"):
         desk.plan()
     (desk.home.root / BACK).unlink()
     (desk.home.root / BACK).mkdir()
-    with pytest.raises(CollisionError, match="is there already and is not overwritten"):
+    with pytest.raises(CollisionError, match="exists already and is not overwritten"):
         desk.plan()
 
 
@@ -202,8 +202,8 @@ def test_what_the_client_is_going_to_delete_does_not_take_it_along(desk: Desk, n
     desk.restore()
     assert desk.read(f"tmp/webapp/chats/{name}") == data
     assert desk.read() == LOG + UPDATE
-    chats = [chat_from(read(file.path), file, now=NOW) for file in locate([desk.home]).files]
-    going = fates(chats, policy([]), now=NOW)
+    chats = [cleanup_file_from_reading(read(file.path), file, now=NOW) for file in locate([desk.home]).files]
+    going = forecast_deletions(chats, retention_policy([]), now=NOW)
     assert [path.name for path, fate in going.items() if fate.due <= NOW] == [name]
 
 
@@ -213,7 +213,7 @@ def test_what_was_restored_is_the_same_session_as_before(desk: Desk) -> None:
     desk.restore()
     desk.sync()
     found = open_session.history(desk.archive.database, locate([desk.home]))
-    assert [(one.id, one.gone, one.counts["user"]) for one in found.sessions] == [(SESSION, False, 2)]
+    assert [(one.id, one.deleted, one.counts["user"]) for one in found.sessions] == [(SESSION, False, 2)]
 
 
 def test_a_new_id_stands_everywhere(desk: Desk) -> None:
@@ -296,10 +296,10 @@ def test_a_log_that_has_lost_its_header_gets_one(desk: Desk) -> None:
         "sessionId": id_,
         "projectHash": builders.HASH,
         "startTime": builders.at(1),
-        "lastUpdated": stamp(NOW),
+        "lastUpdated": client_timestamp(NOW),
     }
     assert read(plan.main).replay.is_readable
-    assert "what it lacks was added" in plan.notes[0]
+    assert "the missing header was added" in plan.notes[0]
 
 
 def document(**fields: Any) -> bytes:  # noqa: ANN401
@@ -313,9 +313,9 @@ def test_a_document_stays_one_with_only_its_time_changed(desk: Desk) -> None:
     desk.lose()
     main = desk.restore().main
     assert main.read_bytes() == data.replace(
-        f'"lastUpdated": "{builders.at(0)}"'.encode(), f'"lastUpdated": "{stamp(NOW)}"'.encode()
+        f'"lastUpdated": "{builders.at(0)}"'.encode(), f'"lastUpdated": "{client_timestamp(NOW)}"'.encode()
     )
-    assert read(main).replay.metadata["lastUpdated"] == stamp(NOW)
+    assert read(main).replay.metadata["lastUpdated"] == client_timestamp(NOW)
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_a_document_that_the_client_cannot_read_is_put_together_again(desk: Desk
     main = desk.restore().main
     found = read(main)
     assert found.replay.is_readable
-    assert found.replay.metadata["lastUpdated"] == stamp(NOW)
+    assert found.replay.metadata["lastUpdated"] == client_timestamp(NOW)
     assert [entry.id for entry in found.replay.timeline][:1] == ["u1"]
     assert json.loads(main.read_bytes())["sessionId"] == SESSION
 
@@ -365,7 +365,7 @@ def test_other_stretches_of_a_session_stay_in_the_archive(desk: Desk) -> None:
     desk.lose()
     plan = desk.restore()
     assert plan.main.name == "session-2026-11-15T19-33-6ece72aa-pc632d72.json"
-    assert "but archived: session-2026-11-15T19-30-6ece72aa.json." in plan.notes[0]
+    assert "only one file: session-2026-11-15T19-30-6ece72aa.json." in plan.notes[0]
 
 
 def test_the_same_under_another_name_is_not_missed(desk: Desk) -> None:
@@ -386,7 +386,7 @@ def test_a_rescue_copy_gets_its_name_back(desk: Desk) -> None:
 def test_a_session_without_a_conversation_is_not_restored(desk: Desk) -> None:
     desk.put(MAIN, log(header(), preamble(), user("u1", "/help")))
     desk.lose()
-    with pytest.raises(RestoreError, match="holds nothing that could be resumed"):
+    with pytest.raises(RestoreError, match="has no messages to resume"):
         desk.plan()
 
 
@@ -401,7 +401,7 @@ def test_a_session_that_was_emptied_is_restored_as_it_was_before(desk: Desk) -> 
     again = log(header(startTime=builders.at(60)))
     assert desk.read() == LOG + again + UPDATE
     assert [entry.id for entry in read(plan.main).replay.timeline] == [builders.PREAMBLE, "u1", "g1", "u2", "g2"]
-    assert "as it was before" in plan.notes[0]
+    assert "the conversation before them is restored" in plan.notes[0]
     assert desk.plan().files == ()  # all of it is there
 
 
@@ -450,7 +450,9 @@ def test_only_its_own_lines_of_a_file_that_holds_several_sessions_are_restored(
     plan = desk.restore(f"nightly-{name}")
     assert plan.main.read_bytes() == _of_session(name) + UPDATE
     assert plan.n_messages == 3
-    assert plan.notes == (f"The file also holds other sessions, whose lines are not restored with this one: {others}.",)
+    assert plan.notes == (
+        f"The file also contains other sessions, whose lines are not restored with this one: {others}.",
+    )
 
 
 def test_sessions_of_one_file_are_restored_beside_each_other(desk: Desk) -> None:
@@ -486,7 +488,7 @@ def test_what_the_client_emptied_or_shared_in_the_corpus_can_be_resumed(
 def test_a_subagent_comes_with_its_parent(desk: Desk) -> None:
     whole(desk)
     desk.lose()
-    with pytest.raises(RestoreError, match=f"`pollux restore {SESSION}` restores that, and this with it"):
+    with pytest.raises(RestoreError, match=f"`pollux restore {SESSION}` restores both"):
         desk.plan(AGENT)
 
 
@@ -500,7 +502,9 @@ def test_what_is_left_of_it_keeps_its_contents(desk: Desk) -> None:
     plan = desk.restore()
     assert not {one.place.name for one in plan.files} & {"run_1.txt", f"session-{SESSION}.jsonl", "plan.md"}
     assert desk.read(f"tmp/webapp/logs/session-{SESSION}.jsonl") == b"{}\n{}\n"
-    assert [note.rpartition("/")[2] for note in plan.notes] == ["plan.md has other contents now, and keeps them."]
+    assert [note.rpartition("/")[2] for note in plan.notes] == [
+        "plan.md exists with other contents and is not changed."
+    ]
 
 
 def test_another_home_gets_a_folder_that_the_client_will_take_over(desk: Desk) -> None:
@@ -588,7 +592,7 @@ def test_an_imported_session_goes_to_the_first_home_and_never_where_the_import_s
     outside.mkdir()
     desk.archive.database.execute("UPDATE files SET home = ?, machine = 'elsewhere'", (str(outside),))
     desk.archive.database.execute("INSERT INTO imported SELECT id, 'other.db', 1 FROM versions")
-    desk.archive.database.execute("UPDATE readings SET kept = -1")
+    desk.archive.database.execute("UPDATE readings SET n_bytes = -1")
     plan = desk.restore()
     assert plan.home == desk.home
     assert not [*outside.iterdir()]
@@ -602,12 +606,12 @@ def test_what_this_machine_has_read_is_restored_before_a_fuller_import(desk: Des
     put(other / ".gemini" / MAIN, LOG + log(user("u8", "forged"), gemini("g8")))
     put(other / ".gemini" / f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt", b"theirs")
     put(other / ".gemini" / f"tmp/webapp/tool-outputs/session-{SESSION}/run_2.txt", b"theirs alone")
-    with store.opened(tmp_path / "other.db") as theirs:
+    with store.open_archive(tmp_path / "other.db") as theirs:
         refresh(theirs, [builders.home(other)])
         theirs.database.execute("UPDATE files SET home = ?", (f"{desk.home.root}",))
         theirs.database.execute("UPDATE files SET machine = 'a machine that comes first'")
-    with foreign.opened(tmp_path / "other.db") as theirs_opened:
-        take_in(desk.archive, theirs_opened, memory={}, now_us=1)
+    with foreign.open_foreign(tmp_path / "other.db") as theirs_opened:
+        import_archive(desk.archive, theirs_opened, memory={}, now_us=1)
     desk.lose()
     plan = desk.restore()
     assert b"forged" not in plan.main.read_bytes()
@@ -623,7 +627,7 @@ def test_a_name_that_leads_elsewhere_is_refused(desk: Desk) -> None:
         "UPDATE files SET path = ? WHERE path LIKE '%run_1.txt'",
         (f"tmp/webapp/tool-outputs/session-{SESSION}/../../../evil",),
     )
-    with pytest.raises(RestoreError, match="cannot be the name of a file here: it is not a plain name"):
+    with pytest.raises(RestoreError, match="cannot be a file name on this system: it is not a plain name"):
         desk.plan()
 
 
@@ -648,8 +652,8 @@ def test_what_comes_into_being_meanwhile_is_not_overwritten(desk: Desk) -> None:
     plan = desk.plan()
     desk.put(BACK, b"written by somebody else")
     before = desk.tree()
-    with pytest.raises(CollisionError, match="has come into being meanwhile; nothing was written"):
-        restore.carry_out(plan)
+    with pytest.raises(CollisionError, match="was created in the meantime; nothing was written"):
+        restore.write_plan(plan)
     assert desk.tree() == before
 
 
@@ -658,7 +662,7 @@ def test_without_hard_links_it_is_moved_into_its_place(desk: Desk, monkeypatch: 
     desk.lose()
     plan = desk.plan()
     monkeypatch.setattr(os, "link", _fails)
-    restore.carry_out(plan)
+    restore.write_plan(plan)
     assert desk.read() == LOG + UPDATE
     assert not [path for path in desk.tree() if ".pollux-" in path]
     monkeypatch.undo()
@@ -666,8 +670,8 @@ def test_without_hard_links_it_is_moved_into_its_place(desk: Desk, monkeypatch: 
     plan = desk.plan()
     monkeypatch.setattr(os, "link", _fails)
     desk.put(BACK, b"written by somebody else")
-    with pytest.raises(CollisionError, match="meanwhile"):
-        restore.carry_out(plan)
+    with pytest.raises(CollisionError, match="in the meantime"):
+        restore.write_plan(plan)
     assert desk.read() == b"written by somebody else"
 
 
@@ -696,7 +700,7 @@ def test_a_restore_that_fails_leaves_nothing(
     if name == "link":
         monkeypatch.setattr(Path, "rename", _fails)
     with pytest.raises(RestoreError if isinstance(error, OSError) else KeyboardInterrupt):
-        restore.carry_out(plan)
+        restore.write_plan(plan)
     monkeypatch.undo()
     assert desk.tree() == before
     assert _folders(desk) == folders
@@ -727,7 +731,7 @@ def test_a_tidying_up_that_fails_takes_nothing_back(desk: Desk, monkeypatch: pyt
     monkeypatch.setattr(
         os, "open", lambda *args, _open=os.open: _fails() if len(args) == 2 and args[1] == 0 else _open(*args)
     )
-    restore.carry_out(plan)
+    restore.write_plan(plan)
     monkeypatch.undo()
     assert desk.read() == LOG + UPDATE
 
@@ -741,7 +745,7 @@ from pollux.sessions.locate import Home, locate
 
 root, module, name, number = Path(sys.argv[1]), sys.modules[sys.argv[2]], sys.argv[3], int(sys.argv[4])
 home = Home(root / ".gemini", root / ".gemini" / "tmp", "--home")
-archive = store.opened(root / "archive.db", write=False)
+archive = store.open_archive(root / "archive.db", write=False)
 [session] = [one for one in open_session.history(archive.database, locate([home])).sessions if one.id == sys.argv[5]]
 plan = restore.plan(archive.database, session, [home], now=datetime(2026, 12, 31, 8, tzinfo=UTC))
 real, left = getattr(module, name), iter(range(number))
@@ -752,7 +756,7 @@ def dies(*args, **more):
     return real(*args, **more)
 
 setattr(module, name, dies)
-restore.carry_out(plan)
+restore.write_plan(plan)
 """
 
 
@@ -782,7 +786,8 @@ def test_characters_at_which_newer_releases_of_node_cut_a_line_are_escaped(desk:
     desk.put(MAIN, log(header(), prompt, gemini("g1")))
     desk.put(f"tmp/webapp/chats/{SESSION}/{AGENT}.jsonl", log(header(AGENT, kind="subagent"), agent, gemini("a2")))
     before = {
-        message.id: message.text for message in open_session.opened(desk.archive.database, synced(desk)).messages()
+        message.id: message.text
+        for message in open_session.open_session(desk.archive.database, synced(desk)).messages()
     }
     desk.lose()
     plan = desk.restore()
@@ -790,7 +795,8 @@ def test_characters_at_which_newer_releases_of_node_cut_a_line_are_escaped(desk:
         assert b"a\\u2028b\\u2029c" in path.read_bytes()
         assert not any(separator in path.read_bytes() for separator in SEPARATORS)
     after = {
-        message.id: message.text for message in open_session.opened(desk.archive.database, desk.session()).messages()
+        message.id: message.text
+        for message in open_session.open_session(desk.archive.database, desk.session()).messages()
     }
     assert after == before
     assert after["u1"] == text

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pollux.archive import readings
-from pollux.archive.readings import read_on, taken_up
+from pollux.archive.readings import continue_reading, load_reading
 from pollux.formats import log
 from pollux.formats.operations import Operation
 from pollux.formats.source import Line, Source
-from pollux.sessions.replay.reading import Reading
+from pollux.sessions.replay.reading import FileReading
 
 SAMPLES = sorted((Path(__file__).parents[1] / "data" / "damage").glob("*.json*"))
 LOGS = [path for path in SAMPLES if path.suffix == ".jsonl"]
@@ -20,10 +20,10 @@ LOGS = [path for path in SAMPLES if path.suffix == ".jsonl"]
 
 @pytest.fixture(autouse=True)
 def _every_file_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readings, "WORTH_A_SNAPSHOT", 0)
+    monkeypatch.setattr(readings, "SNAPSHOT_SIZE", 0)
 
 
-def known(reading: Reading) -> bytes:
+def known(reading: FileReading) -> bytes:
     result = reading.replay
     calls = [(call.id, call.entry.id, call.model, call.tokens, call.line) for call in result.calls.values()]
     facts = [result.metadata, result.seen, list(result.state.values()), result.timeline, calls, result.problems]
@@ -44,18 +44,18 @@ def test_log_read_in_steps_is_the_log_read_at_once(path: Path, data: st.DataObje
     kept = None
     for cut in [*sorted(cuts), len(whole)]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(readings, "WORTH_A_SNAPSHOT", worth)
-            reading, kept = read_on(Source(path, data=whole[:cut]), kept)
-        at_once, _ = read_on(Source(path, data=whole[:cut]), None)
+            patch.setattr(readings, "SNAPSHOT_SIZE", worth)
+            reading, kept = continue_reading(Source(path, data=whole[:cut]), kept)
+        at_once, _ = continue_reading(Source(path, data=whole[:cut]), None)
         assert known(reading) == known(at_once)
     assert kept is not None
-    assert known(taken_up(Source(path, data=whole), kept)) == known(reading)
+    assert known(load_reading(Source(path, data=whole), kept)) == known(reading)
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
 def test_reading_is_taken_up_as_it_was_set_aside(path: Path) -> None:
-    reading, kept = read_on(Source(path), None)
-    again = taken_up(Source(path), kept)
+    reading, kept = continue_reading(Source(path), None)
+    again = load_reading(Source(path), kept)
     assert known(again) == known(reading)
     assert (again.format, again.path) == (reading.format, reading.path)
 
@@ -63,7 +63,7 @@ def test_reading_is_taken_up_as_it_was_set_aside(path: Path) -> None:
 def test_grown_log_is_read_from_where_it_was_left(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = LOGS[0].read_bytes()
     cut = whole.rfind(b"\n", 0, -1) + 1
-    _, kept = read_on(Source(LOGS[0], data=whole[:cut]), None)
+    _, kept = continue_reading(Source(LOGS[0], data=whole[:cut]), None)
     seen: list[int] = []
     operations = log.operations
 
@@ -72,35 +72,35 @@ def test_grown_log_is_read_from_where_it_was_left(monkeypatch: pytest.MonkeyPatc
         return operations(line, at)
 
     monkeypatch.setattr(log, "operations", noted)
-    read_on(Source(LOGS[0], data=whole), kept)
+    continue_reading(Source(LOGS[0], data=whole), kept)
     assert seen
     assert min(seen) >= cut
 
 
 def test_what_was_not_set_aside_is_read_anew() -> None:
-    reading, _ = read_on(Source(LOGS[0]), None)
-    assert known(taken_up(Source(LOGS[0]), b"")) == known(reading)
+    reading, _ = continue_reading(Source(LOGS[0]), None)
+    assert known(load_reading(Source(LOGS[0]), b"")) == known(reading)
 
 
 def test_small_file_is_not_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readings, "WORTH_A_SNAPSHOT", 1 << 20)
-    assert read_on(Source(LOGS[0]), None)[1] == b""
+    monkeypatch.setattr(readings, "SNAPSHOT_SIZE", 1 << 20)
+    assert continue_reading(Source(LOGS[0]), None)[1] == b""
 
 
 def test_little_more_is_not_set_aside_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = LOGS[0].read_bytes()
-    _, kept = read_on(Source(LOGS[0], data=whole[:-100]), None)
-    monkeypatch.setattr(readings, "WORTH_A_SNAPSHOT", len(whole))
-    reading, again = read_on(Source(LOGS[0], data=whole), kept)
+    _, kept = continue_reading(Source(LOGS[0], data=whole[:-100]), None)
+    monkeypatch.setattr(readings, "SNAPSHOT_SIZE", len(whole))
+    reading, again = continue_reading(Source(LOGS[0], data=whole), kept)
     assert again == kept
-    assert known(reading) == known(read_on(Source(LOGS[0], data=whole), None)[0])
+    assert known(reading) == known(continue_reading(Source(LOGS[0], data=whole), None)[0])
 
 
 @pytest.mark.parametrize("path", SAMPLES[:3], ids=lambda path: path.name)
 def test_a_damaged_snapshot_is_not_believed(path: Path) -> None:
-    reading, kept = read_on(Source(path), None)
+    reading, kept = continue_reading(Source(path), None)
     for place in range(0, len(kept), 7):
         data = bytearray(kept)
         data[place] ^= 1 << place % 8
-        assert known(taken_up(Source(path), bytes(data))) == known(reading)
-        assert known(read_on(Source(path), bytes(data))[0]) == known(reading)
+        assert known(load_reading(Source(path), bytes(data))) == known(reading)
+        assert known(continue_reading(Source(path), bytes(data))[0]) == known(reading)

@@ -14,14 +14,14 @@ from tests import builders
 from pollux.archive import lock, store
 from pollux.archive.lock import WriterLock
 from pollux.archive.migrations import STEPS
-from pollux.archive.store import opened
+from pollux.archive.store import open_archive
 from pollux.errors import ArchiveError
 
 
 def test_archive_is_made_for_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "new" / "deep" / "archive.db"
-    with opened(path) as archive:
-        assert (archive.is_writable, archive.why_not) == (True, "")
+    with open_archive(path) as archive:
+        assert (archive.is_writable, archive.read_only_reason) == (True, "")
         assert archive.database.execute("PRAGMA user_version").fetchone() == (len(STEPS),)
         assert archive.database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert archive.database.execute("PRAGMA synchronous").fetchone() == (2,)
@@ -33,20 +33,20 @@ def test_archive_is_made_for_its_owner_alone(tmp_path: Path) -> None:
 
 def test_second_writer_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["pollux", "sync"])
-    with opened(tmp_path / "archive.db") as first:
-        with opened(tmp_path / "archive.db") as second:
-            assert second.why_not == f"pollux sync (process {os.getpid()}) is writing to it"
+    with open_archive(tmp_path / "archive.db") as first:
+        with open_archive(tmp_path / "archive.db") as second:
+            assert second.read_only_reason == f"pollux sync (process {os.getpid()}) is writing to it"
             assert (second.is_writable, second.lock_is_taken) == (False, True)
             with pytest.raises(sqlite3.OperationalError, match="readonly"):
                 second.database.execute("DELETE FROM files")
         assert first.is_writable
-    with opened(tmp_path / "archive.db") as third:
+    with open_archive(tmp_path / "archive.db") as third:
         assert third.is_writable
 
 
 def test_second_writer_waits_if_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["pollux", "sync"])
-    first = opened(tmp_path / "archive.db")
+    first = open_archive(tmp_path / "archive.db")
     told: list[str] = []
     pauses: list[float] = []
 
@@ -56,7 +56,7 @@ def test_second_writer_waits_if_told_to(tmp_path: Path, monkeypatch: pytest.Monk
             first.close()
 
     monkeypatch.setattr("pollux.archive.lock.time.sleep", pause)
-    with opened(tmp_path / "archive.db", wait=told.append) as second:
+    with open_archive(tmp_path / "archive.db", wait=told.append) as second:
         assert second.is_writable
     assert told == [f"pollux sync (process {os.getpid()})"]
     assert len(pauses) == 3
@@ -65,7 +65,7 @@ def test_second_writer_waits_if_told_to(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("text", ["", "[]", "{}", "null", "{"])
 def test_owner_without_a_name_is_somebody(tmp_path: Path, text: str) -> None:
     builders.put(tmp_path / "archive.db.lock", text.encode())
-    assert WriterLock(tmp_path / "archive.db").owner() == "another Pollux"
+    assert WriterLock(tmp_path / "archive.db").owner() == "another Pollux process"
 
 
 def test_lock_without_room_for_a_name_is_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,23 +87,23 @@ def test_place_without_locks_is_only_read(tmp_path: Path, monkeypatch: pytest.Mo
     def lockless(_file: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    opened(tmp_path / "archive.db").close()
+    open_archive(tmp_path / "archive.db").close()
     monkeypatch.setattr(lock, "_lock", lockless)
-    with opened(tmp_path / "archive.db") as archive:
-        assert (archive.is_writable, archive.why_not) == (False, "No locks available")
+    with open_archive(tmp_path / "archive.db") as archive:
+        assert (archive.is_writable, archive.read_only_reason) == (False, "No locks available")
         assert not archive.lock_is_taken
 
 
 def test_reading_what_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match=r"There is no archive at .* yet \(opened for reading\)"):
-        opened(tmp_path / "archive.db", write=False)
+        open_archive(tmp_path / "archive.db", write=False)
     assert not [*tmp_path.iterdir()]
 
 
 def test_archive_that_is_just_being_made_is_not_there_yet(tmp_path: Path) -> None:
     builders.put(tmp_path / "archive.db", b"")
     with pytest.raises(ArchiveError, match="There is no archive at"):
-        opened(tmp_path / "archive.db", write=False)
+        open_archive(tmp_path / "archive.db", write=False)
 
 
 def test_reader_during_the_very_first_sync_is_asked_to_wait(tmp_path: Path) -> None:
@@ -113,23 +113,23 @@ def test_reader_during_the_very_first_sync_is_asked_to_wait(tmp_path: Path) -> N
     first = sqlite3.connect(path, isolation_level=None)
     first.execute("PRAGMA journal_mode = WAL")
     first.execute("CREATE TABLE other (id)")  # in the journal: the first table of ours is not there yet
-    with pytest.raises(ArchiveError, match=r"is not ready yet: .* is writing to it; try again"):
-        opened(path)
+    with pytest.raises(ArchiveError, match=r"is not ready: .* is writing to it. Try again"):
+        open_archive(path)
     first.close()
     lock.release()
 
 
 def test_fault_inside_becomes_a_sentence_and_frees_the_lock(tmp_path: Path) -> None:
-    with pytest.raises(ArchiveError, match=r"cannot be used \(no such table: nowhere\); see to its disk"):
+    with pytest.raises(ArchiveError, match=r"cannot be used \(no such table: nowhere\); check its disk"):
         _ask(tmp_path / "archive.db", "SELECT 1 FROM nowhere")
-    with opened(tmp_path / "archive.db") as again:
+    with open_archive(tmp_path / "archive.db") as again:
         assert again.is_writable
 
 
 def test_other_fault_stays_what_it_is(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), opened(tmp_path / "archive.db"):
+    with pytest.raises(KeyboardInterrupt), open_archive(tmp_path / "archive.db"):
         raise KeyboardInterrupt
-    with opened(tmp_path / "archive.db") as again:
+    with open_archive(tmp_path / "archive.db") as again:
         assert again.is_writable
 
 
@@ -140,23 +140,23 @@ def test_interrupt_while_opening_frees_the_lock(tmp_path: Path, monkeypatch: pyt
     with monkeypatch.context() as patch:
         patch.setattr(store, "migrate", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            opened(tmp_path / "archive.db")
-    with opened(tmp_path / "archive.db") as again:
+            open_archive(tmp_path / "archive.db")
+    with open_archive(tmp_path / "archive.db") as again:
         assert again.is_writable
 
 
 def test_archive_cut_while_it_has_a_journal_is_left_to_sqlite(tmp_path: Path) -> None:
     """Half a checkpoint looks like that: the journal has the rest."""
     path = tmp_path / "archive.db"
-    with opened(path) as archive:
+    with open_archive(path) as archive:
         archive.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         archive.database.execute("INSERT INTO tombstones VALUES ('one', 1)")
         copy = builders.put(tmp_path / "copy" / "archive.db", path.read_bytes())
         builders.put(tmp_path / "copy" / "archive.db-wal", path.with_name("archive.db-wal").read_bytes())
-    with opened(copy) as found:
+    with open_archive(copy) as found:
         assert found.database.execute("SELECT * FROM tombstones").fetchall() == [("one", 1)]
 
 
 def _ask(path: Path, query: str) -> None:
-    with opened(path) as archive:
+    with open_archive(path) as archive:
         archive.database.execute(query)

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from tests.builders import source
 from tests.formats.small import make_small
 
-from pollux.archive.touches import Found, call_rows
+from pollux.archive.touches import ToolCallRows, call_rows
 from pollux.formats.short import has_mark, value_at
 from pollux.formats.source import Span
 
 STATUS, EXIT_CODE, ARGS, RESULT_BYTES = 7, 8, 10, 11
 
 
-def rows(*calls: dict[str, Any]) -> list[Found]:
+def rows(*calls: dict[str, Any]) -> list[ToolCallRows]:
     return list(call_rows(json.dumps({"id": "g", "toolCalls": list(calls)}).encode()))
 
 
@@ -142,7 +142,7 @@ def test_halves_of_surrogate_pairs_in_arguments_written_as_text_are_replaced() -
     assert found.commands == [("echo \ufffd", "echo")]
 
 
-def whole_and_short(call: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> tuple[Found, Found]:
+def whole_and_short(call: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> tuple[ToolCallRows, ToolCallRows]:
     data = json.dumps({"id": "g", "toolCalls": [call]}).encode()
     (whole,) = call_rows(data)
     make_small(monkeypatch)

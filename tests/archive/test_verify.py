@@ -12,21 +12,20 @@ from typing import Any
 
 import pytest
 from tests import builders
+from tests.refreshing import refresh
 
 from pollux import prices
 from pollux.archive import open_session, raw, schema, store
 from pollux.archive import verify as module
-from pollux.archive.damage import Damage, VerifyReport
+from pollux.archive.damage import Damage, StoredSegment, VerifyReport, stored_segment
 from pollux.archive.lock import WriterLock
 from pollux.archive.pricing import price_calls
-from pollux.archive.readings import taken_up
-from pollux.archive.refresh import refresh
-from pollux.archive.segments import Segment, segment
+from pollux.archive.readings import load_reading
 from pollux.archive.verify import rebuild, verify
 from pollux.archive.verify_facts import verify_deeply
 from pollux.errors import ArchiveError, DamagedArchiveError
 from pollux.formats.source import Source
-from pollux.sessions.replay.reading import Reading
+from pollux.sessions.replay.reading import FileReading
 
 CHILD = "0c1d2e3f-4a5b-4c6d-8e7f-901234567890"
 MARKER = "xylophone-quartz-4711-zeppelin"
@@ -74,7 +73,7 @@ def rewritten(root: Path, *numbers: int) -> None:
 
 
 def synced(archive: Path, *roots: Path) -> None:
-    with store.opened(archive) as opened:
+    with store.open_archive(archive) as opened:
         assert opened.is_writable
         refresh(opened, [builders.home(root) for root in roots])
 
@@ -107,12 +106,12 @@ def damage(archive: Path, *statements: str) -> None:
 
 
 def looked_at(archive: Path, root: Path | None = None, *, repair: bool = False) -> VerifyReport:
-    with store.opened(archive, write=repair) as opened:
+    with store.open_archive(archive, write=repair) as opened:
         return verify(opened, [builders.home(root)] if root else [], repair=repair)
 
 
 def deeply(archive: Path) -> VerifyReport:
-    with store.opened(archive, write=False) as opened:
+    with store.open_archive(archive, write=False) as opened:
         report = verify(opened)
         verify_deeply(opened, report, memory={})
         return report
@@ -136,7 +135,7 @@ def flip(archive: Path, segment_id: int) -> None:
 
 
 def content_of(archive: Path, path: str) -> list[bytes]:
-    with store.opened(archive, write=False) as opened:
+    with store.open_archive(archive, write=False) as opened:
         versions = opened.database.execute(
             "SELECT versions.id, kept FROM versions JOIN files ON files.id = file_id WHERE path = ? ORDER BY number",
             (path,),
@@ -171,7 +170,7 @@ def test_a_sound_archive(tmp_path: Path) -> None:
 def test_progress_is_told(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     told: list[tuple[int, int]] = []
-    with store.opened(archive, write=False) as opened:
+    with store.open_archive(archive, write=False) as opened:
         report = verify(opened, progress=lambda done, whole: told.append((done, whole)))
     assert told[-1] == (report.n_bytes, report.n_bytes)
 
@@ -274,12 +273,12 @@ def test_a_copy_of_another_machine_is_as_good(tmp_path: Path) -> None:
 def test_a_row_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, archive = kept(tmp_path)
 
-    def torn(database: sqlite3.Connection, segment_id: int) -> Segment:
+    def torn(database: sqlite3.Connection, segment_id: int) -> StoredSegment:
         if segment_id == 2:
             raise sqlite3.DatabaseError("database disk image is malformed")
-        return segment(database, segment_id)
+        return stored_segment(database, segment_id)
 
-    monkeypatch.setattr(module, "segment", torn)
+    monkeypatch.setattr(module, "stored_segment", torn)
     assert one(looked_at(archive)).message == "segment 2 cannot be read: database disk image is malformed"
 
 
@@ -370,23 +369,23 @@ def test_a_gap_while_the_facts_are_old(tmp_path: Path) -> None:
     ("statement", "code", "words"),
     [
         ("UPDATE segments SET start = start - 5 WHERE start > 0", "overlap", "twice"),
-        ("UPDATE versions SET kept = kept - 7 WHERE number = 2", "length", "noted"),
+        ("UPDATE versions SET kept = kept - 7 WHERE number = 2", "length", "the version has only"),
         ("UPDATE segments SET version_id = 999 WHERE id = 1", "dangling", "segments belong"),
         ("UPDATE files SET version_id = 999 WHERE id = 1", "dangling", "files name"),
         ("DELETE FROM files", "dangling", "versions belong"),
         ("UPDATE files SET forgotten_us = 1 WHERE id = 1", "dangling", "forgotten"),
         ("UPDATE segments SET base_id = 999 WHERE base_id IS NOT NULL", "bytes", "compressed"),
         ("UPDATE segments SET base_id = id WHERE base_id IS NOT NULL", "bytes", "compressed"),
-        ("UPDATE segments SET length = 3 WHERE id = 1", "bytes", "unpacked"),
+        ("UPDATE segments SET length = 3 WHERE id = 1", "bytes", "decompressed"),
         ("UPDATE segments SET length = length + 3 WHERE id = 1", "bytes", "SHA-256"),
-        ("UPDATE segments SET data = 'x' WHERE id = 1", "bytes", "unpacked"),
+        ("UPDATE segments SET data = 'x' WHERE id = 1", "bytes", "decompressed"),
         ("DELETE FROM messages WHERE seq = 0", "facts", "of 4 rows of messages"),
         ("DELETE FROM tool_calls", "facts", "has 0 of 2 rows of tool_calls"),
         ("DELETE FROM session_files", "facts", "rows of session_files"),
         ("DELETE FROM sessions", "facts", "which is missing"),
         ("UPDATE messages SET file_version_id = 999", "facts", "version 999"),
-        ("UPDATE sessions SET body = x'c1'", "facts", "rows of"),
-        ("UPDATE sessions SET body = x'01'", "facts", "rows of"),
+        ("UPDATE sessions SET extra = x'c1'", "facts", "rows of"),
+        ("UPDATE sessions SET extra = x'01'", "facts", "rows of"),
     ],
 )
 def test_what_does_not_fit_together_is_named(tmp_path: Path, statement: str, code: str, words: str) -> None:
@@ -431,7 +430,7 @@ def test_facts_are_compared_with_a_rebuild(tmp_path: Path) -> None:
     assert "problems 1 99: is in no rebuild" in found
     assert "in title" in found
     assert "projects" not in found
-    with store.opened(archive) as opened:
+    with store.open_archive(archive) as opened:
         rebuild(opened, memory={})
     assert deeply(archive).is_sound
 
@@ -451,12 +450,12 @@ def test_facts_are_compared_with_the_messages_that_show_reads(tmp_path: Path, mo
 def test_a_replay_set_aside_that_lacks_a_message_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, archive = kept(tmp_path)
 
-    def without_the_last(source: Source, snapshot: bytes) -> Reading:
-        reading = taken_up(source, snapshot)
+    def without_the_last(source: Source, snapshot: bytes) -> FileReading:
+        reading = load_reading(source, snapshot)
         del reading.replay.timeline[-1:]
         return reading
 
-    monkeypatch.setattr(open_session, "taken_up", without_the_last)
+    monkeypatch.setattr(open_session, "load_reading", without_the_last)
     words = " ".join(damage.message for damage in deeply(archive).damage)
     assert f"session {builders.SESSION}: message g2 is in the rows, but not in what `show` reads" in words
 
@@ -473,10 +472,10 @@ def test_many_differences_of_a_session_are_counted(tmp_path: Path) -> None:
 def test_a_session_that_show_cannot_open_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, archive = kept(tmp_path)
 
-    def cannot_open(_source: Source, _snapshot: bytes) -> Reading:
+    def cannot_open(_source: Source, _snapshot: bytes) -> FileReading:
         raise DamagedArchiveError("it cannot be unpacked")
 
-    monkeypatch.setattr(open_session, "taken_up", cannot_open)
+    monkeypatch.setattr(open_session, "load_reading", cannot_open)
     messages = [damage.message for damage in deeply(archive).damage]
     assert any(words.startswith(f"session {builders.OTHER}: ") and "cannot be unpacked" in words for words in messages)
 
@@ -508,41 +507,41 @@ def test_an_archive_that_grows_while_it_is_compared(tmp_path: Path) -> None:
     def somebody_writes(_done: int, _all: int) -> None:
         damage(archive, "UPDATE files SET last_us = last_us + 1")
 
-    with store.opened(archive, write=False) as opened:
+    with store.open_archive(archive, write=False) as opened:
         report = VerifyReport()
         verify_deeply(opened, report, memory={}, progress=somebody_writes)
     assert report.is_sound
-    assert "grew" in report.notes[0]
+    assert "during the comparison" in report.notes[0]
 
 
 def test_what_is_just_being_read_is_no_damage(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
-    damage(archive, "UPDATE readings SET kept = 1")
+    damage(archive, "UPDATE readings SET n_bytes = 1")
     lock = WriterLock(archive)
     assert lock.take()
     report = looked_at(archive)
     assert report.is_sound
-    assert "just being read by pollux" in report.notes[0]
+    assert "being read by pollux" in report.notes[0]
     lock.release()
     assert "not read yet" in looked_at(archive).notes[0]
     lock.path.write_text("a process that was killed")
     assert "not read yet" in looked_at(archive).notes[0]
 
 
-@pytest.mark.parametrize("what", ["DELETE FROM readings", "UPDATE readings SET kept = 1"])
+@pytest.mark.parametrize("what", ["DELETE FROM readings", "UPDATE readings SET n_bytes = 1"])
 def test_what_was_kept_and_not_read_is_no_damage(tmp_path: Path, what: str) -> None:
     root, archive = kept(tmp_path)
     damage(archive, what)
     report = looked_at(archive)
     assert report.is_sound
-    assert "not read yet; the next `pollux sync` does it." in report.notes[0]
+    assert "not read yet; run `pollux sync` to read them." in report.notes[0]
     synced(archive, root)
     assert not looked_at(archive).notes
 
 
 def test_prices_that_were_looked_up_are_no_damage(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
-    with store.opened(archive) as opened:
+    with store.open_archive(archive) as opened:
         price_calls(opened.database, prices.load())
         assert opened.database.execute("SELECT count(*) FROM model_calls WHERE price_id IS NOT NULL").fetchone()[0]
     assert deeply(archive).is_sound
@@ -551,7 +550,7 @@ def test_prices_that_were_looked_up_are_no_damage(tmp_path: Path) -> None:
 def test_a_writer_does_not_disturb(tmp_path: Path) -> None:
     root, archive = kept(tmp_path)
     grown(root, LOG, builders.log(builders.user("u9", "more", second=9)))
-    with store.opened(archive, write=False) as opened:
+    with store.open_archive(archive, write=False) as opened:
         report = verify(opened, progress=lambda _done, _all: synced(archive, root))
     assert report.is_sound
 
@@ -597,11 +596,11 @@ def test_pages_of_rubbish_are_named(tmp_path: Path) -> None:
         except ArchiveError:
             continue
         assert not report.is_sound, page
-        with store.opened(archive) as opened:  # whatever can be mended, nothing breaks
+        with store.open_archive(archive) as opened:  # whatever can be mended, nothing breaks
             verify(opened, repair=opened.is_writable)
 
 
 def test_what_is_no_archive_is_one_sentence(tmp_path: Path) -> None:
     archive = builders.put(tmp_path / "archive.db", b"this is a letter, and not a database at all" * 100)
-    with pytest.raises(ArchiveError, match="no sound archive"):
+    with pytest.raises(ArchiveError, match="not a valid archive"):
         looked_at(archive)

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 import watchfiles
 from tests import builders
+from tests.refreshing import refresh
 
 from pollux.archive import maintenance, watch
-from pollux.archive.refresh import refresh
-from pollux.archive.store import opened
-from pollux.archive.watch import SyncReport, changes, is_far
+from pollux.archive.store import open_archive
+from pollux.archive.watch import SyncReport, changes, is_remote
 from pollux.errors import ArchiveError
 from pollux.sessions.locate import Home
 
@@ -116,7 +116,7 @@ def test_folder_in_anothers_place_is_watched(tmp_path: Path) -> None:
 
 def test_quiet_folder_is_looked_at_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builders.chats(tmp_path)
-    monkeypatch.setattr(watch, "_ANYWAY", 0.0)
+    monkeypatch.setattr(watch, "_MAX_WAIT", 0.0)
     with watched(tmp_path) as one:
         wait_for(lambda: len(one.times) > 4)
 
@@ -135,7 +135,7 @@ def test_system_that_does_not_tell_is_asked(
     with watched(tmp_path) as one:
         one.settled()
         one.saw(lambda: builders.put(builders.chats(tmp_path) / "session-a.jsonl", b"{}\n"))
-    assert one.said == ["The system does not tell of changes (OS file watch limit reached); looking for them instead."]
+    assert one.said == ["The system cannot report changes (OS file watch limit reached); polling the folders instead."]
 
 
 def test_watch_that_just_ends_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,9 +193,11 @@ def test_watch_takes_in_at_every_change(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_capture_into_what_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened(tmp_path / "archive.db").close()
-    monkeypatch.setattr("pollux.archive.maintenance.store.opened", lambda path, **_options: opened(path, write=False))
-    with pytest.raises(ArchiveError, match=r"Nothing can be kept in .*archive.db \(opened for reading\)"):
+    open_archive(tmp_path / "archive.db").close()
+    monkeypatch.setattr(
+        "pollux.archive.maintenance.store.open_archive", lambda path, **_options: open_archive(path, write=False)
+    )
+    with pytest.raises(ArchiveError, match=r"Cannot write to .*archive.db \(opened for reading\)"):
         captured(tmp_path)
 
 
@@ -238,8 +240,8 @@ host /host 9p rw 0 0
 /dev/sdc1 /media/stick fuseblk rw 0 0
 me@there:/ /net fuse.sshfs rw 0 0
 """
-    assert is_far([folder], mounts) is far
-    assert is_far([folder], "") is False
+    assert is_remote([folder], mounts) is far
+    assert is_remote([folder], "") is False
 
 
 def test_capture_names_what_it_took_in(tmp_path: Path) -> None:
@@ -259,7 +261,7 @@ def captured(root: Path, waiting: Callable[[str], None] = lambda _who: None) -> 
 
 def test_capture_waits_for_another_writer(tmp_path: Path) -> None:
     told: list[str] = []
-    other = opened(tmp_path / "archive.db")
+    other = open_archive(tmp_path / "archive.db")
 
     def waiting(who: str) -> None:
         told.append(who)

@@ -1,7 +1,6 @@
-"""A real browser, told what to do with a page: `make test-browser` installs what it takes.
+"""Runs a page in a real browser; `make test-browser` installs what this needs.
 
-`POLLUX_BROWSER` names a folder with playwright-core and axe-core, `POLLUX_CHROMIUM` a Chromium other than the one on
-the PATH.
+`POLLUX_BROWSER` is a folder with playwright-core and axe-core, `POLLUX_CHROMIUM` a Chromium that is not on the PATH.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ _SECONDS = 120
 
 
 def why_not() -> str | None:
-    """Say what is missing to browse."""
+    """Return what is missing to run a browser."""
     if not _BROWSER:
-        return "no browser: `make test-browser` installs what it takes and sets POLLUX_BROWSER"
+        return "no browser: `make test-browser` installs one and sets POLLUX_BROWSER"
     if not shutil.which("node"):
         return "no Node.js on the PATH"
     return None if _CHROMIUM else "no Chromium on the PATH: install it, or set POLLUX_CHROMIUM"
@@ -33,7 +32,7 @@ def why_not() -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What happened on a page."""
+    """Console messages, errors, requests, dialogs, answers and findings of a page."""
 
     said: list[str]
     errors: list[str]
@@ -43,18 +42,18 @@ class Visit:
     audit: list[str]
     opened_ms: float
     cpu_ms: float
-    """What opening cost the browser's process of this page, whatever else the machine does."""
+    """CPU time of the page's own process until it was open."""
     address: str
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing was complained about, asked, or fetched but the page itself."""
+        """Return whether there was no message, error, dialog or request but for the page itself."""
         fetched = [one for one in self.requests if not one.startswith(("file://", "data:image/"))]
         return not (self.said or self.errors or self.dialogs or fetched)
 
 
-def visit(page: Path, *steps: dict[str, Any], **how: Any) -> Visit:  # noqa: ANN401  width, height, scheme, script
-    """Open a page, take the steps, and say what happened."""
+def visit(page: Path, *steps: dict[str, Any], **how: Any) -> Visit:  # noqa: ANN401  width, height, scheme, zone, script
+    """Open a page, take the steps, and return what happened."""
     wanted = {"page": page.as_uri(), "steps": steps, **how}
     script = Path(__file__).with_name("visit.mjs")
     ended = subprocess.run(

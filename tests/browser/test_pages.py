@@ -1,4 +1,4 @@
-"""Pages in a real browser: folds, search, keys and themes work, hostile text does nothing, and big pages open at once.
+"""Pages in a real browser: folds, search, keys, themes, zones; hostile text does nothing, and big pages open fast.
 
 Slow, and only run by `make test-browser`.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,20 @@ from tests.builders import PRICES
 from tests.exports import everything
 from tests.exports.everything import made
 from tests.exports.hostile import LONG_LINE, hostile
-from tests.views.build import ROOT, call, message, prompt
+from tests.views.build import ROOT, START, added, call, message, prompt
 
+from pollux import homes
 from pollux.cli.demo import HOME
-from pollux.exports import EXPORTERS, Written, html
-from pollux.exports.source import Subject, Wanted, subject
-from pollux.model import DiffDisplay, Message, TextDisplay
-from pollux.sessions.reader import history, homes, opened
+from pollux.exports import EXPORTERS, ExportedSession, html
+from pollux.exports.source import ExportOptions, ExportSource, export_source
+from pollux.model import DiffDisplay, Fate, Message, Origin, Project, Session, TextDisplay
+from pollux.sessions.reader import history, opened
+from pollux.views import session_text
 from pollux.views.transcript import Branches, Detail
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
 
-FULL = Wanted(Detail.FULL, Branches.ALL)
+FULL = ExportOptions(Detail.FULL, Branches.ALL)
 N_FOLDS = "document.querySelectorAll('#main details').length"
 N_OPEN = "document.querySelectorAll('#main details[open]').length"
 FOCUS = "document.activeElement.id"
@@ -37,7 +40,7 @@ HARMLESS = re.compile(r"#|https?:|mailto:|data:image/png;base64,|data:applicatio
 CURRENT = "document.querySelector('#prompts [aria-current]')?.hash"
 
 
-def written(folder: Path, one: Subject) -> Path:
+def written(folder: Path, one: ExportSource) -> Path:
     file = folder / "page.html"
     file.write_bytes(b"".join(html.render(one)))
     return file
@@ -72,7 +75,7 @@ def test_all_folds_open_and_close(page: Path) -> None:
 
 
 def test_search_counts_hits_opens_their_folds_and_closes_them_again(page: Path) -> None:
-    """`why.md` stands only in what the agent did, which is folded twice."""
+    """`why.md` occurs only in the transcript of the agent, inside two folds."""
     inside = "document.querySelector('.agent').open"
     seen = visit(
         page,
@@ -102,21 +105,21 @@ def test_search_counts_hits_opens_their_folds_and_closes_them_again(page: Path) 
     assert second
     assert first
     assert second[1] == first[1] != "1"
-    assert rest[4:] == ["no hits", "", before, False]
+    assert rest[4:] == ["no matches", "", before, False]
     assert seen.is_quiet
 
 
-def test_words_are_found_over_the_borders_of_elements(page: Path) -> None:
+def test_search_matches_across_elements(page: Path) -> None:
     """`return len(self` is four colours, and `count now` an emphasis and a word."""
     steps = [
         step
         for words in ("return len(self", "count now", "countingthe")
         for step in ({"type": ["#search", words]}, {"wait": 400}, {"tell": HITS})
     ]
-    assert visit(page, *steps).told == ["1 of 1", "1 of 1", "no hits"]
+    assert visit(page, *steps).told == ["1 of 1", "1 of 1", "no matches"]
 
 
-def test_keys_go_from_prompt_to_prompt_and_the_list_follows(page: Path) -> None:
+def test_keys_move_between_prompts_and_the_list_follows(page: Path) -> None:
     steps = [step for key in "jjjk" for step in [*press(key), {"wait": 200}, *tell(FOCUS, CURRENT)]]
     seen = visit(page, *tell(CURRENT), *steps)
     assert seen.told[0] == "#m3"
@@ -131,13 +134,13 @@ def test_keys_reach_the_last_prompt_and_stop_there(page: Path) -> None:
     assert seen.told[2] == "m3"
 
 
-def test_keys_do_nothing_while_somebody_types(page: Path) -> None:
+def test_keys_do_nothing_in_the_search_field(page: Path) -> None:
     seen = visit(page, {"press": "/"}, *press("ect?"), *tell("document.getElementById('search').value", N_OPEN))
     assert seen.told[0] == "ect?"
     assert seen.told[1] > 0
 
 
-def test_help_is_shown_and_left(page: Path) -> None:
+def test_list_of_keys_opens_and_closes(page: Path) -> None:
     is_open = "document.getElementById('keys').open"
     seen = visit(page, {"press": "?"}, *tell(is_open), {"press": "Escape"}, *tell(is_open))
     assert seen.told == [True, False]
@@ -150,7 +153,7 @@ def test_theme_follows_the_system_and_the_reader(page: Path) -> None:
     assert light[0] != light[1]
 
 
-def test_link_to_a_message_opens_what_it_is_folded_in(page: Path) -> None:
+def test_link_to_a_message_opens_its_folds(page: Path) -> None:
     nested = "document.querySelector('.nested article').id"
     (id_,) = visit(page, *tell(nested)).told
     is_open = "document.querySelector('.agent').open"
@@ -158,7 +161,7 @@ def test_link_to_a_message_opens_what_it_is_folded_in(page: Path) -> None:
     assert seen.told[1] is True
 
 
-def test_code_is_copied_as_it_is(page: Path) -> None:
+def test_copy_button_copies_the_code(page: Path) -> None:
     button = ".prose .code .copy"
     words = f"document.querySelector('{button}').textContent"
     seen = visit(page, {"click": button}, {"wait": 100}, *tell(words, "navigator.clipboard.readText()"))
@@ -172,7 +175,7 @@ def test_page_is_accessible(page: Path, width: int, scheme: str) -> None:
     assert seen.audit == []
 
 
-def test_narrow_screen_is_not_overflown_and_has_its_list(page: Path) -> None:
+def test_narrow_screen_does_not_overflow_and_shows_the_list_on_request(page: Path) -> None:
     shown = "getComputedStyle(document.getElementById('prompts')).visibility"
     seen = visit(
         page,
@@ -188,7 +191,7 @@ def test_narrow_screen_is_not_overflown_and_has_its_list(page: Path) -> None:
     assert seen.address.endswith("#m13")
 
 
-def test_paper_shows_words_and_nothing_to_click_on(page: Path, tmp_path: Path) -> None:
+def test_print_has_no_controls(page: Path, tmp_path: Path) -> None:
     displayed = "['.bar', '#prompts', '.copy'].map((one) => getComputedStyle(document.querySelector(one)).display)"
     seen = visit(page, {"pdf": str(tmp_path / "page.pdf")}, {"print": True}, *tell(displayed, PAPER), scheme="dark")
     assert seen.told == [["none"] * 3, "rgb(255, 255, 255)"]
@@ -200,9 +203,93 @@ def test_page_can_be_read_without_its_script(page: Path) -> None:
     assert not seen.errors
 
 
+LOG = "\n".join(f"line {number}" for number in range(60))
+FOLDED = (
+    added(Origin.SESSION_CONTEXT, "<session_context>\nThe context."),
+    prompt("Start.", minute=0),
+    message(tool_calls=(call("run_shell_command", {"command": "make"}, display=TextDisplay(LOG), exit_code=1),)),
+    prompt("Wrong way.", fate=Fate.REWOUND, minute=2),
+    message("Indeed.", fate=Fate.REWOUND, minute=3),
+    prompt("Better way.", minute=23 * 60),
+    message("Done.", minute=23 * 60 + 1),
+)
+
+
+@pytest.mark.parametrize("script", [True, False])
+@pytest.mark.parametrize("fold", [".tool .more", ".added", ".branch"])
+def test_hidden_lines_context_and_dropped_messages_open(tmp_path: Path, fold: str, *, script: bool) -> None:
+    page = written(tmp_path, made(FOLDED))
+    shots = [tmp_path / name for name in ("closed.png", "open.png")]
+    steps = [{"shot": str(shots[0])}, {"click": f"{fold} > summary"}, {"shot": str(shots[1])}]
+    seen = visit(page, *steps, script=script)
+    assert not seen.errors
+    assert shots[0].read_bytes() != shots[1].read_bytes()
+    if script:
+        is_open = f"document.querySelector('{fold}').open"
+        assert visit(page, *tell(is_open), *steps, *tell(is_open)).told == [False, True]
+
+
+def test_copying_a_shortened_output_copies_all_of_it(tmp_path: Path) -> None:
+    page = written(tmp_path, made(FOLDED))
+    seen = visit(page, {"click": ".tool .copy"}, {"wait": 100}, *tell("navigator.clipboard.readText()"))
+    assert seen.told == [LOG]
+
+
+def test_keys_skip_prompts_in_closed_branches(tmp_path: Path) -> None:
+    page = written(tmp_path, made(FOLDED))
+    open_branch = "document.querySelector('.branch').open = true"
+    steps = [*press("jj"), *tell(FOCUS, open_branch), {"wait": 200}, *press("k"), *tell(FOCUS)]
+    assert visit(page, *steps).told == ["m6", True, "m4"]
+
+
+def test_link_to_a_dropped_message_opens_its_branch(tmp_path: Path) -> None:
+    page = written(tmp_path, made(FOLDED))
+    seen = visit(page, {"click": "#prompts li:nth-child(2) a"}, *tell("document.querySelector('.branch').open"))
+    assert seen.told == [True]
+
+
+def test_times_and_days_are_in_the_reader_s_zone(tmp_path: Path) -> None:
+    """The last prompt comes 23 hours after the first."""
+    page = written(tmp_path, made(FOLDED))
+    clocks = "[...document.querySelectorAll('#prompts time')].map((one) => one.textContent)"
+    days = "[...document.querySelectorAll('.day')].map((one) => [one.textContent, one.nextElementSibling.id])"
+    note = "document.getElementById('zone').textContent"
+    labels = "[...document.querySelectorAll('.at')].at(-1).textContent"
+    steps = tell(clocks, days, note, labels)
+    utc, tokyo = visit(page, *steps).told, visit(page, *steps, zone="Asia/Tokyo").told
+    start = START.astimezone(UTC)
+    assert utc == [
+        [f"{start + timedelta(minutes=minute):%H:%M}" for minute in (0, 2, 23 * 60)],
+        [[session_text.day(start + timedelta(hours=23)), "m6"]],
+        "Times are UTC.",
+        f"{start + timedelta(minutes=23 * 60 + 1):%H:%M}, link to message 7",
+    ]
+    there = start + timedelta(hours=9)
+    assert tokyo[0] == [f"{there + timedelta(minutes=minute):%H:%M}" for minute in (0, 2, 23 * 60)]
+    assert tokyo[1] == [[session_text.day(there + timedelta(hours=23)), "m6"]]
+    assert tokyo[2] == "Times are in your time zone, Asia/Tokyo."
+
+
+def test_day_begins_at_midnight_of_the_reader(tmp_path: Path) -> None:
+    midnight = datetime(2026, 11, 12, tzinfo=UTC)
+    hours = [(midnight + timedelta(hours=hour)) for hour in (1, 14, 16, 23)]
+    page = written(tmp_path, made([prompt(f"{at:%H}", at=at) for at in hours]))
+    days = "[...document.querySelectorAll('.day')].map((one) => [one.textContent, one.nextElementSibling.id])"
+    assert visit(page, *tell(days)).told == [[]]
+    assert visit(page, *tell(days), zone="Asia/Tokyo").told == [[["Fri 13 Nov 2026", "m3"]]]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/Argentina/Buenos_Aires"])
+def test_dates_do_not_break_on_a_phone(page: Path, site: Path, zone: str) -> None:
+    broken = "[...document.querySelectorAll('time')].filter((one) => one.getClientRects().length > 1).length"
+    for opened_page in (page, site):
+        seen = visit(opened_page, *tell(broken, "document.documentElement.scrollWidth"), width=320, zone=zone)
+        assert seen.told == [0, 320]
+
+
 @pytest.mark.parametrize("detail", Detail)
-def test_hostile_text_does_nothing_but_show_itself(tmp_path: Path, detail: Detail) -> None:
-    page = written(tmp_path, hostile(Wanted(detail, Branches.ALL, thoughts=True), line=LONG_LINE))
+def test_hostile_text_does_nothing(tmp_path: Path, detail: Detail) -> None:
+    page = written(tmp_path, hostile(ExportOptions(detail, Branches.ALL, thoughts=True), line=LONG_LINE))
     places = "({attributes}) => (attributes.href ?? attributes.src).value"
     links = f"[...document.querySelectorAll('[href], [src]')].map({places})"
     inline = "document.querySelectorAll('[style], [onclick], [onerror], [onload], iframe, object, embed, base').length"
@@ -223,7 +310,7 @@ def test_hostile_text_does_nothing_but_show_itself(tmp_path: Path, detail: Detai
 
 
 def long_talk() -> Sequence[Message]:
-    """Give two thousand messages of the usual size."""
+    """Return two thousand messages of the usual size."""
     words = "Some *words* and `code`:\n\n- one\n- two\n\n```python\ndef f(x):\n    return x + 1\n```\n\nClosing words."
     log = "\n".join(f"line {number} of the output" for number in range(30))
     calls = (
@@ -240,7 +327,7 @@ def long_talk() -> Sequence[Message]:
 
 @pytest.mark.parametrize("detail", [Detail.NORMAL, Detail.FULL])
 def test_two_thousand_messages_open_within_a_second(tmp_path: Path, detail: Detail) -> None:
-    page = written(tmp_path, made(long_talk(), wanted=Wanted(detail)))
+    page = written(tmp_path, made(long_talk(), export_options=ExportOptions(detail)))
     shown = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
     searched = "(() => { const at = performance.now(); search('closing'); return performance.now() - at; })()"
     visits = [visit(page, {"wait": 300}, *tell(shown, searched, HITS)) for _ in range(3)]
@@ -262,9 +349,11 @@ def site(tmp_path: Path) -> Path:
     rows = []
     for number, session in enumerate(chosen):
         name = f"{number}.html"
-        made_of = subject(session, opened(session), sessions, opened, PRICES, name=name, index_page=exporter.index_page)
+        made_of = export_source(
+            session, opened(session), sessions, opened, PRICES, name=name, index_page=exporter.index_page
+        )
         (tmp_path / name).write_bytes(b"".join(exporter.render(made_of)))
-        rows.append(Written(session, name))
+        rows.append(ExportedSession(session, name))
     for name, data in exporter.pages(rows, PRICES):
         (tmp_path / name).write_bytes(data)
     return tmp_path / "index.html"
@@ -274,7 +363,7 @@ def rows(more: str = "") -> str:
     return f"[...document.querySelectorAll('.shelf tbody tr{more}')].filter((one) => one.checkVisibility()).length"
 
 
-def test_site_leads_to_its_sessions_and_back(site: Path) -> None:
+def test_site_links_to_sessions_and_back(site: Path) -> None:
     assert visit(site, {"click": ".shelf a"}).address.endswith("/0.html")
     seen = visit(site.with_name("3.html"), {"click": ".parts a"})
     assert seen.address == site.as_uri()
@@ -309,3 +398,58 @@ def test_index_is_accessible(site: Path, how: dict[str, Any]) -> None:
     seen = visit(site, {"audit": True}, *tell("document.documentElement.scrollWidth"), **how)
     assert seen.audit == []
     assert seen.told == [how.get("width", 1280)]
+
+
+@pytest.fixture
+def large_site(tmp_path: Path) -> Path:
+    projects = [Project(path="/alpha"), Project(path="/beta")]
+    start = datetime(2026, 11, 12, 8, tzinfo=UTC)
+    sessions = [
+        Session(f"s{number}", "main", projects[number // 150], started=start - timedelta(hours=number))
+        for number in range(250)
+    ]
+    for name, data in EXPORTERS["html"].pages([ExportedSession(one, f"{one.id}.html") for one in sessions], PRICES):
+        (tmp_path / name).write_bytes(data)
+    return tmp_path / "index.html"
+
+
+def test_index_shows_one_page_and_filters_all(large_site: Path) -> None:
+    pages = "[...document.querySelectorAll('.page')].filter((one) => one.checkVisibility()).map((one) => one.id)"
+    seen = visit(
+        large_site,
+        *tell(pages, rows()),
+        {"click": "#page-1 [rel=next]"},
+        *tell(pages, rows()),
+        {"click": ".projects li:nth-child(2) a"},
+        *tell(pages),
+        {"type": ["#search", "beta"]},
+        *tell(HITS, rows()),
+        {"press": "Escape"},
+        {"press": "g"},
+        *tell(pages, rows()),
+        {"press": "g"},
+        *tell(pages, rows()),
+    )
+    assert seen.told[:5] == [["page-1"], 100, ["page-2"], 100, ["page-2"]]
+    assert seen.told[5:7] == ["100 of 250", 100]
+    assert seen.told[7] == ["page-1"]
+    assert 100 <= seen.told[8] < 125
+    assert seen.told[9:] == [["page-1"], 100]
+    assert seen.is_quiet
+
+
+def test_index_turns_pages_without_its_script(large_site: Path, tmp_path: Path) -> None:
+    shots = [tmp_path / name for name in ("first.png", "second.png")]
+    steps = [{"shot": str(shots[0])}, {"click": "#page-1 [rel=next]"}, {"shot": str(shots[1])}]
+    seen = visit(large_site, *steps, {"click": "#page-2 [rel=next]"}, script=False)
+    assert seen.address.endswith("#page-3")
+    assert shots[0].read_bytes() != shots[1].read_bytes()
+
+
+def test_sessions_are_grouped_by_the_reader_s_day(large_site: Path) -> None:
+    heads = "[...document.querySelectorAll('.shelf h2')].slice(0, 2).map((one) => one.textContent)"
+    first = "document.querySelector('.shelf td time').textContent"
+    steps = [*press("g"), *tell(heads, first)]
+    assert visit(large_site, *steps).told == [["2026-11-12", "2026-11-11"], "2026-11-12 08:00"]
+    seen = visit(large_site, *steps, zone="Pacific/Honolulu")
+    assert seen.told == [["2026-11-11", "2026-11-10"], "2026-11-11 22:00"]

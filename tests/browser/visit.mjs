@@ -1,6 +1,6 @@
-// Opens a page in Chromium, does what it is told on stdin, and says on stdout what happened.
+// Opens a page in Chromium, takes the steps that stdin lists, and writes to stdout what happened.
 //
-// {"page": URL, "width", "height", "scheme", "script": true, "offline": true,
+// {"page": URL, "width", "height", "scheme", "zone", "script": true,
 //  "steps": [{"press": key} | {"type": [selector, text]} | {"click": selector} | {"tell": expression} | {"wait": ms} |
 //            {"shot": path} | {"pdf": path} | {"print": true} | {"audit": true}]}
 import { readFileSync } from "node:fs";
@@ -17,6 +17,7 @@ const context = await browser.newContext({
   viewport: { width: wanted.width ?? 1280, height: wanted.height ?? 900 },
   colorScheme: wanted.scheme ?? "light",
   javaScriptEnabled: wanted.script ?? true,
+  timezoneId: wanted.zone ?? "UTC",
   permissions: ["clipboard-read", "clipboard-write"],
 });
 const page = await context.newPage();
@@ -29,7 +30,7 @@ page.on("dialog", (one) => { seen.dialogs.push(one.message()); one.dismiss(); })
 const began = performance.now();
 await page.goto(wanted.page);
 seen.opened_ms = performance.now() - began;
-// What the page itself cost, whatever else the machine is doing.
+// CPU time of the page alone, so that other processes on the machine do not count.
 const session = await browser.newBrowserCDPSession();
 const { processInfo } = await session.send("SystemInfo.getProcessInfo");
 seen.cpu_ms = 1000 * Math.max(...processInfo.filter((one) => one.type === "renderer").map((one) => one.cpuTime));
@@ -43,7 +44,7 @@ for (const step of wanted.steps ?? []) {
   if (step.pdf) await page.pdf({ path: step.pdf, format: "A4" });
   if (step.tell) seen.told.push(await page.evaluate(step.tell));
   if (step.audit) {
-    // What is not laid out cannot be looked at.
+    // axe skips what is not laid out.
     await page.evaluate(() => { for (const one of document.querySelectorAll("article, .shelf")) one.style.contentVisibility = "visible"; });
     await page.evaluate(readFileSync(require.resolve("axe-core/axe.min.js"), "utf8") + ";0");
     const found = await page.evaluate(() => axe.run());

@@ -1,4 +1,4 @@
-"""The archive looked after from the command line."""
+"""`pollux archive`: info, path, compact, backup and import."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests import builders
 from tests.archive.test_verify import DOCUMENT, LOG, answer, damage, flip, grown, kept, segments_of, synced
 from tests.cli.running import Runner
 
-from pollux.archive import backup, maintenance, store
+from pollux.archive import maintenance, store
 from pollux.archive.lock import WriterLock
 from pollux.cli import COMMANDS, Command
 
@@ -28,21 +28,21 @@ def place(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return archive
 
 
-def test_where_it_is(run: Runner, place: Path) -> None:
+def test_path_is_printed(run: Runner, place: Path) -> None:
     assert run("archive", "path").out == f"{place}\n"
     assert run("archive", "path", "--archive", "x.db").out == f"{Path.cwd() / 'x.db'}\n"
 
 
-def test_without_an_archive_there_is_nothing_to_do(run: Runner) -> None:
+def test_no_archive_option_is_refused(run: Runner) -> None:
     result = run("archive", "path", "--no-archive")
     assert (result.status, result.out) == (2, "")
-    assert "about the archive" in result.err
+    assert "needs the archive" in result.err
 
 
 def test_info(run: Runner, place: Path) -> None:
     result = run("archive", "info")
     assert (result.status, result.err) == (0, "")
-    for words in (place.name, "times smaller", "subagents", "nobody", "versions"):
+    for words in (place.name, "times smaller", "subagents", "writer    none", "versions"):
         assert words in result.out
     assert "forgotten" not in result.out
 
@@ -55,16 +55,16 @@ def test_info_as_json(run: Runner, place: Path) -> None:
         "archive",
         "bytes",
         "files",
-        "gone_files",
+        "deleted_files",
         "versions",
         "imported_versions",
         "segments",
-        "kept_bytes",
+        "archived_bytes",
         "stored_bytes",
         "ratio",
         "sessions",
         "subagents",
-        "gone",
+        "deleted",
         "forgotten",
         "last_sync",
         "writer",
@@ -72,18 +72,18 @@ def test_info_as_json(run: Runner, place: Path) -> None:
     }
     assert (found["archive"], found["sessions"], found["subagents"], found["writer"]) == (str(place), 2, 1, None)
     assert found["last_sync"].endswith("Z")
-    assert found["homes"][0].keys() == {"machine", "home", "files", "gone_files", "bytes"}
+    assert found["homes"][0].keys() == {"machine", "home", "files", "deleted_files", "bytes"}
 
 
 def test_info_of_an_empty_archive(run: Runner, tmp_path: Path) -> None:
-    store.opened(tmp_path / "new.db").close()
+    store.open_archive(tmp_path / "new.db").close()
     args = ("archive", "info", "--archive", str(tmp_path / "new.db"))
     assert "not counted yet" in run(*args).out
     found = run(*args, "--json").json
     assert found["ratio"] is found["sessions"] is found["last_sync"] is None
 
 
-def test_info_names_who_writes(run: Runner, place: Path) -> None:
+def test_info_names_the_writer(run: Runner, place: Path) -> None:
     lock = WriterLock(place)
     assert lock.take()
     assert lock.owner() in run("archive", "info").out
@@ -91,7 +91,7 @@ def test_info_names_who_writes(run: Runner, place: Path) -> None:
 
 
 @pytest.mark.parametrize("args", [("info",), ("compact",), ("backup", "x.db")])
-def test_what_is_not_there(run: Runner, tmp_path: Path, args: tuple[str, ...]) -> None:
+def test_missing_archive_is_reported(run: Runner, tmp_path: Path, args: tuple[str, ...]) -> None:
     result = run("archive", *args, "--archive", str(tmp_path / "no.db"))
     assert (result.status, result.out) == (1, "")
     assert "no archive" in result.err
@@ -99,8 +99,8 @@ def test_what_is_not_there(run: Runner, tmp_path: Path, args: tuple[str, ...]) -
 
 
 @pytest.mark.parametrize("args", [("compact",), ("import", "other.db")])
-def test_one_writer_at_a_time(run: Runner, place: Path, args: tuple[str, ...]) -> None:
-    other = backup.backup(place, place.with_name("other.db")).path
+def test_second_writer_is_refused(run: Runner, place: Path, args: tuple[str, ...]) -> None:
+    other = maintenance.backup(place, place.with_name("other.db")).path
     lock = WriterLock(place)
     assert lock.take()
     result = run("archive", args[0], *(str(other) for _ in args[1:]))
@@ -113,17 +113,17 @@ def test_one_writer_at_a_time(run: Runner, place: Path, args: tuple[str, ...]) -
 def test_compact(run: Runner, place: Path) -> None:
     result = run("archive", "compact")
     assert (result.status, result.err) == (0, "")
-    assert "1 piece fewer" in result.out
+    assert "1 segment fewer" in result.out
     assert len(segments_of(place, LOG)) == 1
 
 
-def test_compact_says_what_it_left(run: Runner, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compact_reports_readers_and_damage(run: Runner, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flip(place, segments_of(place, LOG)[0][0])
-    monkeypatch.setattr(maintenance, "written_anew", lambda _: False)
+    monkeypatch.setattr(maintenance, "vacuum", lambda _: False)
     result = run("archive", "compact")
     assert result.status == 1
     assert Path(LOG).name in result.err
-    assert "still reads" in result.err
+    assert "Another process is reading" in result.err
 
 
 def test_backup(run: Runner, place: Path) -> None:
@@ -137,28 +137,28 @@ def test_backup(run: Runner, place: Path) -> None:
     assert run("archive", "backup", str(target), "--force").status == 1
     result = run("archive", "backup", str(place.with_name("damaged.db")))
     assert result.status == 1
-    assert "as damaged as" in result.err
+    assert "has the same damage as" in result.err
 
 
 def test_import(run: Runner, place: Path, tmp_path: Path) -> None:
-    other = backup.backup(place, place.with_name("other.db")).path
+    other = maintenance.backup(place, place.with_name("other.db")).path
     grown(tmp_path / "home", LOG, builders.log(answer(3)))
     synced(other, tmp_path / "home")
     result = run("archive", "import", str(other))
     assert result.status == 0
     assert "1 file, 1 version" in result.out
-    assert "Said to be from this machine, which never read these bytes: 1 file, 2.8 kB." in result.err
+    assert "1 file (2.8 kB) claim to be from this machine, which never read these bytes." in result.err
     assert f"{Path(LOG).name}: 2.8 kB" in result.err
     assert "1 version, not read on this machine" in run("archive", "info").out
     again = run("archive", "import", str(other))
-    assert ("already" in again.out, again.err) == (True, "")
+    assert ("Nothing to import" in again.out, again.err) == (True, "")
     found = run("archive", "import", str(other), "--json").json
     expected = {"schema", "from", "files", "versions", "bytes", "not_read_here", "forgotten", "seals", "problems"}
     assert found.keys() == expected
     assert found["schema"] == "pollux.imported/1"
 
 
-def test_import_names_in_json_what_was_not_read_here(run: Runner, place: Path, tmp_path: Path) -> None:
+def test_import_json_lists_bytes_not_read_here(run: Runner, place: Path, tmp_path: Path) -> None:
     fresh = tmp_path / "new" / "mine.db"
     found = run("archive", "import", str(place), "--archive", str(fresh), "--json").json
     assert len(found["not_read_here"]) == found["files"]
@@ -166,42 +166,42 @@ def test_import_names_in_json_what_was_not_read_here(run: Runner, place: Path, t
     assert str(tmp_path / "home" / ".gemini" / LOG) in [one["file"] for one in found["not_read_here"]]
 
 
-def test_import_says_what_it_left_out(run: Runner, place: Path) -> None:
-    other = backup.backup(place, place.with_name("other.db")).path
+def test_import_reports_what_it_skipped(run: Runner, place: Path) -> None:
+    other = maintenance.backup(place, place.with_name("other.db")).path
     flip(other, segments_of(other, LOG)[1][0])
     damage(place, "UPDATE files SET forgotten_us = 1 WHERE path LIKE '%run_shell%'")
     damage(other, "UPDATE files SET machine = 'laptop' WHERE path NOT LIKE '%run_shell%'")
     result = run("archive", "import", str(other))
     assert result.status == 1
-    assert "2 files of forgotten sessions left out" in result.err
+    assert "2 files of forgotten sessions not imported" in result.err
     assert "damaged in other.db" in result.err
 
 
-def test_import_of_what_cannot_be_taken(run: Runner, place: Path) -> None:
+def test_import_of_an_invalid_archive_is_refused(run: Runner, place: Path) -> None:
     missing = run("archive", "import", str(place.with_name("none.db")))
     assert (missing.status, "does not exist" in missing.err) == (2, True)
     itself = run("archive", "import", str(place))
     assert (itself.status, "itself" in itself.err) == (2, True)
     letter = builders.put(place.with_name("letter.db"), b"dear archive" * 1000)
     assert run("archive", "import", str(letter)).status == 2
-    other = backup.backup(place, place.with_name("other.db")).path
+    other = maintenance.backup(place, place.with_name("other.db")).path
     damage(other, "PRAGMA user_version = 99")
     newer = run("archive", "import", str(other))
     assert (newer.status, "newer Pollux" in newer.err) == (2, True)
 
 
-def test_import_makes_an_archive(run: Runner, place: Path, tmp_path: Path) -> None:
+def test_import_creates_an_archive(run: Runner, place: Path, tmp_path: Path) -> None:
     result = run("archive", "import", str(place), "--archive", str(tmp_path / "new" / "mine.db"))
     assert result.status == 0
     assert segments_of(tmp_path / "new" / "mine.db", DOCUMENT)
 
 
-def test_alone_it_tells_what_there_is(run: Runner, place: Path) -> None:
+def test_archive_without_subcommand_prints_info(run: Runner, place: Path) -> None:
     assert place.exists()
     assert run("archive") == run("archive", "info")
 
 
-def test_info_of_rows_that_say_nothing_sensible(run: Runner, place: Path) -> None:
+def test_info_survives_nonsensical_rows(run: Runner, place: Path) -> None:
     damage(place, "UPDATE files SET last_us = 9223372036854775807", "UPDATE versions SET kept = 9223372036854775807")
     result = run("archive", "info")
     assert (result.status, "never" in result.out) == (0, True)
@@ -212,8 +212,8 @@ def test_info_of_rows_that_say_nothing_sensible(run: Runner, place: Path) -> Non
     assert run("archive", "info", "--json").json["last_sync"] is None
 
 
-def test_show_tells_which_messages_came_with_an_import(run: Runner, place: Path, tmp_path: Path) -> None:
-    other = backup.backup(place, place.with_name("other.db")).path
+def test_show_counts_imported_messages(run: Runner, place: Path, tmp_path: Path) -> None:
+    other = maintenance.backup(place, place.with_name("other.db")).path
     log = tmp_path / "home" / ".gemini" / LOG
     data = log.read_bytes()
     grown(tmp_path / "home", LOG, builders.log(answer(3)))
@@ -223,6 +223,6 @@ def test_show_tells_which_messages_came_with_an_import(run: Runner, place: Path,
     run("archive", "import", str(other))
     result = run("show", builders.SESSION)
     assert result.status == 0
-    assert "Messages from an imported archive, not read on this machine: 1 of these" in result.err
+    assert "1 of these messages come from an imported archive and were not read on this machine" in result.err
     (session,) = [one for one in run("ls", "--json").json["sessions"] if one["id"] == builders.SESSION]
     assert [one["role"] for one in session["files"]].count("import") == 1

@@ -30,7 +30,7 @@ def test_json_tells_all(run: Runner, root: Path, how: tuple[str, ...]) -> None:
     assert found["schema"] == "pollux.audit/1"
     first, second = found["calls"]
     assert first["recorded"] == tokens(1000)
-    assert [(one["line"], one["why"], one["session"]) for one in first["not_counted"]] == [
+    assert [(one["line"], one["reason"], one["session"]) for one in first["not_counted"]] == [
         (3, "recorded again", None),
         (3, "repeated by another session", builders.OTHER),
     ]
@@ -67,8 +67,8 @@ def test_import_says_whose_the_calls_are(run: Runner, root: Path) -> None:
 def test_words_tell_all(run: Runner, root: Path) -> None:
     for columns in (None, 80):
         said = run("audit", builders.SESSION, columns=columns, home=root).out
-        assert "999 × $1.25 a million = $0.00124875" in said
-        assert "1 × $0.125 a million = $0.000000125" in said
+        assert "999 × $1.25 per million = $0.00124875" in said
+        assert "1 × $0.125 per million = $0.000000125" in said
         assert "amount    $0.001298875" in said
         assert "the total is not input + output + thoughts + tool" in said
         assert "prompt above 200,000 tokens" in said

@@ -39,7 +39,7 @@ def ended(*args: str, n_read: int = 0, together: bool = False) -> tuple[int, str
 
 
 @pytest.mark.parametrize("line", LONG)
-def test_a_reader_that_is_gone_is_no_fault(line: str) -> None:
+def test_closed_pipe_is_not_an_error(line: str) -> None:
     status, words = ended("demo", *line.split())
     assert status == 0
     assert "rror" not in words
@@ -52,11 +52,11 @@ def test_help_into_a_closed_pipe(args: tuple[str, ...]) -> None:
     assert ended(*args) == (0, "")
 
 
-def test_a_reader_of_one_line() -> None:
+def test_reader_of_one_line_ends_the_command() -> None:
     """There is more than a pipe can hold, so that its end is met in the middle."""
     assert ended("demo", "export", "--all", "-f", "jsonl", n_read=1) == (0, "")
 
 
 @pytest.mark.parametrize(("args", "status"), [(("nosuch",), 2), (("show", "nosuch", "--no-archive"), 1)])
-def test_a_fault_keeps_its_status_when_nobody_reads_what_it_was(args: tuple[str, ...], status: int) -> None:
+def test_error_into_a_closed_pipe_keeps_its_status(args: tuple[str, ...], status: int) -> None:
     assert ended(*args, together=True) == (status, "")

@@ -1,4 +1,4 @@
-"""A shell completes commands, options and ids, and nothing that reads or draws is loaded for it."""
+"""Shell completion of commands, options and IDs, without loading what reads sessions or draws tables."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_options_are_offered() -> None:
     assert values("export", "--format", "json") == ["json", "jsonl"]
 
 
-def test_ids_are_offered_newest_first_and_told_by_date_and_project_alone() -> None:
+def test_ids_are_offered_newest_first_with_date_and_project() -> None:
     found = offered("show", "4")
     assert [(item.value, item.help) for item in found] == [
         ("451ea5d6", "2026-11-11 17:26  skywatch"),
@@ -72,7 +72,7 @@ def test_ids_are_offered_newest_first_and_told_by_date_and_project_alone() -> No
     assert offered("export", "0363a0b0", "099")[0].help == "2025-09-18 20:14  9577fddd"
 
 
-def test_ids_come_from_the_home_that_was_named(tmp_path: Path) -> None:
+def test_ids_come_from_the_named_home(tmp_path: Path) -> None:
     chats = builders.chats(tmp_path)
     builders.put(chats / f"{builders.NAME}.jsonl", b"")
     builders.put(chats / "session-2026-99-99T99-99-bbbbbbbb.jsonl", b"")
@@ -136,7 +136,7 @@ def test_start_loads_nothing_heavy(args: list[str], words: str | None) -> None:
 def test_help_lists_the_commands_without_loading_them(run: Runner) -> None:
     ended = run("--help")
     assert ended.status == 0
-    assert "Print a session's file, byte for byte." in ended.out
+    assert "Print the file of a session byte for byte." in ended.out
 
 
 def test_every_command_has_help(run: Runner) -> None:

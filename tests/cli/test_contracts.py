@@ -24,10 +24,10 @@ SESSION = {
     "models",
     "tokens",
     "calls",
-    "kept",
+    "active",
     "cost_nanousd",
     "files",
-    "gone",
+    "deleted",
     "problems",
 }
 MESSAGE = {
@@ -70,11 +70,11 @@ SAMPLES = {
 
 def has_session(row: dict[str, Any]) -> None:
     assert row.keys() >= SESSION
-    assert row["project"].keys() >= {"path", "hash", "slug", "how", "proven"}
+    assert row["project"].keys() >= {"path", "hash", "slug", "source", "proven"}
     assert row["messages"].keys() >= {"user", "gemini", "info", "warning", "error"}
-    assert row["kept"].keys() >= {"calls", "tokens"}
+    assert row["active"].keys() >= {"calls", "tokens"}
     assert all(file.keys() >= {"path", "role", "format"} for file in row["files"])
-    for tokens in (row["tokens"], row["kept"]["tokens"]):
+    for tokens in (row["tokens"], row["active"]["tokens"]):
         assert tokens.keys() == TOKENS
     for at in (row["started"], row["ended"], row["updated"]):
         assert at is None or at.endswith("Z")
@@ -130,7 +130,7 @@ def test_tree_keeps_its_contract(run: Runner) -> None:
 def test_projects_keeps_its_contract(run: Runner) -> None:
     found = run("projects", "--json").json
     assert found["schema"] == "pollux.projects/1"
-    keys = {"path", "hash", "slug", "how", "proven", "sessions", "prompts", "tokens", "last"}
+    keys = {"path", "hash", "slug", "source", "proven", "sessions", "prompts", "tokens", "last"}
     assert all(row.keys() >= keys for row in found["projects"])
 
 

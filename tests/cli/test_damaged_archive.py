@@ -36,7 +36,7 @@ TABLES = (
     "session_digests",
     "reports",
     "changed_sessions",
-    "joined",
+    "merged_bundles",
 )
 VALUES = (None, "text", b"\xff\x00", 1.5, -1, 0, 2**62, -(2**62), "", b"")
 SEEDS = 30
@@ -62,7 +62,7 @@ def commands(folder: Path) -> list[tuple[str, ...]]:
         ("archive", "info"),
         ("verify",),
         ("verify", "--deep"),
-        ("sync", "--keep-only"),
+        ("sync", "--raw-only"),
         ("sync",),
         ("archive", "compact"),
         ("archive", "backup", str(folder / "copy.db"), "--force"),
@@ -135,7 +135,7 @@ def test_a_damaged_session_is_one_sentence(
     assert result.status == 1
     assert str(root / ".gemini" / LOG) in result.err
     assert str(archive) in result.err
-    assert "`pollux verify --repair` takes the right bytes back" in result.err
+    assert "Run `pollux verify --repair` to restore it from" in result.err
     assert right.startswith(result.out)
     assert set(root.rglob("*")) == before
     assert not (tmp_path / "session.md").exists()

@@ -37,7 +37,7 @@ def ids(out: str) -> list[str]:
 
 
 @pytest.mark.parametrize("archived", [True, False], ids=["archive", "no archive"])
-def test_all_so_far_and_then_each_new_event(
+def test_existing_and_new_events_are_written(
     run: Runner,
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -58,7 +58,7 @@ def test_all_so_far_and_then_each_new_event(
     assert ids(run("export", "latest", "--format", "events", home=home).out) == [*ids(ended.out), "S/end"]
 
 
-def test_options_are_those_of_the_export(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_options_apply(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log_ = builders.chats(home) / NAME
     stepping(monkeypatch, appended(log_, ANSWER, user("u2", "two")), appended(log_, rewind("u2")))
     ended = run("export", NAME[:-6], "-f", "events", "--include", "usage,fates", "--follow", home=home)
@@ -66,7 +66,7 @@ def test_options_are_those_of_the_export(run: Runner, home: Path, monkeypatch: p
     assert json.loads(ended.out.splitlines()[-1])["metadata"]["fate"] == "rewound"
 
 
-def test_file_that_was_named_is_followed(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_named_file_is_followed(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = builders.put(home / "elsewhere.jsonl", log(header(), user("u1", "one")))
     steps: list[Step] = [appended(path, user("u2", "two")), lambda: None]
 
@@ -93,7 +93,7 @@ def doubting(monkeypatch: pytest.MonkeyPatch, *steps: Step) -> list[float]:
     return pauses
 
 
-def test_doubt_is_waited_out(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uncertain_events_are_delayed(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log_ = builders.chats(home) / NAME
     pauses = doubting(monkeypatch, appended(log_, gemini("g2", "yes", tokens=tokens(20))))
     again = [user(f"u{number}", "fix the door", second=4 * number) for number in (2, 3)]
@@ -119,7 +119,7 @@ def test_history_is_waited_for_while_it_is_written_again(
     assert len(pauses) == 3
 
 
-def test_patience_has_an_end(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_delay_is_limited(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log_ = builders.chats(home) / NAME
     more = (appended(log_, user(f"v{number}", f"number {number}")) for number in range(99))
     pauses = doubting(monkeypatch, *more)
@@ -139,7 +139,7 @@ def gone(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_session_that_is_gone_goes_on_when_it_comes_back(
+def test_deleted_session_continues_when_it_is_restored(
     run: Runner, home: Path, gone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stepping(monkeypatch, appended(gone, header(), user("u1", "fix the door"), user("u2", "two")))
@@ -150,15 +150,15 @@ def test_session_that_is_gone_goes_on_when_it_comes_back(
 @pytest.mark.parametrize(
     ("args", "status", "words"),
     [
-        (("@1", "-f", "json"), 2, "--follow means nothing for json; it is for events"),
-        (("@1", "@2", "-f", "events"), 2, "--follow needs one session"),
-        (("--all", "-f", "events"), 2, "--follow needs one session"),
-        (("@1", "-f", "events", "-o", "a.jsonl"), 2, "lead that into a file with `>`"),
-        (("none-such", "-f", "events"), 1, "No session fits 'none-such'"),
-        (("@1", "-f", "events", "--include", "none"), 2, "--include 'none' is not understood; try text, thoughts"),
+        (("@1", "-f", "json"), 2, "--follow has no effect on json. Use it with `--format events`"),
+        (("@1", "@2", "-f", "events"), 2, "--follow needs exactly one session"),
+        (("--all", "-f", "events"), 2, "--follow needs exactly one session"),
+        (("@1", "-f", "events", "-o", "a.jsonl"), 2, "Redirect it with `>` instead of -o"),
+        (("none-such", "-f", "events"), 1, "No session matches 'none-such'"),
+        (("@1", "-f", "events", "--include", "none"), 2, "Invalid value for --include: 'none'. Use text, thoughts"),
     ],
 )
-def test_mistakes_are_told(run: Runner, args: tuple[str, ...], status: int, words: str) -> None:
+def test_wrong_usage_is_reported(run: Runner, args: tuple[str, ...], status: int, words: str) -> None:
     ended = run("export", *args, "--follow", home=DEMO)
     assert (ended.status, ended.out) == (status, "")
     assert words in ended.err
@@ -169,7 +169,7 @@ def test_closed_pipe_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
     read, write = os.pipe()
     with os.fdopen(write, "w") as stream:
         monkeypatch.setattr(sys, "stdout", stream)
-        signals._end_with_the_reader(threading.Event())
+        signals._interrupt_when_pipe_closes(threading.Event())
         threading.Timer(0.1, os.close, [read]).start()
         before = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
@@ -179,13 +179,13 @@ def test_closed_pipe_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a pipe there tells nobody that it is closed")
-def test_closed_pipe_stops_nothing_that_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closed_pipe_does_not_interrupt_a_finished_command(monkeypatch: pytest.MonkeyPatch) -> None:
     read, write = os.pipe()
     is_over = threading.Event()
     before = {*threading.enumerate()}
     with os.fdopen(write, "w") as stream:
         monkeypatch.setattr(sys, "stdout", stream)
-        signals._end_with_the_reader(is_over)
+        signals._interrupt_when_pipe_closes(is_over)
         monkeypatch.undo()
         (waiting,) = {*threading.enumerate()} - before
         is_over.set()
@@ -194,17 +194,17 @@ def test_closed_pipe_stops_nothing_that_is_over(monkeypatch: pytest.MonkeyPatch)
         assert not waiting.is_alive()
 
 
-def test_system_that_cannot_tell_is_not_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_system_without_poll_is_supported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     before = threading.active_count()
     with (tmp_path / "out").open("w") as stream:
         monkeypatch.setattr(sys, "stdout", stream)
         monkeypatch.delattr(select, "poll", raising=False)
-        signals._end_with_the_reader(threading.Event())
+        signals._interrupt_when_pipe_closes(threading.Event())
         monkeypatch.undo()
     assert threading.active_count() == before
 
 
-def test_reader_that_is_gone_is_no_trouble(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_pipe_ends_quietly(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stepping(monkeypatch)
 
     def write(_pieces: object) -> None:

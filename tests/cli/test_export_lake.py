@@ -11,7 +11,7 @@ from tests.cli.running import Runner
 
 from pollux.cli.demo import HOME as DEMO
 from pollux.lake import parquet
-from pollux.lake.tables import TABLES
+from pollux.lake.parquet import TABLES
 
 pyarrow = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip install 'pollux-cli[lake]'`")
 
@@ -23,7 +23,7 @@ def test_command_writes_a_folder(run: Runner, tmp_path: Path) -> None:
     assert sorted(one.stem for one in (tmp_path / "facts").iterdir()) == sorted(TABLES)
 
 
-def test_command_takes_a_session_with_its_subagents(run: Runner, tmp_path: Path) -> None:
+def test_command_includes_subagents(run: Runner, tmp_path: Path) -> None:
     ended = run("export", "e92f6bc2", "-f", "parquet", "-o", str(tmp_path / "facts"))
     assert ended.err.startswith("2 sessions, 2 session files, 1 project, ")
     assert len(pyarrow.read_table(tmp_path / "facts" / "sessions.parquet")) == 2
@@ -33,17 +33,17 @@ def test_command_takes_a_session_with_its_subagents(run: Runner, tmp_path: Path)
     ("options", "words"),
     [
         (["--all", "--no-archive", "-o", "facts"], "leave --no-archive out"),
-        (["--all"], "say where with `-o facts/`"),
-        ([str(next((DEMO / ".gemini" / "tmp").rglob("*f688da5c.jsonl"))), "-o", "facts"], "by their ids"),
+        (["--all"], "name it with `-o facts/`"),
+        ([str(next((DEMO / ".gemini" / "tmp").rglob("*f688da5c.jsonl"))), "-o", "facts"], "name sessions by ID"),
     ],
 )
-def test_mistakes_are_told(run: Runner, options: list[str], words: str) -> None:
+def test_wrong_usage_is_reported(run: Runner, options: list[str], words: str) -> None:
     ended = run("export", "-f", "parquet", *options)
     assert ended.status == 2
     assert words in ended.err
 
 
-def test_place_that_cannot_be_written(run: Runner, tmp_path: Path) -> None:
+def test_unwritable_folder_is_reported(run: Runner, tmp_path: Path) -> None:
     builders.put(tmp_path / "file", b"")
     ended = run("export", "--all", "-f", "parquet", "-o", str(tmp_path / "file" / "facts"))
     assert ended.status == 1
@@ -58,5 +58,5 @@ def test_missing_library_names_its_extra(run: Runner, tmp_path: Path, monkeypatc
     ended = run("export", "--all", "-f", "parquet", "-o", str(tmp_path / "facts"))
     assert (ended.status, ended.err) == (
         1,
-        "Parquet needs the library pyarrow; `pip install 'pollux-cli[lake]'` brings it.\n",
+        "Parquet needs pyarrow; install it with `pip install 'pollux-cli[lake]'`.\n",
     )

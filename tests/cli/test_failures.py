@@ -11,7 +11,8 @@ from tests.archive.test_failures import BAD, BAD_NAME, failing_to_write, homes_w
 from tests.cli.running import Runner
 
 from pollux.archive import fact_rows
-from pollux.sessions.reader import Reader
+from pollux.cli.demo import HOME as DEMO
+from pollux.sessions.reader import SessionReader
 
 COMMANDS = (
     ("sync",),
@@ -26,7 +27,7 @@ COMMANDS = (
     ("usage", "--by", "tool"),
     ("stats",),
     ("audit", builders.SESSION),
-    ("statusline", "--everything"),
+    ("statusline", "--all-projects"),
     ("status",),
     ("projects",),
     ("doctor",),
@@ -70,10 +71,36 @@ def test_every_command_goes_on(
 def test_problem_is_reported_every_time(run: Runner, bad: Path, command: tuple[str, ...]) -> None:
     for _ in range(2):
         ended = run(*command)
-        assert ended.status == 1
+        assert ended.status == (1 if command[0] == "doctor" else 0)
         (problem,) = ended.json["problems"]
         assert (problem["code"], problem["file"]) == ("cannot-derive", str(bad))
         assert "ZeroDivisionError: odd" in problem["message"]
+
+
+COUNTED = "1 file with problems; `pollux doctor` lists them.\n"
+
+
+@pytest.mark.parametrize("command", [("ls",), ("usage",), ("stats",), ("export", "--all", "-f", "jsonl")])
+def test_file_that_was_not_asked_for_fails_no_command(run: Runner, bad: Path, command: tuple[str, ...]) -> None:
+    assert bad.exists()
+    ended = run(*command)
+    assert (ended.status, ended.err.count(COUNTED)) == (0, 1)
+    strict = run(*command, "--strict")
+    assert (strict.status, strict.out, strict.err) == (1, ended.out, ended.err)
+
+
+def test_export_of_all_reaches_the_next_command(run: Runner, bad: Path, tmp_path: Path) -> None:
+    bad.unlink()
+    bad.symlink_to("nowhere")
+    ended = run("export", "--all", "-f", "html", "-o", str(tmp_path / "site"))
+    assert (ended.status, COUNTED in ended.err) == (0, True)
+    assert run("export", "--all", "-f", "html", "-o", str(tmp_path / "site"), "--strict").status == 1
+
+
+@pytest.mark.parametrize("command", [("show",), ("export",), ("audit",)])
+def test_damage_in_the_session_that_was_asked_for_is_a_failure(run: Runner, command: tuple[str, ...]) -> None:
+    ended = run(*command, "408a8bb2", home=DEMO)
+    assert (ended.status, "408a8bb2.jsonl:48: " in ended.err) == (1, True)
 
 
 def test_problem_of_another_home_is_not_reported(run: Runner, bad: Path, tmp_path: Path) -> None:
@@ -166,7 +193,8 @@ def test_names_that_mean_several_failed_sessions_are_refused(
     name = f"session-2026-11-14T08-00-{other[:8]}.jsonl"
     builders.put(bad.with_name(name), builders.log(builders.header(other), builders.user("u9")))
     ended = run("forget", "b3", "--yes")
-    assert (ended.status, "'b3' fits 2 sessions (b3000000, b3e2640d)" in ended.err) == (2, True)
+    assert "'b3' matches 2 sessions (b3000000, b3e2640d). Give more characters of the session ID" in ended.err
+    assert ended.status == 2
 
 
 @pytest.mark.parametrize("command", [one for one in COMMANDS if one and one[0] not in ("sync", "verify", "archive")])
@@ -175,14 +203,14 @@ def test_every_command_goes_on_without_an_archive(
 ) -> None:
     file = homes_with_two(tmp_path)
     monkeypatch.setenv("POLLUX_HOME", str(tmp_path))
-    summed_up = Reader.summed_up
+    summed_up = SessionReader.summarize
 
-    def fail(self: Reader, found: list[object]) -> object:
+    def fail(self: SessionReader, found: list[object]) -> object:
         if BAD in repr(found):
             raise ZeroDivisionError("odd")
         return summed_up(self, found)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Reader, "summed_up", fail)
+    monkeypatch.setattr(SessionReader, "summarize", fail)
     monkeypatch.setattr("pollux.reports.usage_quick.scanned", lambda *_file, **_options: None)
     ended = run(*command, "--no-archive")
     assert ended.status in (0, 1)

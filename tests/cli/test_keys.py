@@ -1,4 +1,4 @@
-"""`pollux keys` makes keys, shows what is public about them, and never overwrites one."""
+"""`pollux keys` creates keys, prints their public half, and never overwrites one."""
 
 from __future__ import annotations
 
@@ -19,51 +19,51 @@ class _Person(StringIO):
         return True
 
 
-def test_made_listed_and_shown(run: Runner) -> None:
+def test_created_key_is_listed_and_shown(run: Runner) -> None:
     nothing = run("keys")
     assert (nothing.status, nothing.out) == (0, "")
-    assert "`pollux keys create` makes one" in nothing.err
+    assert "Run `pollux keys create`" in nothing.err
     made = run("keys", "create")
     assert made.status == 0
-    assert "yours alone" in made.err
+    assert "is private" in made.err
     id_ = made.out.strip()
     assert run("keys", "list").out == f"default  yours              {id_}\n"
     assert run("keys", "show", "--format", "id").out == f"{id_}\n"
     folder = keys_folder()
     assert run("keys", "show").out.encode() == (folder / "default.pub").read_bytes()
-    row = {"name": "default", "id": id_, "own": True, "passphrase": False, "fault": None}
+    row = {"name": "default", "id": id_, "own": True, "passphrase": False, "error": None}
     assert run("keys", "--help").status == 0
     assert run("keys", "list", "--json").json == {"schema": "pollux.keys/1", "folder": str(folder), "keys": [row]}
     if os.name == "posix":
         assert ((folder / "default.pem").stat().st_mode & 0o777, folder.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-def test_the_folder_can_be_another_one(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_folder_can_be_changed(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLLUX_KEYS", str(tmp_path / "k"))
     assert run("keys", "create", "work").status == 0
     assert sorted(one.name for one in (tmp_path / "k").iterdir()) == ["work.pem", "work.pub"]
 
 
-def test_none_is_overwritten(run: Runner) -> None:
+def test_existing_key_is_not_overwritten(run: Runner) -> None:
     run("keys", "create")
     before = (keys_folder() / "default.pem").read_bytes()
     again = run("keys", "create")
-    assert (again.status, "is not replaced" in again.err) == (1, True)
+    assert (again.status, "is not overwritten" in again.err) == (1, True)
     assert (keys_folder() / "default.pem").read_bytes() == before
 
 
-def test_which_one_is_meant(run: Runner) -> None:
-    assert "There is no key 'default'" in run("keys", "show").err
+def test_key_must_be_named_if_there_are_several(run: Runner) -> None:
+    assert "No key 'default'" in run("keys", "show").err
     run("keys", "create", "one")
     assert run("keys", "show").status == 0, "the only one"
     run("keys", "create", "two")
     several = run("keys", "show")
-    assert (several.status, "Say which key: one, two" in several.err) == (2, True)
+    assert (several.status, "You have several keys: name one of one, two" in several.err) == (2, True)
     assert run("keys", "show", "two").status == 0
     assert run("keys", "show", str(keys_folder() / "two.pub")).status == 0
     run("keys", "create")
     assert run("keys", "show").status == 0, "the default one"
-    assert "There is no key 'three'" in run("keys", "show", "three").err
+    assert "No key 'three'" in run("keys", "show", "three").err
 
 
 def test_a_passphrase_is_asked_for_twice(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,22 +71,22 @@ def test_a_passphrase_is_asked_for_twice(run: Runner, monkeypatch: pytest.Monkey
     monkeypatch.setattr("click.termui.hidden_prompt_func", lambda _: next(said))
     monkeypatch.setattr(sys, "stdin", _Person())
     assert run("keys", "create", "--passphrase").status == 0
-    assert keys.unlocked(keys_folder() / "default.pem", lambda: b"open sesame")  # type: ignore[truthy-bool]
+    assert keys.load_private_key(keys_folder() / "default.pem", lambda: b"open sesame")  # type: ignore[truthy-bool]
     assert "yours, passphrase" in run("keys").out
 
 
-def test_without_anybody_to_ask(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passphrase_needs_a_terminal_or_variable(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", StringIO())
     refused = run("keys", "create", "--passphrase")
     assert (refused.status, "POLLUX_PASSPHRASE" in refused.err) == (2, True)
     monkeypatch.setenv("POLLUX_PASSPHRASE", "")
-    assert "protects nothing" in run("keys", "create", "--passphrase").err
+    assert "The passphrase is empty" in run("keys", "create", "--passphrase").err
     monkeypatch.setenv("POLLUX_PASSPHRASE", "open sesame")
     assert run("keys", "create", "--passphrase").status == 0
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are not the same here")
-def test_one_that_others_can_read(run: Runner) -> None:
+def test_readable_private_key_is_reported(run: Runner) -> None:
     run("keys", "create")
     (keys_folder() / "default.pem").chmod(0o644)
     listed = run("keys", "list")
@@ -95,18 +95,18 @@ def test_one_that_others_can_read(run: Runner) -> None:
     assert "chmod 600" in listed.out
 
 
-def test_one_that_is_none(run: Runner) -> None:
+def test_invalid_key_file_is_reported(run: Runner) -> None:
     keys_folder().mkdir(parents=True)
     (keys_folder() / "odd.pub").write_text("hello")
     assert run("keys", "list").status == 1
     (keys_folder() / "bob.pub").write_bytes(public.PublicKey(bytes(32)).pem)
-    assert "bob  of somebody else" in run("keys", "list").out
+    assert "bob  someone else's" in run("keys", "list").out
     assert "holds no Ed25519 public key" in run("keys", "show", "odd").err
     assert [one["id"] is None for one in run("keys", "list", "--json").json["keys"]] == [False, True]
 
 
 @pytest.mark.parametrize("name", ["../x", "a b", ""])
-def test_names(run: Runner, name: str) -> None:
+def test_unsafe_names_are_refused(run: Runner, name: str) -> None:
     assert (run("keys", "create", name).status, "cannot be the name" in run("keys", "create", name).err) == (1, True)
 
 
@@ -120,4 +120,4 @@ def test_a_cose_key_is_written_as_it_is(
         with pytest.raises(SystemExit):
             main()
         out = capfdbinary.readouterr().out
-    assert out == public.public_key(keys_folder() / "default.pub").cose
+    assert out == public.read_public_key(keys_folder() / "default.pub").cose

@@ -61,7 +61,7 @@ def huge_counts(root: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="names are text there")
 @pytest.mark.parametrize("how", [(), ("--no-archive",)], ids=["archive", "memory"])
 @pytest.mark.parametrize("build", [half_id, half_hash, half_path, no_utf8_folder, no_utf8_file, huge_counts])
-def test_every_command_reads_on(run: Runner, tmp_path: Path, build: object, how: tuple[str, ...]) -> None:
+def test_every_command_survives_odd_names(run: Runner, tmp_path: Path, build: object, how: tuple[str, ...]) -> None:
     assert callable(build)
     build(tmp_path)
     for args in COMMANDS:
@@ -75,7 +75,7 @@ def test_every_command_reads_on(run: Runner, tmp_path: Path, build: object, how:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="names are text there")
-def test_files_without_a_name_in_utf8_are_kept(run: Runner, tmp_path: Path) -> None:
+def test_files_with_names_outside_utf8_are_archived(run: Runner, tmp_path: Path) -> None:
     no_utf8_file(tmp_path)
     assert run("sync", home=tmp_path).status == 0
     assert run("sync", home=tmp_path).out.startswith("Nothing new")

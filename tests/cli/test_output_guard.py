@@ -12,7 +12,7 @@ import pytest
 from tests import builders
 from tests.cli.running import Runner
 
-from pollux.library import output_guard, project_memory
+from pollux.library import outputs, project_memory
 from pollux.library.config import keys_folder
 from pollux.sessions.homes import Home
 
@@ -86,7 +86,7 @@ TARGETS: dict[str, Callable[[Desk], Path]] = {
 
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_is_protected_is_not_written(desk: Desk, writer: str, target: str) -> None:
+def test_protected_files_are_not_written(desk: Desk, writer: str, target: str) -> None:
     before, path = desk.contents(), TARGETS[target](desk)
     was_there = path.exists()
     ended = desk.run(*(word.replace("OUT", str(path)) for word in WRITERS[writer]))
@@ -99,7 +99,7 @@ def test_what_is_protected_is_not_written(desk: Desk, writer: str, target: str) 
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_other_places_are_written(desk: Desk, writer: str) -> None:
+def test_other_files_are_written(desk: Desk, writer: str) -> None:
     path = desk.root / "out.dat"
     assert desk.run(*(word.replace("OUT", str(path)) for word in WRITERS[writer])).status == 0
     assert path.stat().st_mode & 0o777 == 0o600
@@ -135,14 +135,14 @@ def linked_folder(desk: Desk, target: Path) -> Path:
 
 @pytest.mark.parametrize("target", ["archive", "private key", "public key"])
 @pytest.mark.parametrize("spell", [spelled_with_dots, spelled_large, soft_link, hard_link, linked_folder])
-def test_another_spelling_makes_no_difference(desk: Desk, target: str, spell: Callable[[Desk, Path], Path]) -> None:
+def test_protection_ignores_spelling(desk: Desk, target: str, spell: Callable[[Desk, Path], Path]) -> None:
     path = spell(desk, TARGETS[target](desk))
     ended = desk.run("export", "latest", "-o", str(path))
     assert (ended.status, ended.err.count("\n")) == (2, 1)
     assert desk.is_sound()
 
 
-def test_an_archive_that_an_option_names_is_protected_with_the_users_own(desk: Desk) -> None:
+def test_named_archive_and_own_archive_are_protected(desk: Desk) -> None:
     other = desk.root / "other.db"
     assert desk.run("sync", "--archive", str(other)).status == 0
     for path in (other, desk.archive):
@@ -151,7 +151,7 @@ def test_an_archive_that_an_option_names_is_protected_with_the_users_own(desk: D
     assert desk.is_sound()
 
 
-def test_where_a_lock_leads_to_is_protected(desk: Desk) -> None:
+def test_target_of_a_lock_link_is_protected(desk: Desk) -> None:
     precious = desk.root / "precious"
     precious.write_bytes(b"precious")
     lock = desk.archive.with_name("archive.db.lock")
@@ -171,14 +171,14 @@ def test_where_a_lock_leads_to_is_protected(desk: Desk) -> None:
         (b"# A session\n\n```\n-----BEGIN PRIVATE KEY-----\nMII\n```\n", 0),
     ],
 )
-def test_a_private_key_is_protected_wherever_it_is(desk: Desk, data: bytes, status: int) -> None:
+def test_private_keys_are_protected_anywhere(desk: Desk, data: bytes, status: int) -> None:
     path = builders.put(desk.root / "file", data)
     assert desk.run("export", "latest", "-o", str(path)).status == status
     assert (path.read_bytes() == data) == bool(status)
 
 
 @pytest.mark.parametrize("form", ["json", "html", "parquet"])
-def test_a_folder_below_a_home_is_not_made(desk: Desk, form: str) -> None:
+def test_folder_below_a_home_is_not_created(desk: Desk, form: str) -> None:
     for folder in (desk.root / ".gemini" / "tmp" / "out", desk.root / "elsewhere" / ".Gemini" / "tmp" / "out"):
         ended = desk.run("export", "--all", "-f", form, "-o", f"{folder}/")
         assert (ended.status, ended.err.count("\n")) == (2, 1)
@@ -186,7 +186,7 @@ def test_a_folder_below_a_home_is_not_made(desk: Desk, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "html", "parquet"])
-def test_a_link_in_a_folder_of_exports_does_not_lead_to_the_archive(desk: Desk, form: str) -> None:
+def test_link_in_an_export_folder_does_not_reach_the_archive(desk: Desk, form: str) -> None:
     folder = desk.root / "out"
     assert desk.run("export", "--all", "-f", form, "-o", f"{folder}/").status == 0
     exported, *_ = sorted(path for path in folder.iterdir() if path.suffix == f".{form}")
@@ -198,7 +198,7 @@ def test_a_link_in_a_folder_of_exports_does_not_lead_to_the_archive(desk: Desk, 
 
 
 @pytest.mark.parametrize("form", ["json", "html", "parquet"])
-def test_files_and_folders_are_for_their_owner_alone(desk: Desk, form: str) -> None:
+def test_files_and_folders_are_private(desk: Desk, form: str) -> None:
     before = os.umask(0)
     try:
         folder = desk.root / "made" / "for" / "this"
@@ -210,23 +210,23 @@ def test_files_and_folders_are_for_their_owner_alone(desk: Desk, form: str) -> N
     assert {path.stat().st_mode & 0o777 for path in made if path.is_file()} == {0o600}
 
 
-def test_what_is_protected_is_looked_up_once_a_command(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_protected_paths_are_computed_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """An export of thousands of sessions writes thousands of files."""
     calls: list[int] = []
-    real = output_guard.protected
+    real = outputs.protected
 
-    def counted(*args: object) -> output_guard.OutputGuard:
+    def counted(*args: object) -> outputs.OutputGuard:
         calls.append(1)
         return real(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(output_guard, "protected", counted)
+    monkeypatch.setattr(outputs, "protected", counted)
     assert desk.run("export", "--all", "-f", "html", "-o", f"{desk.root / 'out'}/").status == 0
     assert calls == [1]
 
 
-def test_a_home_that_is_not_called_so_is_protected_only_where_its_sessions_are(tmp_path: Path) -> None:
+def test_home_with_another_name_is_protected_below_tmp(tmp_path: Path) -> None:
     home = Home(tmp_path / "data", tmp_path / "data" / "sessions", "GEMINI_SESSIONS_DIR")
-    guard = output_guard.protected([], tmp_path / "memory", [], [home])
+    guard = outputs.protected([], tmp_path / "memory", [], [home])
     assert guard.reason(tmp_path / "data" / "sessions" / "p" / "chats" / "x.json")
     assert guard.reason(tmp_path / "data" / "export.json") is None
     assert guard.reason(tmp_path / "data" / "sessions-exported" / "x.json") is None

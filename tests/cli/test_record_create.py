@@ -22,7 +22,7 @@ def test_record_goes_to_stdout(run: Runner) -> None:
     assert problems(ended.json) == []
 
 
-def test_both_forms_go_to_files_for_the_owner_alone(run: Runner, tmp_path: Path) -> None:
+def test_both_formats_are_written_to_private_files(run: Runner, tmp_path: Path) -> None:
     for name in ("json", "cbor"):
         assert run("record", "create", ID, "--format", name, "-o", str(tmp_path / name)).status == 0
         assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
@@ -31,12 +31,12 @@ def test_both_forms_go_to_files_for_the_owner_alone(run: Runner, tmp_path: Path)
     assert found == run("record", "create", ID).json
 
 
-def test_export_writes_the_same(run: Runner) -> None:
+def test_export_writes_the_same_record(run: Runner) -> None:
     for more in ((), ("--branches", "all")):
         assert run("export", ID, "--format", "vac", *more).out == run("record", "create", ID, *more).out
 
 
-def test_branches_are_kept_when_asked_for(run: Runner, tmp_path: Path) -> None:
+def test_all_branches_are_included_on_request(run: Runner, tmp_path: Path) -> None:
     records = (builders.user("u1"), builders.user("u2", "again"), builders.rewind("u2"))
     file = builders.put(tmp_path / "s.jsonl", builders.log(builders.header(), *records))
     events = [
@@ -50,17 +50,17 @@ def test_branches_are_kept_when_asked_for(run: Runner, tmp_path: Path) -> None:
     ("said", "written"),
     [("now", NOW.strftime("%Y-%m-%dT%H:%M:%S.000Z")), ("2026-01-02T03:04:05+02:00", "2026-01-02T01:04:05.000Z")],
 )
-def test_time_of_making(run: Runner, said: str, written: str) -> None:
+def test_creation_time_is_recorded(run: Runner, said: str, written: str) -> None:
     assert run("record", "create", ID, "--created", said).json["created"] == written
 
 
-def test_time_that_is_none(run: Runner) -> None:
+def test_invalid_creation_time_is_refused(run: Runner) -> None:
     ended = run("record", "create", ID, "--created", "tomorrowish")
     assert ended.status == 2
-    assert "--created 'tomorrowish' is not understood" in ended.err
+    assert "Invalid value for --created: 'tomorrowish'" in ended.err
 
 
-def test_version_control_of_a_folder_that_is_there(run: Runner, tmp_path: Path) -> None:
+def test_git_state_of_an_existing_folder_is_recorded(run: Runner, tmp_path: Path) -> None:
     root = tmp_path / "webapp"
     builders.put(root / ".git" / "HEAD", b"1" * 40)
     chats = tmp_path / "home" / ".gemini" / "tmp" / "webapp" / "chats"
@@ -73,24 +73,24 @@ def test_version_control_of_a_folder_that_is_there(run: Runner, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("is_proven", [True, False])
-def test_version_control_that_is_not_known(run: Runner, tmp_path: Path, *, is_proven: bool) -> None:
+def test_unknown_git_state_is_noted(run: Runner, tmp_path: Path, *, is_proven: bool) -> None:
     chats = builders.chats(tmp_path)
     head = builders.header(**({} if is_proven else {"projectHash": "0" * 64}))
     builders.put(chats / f"{builders.NAME}.jsonl", builders.log(head, builders.user()))
     ended = run("record", "create", "latest", "--vcs", home=tmp_path)
     assert ended.status == 0
-    assert ("is in no git repository" in ended.err) is is_proven
-    assert ("not known for certain" in ended.err) is not is_proven
+    assert ("is not in a git repository" in ended.err) is is_proven
+    assert ("is not proven" in ended.err) is not is_proven
     assert "vcs" not in ended.json
 
 
-def test_what_had_to_be_changed_is_said(run: Runner, tmp_path: Path) -> None:
+def test_changes_to_values_are_reported(run: Runner, tmp_path: Path) -> None:
     file = builders.put(tmp_path / "s.jsonl", builders.log(builders.header(), builders.user("u", "half \ud83d")))
     ended = run("record", "create", str(file))
-    assert (ended.status, ended.err) == (0, "text with half a character, replaced: 1 ×\n")
+    assert (ended.status, ended.err) == (0, "text with an unpaired surrogate, replaced: 1 ×\n")
 
 
-def test_problems_of_the_file_are_said(run: Runner, tmp_path: Path) -> None:
+def test_problems_of_the_file_are_reported(run: Runner, tmp_path: Path) -> None:
     file = builders.put(tmp_path / "s.jsonl", builders.log(builders.header(), builders.user(), b'{"id":"torn'))
     ended = run("record", "create", str(file))
     assert ended.status == 1
@@ -98,18 +98,18 @@ def test_problems_of_the_file_are_said(run: Runner, tmp_path: Path) -> None:
     assert ended.json["problems"]
 
 
-def test_place_that_cannot_be_written(run: Runner, tmp_path: Path) -> None:
+def test_unwritable_file_is_reported(run: Runner, tmp_path: Path) -> None:
     ended = run("record", "create", ID, "-o", str(tmp_path / "no" / "where.json"))
     assert (ended.status, "cannot be written: No such file or directory" in ended.err) == (1, True)
 
 
 def test_cbor_is_not_shown_on_a_terminal(run: Runner) -> None:
     ended = run("record", "create", ID, "--format", "cbor", columns=80)
-    assert (ended.status, "give a file with `-o`" in ended.err) == (2, True)
+    assert (ended.status, "name a file with `-o`" in ended.err) == (2, True)
 
 
 @pytest.mark.parametrize(("wanted", "status"), [("nobody", 1), ("./nowhere.json", 1)])
-def test_session_that_is_not_there(run: Runner, wanted: str, status: int) -> None:
+def test_unknown_session_is_reported(run: Runner, wanted: str, status: int) -> None:
     assert run("record", "create", wanted).status == status
 
 

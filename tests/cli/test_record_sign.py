@@ -17,7 +17,7 @@ from pollux.cli import output
 from pollux.library.config import keys_folder
 from pollux.proofs import cose
 from pollux.proofs.canonical import cbor_bytes, json_bytes
-from pollux.proofs.trace import LABEL
+from pollux.proofs.signing import LABEL
 
 ID = "0363a0b0"
 
@@ -36,10 +36,10 @@ def test_signed_and_verified(run: Runner, here: Path) -> None:
     assert (done.status, done.out) == (0, "")
     assert "Signed with the key default: record.sig.cbor, " in done.err
     good = run("record", "verify", "record.sig.cbor")
-    assert (good.status, "the signature is good" in good.err) == (0, True)
+    assert (good.status, "the signature is valid" in good.err) == (0, True)
     assert "6ece72aa" in good.out
     assert all(len(line) <= 80 for line in good.out.splitlines())
-    assert cose.opened((here / "record.sig.cbor").read_bytes()).payload is None
+    assert cose.open_envelope((here / "record.sig.cbor").read_bytes()).payload is None
 
 
 def test_on_another_machine(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,14 +47,14 @@ def test_on_another_machine(run: Runner, here: Path, monkeypatch: pytest.MonkeyP
     (here / "mara.pub").write_bytes((keys_folder() / "default.pub").read_bytes())
     monkeypatch.setenv("POLLUX_KEYS", str(here / "nothing"))
     unknown = run("record", "verify", "record.sig.cbor")
-    assert (unknown.status, "which is not known here (known: none)" in unknown.out) == (1, True)
+    assert (unknown.status, "(known: none)" in unknown.out) == (1, True)
     assert run("record", "verify", "record.sig.cbor", "--key", "mara.pub").status == 0
 
 
 def test_attached(run: Runner, here: Path) -> None:
     assert run("record", "sign", "record.json", "--attached", "--issuer", "mailto:mara@example.org").status == 0
     found = run("record", "verify", "record.signed.cbor", "--json").json
-    assert (found["schema"], found["kind"], found["good"], found["faults"]) == (
+    assert (found["schema"], found["kind"], found["ok"], found["errors"]) == (
         "pollux.verdict/1",
         "signature",
         True,
@@ -72,10 +72,10 @@ def test_attached(run: Runner, here: Path) -> None:
     }
     assert found["unproven"] == []
     assert run("record", "verify", "record.signed.cbor", "--file", "record.json").status == 0
-    assert cose.opened((here / "record.signed.cbor").read_bytes()).payload == PAYLOAD
+    assert cose.open_envelope((here / "record.signed.cbor").read_bytes()).payload == PAYLOAD
 
 
-def test_the_key_stands_beside_the_name_it_claims(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_is_printed_next_to_the_claimed_name(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("record", "sign", "record.json", "--issuer", "mailto:mara@example.org")
     own = run("record", "verify", "record.sig.cbor").out
     assert "signed by  default.pub (your own key), claiming to be 'mailto:mara@example.org'\n" in own
@@ -91,7 +91,7 @@ def test_the_key_stands_beside_the_name_it_claims(run: Runner, here: Path, monke
     assert "signed by  an unknown key, claiming to be " in unknown
 
 
-def test_metadata_that_were_added_later_are_not_shown(run: Runner, here: Path) -> None:
+def test_unsigned_metadata_is_not_shown(run: Runner, here: Path) -> None:
     (here / "s.jsonl").write_bytes(builders.log({"sessionId": "aaaaaaaa-1", "projectHash": "x"}, {"id": "u"}))
     run("record", "sign", "--raw", "s.jsonl")
     parts = [*cbor2.loads((here / "s.sig.cbor").read_bytes()).value]
@@ -100,20 +100,20 @@ def test_metadata_that_were_added_later_are_not_shown(run: Runner, here: Path) -
     found = run("record", "verify", "s.sig.cbor")
     assert found.status == 0
     assert "1999" not in found.out
-    assert "Nothing proves the trace metadata (header 100)" in found.err
-    assert "the signature is good, except for what nothing proves" in found.err
+    assert "The signature does not cover the trace metadata (header 100)" in found.err
+    assert "the signature is valid, except for the unproven statements above" in found.err
     assert run("record", "verify", "s.sig.cbor", "--json").json["unproven"] == ["trace-metadata"]
 
 
-def test_only_one_form_is_signed(run: Runner, here: Path) -> None:
+def test_only_the_canonical_form_is_signed(run: Runner, here: Path) -> None:
     (here / "pretty.json").write_text(json.dumps(record(), indent=2))
     refused = run("record", "sign", "pretty.json")
     assert (refused.status, "RFC 8785" in refused.err) == (1, True)
     assert run("record", "sign", "pretty.json", "--attached").status == 0
-    assert cose.opened((here / "pretty.signed.cbor").read_bytes()).payload == PAYLOAD
+    assert cose.open_envelope((here / "pretty.signed.cbor").read_bytes()).payload == PAYLOAD
 
 
-def test_cbor_and_another_place(run: Runner, here: Path) -> None:
+def test_cbor_record_is_signed_into_another_file(run: Runner, here: Path) -> None:
     (here / "record.cbor").write_bytes(cbor_bytes(record()))
     assert run("record", "sign", "record.cbor", "-o", "there.sig.cbor").status == 0
     assert run("record", "verify", "there.sig.cbor").status == 2, "nothing of that name is there"
@@ -128,11 +128,11 @@ def test_a_changed_byte_is_named(run: Runner, here: Path, place: int) -> None:
     bad = run("record", "verify", "record.sig.cbor")
     assert bad.status == 1
     assert bad.out.startswith("payload: its SHA-256 is ")
-    assert "signature: it does not fit this payload." in bad.out
-    assert "the signature does not hold" in bad.err
+    assert "signature: it does not match this payload." in bad.out
+    assert "the signature is not valid" in bad.err
 
 
-def test_a_session_file_as_it_is(run: Runner, here: Path) -> None:
+def test_raw_session_file_is_signed(run: Runner, here: Path) -> None:
     data = builders.log(builders.header(), builders.user(), builders.gemini())
     (here / "session.jsonl").write_bytes(data)
     assert run("record", "sign", "--raw", "session.jsonl").status == 0
@@ -142,7 +142,7 @@ def test_a_session_file_as_it_is(run: Runner, here: Path) -> None:
     assert run("record", "verify", "session.sig.cbor").status == 1
 
 
-def test_a_session_of_the_archive_as_it_is(run: Runner, here: Path) -> None:
+def test_raw_archived_session_is_signed(run: Runner, here: Path) -> None:
     assert run("record", "sign", "--raw", ID).status == 0
     (signature,) = here.glob("*.sig.cbor")
     (here / "kept").write_text(run("raw", ID).out, "utf-8")
@@ -155,53 +155,53 @@ def test_a_record_without_a_time(run: Runner, here: Path) -> None:
     del bare["created"]
     (here / "bare.json").write_bytes(json_bytes(bare))
     done = run("record", "sign", "bare.json")
-    assert (done.status, "says no time" in done.err) == (0, True)
-    assert LABEL not in cose.opened((here / "bare.sig.cbor").read_bytes()).unprotected
+    assert (done.status, "contains no time" in done.err) == (0, True)
+    assert LABEL not in cose.open_envelope((here / "bare.sig.cbor").read_bytes()).unprotected
     assert run("record", "verify", "bare.sig.cbor").status == 0
 
 
-def test_stdout(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signature_goes_to_stdout(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[bytes] = []
     monkeypatch.setattr(output, "write", written.extend)
     assert run("record", "sign", "record.json", "-o", "-").err == ""
-    assert cose.opened(b"".join(written)).payload is None
+    assert cose.open_envelope(b"".join(written)).payload is None
     del here
 
 
 @pytest.mark.parametrize(
     ("args", "status", "words"),
     [
-        (("sign", "nothing.json"), 1, "cannot be read"),
-        (("sign", "odd.json"), 1, "This is no agent record"),
-        (("sign", "record.json", "--key", "nobody"), 2, "There is no key 'nobody' of yours; the keys are default"),
-        (("sign", "record.json", "--key", "./none.pem"), 1, "cannot be read"),
-        (("sign",), 2, "FILE|ID"),
-        (("verify", "nothing"), 1, "cannot be read"),
-        (("verify", "record.json"), 1, "proves nothing by itself"),
-        (("verify", "odd.json", "--key", "nobody"), 2, "There is no key 'nobody'"),
+        (("sign", "nothing.json"), 1, "Cannot read nothing"),
+        (("sign", "odd.json"), 1, "This is not an agent record"),
+        (("sign", "record.json", "--key", "nobody"), 2, "You have no private key 'nobody'; your keys are default"),
+        (("sign", "record.json", "--key", "./none.pem"), 1, "Cannot read none.pem"),
+        (("sign",), 2, "FILE|SESSION"),
+        (("verify", "nothing"), 1, "Cannot read nothing"),
+        (("verify", "record.json"), 1, "is not a proof"),
+        (("verify", "odd.json", "--key", "nobody"), 2, "No key 'nobody'"),
         (("verify", "odd.json", "--key", "./odd.json"), 1, "holds no Ed25519 public key"),
         (("nosuch",), 2, "There is no command"),
     ],
 )
-def test_mistakes(run: Runner, here: Path, args: tuple[str, ...], status: int, words: str) -> None:
+def test_wrong_usage_is_reported(run: Runner, here: Path, args: tuple[str, ...], status: int, words: str) -> None:
     (here / "odd.json").write_bytes(json_bytes({"a": 1}))
     found = run("record", *args)
     assert (found.status, words in found.err) == (status, True), found.err
 
 
-def test_without_a_key(run: Runner, tmp_path: Path) -> None:
+def test_missing_key_is_reported(run: Runner, tmp_path: Path) -> None:
     (tmp_path / "record.json").write_bytes(PAYLOAD)
     found = run("record", "sign", str(tmp_path / "record.json"))
     assert (found.status, "`pollux keys create` makes one" in found.err) == (1, True)
 
 
-def test_with_several_keys(run: Runner, here: Path) -> None:
+def test_key_must_be_named_if_there_are_several(run: Runner, here: Path) -> None:
     (keys_folder() / "default.pem").rename(keys_folder() / "one.pem")
     (keys_folder() / "default.pub").rename(keys_folder() / "one.pub")
     assert run("record", "sign", "record.json").status == 0, "the only one"
     run("keys", "create", "two")
     found = run("record", "sign", "record.json")
-    assert (found.status, "Say with --key which key to sign with: one, two" in found.err) == (2, True)
+    assert (found.status, "You have several keys: pass --key with one of one, two" in found.err) == (2, True)
     assert run("record", "sign", "record.json", "--key", "two").status == 0
     assert run("record", "sign", "record.json", "--key", str(keys_folder() / "one.pem")).status == 0
     del here
@@ -212,7 +212,7 @@ class _Person(StringIO):
         return True
 
 
-def test_a_locked_key(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_locked_key_needs_its_passphrase(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLLUX_PASSPHRASE", "open sesame")
     run("keys", "create", "locked", "--passphrase")
     assert run("record", "sign", "record.json", "--key", "locked").status == 0
@@ -220,30 +220,30 @@ def test_a_locked_key(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "cannot be unlocked" in run("record", "sign", "record.json", "--key", "locked").err
     monkeypatch.delenv("POLLUX_PASSPHRASE")
     monkeypatch.setattr(sys, "stdin", StringIO())
-    assert "Nobody is here to be asked" in run("record", "sign", "record.json", "--key", "locked").err
+    assert "Set POLLUX_PASSPHRASE" in run("record", "sign", "record.json", "--key", "locked").err
     monkeypatch.setattr(sys, "stdin", _Person())
     monkeypatch.setattr("click.termui.hidden_prompt_func", lambda _: "open sesame")
     assert run("record", "sign", "record.json", "--key", "locked").status == 0
     del here
 
 
-def test_the_commands_are_listed(run: Runner) -> None:
+def test_subcommands_are_listed(run: Runner) -> None:
     listed = run("record", "--help").out
     assert all(f"\n  {name} " in listed for name in ("create", "sign", "redact", "verify"))
 
 
-def test_a_key_that_was_altered_is_named(run: Runner, here: Path) -> None:
+def test_altered_key_is_reported(run: Runner, here: Path) -> None:
     run("record", "sign", "record.json")
     run("keys", "create", "other")
     (keys_folder() / "default.pub").write_bytes((keys_folder() / "other.pub").read_bytes())
     found = run("record", "verify", "record.sig.cbor")
     assert found.status == 1
-    assert "default.pub holds another key than" in found.err
-    assert found.out.startswith("key: signed with the key ")
+    assert "default.pub does not belong to" in found.err
+    assert found.out.startswith("key: signed with the unknown key ")
     del here
 
 
-def test_hostile_text_reaches_no_terminal(run: Runner, here: Path) -> None:
+def test_hostile_text_is_escaped(run: Runner, here: Path) -> None:
     run("record", "sign", "record.json", "--attached", "--issuer", "\x1b[2Jme\nyou")
     found = run("record", "verify", "record.signed.cbor", columns=80)
     assert found.status == 0

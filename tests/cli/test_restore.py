@@ -45,11 +45,11 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
-def test_a_session_is_written_back_and_how_to_go_on_is_printed(run: Runner, home: Home) -> None:
+def test_restored_session_can_be_resumed_with_the_printed_command(run: Runner, home: Home) -> None:
     home.lose(run)
     result = run("restore", SESSION[:8])
     assert (result.status, result.out) == (0, home.line)
-    assert f"Written below {home.root / '.gemini'}: {home.back.name} with 3 messages, and 1 file that" in result.err
+    assert f"Written below {home.root / '.gemini'}: {home.back.name} with 3 messages, and 1 related file." in result.err
     assert home.back.read_bytes() == home.data + UPDATE
 
 
@@ -61,7 +61,7 @@ def test_the_users_own_home_needs_no_variable(run: Runner, home: Home, monkeypat
     assert run("restore", SESSION).out == f"cd '{home.project}' && gemini --resume={SESSION}\n"
 
 
-def test_what_is_there_needs_no_restore(run: Runner, home: Home) -> None:
+def test_existing_session_needs_no_restore(run: Runner, home: Home) -> None:
     result = run("restore", SESSION, home=home.root)
     assert (result.status, result.out) == (0, home.line)
     assert "Nothing to restore" in result.err
@@ -85,7 +85,7 @@ def test_nothing_is_overwritten(run: Runner, home: Home) -> None:
     put(home.back, b"something else")
     result = run("restore", SESSION)
     assert (result.status, result.out) == (1, "")
-    assert f"{home.back} is there already and is not overwritten; --new-id" in result.err
+    assert f"{home.back} exists already and is not overwritten; use --new-id" in result.err
     assert home.back.read_bytes() == b"something else"
 
 
@@ -110,20 +110,20 @@ def test_another_home(run: Runner, home: Home, tmp_path: Path) -> None:
     assert f"GEMINI_CLI_HOME={bob}" in result.json["command"]
 
 
-def test_a_home_that_is_none(run: Runner, home: Home, tmp_path: Path) -> None:
+def test_invalid_home_is_refused(run: Runner, home: Home, tmp_path: Path) -> None:
     result = run("restore", SESSION, "--to", str(tmp_path / "nowhere"), home=home.root)
     assert result.status == 2
     assert "--to" in result.err
     assert "is no folder" in result.err
 
 
-def test_without_an_archive_nothing_is_kept(run: Runner, home: Home) -> None:
+def test_restore_needs_an_archive(run: Runner, home: Home) -> None:
     result = run("restore", SESSION, "--no-archive", home=home.root)
     assert result.status == 2
-    assert "in the archive alone" in result.err
+    assert "restored from the archive" in result.err
 
 
-def test_a_project_that_is_gone_is_told(run: Runner, home: Home) -> None:
+def test_deleted_project_folder_is_reported(run: Runner, home: Home) -> None:
     home.lose(run)
     home.project.rmdir()
     result = run("restore", SESSION)
@@ -131,7 +131,7 @@ def test_a_project_that_is_gone_is_told(run: Runner, home: Home) -> None:
     assert f"The folder of its project, {home.project}, is gone" in result.err
 
 
-def test_a_project_that_nobody_knows_is_told(run: Runner, tmp_path: Path) -> None:
+def test_unknown_project_folder_is_reported(run: Runner, tmp_path: Path) -> None:
     data = log(header(projectHash="0" * 64), user(), gemini())
     main = put(tmp_path / ".gemini" / "tmp" / ("0" * 64) / "chats" / f"{NAME}.jsonl", data)
     assert run("ls", home=tmp_path).status == 0
@@ -142,7 +142,7 @@ def test_a_project_that_nobody_knows_is_told(run: Runner, tmp_path: Path) -> Non
     assert main.with_name(f"{NAME}-pc632d72.jsonl").read_bytes() == data + UPDATE
 
 
-def test_a_home_under_another_name_is_told(run: Runner, home: Home) -> None:
+def test_home_with_another_name_is_reported(run: Runner, home: Home) -> None:
     backup = home.root / "backup"
     (home.root / ".gemini").rename(backup)
     put(backup / "projects.json", json.dumps({"projects": {}}).encode())
@@ -151,18 +151,18 @@ def test_a_home_under_another_name_is_told(run: Runner, home: Home) -> None:
     assert "The client only looks into folders called .gemini" in result.err
 
 
-def test_notes_are_said(run: Runner, home: Home) -> None:
+def test_notes_are_printed(run: Runner, home: Home) -> None:
     home.put("chats/session-2026-11-15T20-00-6ece72aa.jsonl", log(header(), preamble()))
     assert "is a stub" in run("restore", SESSION, home=home.root).err
 
 
-def test_one_that_does_not_exist(run: Runner, home: Home) -> None:
+def test_unknown_session_is_reported(run: Runner, home: Home) -> None:
     result = run("restore", builders.OTHER, home=home.root)
     assert (result.status, result.out) == (1, "")
-    assert "No session fits" in result.err
+    assert "No session matches" in result.err
 
 
-def test_names_are_told_in_one_line(run: Runner, home: Home) -> None:
+def test_hostile_names_are_printed_in_one_line(run: Runner, home: Home) -> None:
     name = "session-2026-11-15T19-30-6ece\n2aa.jsonl"
     home.main.rename(home.main.with_name(name))
     home.main = home.main.with_name(name)

@@ -13,7 +13,7 @@ import pytest
 from tests.builders import NAME, SESSION, gemini, header, log, preamble, put, user
 from tests.cli.running import Runner
 
-from pollux.library.client_command import UnsafeIdError, command_line
+from pollux.library.resume import UnsafeIdError, command_line
 from pollux.sessions.locate import Home
 from pollux.sessions.projects.resolve import project_hash
 
@@ -71,25 +71,25 @@ def test_the_command_is_printed(run: Runner, main: Path, tmp_path: Path) -> None
     assert main.exists()
 
 
-def test_one_that_is_gone_has_to_be_restored_first(run: Runner, main: Path, tmp_path: Path) -> None:
+def test_deleted_session_must_be_restored_first(run: Runner, main: Path, tmp_path: Path) -> None:
     run("ls", home=tmp_path)
     main.unlink()
     result = run("resume", SESSION)
     assert result.status == 1
     assert f"gemini --resume={SESSION}\n" in result.out
-    assert f"`pollux restore {SESSION}` writes it back" in result.err
+    assert f"`pollux restore {SESSION}` first" in result.err
     assert not main.exists()
 
 
-def test_what_is_in_the_way_is_said(run: Runner, main: Path, tmp_path: Path) -> None:
+def test_conflicting_files_are_reported(run: Runner, main: Path, tmp_path: Path) -> None:
     run("ls", home=tmp_path)
     main.write_bytes(log(header(), user("u9", "something else")))
     result = run("resume", SESSION)
     assert result.status == 1
-    assert "with 1 of 2 messages, and is not overwritten" in result.err
+    assert "with 1 of 2 messages and is not overwritten" in result.err
 
 
-def test_a_stub_beside_it_is_told(run: Runner, main: Path, tmp_path: Path) -> None:
+def test_stub_next_to_the_session_is_reported(run: Runner, main: Path, tmp_path: Path) -> None:
     put(main.with_name("session-2026-11-16T08-00-6ece72aa.jsonl"), log(header(), preamble()))
     result = run("resume", SESSION, home=tmp_path)
     assert result.status == 0
@@ -97,27 +97,27 @@ def test_a_stub_beside_it_is_told(run: Runner, main: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("main")
-def test_without_an_archive_the_command_is_still_known(run: Runner, tmp_path: Path) -> None:
+def test_command_is_printed_without_an_archive(run: Runner, tmp_path: Path) -> None:
     result = run("resume", SESSION, "--no-archive", home=tmp_path)
     line = f"cd {tmp_path / 'web'} && GEMINI_CLI_HOME={tmp_path} gemini --resume={SESSION}"
     assert (result.status, result.out) == (0, f"{line}\n")
 
 
 @pytest.mark.usefixtures("main")
-def test_a_folder_that_is_gone(run: Runner, tmp_path: Path) -> None:
+def test_deleted_folder_is_reported(run: Runner, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "web")
     result = run("resume", SESSION, home=tmp_path)
     assert (result.status, result.out) == (1, "")
     assert result.err.count("\n") == 1
-    assert f"{tmp_path / 'web'}, is gone; make it again" in result.err
+    assert f"{tmp_path / 'web'} does not exist. Create it" in result.err
 
 
-def test_a_folder_that_nobody_knows(run: Runner, tmp_path: Path) -> None:
+def test_unknown_folder_is_reported(run: Runner, tmp_path: Path) -> None:
     data = log(header(projectHash="0" * 64), user(), gemini())
     put(tmp_path / ".gemini" / "tmp" / ("0" * 64) / "chats" / f"{NAME}.jsonl", data)
     result = run("resume", SESSION, home=tmp_path)
     assert (result.status, result.out) == (1, "")
-    assert "Nobody knows the folder of this session" in result.err
+    assert "The folder of this session's project is unknown" in result.err
 
 
 def test_the_client_is_started_in_the_folder(run: Runner, main: Path, tmp_path: Path, client: Path) -> None:
@@ -129,7 +129,7 @@ def test_the_client_is_started_in_the_folder(run: Runner, main: Path, tmp_path: 
     assert main.exists()
 
 
-def test_what_the_client_writes_is_kept_at_once(
+def test_new_messages_are_archived_when_the_client_ends(
     run: Runner, main: Path, tmp_path: Path, client: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MAIN", str(main))
@@ -139,7 +139,9 @@ def test_what_the_client_writes_is_kept_at_once(
     assert "said in the client" in run("show", SESSION).out
 
 
-def test_it_is_restored_first(run: Runner, main: Path, tmp_path: Path, client: Path) -> None:
+def test_deleted_session_is_restored_before_the_client_starts(
+    run: Runner, main: Path, tmp_path: Path, client: Path
+) -> None:
     run("ls", home=tmp_path)
     main.unlink()
     result = run("resume", SESSION, "--exec", "--yes")
@@ -150,14 +152,14 @@ def test_it_is_restored_first(run: Runner, main: Path, tmp_path: Path, client: P
     assert client.exists()
 
 
-def test_it_asks_before_it_restores(
+def test_restoring_needs_confirmation(
     run: Runner, main: Path, tmp_path: Path, client: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("ls", home=tmp_path)
     main.unlink()
     monkeypatch.setattr("sys.stdin", io.StringIO())
     nobody = run("resume", SESSION, "--exec")
-    assert (nobody.status, "say --yes to restore the session first" in nobody.err) == (2, True)
+    assert (nobody.status, "Pass --yes to restore the session" in nobody.err) == (2, True)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     monkeypatch.setattr("click.confirm", _no)
     assert run("resume", SESSION, "--exec").status == 130
@@ -168,13 +170,11 @@ def test_it_asks_before_it_restores(
 def _no(question: str, **_: object) -> None:
     import click  # noqa: PLC0415
 
-    assert "Write it to" in question
+    assert "Restore it to" in question
     raise click.Abort
 
 
-def test_it_gets_a_new_id_where_the_old_one_is_in_the_way(
-    run: Runner, main: Path, tmp_path: Path, client: Path
-) -> None:
+def test_conflicting_session_is_restored_under_a_new_id(run: Runner, main: Path, tmp_path: Path, client: Path) -> None:
     run("ls", home=tmp_path)
     main.write_bytes(log(header(), user("u9", "something else")))
     assert run("resume", SESSION, "--exec", "--yes").status == 7
@@ -185,17 +185,17 @@ def test_it_gets_a_new_id_where_the_old_one_is_in_the_way(
 
 
 @pytest.mark.usefixtures("main")
-def test_without_an_archive_it_is_only_started(run: Runner, tmp_path: Path, client: Path) -> None:
+def test_client_is_started_without_an_archive(run: Runner, tmp_path: Path, client: Path) -> None:
     assert run("resume", SESSION, "--exec", "--no-archive", home=tmp_path).status == 7
     assert json.loads(client.read_bytes())["home"] == str(tmp_path)
 
 
 @pytest.mark.usefixtures("main")
-def test_without_a_client(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_client_is_reported(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     result = run("resume", SESSION, "--exec", home=tmp_path)
     assert (result.status, result.out) == (1, "")
-    assert "There is no `gemini` on the PATH" in result.err
+    assert "`gemini` is not on the PATH" in result.err
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_the_command_line(folder: str | None, root: str, expected: str) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="paths of POSIX")
-def test_the_variable_that_the_client_goes_by_is_known() -> None:
+def test_home_variable_depends_on_the_client() -> None:
     home = Home(Path("/data/.gemini"), Path("/data/.gemini/tmp"), "--home")
     line = command_line("/web", "x; y", home, {"GEMINI_CLI_HOME": "/data"}, Path("/home/alice"))
     assert line == "cd /web && gemini '--resume=x; y'"
@@ -231,7 +231,7 @@ UNSAFE = ["--yolo", "-y", "", "a\0b", "a\nb", "a\x1b[2Jb", "a\u202eb", "a\ud800b
 
 
 @pytest.mark.parametrize("id_", UNSAFE)
-def test_an_id_that_is_no_word_of_its_own_is_refused(id_: str) -> None:
+def test_unsafe_id_is_refused(id_: str) -> None:
     with pytest.raises(UnsafeIdError, match="cannot be started with the session ID"):
         command_line("/web", id_, None, {}, Path("/home/alice"))
 

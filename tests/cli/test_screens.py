@@ -8,9 +8,8 @@ import pytest
 from rich.cells import cell_len
 from tests.cli.running import Runner, same
 
-from pollux.cli import COMMANDS
+from pollux.cli import COMMANDS, output
 from pollux.cli.demo import HOME
-from pollux.render.terminal import overview
 
 SCREENS = {
     "overview": (),
@@ -70,9 +69,27 @@ def test_pipe_gets_whole_lines(run: Runner) -> None:
     assert any(line.endswith("7ffa9413-0e52-481c-aa76-916820b43a25.jsonl") for line in lines)
     assert any(len(line) > 100 for line in run("doctor").out.splitlines())
     assert all(line.count("\t") == 5 for line in run("projects").out.splitlines())
-    assert (run().out, run().err) == (run("ls").out, run("ls").err)
+
+
+def test_overview_in_a_pipe_is_short_and_plain(run: Runner) -> None:
+    lines = run().out.splitlines()
+    assert lines[0].startswith("20 sessions in 5 projects")
+    assert len(lines) < 25
+    assert "\x1b" not in "".join(lines)
 
 
 def test_ascii_terminal_is_served(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overview, "_BARS", overview._ASCII_BARS)
-    assert "15 Nov" in run(columns=80).out
+    monkeypatch.setattr(output, "encoding", lambda: "ascii")
+    shown = run("ls", "--project", "skywatch", columns=80).out
+    assert "~ " in shown
+    assert shown.isascii()
+
+
+@pytest.mark.parametrize(
+    "command", [("ls",), ("projects",), ("status", "--all"), ("usage",), ("stats", "--by", "tool")]
+)
+def test_every_list_can_be_limited_and_has_a_header_in_a_pipe(run: Runner, command: tuple[str, ...]) -> None:
+    header, first, second = run(*command, "-n", "2").out.splitlines()
+    assert header.replace("\t", "").replace("_", "").isalpha()
+    assert run(*command, "-n", "2", "--no-header").out.splitlines() == [first, second]
+    assert header.count("\t") == first.count("\t") == second.count("\t")

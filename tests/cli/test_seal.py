@@ -13,16 +13,15 @@ from tests.redaction.samples import samples
 
 from pollux.archive.lock import WriterLock
 from pollux.cli import output
-from pollux.cli.archive_seal import _say
-from pollux.cli.record_verify import say
+from pollux.cli.archive import _print_seal
+from pollux.cli.record import print_verdict
 from pollux.cli.scope import open_scope
 from pollux.exports import vac
 from pollux.library.config import keys_folder
 from pollux.library.records import complete_record, record_maker
-from pollux.proofs import pending as unsealed
+from pollux.proofs import seal as sealing
 from pollux.proofs.commitment import Salts, commitment
-from pollux.proofs.pending import New
-from pollux.proofs.seal import Seal, Sealed
+from pollux.proofs.seal import PendingEntries, Seal, SealOutcome
 from pollux.proofs.verdict import Verdict
 
 
@@ -50,18 +49,18 @@ def test_sealed_and_verified(run: Runner, place: Path, tmp_path: Path) -> None:
     assert first.status == 0
     assert first.out.startswith("seal     1\nat       2026-11-15T12:00:00.000Z\nentries  ")
     assert all(len(line) <= 80 for line in first.out.splitlines())
-    assert "Keep a copy elsewhere" in first.err
-    assert "3 sessions new" in first.err
+    assert "Store a copy elsewhere" in first.err
+    assert "3 new sessions" in first.err
     assert "Nothing is new since seal 1" in run("archive", "seal").err
     grown(tmp_path / "home", LOG, builders.log(builders.user("u8", "more", second=50)))
     second = run("archive", "seal", "--json").json
     assert (second["schema"], second["number"], second["new"]) == ("pollux.sealed/1", 2, True)
     assert (second["files"], second["sessions"], second["problems"]) == (1, 1, [])
     good = run("verify", "--seal")
-    assert (good.status, "all is as it was sealed" in good.err) == (0, True)
+    assert (good.status, "everything is as it was sealed" in good.err) == (0, True)
     assert "A seal covers bytes: the facts (titles, counts, tokens) were not compared" in good.err
     found = run("verify", "--seal", "--json").json
-    assert (found["schema"], found["kind"], found["good"], found["facts"]["seal"]) == (
+    assert (found["schema"], found["kind"], found["ok"], found["facts"]["seal"]) == (
         *("pollux.verdict/1", "archive"),
         *(True, "2"),
     )
@@ -74,8 +73,8 @@ def test_tampering_is_named(run: Runner, place: Path) -> None:
     damage(place, "UPDATE segments SET data = x'00' WHERE id = 1", "DELETE FROM files WHERE path = 'projects.json'")
     bad = run("verify", "--seal")
     assert bad.status == 1
-    assert "cannot be unpacked" in bad.out
-    assert "not all is as it was sealed" in bad.err
+    assert "cannot be decompressed" in bad.out
+    assert "not everything is as it was sealed" in bad.err
 
 
 def test_a_copy_of_the_seal(run: Runner, place: Path) -> None:
@@ -89,19 +88,19 @@ def test_a_copy_of_the_seal(run: Runner, place: Path) -> None:
     assert b"webapp" in full
     for name in ("seal.cbor", "full.cbor"):
         assert run("verify", "--seal", name).status == 0
-        assert "the seal is good" in run("record", "verify", name).err
+        assert "the seal is valid" in run("record", "verify", name).err
     damage(place, "DELETE FROM seals", "DELETE FROM sealed")
     bad = run("verify", "--seal", "seal.cbor")
-    assert (bad.status, "chain: the given seal 1 is not in the archive: it has none." in bad.out) == (1, True)
+    assert (bad.status, "chain: the given seal 1 is not in the archive: it has no seal." in bad.out) == (1, True)
     assert "has no seal yet" in run("verify", "--seal").err
 
 
-def test_a_key_that_is_gone(run: Runner, place: Path) -> None:
+def test_missing_public_key_is_reported(run: Runner, place: Path) -> None:
     run("archive", "seal")
     (keys_folder() / "default.pub").rename("mara.pub")
     (keys_folder() / "default.pem").unlink()
     bad = run("verify", "--seal")
-    assert (bad.status, "which is not known here" in bad.out) == (1, True)
+    assert (bad.status, "the unknown key" in bad.out) == (1, True)
     assert run("verify", "--seal", "--key", "mara.pub").status == 0
     del place
 
@@ -112,7 +111,7 @@ def test_a_proof_on_another_machine(run: Runner, place: Path, tmp_path: Path, mo
     Path("session.jsonl").write_bytes(content_of(place, LOG)[0])
     elsewhere(monkeypatch, tmp_path)
     good = run("record", "verify", "proof.json", "--file", "session.jsonl", "--key", "mara.pub")
-    assert (good.status, "the proof is good" in good.err) == (0, True)
+    assert (good.status, "the proof is valid" in good.err) == (0, True)
     assert f"the file is {LOG} as it was sealed" in good.err
     assert f"  {LOG}\n" in good.out
     rows = run("record", "verify", "proof.json", "--key", "mara.pub", "--json").json["files"]
@@ -133,42 +132,42 @@ def test_a_redacted_record_on_another_machine(
     assert MARKER not in Path("red.json").read_text("utf-8")
     elsewhere(monkeypatch, tmp_path)
     good = run("record", "verify", "red.json", "--key", "mara.pub")
-    assert (good.status, "the redacted record is good" in good.err) == (0, True)
+    assert (good.status, "the redacted record is valid" in good.err) == (0, True)
     assert run("record", "verify", "red.sig.cbor", "--key", "mara.pub").status == 0
     value = json.loads(Path("red.json").read_bytes())
     value["session"]["entries"][0]["type"] = "assistant"
     Path("forged.json").write_text(json.dumps(value))
     bad = run("record", "verify", "forged.json", "--key", "mara.pub")
     assert (bad.status, bad.out.splitlines()[0]) == (
-        *(1, "field: what it shows is not what was sealed: /session/entries/0/type."),
+        *(1, "field: it shows something else than was sealed: /session/entries/0/type."),
     )
     del place
 
 
-def test_what_nothing_proves_is_named(run: Runner, place: Path) -> None:
+def test_unproven_statements_are_listed(run: Runner, place: Path) -> None:
     run("archive", "seal", "--issuer", "mailto:mara@example.org")
     run("record", "redact", builders.SESSION, "--hide", "input", "-o", "red.json")
     value = json.loads(Path("red.json").read_bytes())
     assert "recording-agent" not in value
     good = run("record", "verify", "red.json")
-    assert good.err == "red.json: the redacted record is good.\n"
+    assert good.err == "red.json: the redacted record is valid.\n"
     assert "seal 1 by  default.pub (your own key), claiming to be 'mailto:mara@example.org'\n" in good.out
     Path("red.json").write_text(json.dumps(value | {"created": "1999-01-01T00:00:00Z", "vcs": {"type": "git"}}))
     found = run("record", "verify", "red.json")
     assert found.status == 0
     assert found.err.splitlines() == [
         "Nothing proves these members, which no seal covers and anyone can have set: created, vcs.",
-        "red.json: the redacted record is good, except for what nothing proves (see above).",
+        "red.json: the redacted record is valid, except for the unproven statements above.",
     ]
     rows = run("record", "verify", "red.json", "--json").json
-    assert (rows["good"], rows["unproven"]) == (True, ["created", "vcs"])
+    assert (rows["ok"], rows["unproven"]) == (True, ["created", "vcs"])
     assert [(one["of"], one["trust"], one["issuer_proven"]) for one in rows["signers"]] == [("seal 1", "own", False)]
     misused = run("record", "verify", "red.json", "--file", "red.json")
     assert (misused.status, "leave --file out" in misused.err) == (2, True)
     del place
 
 
-def test_the_archive_names_who_sealed_it(run: Runner, place: Path, tmp_path: Path) -> None:
+def test_signer_of_the_seal_is_named(run: Runner, place: Path, tmp_path: Path) -> None:
     run("archive", "seal")
     run("keys", "create", "second")
     grown(tmp_path / "home", LOG, builders.log(builders.user("u8", "more", second=50)))
@@ -183,7 +182,7 @@ def test_the_archive_names_who_sealed_it(run: Runner, place: Path, tmp_path: Pat
     del place
 
 
-def test_secrets_are_hidden_by_the_rules_of_redaction(
+def test_secrets_are_replaced_by_hashes(
     run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (sample, *_) = samples("github-token")
@@ -195,23 +194,23 @@ def test_secrets_are_hidden_by_the_rules_of_redaction(
     run("archive", "seal")
     done = run("record", "redact", builders.SESSION, "--secrets", "-o", "red.json")
     assert done.status == 0
-    assert "Secrets hidden, with 2 values that held them: 2 × GitHub token" in done.err
-    assert "Not looked into: 1 × image/png attachment; check them yourself." in done.err
+    assert "Replaced 2 values that contained secrets by salted hashes: 2 × GitHub token" in done.err
+    assert "Not searched: 1 × image/png attachment. Check them yourself." in done.err
     told = Path("red.json").read_text("utf-8")
     assert sample.secret not in told
     assert "/home/mara/src/webapp" in told, "what stands beside is proven as before"
     assert MARKER in told
     elsewhere(monkeypatch, tmp_path)
     good = run("record", "verify", "red.json", "--key", "mara.pub")
-    assert (good.status, "the redacted record is good" in good.err) == (0, True)
+    assert (good.status, "the redacted record is valid" in good.err) == (0, True)
     assert told.count('"[redacted]"') == 2
     del place
 
 
-def test_a_record_without_secrets_is_shown_whole(run: Runner, place: Path) -> None:
+def test_record_without_secrets_is_unchanged(run: Runner, place: Path) -> None:
     run("archive", "seal")
     done = run("record", "redact", builders.SESSION, "--secrets")
-    assert (done.status, done.err) == (0, "No secret was found.\n")
+    assert (done.status, done.err) == (0, "No secrets found.\n")
     assert MARKER in done.out
     assert "[redacted]" not in done.out
     both = run("record", "redact", builders.SESSION, "--secrets", "--hide-text", MARKER)
@@ -219,7 +218,7 @@ def test_a_record_without_secrets_is_shown_whole(run: Runner, place: Path) -> No
     del place
 
 
-def test_counts_stay_when_a_member_of_that_name_is_hidden(run: Runner, place: Path) -> None:
+def test_numbers_are_not_hidden_by_name(run: Runner, place: Path) -> None:
     run("archive", "seal")
     value = json.loads(run("record", "redact", builders.SESSION, "--hide", "input", "--hide", "output").out)
     told = json.dumps(value["session"]["entries"])
@@ -231,7 +230,7 @@ def test_counts_stay_when_a_member_of_that_name_is_hidden(run: Runner, place: Pa
     del place
 
 
-def test_a_record_that_was_sealed_differently(run: Runner, place: Path, tmp_path: Path) -> None:
+def test_record_that_differs_from_the_seal_is_refused(run: Runner, place: Path, tmp_path: Path) -> None:
     run("archive", "seal")
     grown(tmp_path / "home", LOG, builders.log(builders.user("u8", "more", second=50)))
     bad = run("record", "redact", builders.SESSION, "--hide", "input")
@@ -242,20 +241,22 @@ def test_a_record_that_was_sealed_differently(run: Runner, place: Path, tmp_path
     del place
 
 
-def test_a_continuation(run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_newer_seal_is_proven_consistent(
+    run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run("archive", "seal", "-o", "old.cbor")
     grown(tmp_path / "home", LOG, builders.log(builders.user("u8", "more", second=50)))
     run("archive", "seal")
-    assert run("archive", "prove", "--continues", "old.cbor", "-o", "more.json").status == 0
+    assert run("archive", "prove", "--consistent-with", "old.cbor", "-o", "more.json").status == 0
     elsewhere(monkeypatch, tmp_path)
     good = run("record", "verify", "more.json", "--file", "old.cbor", "--key", "mara.pub")
-    assert (good.status, good.err) == (0, "more.json: the continuation is good.\n")
+    assert (good.status, good.err) == (0, "more.json: the continuation is valid.\n")
     vague = run("record", "verify", "more.json", "--key", "mara.pub")
-    assert "Nothing proves that seal 1 is the one that you kept; name your copy of it with --file." in vague.err
+    assert "Nothing proves that seal 1 is the one that you have; pass your copy of it with --file." in vague.err
     del place
 
 
-def test_forgotten(run: Runner, place: Path) -> None:
+def test_forgotten_files_are_listed(run: Runner, place: Path) -> None:
     run("archive", "seal")
     run("forget", builders.SESSION, "--yes")
     good = run("verify", "--seal")
@@ -270,7 +271,7 @@ def test_seals_move_to_a_new_archive(run: Runner, place: Path, tmp_path: Path, m
     run("archive", "seal")
     monkeypatch.setenv("POLLUX_ARCHIVE", str(tmp_path / "new.db"))
     monkeypatch.delenv("POLLUX_HOME")
-    assert "taken over 1 seal: your key signed the chain" in run("archive", "import", str(place)).err
+    assert "continues the chain of 1 seal: your key signed it" in run("archive", "import", str(place)).err
     assert run("verify", "--seal").status == 0
     hidden = ("record", "redact", builders.SESSION, "--hide", "input")
     redacted = run(*hidden)  # the salts are made from another secret
@@ -280,46 +281,46 @@ def test_seals_move_to_a_new_archive(run: Runner, place: Path, tmp_path: Path, m
     synced(tmp_path / "third.db", tmp_path / "home")
     monkeypatch.setenv("POLLUX_ARCHIVE", str(tmp_path / "third.db"))
     run("archive", "seal")
-    assert "1 seal of it kept apart from this archive's own" in run("archive", "import", str(place)).err
+    assert "1 seal stored separately from those of this archive" in run("archive", "import", str(place)).err
 
 
 @pytest.mark.parametrize(
     ("args", "status", "words"),
     [
-        (("verify", "--seal"), 1, "`pollux archive seal` makes one"),
-        (("verify", "--seal", "nothing"), 1, "cannot be read"),
-        (("verify", "--seal", "odd"), 1, "odd is no seal. This is no COSE_Sign1 envelope"),
+        (("verify", "--seal"), 1, "Run `pollux archive seal` to make one"),
+        (("verify", "--seal", "nothing"), 1, "Cannot read nothing"),
+        (("verify", "--seal", "odd"), 1, "odd is no seal. This is not a COSE_Sign1 envelope"),
         (("verify", "--seal", "--repair"), 2, "--repair"),
-        (("archive", "seal", "--entries"), 2, "name it with -o"),
-        (("archive", "seal", "--no-archive"), 2, "about the archive"),
-        (("archive", "seal", "nosuch"), 1, "No session fits 'nosuch'"),
+        (("archive", "seal", "--entries"), 2, "name one with -o"),
+        (("archive", "seal", "--no-archive"), 2, "needs the archive"),
+        (("archive", "seal", "nosuch"), 1, "No session matches 'nosuch'"),
         (("archive", "seal", "-o", "no/such/place"), 1, "cannot be written"),
-        (("archive", "prove"), 2, "a session by its ID, or --continues"),
+        (("archive", "prove"), 2, "an older seal with --consistent-with"),
         (("archive", "prove", "latest"), 1, "is not sealed yet"),
         (("record", "create", "latest", "-o", "no/such/place"), 1, "cannot be written"),
         (("archive", "prove", "latest", "--no-archive"), 2, "leave --no-archive"),
-        (("archive", "prove", "--continues", "odd"), 1, "is no seal"),
-        (("record", "redact", "latest"), 2, "Say what to hide"),
-        (("record", "redact", "latest", "--hide-text", "("), 2, "no regular expression"),
+        (("archive", "prove", "--consistent-with", "odd"), 1, "is no seal"),
+        (("record", "redact", "latest"), 2, "Nothing to hide. Pass --secrets"),
+        (("record", "redact", "latest", "--hide-text", "("), 2, "Invalid regular expression"),
         (("record", "redact", "latest", "--hide", "x", "--no-archive"), 2, "leave --no-archive"),
-        (("record", "redact", "latest", "--hide", "x"), 1, "is not what was sealed"),
+        (("record", "redact", "latest", "--hide", "x"), 1, "has changed since it was sealed"),
     ],
 )
-def test_mistakes(run: Runner, place: Path, args: tuple[str, ...], status: int, words: str) -> None:
+def test_wrong_usage_is_reported(run: Runner, place: Path, args: tuple[str, ...], status: int, words: str) -> None:
     Path("odd").write_text("hello")
     found = run(*args)
     assert (found.status, words in found.err) == (status, True), found.err
     del place
 
 
-def test_a_place_that_takes_no_proof(run: Runner, place: Path) -> None:
+def test_unwritable_proof_is_reported(run: Runner, place: Path) -> None:
     run("archive", "seal")
     found = run("archive", "prove", "latest", "-o", "no/such/place")
     assert (found.status, "cannot be written" in found.err) == (1, True)
     del place
 
 
-def test_while_somebody_else_writes(run: Runner, place: Path) -> None:
+def test_sealing_needs_the_writer_lock(run: Runner, place: Path) -> None:
     lock = WriterLock(place)
     assert lock.take()
     found = run("archive", "seal")
@@ -328,15 +329,15 @@ def test_while_somebody_else_writes(run: Runner, place: Path) -> None:
 
 
 def test_the_profile_has_one_name() -> None:
-    assert unsealed.PROFILE == vac.PROFILE
+    assert sealing.PROFILE == vac.PROFILE
 
 
-def test_nothing_to_seal(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_archive_is_not_sealed(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "nobody" / ".gemini" / "tmp").mkdir(parents=True)
     monkeypatch.setenv("POLLUX_HOME", str(tmp_path / "nobody"))
     monkeypatch.setenv("POLLUX_ARCHIVE", str(tmp_path / "new.db"))
     run("keys", "create")
-    assert "nothing to seal yet" in run("archive", "seal", "-o", str(tmp_path / "seal.cbor")).err
+    assert "there is nothing to seal" in run("archive", "seal", "-o", str(tmp_path / "seal.cbor")).err
     assert not (tmp_path / "seal.cbor").exists()
     assert run("archive", "seal", "--json").json["number"] is None
 
@@ -351,7 +352,7 @@ def test_a_seal_goes_to_stdout(run: Runner, place: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("number", range(0, 23, 3))
-def test_what_is_sealed_is_what_a_record_says(run: Runner, number: int) -> None:
+def test_sealed_record_equals_the_exported_one(run: Runner, number: int) -> None:
     """The entries of a record come one by one when it is sealed, and all at once when it is redacted."""
     assert run("sync").status in (0, 1)
     with open_scope(no_archive=True).library as library, library.snapshot() as snapshot:
@@ -362,16 +363,16 @@ def test_what_is_sealed_is_what_a_record_says(run: Runner, number: int) -> None:
         assert commitment(make(id_), salts) == commitment(complete_record(make(id_)), salts)
 
 
-def test_a_long_list_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
-    say(Verdict("archive", notes=[f"file {number} is forgotten" for number in range(12)]), "it")
+def test_long_lists_are_shortened(capsys: pytest.CaptureFixture[str]) -> None:
+    print_verdict(Verdict("archive", notes=[f"file {number} is forgotten" for number in range(12)]), "it")
     said = capsys.readouterr().err
-    assert "… and 2 more; --json lists them all." in said
-    found = New(forgotten=[f"file {number}" for number in range(12)])
-    _say(Sealed(Seal("", 1, "", 1, "", None), b"", found, is_new=True), "default", is_kept_elsewhere=True)
+    assert "… and 2 more; --json lists all of them." in said
+    found = PendingEntries(forgotten=[f"file {number}" for number in range(12)])
+    _print_seal(SealOutcome(Seal("", 1, "", 1, "", None), b"", found, is_new=True), "default", has_copy=True)
     assert "… and 2 more files" in capsys.readouterr().err
 
 
-def test_seals_of_an_import_are_told_apart(
+def test_imported_seals_are_checked_separately(
     run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("archive", "seal")
@@ -379,7 +380,7 @@ def test_seals_of_an_import_are_told_apart(
     monkeypatch.setenv("POLLUX_ARCHIVE", str(tmp_path / "mine.db"))
     run("keys", "create")
     found = run("archive", "import", str(place))
-    assert "1 seal of it kept apart" in found.err
+    assert "1 seal stored separately" in found.err
     unsealed = run("verify", "--seal")
     assert unsealed.status == 1
     assert "1 seal of an imported archive, not confirmed" in unsealed.err

@@ -12,7 +12,7 @@ import pytest
 from tests import builders
 from tests.cli.running import Runner
 
-from pollux.disk import regular_files
+from pollux.disk import read
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no pipes and no links without a privilege on Windows")
 
@@ -86,7 +86,7 @@ def test_settings_of_a_project_may_be_a_link_inside_it(run: Runner, root: Path) 
         ("record", "verify", "GOOD", "--file", "FILE"),
         ("record", "verify", "GOOD", "--key", "FILE"),
         ("usage", "--prices", "FILE"),
-        ("archive", "prove", "--continues", "FILE"),
+        ("archive", "prove", "--consistent-with", "FILE"),
         ("verify", "--seal", "FILE"),
         ("ls", "--archive", "FILE"),
     ],
@@ -121,7 +121,7 @@ def test_what_comes_through_a_pipe_of_the_shell_is_read(root: Path) -> None:
 def test_settings_that_are_too_large_are_not_read(run: Runner, root: Path) -> None:
     path = root / ".gemini" / "settings.json"
     with path.open("wb") as file:
-        file.truncate(regular_files.SIDE_FILE + 1)
+        file.truncate(read.SIDE_FILE + 1)
     ended = run("status", home=root)
     assert f"{path} cannot be read (it is larger than 4 MB)" in ended.err
 

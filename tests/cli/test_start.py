@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from pollux.__main__ import _settle_screen
 from pollux.cli.demo import HOME as DEMO
+from pollux.library.environment import correct_environment
 
 INTERRUPTED = """
 import sys
@@ -58,7 +58,7 @@ def test_a_screen_that_cannot_be_is_asked_for_its_size(name: str, said: str) -> 
 @pytest.mark.parametrize(("said", "heeded"), [("80", True), ("0", True), ("9999", True), ("10000", False)])
 def test_a_screen_may_have_thousands_of_columns(said: str, heeded: bool, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: FBT001
     monkeypatch.setenv("COLUMNS", said)
-    _settle_screen()
+    correct_environment()
     assert (os.environ.get("COLUMNS") == said) == heeded
 
 

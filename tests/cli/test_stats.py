@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from tests import builders
 from tests.cli.running import Runner, pretty, same
 
-from pollux.render.terminal import stats
+from pollux.cli import output
 from pollux.reports.stats import SECTIONS, TOTAL, USUAL
 
 SEED = Path(__file__).parents[1] / "data" / "seeds" / "session-2025-12-03T06-35-477739d0.json"
@@ -43,7 +43,8 @@ def test_one_section(run: Runner, by: str) -> None:
     rows = found[plural]
     columns = ["key", "name", *SECTIONS[by].columns]
     assert [list(row) for row in rows] == [columns] * len(rows)
-    lines = [line.split("\t") for line in run("stats", "--by", by).out.splitlines()]
+    names, *lines = [line.split("\t") for line in run("stats", "--by", by).out.splitlines()]
+    assert names == columns
     assert lines == [["" if row[name] is None else str(row[name]) for name in columns] for row in rows]
     read = [*csv.DictReader(io.StringIO(run("stats", "--by", by, "--csv").out))]
     assert [list(row.values()) for row in read] == lines
@@ -56,15 +57,14 @@ def test_screen_fits(run: Runner, by: str | None, columns: int) -> None:
     ended = run("stats", *(("--by", by) if by else ()), columns=columns)
     assert max(map(cell_len, ended.out.splitlines())) <= columns
     if by:
-        assert len(ended.out.splitlines()) == 1 + len(run("stats", "--by", by).out.splitlines())
+        assert len(ended.out.splitlines()) == len(run("stats", "--by", by).out.splitlines())
 
 
 def test_ascii_terminal_is_served(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = stats.screen
-    monkeypatch.setattr(stats, "screen", lambda found, *, width, **_: drawn(found, width=width, encoding="ascii"))
+    monkeypatch.setattr(output, "encoding", lambda: "ascii")
     out = run("stats", columns=80).out
     assert "Tue  " in out
-    assert not set("░▒▓█▌") & set(out)
+    assert out.isascii()
 
 
 @HOWS
@@ -83,8 +83,8 @@ def test_example_of_a_seed(run: Runner, tmp_path: Path, how: tuple[str, ...]) ->
     assert totals["active_seconds"] == 14  # from 06:35:37.302 to 06:35:51.334
 
 
-def test_pipe_gets_sums(run: Runner) -> None:
-    lines = dict(line.split("\t") for line in run("stats").out.splitlines())
+def test_pipe_gets_totals(run: Runner) -> None:
+    lines = dict(line.split("\t") for line in run("stats", "--no-header").out.splitlines())
     assert list(lines) == list(TOTAL)
     assert (lines["sessions"], lines["prompts"]) == ("20", "55")
 
@@ -110,14 +110,16 @@ def test_time_zone_decides_about_days_and_hours(run: Runner) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (("--csv",), 2, "--csv writes one table: say which with --by"),
-        (("--csv", "--json", "--by", "tool"), 2, "leave --json out"),
-        (("--since", "1d", "--last", "1d"), 2, "give one of them"),
-        (("--since", "nonsense"), 2, "--since 'nonsense' is not understood"),
-        (("--timezone", "Nowhere"), 2, "--timezone 'Nowhere'"),
-        (("--by", "nonsense"), 2, "'nonsense' is not one of 'tool'"),
-        (("--model", "none-such"), 1, "Nothing happened that fits"),
-        (("--project", "none-such"), 1, "No project fits 'none-such'"),
+        (("--csv",), 2, "--csv prints one table: choose it with --by"),
+        (("--csv", "--json", "--by", "tool"), 2, "leave out --json"),
+        (("--since", "1d", "--last", "1d"), 2, "use only one"),
+        (("--since", "nonsense"), 2, "Invalid value for --since: 'nonsense'"),
+        (("--timezone", "Nowhere"), 2, "Invalid value for --timezone: 'Nowhere'"),
+        (("--by", "nonsense"), 2, "There is no 'nonsense' for --by. Use tool"),
+        (("--sort", "tokens"), 2, "--sort applies to one table: choose it with --by"),
+        (("--by", "tool", "--sort", "cost"), 2, "No column 'cost' in the table by tool; it has name, tool_calls,"),
+        (("--model", "none-such"), 1, "Nothing matches"),
+        (("--project", "none-such"), 1, "No project matches 'none-such'"),
     ],
 )
 def test_mistakes(run: Runner, arguments: tuple[str, ...], status: int, words: str) -> None:
@@ -131,7 +133,7 @@ def test_nothing_is_no_fault(run: Runner, tmp_path: Path, columns: int | None) -
     (tmp_path / ".gemini" / "tmp").mkdir(parents=True)
     ended = run("stats", home=tmp_path, columns=columns)
     assert ended.status == 1
-    assert "Nothing happened that fits" in ended.err
+    assert "Nothing matches" in ended.err
     found = run("stats", "--json").json
     assert (found["totals"]["sessions"], found["tools"], found["first"]) == (0, [], None)
 
@@ -179,4 +181,14 @@ def test_short_name_of_several_projects_is_told(run: Runner, tmp_path: Path) -> 
         builders.put(chats / f"session-2026-11-15T19-30-{number}ece72aa.jsonl", builders.log(head, builders.user()))
     ended = run("stats", "--project", "swt", home=tmp_path)
     assert ended.status == 2
-    assert "if you mean sky-watcher, skywatch, give more of the name" in ended.err
+    assert "It may stand for sky-watcher, skywatch: give more of the name" in ended.err
+
+
+def test_one_table_is_sorted_and_cut(run: Runner) -> None:
+    rows = run("stats", "--by", "session", "--sort", "tokens", "--top", "4", "--json").json["sessions"]
+    everything = run("stats", "--by", "session", "--json").json["sessions"]
+    assert [row["tokens"] for row in rows] == sorted((row["tokens"] for row in everything), reverse=True)[:4]
+    failed = run("stats", "--by", "tool", "--sort", "failed", "--json").json["tools"]
+    assert [row["error"] for row in failed] == sorted((row["error"] for row in failed), reverse=True)
+    names = [row["name"] for row in run("stats", "--by", "tool", "--sort", "name", "-n", "5", "--json").json["tools"]]
+    assert (len(names), names) == (5, sorted(names, key=str.casefold))

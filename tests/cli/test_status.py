@@ -18,7 +18,7 @@ from pollux.cli import COMMANDS, Command
 from pollux.cli.demo import HOME as DEMO
 from pollux.library import expiry
 from pollux.sessions.projects.resolve import project_hash
-from pollux.text.times import stamp
+from pollux.text.times import client_timestamp
 
 OLD = "aaaaaaaa-5955-4bdb-8380-88eda48ac048"
 
@@ -41,7 +41,7 @@ def add(
     root: Path, session: str = builders.SESSION, *, age: float = 1, folder: str = "webapp", minute: int = 0
 ) -> Path:
     """Put a session into the home, last used so many days ago."""
-    at = stamp(NOW - timedelta(days=age))
+    at = client_timestamp(NOW - timedelta(days=age))
     name = f"session-2026-11-15T10-{minute:02}-{session[:8]}.jsonl"
     head = builders.header(session, startTime=at, lastUpdated=at)
     path = root / ".gemini" / "tmp" / folder / "chats" / name
@@ -49,7 +49,7 @@ def add(
 
 
 def add_stub(root: Path, session: str = builders.SESSION) -> Path:
-    head = builders.header(session, startTime=stamp(NOW), lastUpdated=stamp(NOW))
+    head = builders.header(session, startTime=client_timestamp(NOW), lastUpdated=client_timestamp(NOW))
     name = f"session-2026-11-15T11-00-{session[:8]}.jsonl"
     path = root / ".gemini" / "tmp" / "webapp" / "chats" / name
     return builders.put(path, builders.log(head, builders.preamble()))
@@ -60,7 +60,10 @@ def configure(path: Path, **values: object) -> None:
 
 
 def lines(ended: Result) -> list[list[str]]:
-    return [line.split("\t") for line in ended.out.splitlines()]
+    """Return the fields of each line below the header."""
+    rows = [line.split("\t") for line in ended.out.splitlines()]
+    assert rows[:1] in ([], [["session", "expires", "reason", "archived", "project", "title"]])
+    return rows[1:]
 
 
 def only(ended: Result) -> Any:  # noqa: ANN401  a row of JSON
@@ -68,24 +71,24 @@ def only(ended: Result) -> Any:  # noqa: ANN401  a row of JSON
     return row
 
 
-def test_what_is_kept_is_at_no_risk(run: Runner, tmp_path: Path, project: Path) -> None:
+def test_archived_session_is_not_at_risk(run: Runner, tmp_path: Path, project: Path) -> None:
     del project
     add(tmp_path)
     add_stub(tmp_path)
     bare = run("status", "--no-archive", home=tmp_path)
     assert bare.status == 1
     assert lines(bare) == [
-        [builders.SESSION, "next start", "a stub beside it, left by --resume", "no", "webapp", "hello"]
+        [builders.SESSION, "next start", "a stub beside it, left by --resume", "no", builders.ROOT, "hello"]
     ]
-    assert "1 session, none kept: 1 at the next start" in bare.err
-    assert "`pollux sync` keeps what is not kept yet." in bare.err
+    assert "1 session, none archived: 1 at the next start" in bare.err
+    assert "`pollux sync` archives what is not archived yet." in bare.err
     kept = run("status")
     assert (kept.status, lines(kept)[0][3]) == (0, "yes")
     assert "pollux sync" not in kept.err
-    assert only(run("status", "--json"))["kept"] is True
+    assert only(run("status", "--json"))["archived"] is True
 
 
-def test_what_the_client_deleted_is_told(run: Runner, tmp_path: Path, project: Path) -> None:
+def test_deleted_sessions_are_listed(run: Runner, tmp_path: Path, project: Path) -> None:
     del project
     path = add(tmp_path)
     add(tmp_path, OLD, age=40)
@@ -94,9 +97,9 @@ def test_what_the_client_deleted_is_told(run: Runner, tmp_path: Path, project: P
     ended = run("status")
     assert [(line[0], line[1], line[2]) for line in lines(ended)] == [
         (OLD, "next start", "30 days unused"),
-        (builders.SESSION, "gone", ""),
+        (builders.SESSION, "deleted", ""),
     ]
-    assert "1 session, all kept: 1 at the next start, 1 deleted but kept" in ended.err
+    assert "1 session, all archived: 1 at the next start, 1 deleted by the client" in ended.err
 
 
 def test_archive_that_cannot_be_written_hides_nothing(
@@ -106,8 +109,8 @@ def test_archive_that_cannot_be_written_hides_nothing(
     add(tmp_path, OLD, age=40)
     run("status", home=tmp_path)
     add(tmp_path, age=29)
-    opened = store.opened
-    monkeypatch.setattr(store, "opened", lambda path, **_: opened(path, write=False))
+    opened = store.open_archive
+    monkeypatch.setattr(store, "open_archive", lambda path, **_: opened(path, write=False))
     ended = run("status")
     assert ended.status == 1
     assert [(line[0], line[1], line[3]) for line in lines(ended)] == [
@@ -128,35 +131,36 @@ def test_demo_on_a_terminal(run: Runner, tmp_path: Path) -> None:
     assert "title" in everything.out
 
 
-def test_what_cannot_be_read_is_not_called_kept(run: Runner, tmp_path: Path, project: Path) -> None:
+def test_unreadable_file_is_not_called_archived(run: Runner, tmp_path: Path, project: Path) -> None:
     del project
     chats = add(tmp_path).parent
     (chats / "session-2026-11-15T10-00-bbbbbbbb.jsonl").symlink_to("session-2026-11-15T10-00-bbbbbbbb.jsonl")
     ended = run("status", home=tmp_path)
     assert ended.status == 1
-    assert "Not everything can be read: what is in 1 place may not be kept; `pollux doctor` says where." in ended.err
+    assert "1 file or folder cannot be read and may not be archived; `pollux doctor` lists them." in ended.err
     assert (run("status", "--json").status, run("status", "--json").err) == (1, "")
 
 
 def test_project_that_no_file_can_be_in(run: Runner, tmp_path: Path) -> None:
     add(tmp_path)
     builders.put(tmp_path / ".gemini" / "tmp" / "webapp" / ".project_root", b"/home/a\0b")
-    assert run("status", "--no-archive", "--all", home=tmp_path).out.startswith(builders.SESSION)
+    assert lines(run("status", "--no-archive", "--all", home=tmp_path))[0][0] == builders.SESSION
 
 
 @pytest.mark.parametrize("columns", [40, 60, 71])
-def test_narrow_terminal_cuts_nothing_off(run: Runner, columns: int) -> None:
+def test_narrow_terminal_keeps_what_matters(run: Runner, columns: int) -> None:
     ended = run("status", "--no-archive", columns=columns)
     assert max(map(len, ended.out.splitlines())) <= columns
-    assert "0363a0b0  next start  a stub " in ended.out
-    assert "…" not in ended.out
+    (row,) = [line for line in ended.out.splitlines() if line.startswith("0363a0b0  next start  ")]
+    assert row.split()[-1 if columns < 71 else -2] == "no"
+    assert ("a stub beside it" in row) == (columns > 40)
 
 
-def test_all_adds_what_holds_nothing(run: Runner, tmp_path: Path, project: Path) -> None:
+def test_all_adds_empty_sessions(run: Runner, tmp_path: Path, project: Path) -> None:
     del project
     add_stub(tmp_path, OLD)
     quiet = run("status", "--no-archive", home=tmp_path)
-    assert (quiet.status, quiet.out) == (0, "")
+    assert (quiet.status, lines(quiet)) == (0, [])
     assert [line[2] for line in lines(run("status", "--no-archive", "--all"))] == ["nothing to resume in it"]
     assert "No sessions." in run("status", columns=80).out
 
@@ -169,7 +173,7 @@ def test_settings_of_user_project_and_system(
 
     def found() -> tuple[str, int | None]:
         row = only(run("status", "--json", home=tmp_path))
-        return row["turn"], row["days_left"]
+        return row["deletion"], row["days_left"]
 
     assert found() == ("later", 24)
     configure(gemini / "settings.json", maxAge="7d")
@@ -203,16 +207,16 @@ def test_mistakes_in_settings_are_named(run: Runner, tmp_path: Path, project: Pa
     configure(tmp_path / ".gemini" / "settings.json", maxAge="a month")
     ended = run("status", "--no-archive", "--all", home=tmp_path)
     assert (ended.status, lines(ended)[0][1:3]) == (0, ["never", "wrong settings"])
-    assert 'Settings: maxAge "a month" is none of <number>h, d, w, m' in ended.err
+    assert 'Settings: maxAge "a month" is not <number>h, d, w or m' in ended.err
     configure(tmp_path / ".gemini" / "settings.json", maxAge="60d", minRetention="x")
-    assert "the client takes 1d" in run("status", "--no-archive").err
+    assert "the client uses 1d" in run("status", "--no-archive").err
 
 
 @pytest.mark.parametrize(
     ("values", "words"),
     [
         ({"enabled": False}, ["never", "turned off"]),
-        ({"maxAge": "", "maxCount": 9}, ["never", "no limit of age"]),
+        ({"maxAge": "", "maxCount": 9}, ["never", "no age limit"]),
         ({"maxAge": "36h"}, ["in hours", "36 hours unused"]),
         ({"maxAge": "3d"}, ["in 2 days", "3 days unused"]),
     ],
@@ -231,7 +235,7 @@ def test_older_file_of_a_session_takes_the_newer_along(run: Runner, tmp_path: Pa
     add(tmp_path, age=28)
     add(tmp_path, age=1, minute=5)
     row = only(run("status", "--json", "--no-archive", home=tmp_path))
-    assert (row["turn"], row["days_left"], row["because"] is not None) == ("soon", 2, True)
+    assert (row["deletion"], row["days_left"], row["caused_by"] is not None) == ("soon", 2, True)
     assert lines(run("status"))[0][2] == "an older file of it: 30 days unused"
 
 
@@ -247,14 +251,14 @@ def test_subagents_and_leftovers(run: Runner, tmp_path: Path, project: Path) -> 
     inner = builders.put(path.parent / builders.SESSION / f"{builders.OTHER}.jsonl", agent)
     left = builders.put(path.with_name(f"{path.name}.unreadable-1790000000000"), path.read_bytes())
     row = only(run("status", "--json", home=tmp_path))
-    assert (set(row["going"]), row["staying"]) == ({str(path), str(inner)}, [str(left)])
+    assert (set(row["deleted_files"]), row["remaining_files"]) == ({str(path), str(inner)}, [str(left)])
 
 
 def test_seatbelt_home_has_the_settings_of_the_other(run: Runner, tmp_path: Path) -> None:
     add(tmp_path / ".cache", age=40)
     (tmp_path / ".gemini" / "tmp").mkdir(parents=True)
     configure(tmp_path / ".gemini" / "settings.json", enabled=False)
-    assert only(run("status", "--json", "--no-archive", home=tmp_path))["turn"] == "never"
+    assert only(run("status", "--json", "--no-archive", home=tmp_path))["deletion"] == "never"
 
 
 def test_large_file_is_judged_by_what_the_archive_set_aside(
@@ -266,7 +270,7 @@ def test_large_file_is_judged_by_what_the_archive_set_aside(
         file.write(builders.log(*(builders.user(f"u{n}", "word " * 2000) for n in range(200))))
     run("status", home=tmp_path)
     monkeypatch.setattr("pollux.sessions.replay.reading.read", None)
-    assert only(run("status", "--json"))["turn"] == "next"
+    assert only(run("status", "--json"))["deletion"] == "next"
 
 
 def test_file_that_cannot_be_opened_goes_too(
@@ -280,7 +284,7 @@ def test_file_that_cannot_be_opened_goes_too(
 
     monkeypatch.setattr("pollux.sessions.replay.reading.read", refuse)
     row = only(run("status", "--json", "--no-archive", home=tmp_path))
-    assert (row["why"], row["going"]) == ("unreadable", [str(path)])
+    assert (row["reason"], row["deleted_files"]) == ("unreadable", [str(path)])
 
 
 def test_lists_say_it_in_a_word(run: Runner, tmp_path: Path) -> None:

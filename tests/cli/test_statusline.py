@@ -32,15 +32,15 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("how", [(), ("--no-archive",)], ids=["archive", "memory"])
 def test_line_is_of_today_and_of_here(run: Runner, root: Path, how: tuple[str, ...]) -> None:
     assert run("statusline", *how, home=root).out == "1.0k tokens $0.00130\n"
-    assert run("statusline", "--everything", *how).out == "1.5k tokens $0.00197\n"
+    assert run("statusline", "--all-projects", *how).out == "1.5k tokens $0.00197\n"
     assert run("statusline", "-z", "Asia/Tokyo", "-f", "{calls}", *how).out == "2\n"
 
 
 def test_format_is_heeded(run: Runner, root: Path) -> None:
-    pattern = "{project}: {calls} {input} {output} {kept} {cost}"
+    pattern = "{project}: {calls} {input} {output} {active} {cost}"
     assert run("statusline", "--format", pattern, home=root).out == "app: 1 1.0k 2 1.0k $0.00130\n"
     ended = run("statusline", "--format", "{nope}")
-    assert (ended.status, "the names are calls, cost" in ended.err) == (2, True)
+    assert (ended.status, "the fields are active, calls" in ended.err) == (2, True)
 
 
 def test_elsewhere_it_is_nothing(run: Runner, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""`pollux sync` takes in what is new, says what that was, and waits for its turn."""
+"""`pollux sync` archives new files, reports what it copied, and waits for other writers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests import builders
 from tests.cli.running import Runner
 
 from pollux.archive import raw
-from pollux.archive.store import opened
+from pollux.archive.store import open_archive
 
 
 @pytest.fixture
@@ -28,14 +28,17 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "kept" / "archive.db"
 
 
-def test_sync_says_what_was_taken_in(run: Runner, home: Path, archive: Path) -> None:
+def test_sync_reports_what_was_archived(run: Runner, home: Path, archive: Path) -> None:
     first = run("sync", "--home", str(home))
     assert (first.status, first.err) == (0, "")
-    assert first.out == f"Taken into {archive}: 2 files, 336 B, 1 session.\n"
+    assert first.out == f"Archived in {archive}: 2 files, 336 B, 1 session.\n"
     again = run("sync", "--home", str(home))
     assert (again.status, again.out) == (0, "Nothing new in 1 project.\n")
     (builders.chats(home) / f"{builders.NAME}.jsonl").unlink()
-    assert run("sync", "--home", str(home)).out == "Nothing new in 1 project; 1 file gone since, kept here.\n"
+    assert (
+        run("sync", "--home", str(home)).out
+        == "Nothing new in 1 project; 1 file deleted by the client, but archived.\n"
+    )
     assert run("sync", "--home", str(home)).out == "Nothing new in 1 project.\n"
 
 
@@ -47,14 +50,12 @@ def test_sync_keeps_its_contract(run: Runner, home: Path, archive: Path) -> None
         "files": 2,
         "bytes": 336,
         "sessions": [builders.SESSION],
-        "gone": 0,
+        "deleted": 0,
         "problems": [],
     }
 
 
-def test_sync_names_what_cannot_be_read(
-    run: Runner, home: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sync_reports_unreadable_files(run: Runner, home: Path, archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def forbidden(place: str, *_: object, **_options: object) -> None:
         raise PermissionError(13, "Permission denied", place)
 
@@ -69,7 +70,7 @@ def test_sync_names_what_cannot_be_read(
 
 def test_sync_waits_for_another_writer(run: Runner, home: Path, archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["pollux"])
-    other = opened(archive)
+    other = open_archive(archive)
     monkeypatch.setattr("pollux.archive.lock.time.sleep", lambda _seconds: other.close())
     ended = run("sync", "--home", str(home))
     said = f"Waiting for pollux (process {os.getpid()}), which is writing to the archive …\n"
@@ -77,19 +78,19 @@ def test_sync_waits_for_another_writer(run: Runner, home: Path, archive: Path, m
     assert "2 files" in ended.out
 
 
-def test_keeping_alone_leaves_the_reading_to_the_next(run: Runner, home: Path, archive: Path) -> None:
-    ended = run("sync", "--home", str(home), "--keep-only")
+def test_raw_only_leaves_deriving_to_the_next_command(run: Runner, home: Path, archive: Path) -> None:
+    ended = run("sync", "--home", str(home), "--raw-only")
     assert (ended.status, "2 files" in ended.out, "session" in ended.out) == (0, True, False)
-    with opened(archive, write=False) as found:
+    with open_archive(archive, write=False) as found:
         assert found.database.execute("SELECT count(*) FROM versions").fetchone() == (2,)
         assert found.database.execute("SELECT count(*) FROM sessions").fetchone() == (0,)
     shutil.rmtree(home)
     home.mkdir()
-    assert run("sync", "--home", str(home), "--keep-only").out.startswith("Nothing new")
+    assert run("sync", "--home", str(home), "--raw-only").out.startswith("Nothing new")
     assert [one["title"] for one in run("ls", "--json", "--home", str(home)).json["sessions"]] == ["fix the door"]
 
 
-def test_interrupt_keeps_what_was_taken_in(
+def test_interrupted_sync_keeps_what_it_copied(
     run: Runner, home: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object, **_options: object) -> None:
@@ -98,10 +99,10 @@ def test_interrupt_keeps_what_was_taken_in(
     with monkeypatch.context() as patch:
         patch.setattr("pollux.archive.ingest._derive", interrupted)
         assert run("sync", "--home", str(home)).status == 130
-    with opened(archive, write=False) as found:
+    with open_archive(archive, write=False) as found:
         assert found.database.execute("SELECT count(*) FROM files").fetchone() == (2,)
     assert run("sync", "--home", str(home)).status == 0
-    with opened(archive) as found:
+    with open_archive(archive) as found:
         assert found.database.execute("SELECT title FROM sessions").fetchall() == [("fix the door",)]
 
 
@@ -111,7 +112,7 @@ def test_interrupt_keeps_what_was_taken_in(
         (("--home", "/none-such"), 2, "--home /none-such does not exist"),
         (("--no-archive",), 2, "There is nothing to do without an archive"),
         (("--archive", "/proc/none/archive.db"), 2, "There is no archive at /proc/none/archive.db yet"),
-        (("--archive", "notes.txt"), 2, "is no sound archive (file is not a database)"),
+        (("--archive", "notes.txt"), 2, "is not a valid archive (file is not a database)"),
     ],
 )
 def test_mistake_gets_a_sentence(
@@ -124,11 +125,7 @@ def test_mistake_gets_a_sentence(
     assert sentence in ended.err
 
 
-def test_demo_keeps_nothing(run: Runner) -> None:
-    assert "There is nothing to do without an archive" in run("demo", "sync").err
-
-
 def test_empty_home_has_nothing_new(run: Runner, tmp_path: Path, archive: Path) -> None:
     assert (run("sync", home=tmp_path).status, run("sync").out) == (0, "Nothing new in 0 projects.\n")
-    assert "`pollux doctor` says where was looked" in run("sync").err
+    assert "`pollux doctor` lists the folders that were searched" in run("sync").err
     assert archive.exists()

@@ -19,7 +19,7 @@ from tests.cli.live import NAME, PATIENCE, appended, program, stepping, wait_for
 from tests.cli.running import Runner, same
 
 OTHER = f"session-2026-11-15T19-50-{builders.OTHER[:8]}.jsonl"
-FOLLOWING = 'Following 6ece72aa in webapp: "fix the door" Ctrl-C ends it.\n'
+FOLLOWING = 'Following 6ece72aa in webapp: "fix the door". Press Ctrl-C to stop.\n'
 """What is said before."""
 
 
@@ -56,7 +56,7 @@ def test_end_is_shown_and_then_what_comes(run: Runner, home: Path, monkeypatch: 
         "? Read a.txt · executing",
         "✓ Read a.txt",
         "▌ thanks 19:30",
-        "⑂ 2 messages rewound",
+        "⋯ 2 messages rewound",
     ]
     assert "\x1b" not in ended.out
 
@@ -90,7 +90,7 @@ def test_session_is_waited_for(run: Runner, tmp_path: Path, monkeypatch: pytest.
     )
     ended = run("tail", home=tmp_path)
     assert ended.status == 0
-    assert ended.err == f"No session here yet; waiting for one to begin. Ctrl-C ends it.\n{FOLLOWING}"
+    assert ended.err == f"No session yet; waiting for one to start. Press Ctrl-C to stop.\n{FOLLOWING}"
 
 
 def test_session_is_waited_for_in_an_archive(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,15 +105,15 @@ def test_session_of_this_folder_is_waited_for(run: Runner, home: Path, monkeypat
     stepping(monkeypatch, lambda: None)
     ended = run("tail", "--project", ".", home=home)
     assert (ended.status, ended.out) == (0, "")
-    assert "waiting for one to begin" in ended.err
+    assert "waiting for one to start" in ended.err
     ended = run("tail", "--project", "none-such", home=home)
-    assert (ended.status, "No project fits 'none-such'" in ended.err) == (1, True)
+    assert (ended.status, "No project matches 'none-such'" in ended.err) == (1, True)
 
 
 def test_session_that_is_named_is_not_waited_for(run: Runner, home: Path) -> None:
     ended = run("tail", "none-such", home=home)
     assert (ended.status, ended.out) == (1, "")
-    assert "No session fits 'none-such'" in ended.err
+    assert "No session matches 'none-such'" in ended.err
     assert run("tail", "-n", "-1", home=home).status == 2
 
 
@@ -124,13 +124,12 @@ def test_other_sessions_are_mentioned_once(run: Runner, home: Path, monkeypatch:
     more = appended(other, user("v2", "and more", second=55))
     stepping(monkeypatch, begun, more, appended(third, header("cccccccc-1"), user("w1", "third")))
     ended = run("tail", "--project", "webapp", "-n", "0", home=home)
-    said = "Session b3e2640d in webapp is written to as well; `pollux tail b3e2640d` follows it.\n"
+    said = "Session b3e2640d in webapp is running, too. Run `pollux tail b3e2640d` to follow it.\n"
     assert (ended.out, ended.err) == ("", FOLLOWING + said)
     stepping(monkeypatch, appended(third, user("w2", "fourth")))
     ended = run("tail", builders.SESSION[:6], "-n", "0", home=home)
-    assert ended.err.endswith(
-        "Session cccccccc in elsewhere is written to as well; `pollux tail cccccccc` follows it.\n"
-    )
+    hint = "Session cccccccc in elsewhere is running, too. Run `pollux tail cccccccc` to follow it.\n"
+    assert ended.err.endswith(hint)
 
 
 def test_subagents_are_shown_as_they_work(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +207,7 @@ def test_file_and_empty_title(run: Runner, home: Path, monkeypatch: pytest.Monke
     ended = run("tail", str(path))
     assert (lines(ended.out), ended.err) == (
         ["✦ hi"],
-        f'Following 6ece72aa in [{builders.HASH[:8]}]: "(no prompt)" Ctrl-C ends it.\n',
+        f'Following 6ece72aa in [{builders.HASH[:8]}]: "(no prompt)". Press Ctrl-C to stop.\n',
     )
 
 

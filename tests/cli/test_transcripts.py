@@ -29,7 +29,7 @@ def links(file: Path, form: str) -> set[Path]:
 
 
 @forms
-def test_parts_hold_so_many_prompts_and_lead_to_each_other(run: Runner, tmp_path: Path, form: str) -> None:
+def test_parts_have_n_prompts_and_link_to_each_other(run: Runner, tmp_path: Path, form: str) -> None:
     assert run("export", "0363a0b0", "-f", form, "--split", "1", "-o", f"{tmp_path}/").status == 0
     (first,) = tmp_path.glob(f"*0363a0b0*{SUFFIX[form]}")
     others = sorted(tmp_path.glob("*0363a0b0*_files/part-*"))
@@ -46,13 +46,13 @@ def test_parts_hold_so_many_prompts_and_lead_to_each_other(run: Runner, tmp_path
 
 
 @forms
-def test_parts_need_a_place(run: Runner, form: str) -> None:
+def test_split_needs_a_file(run: Runner, form: str) -> None:
     ended = run("export", "0363a0b0", "-f", form, "--split", "1")
     assert (ended.status, ended.out) == (2, "")
     assert "`-o`" in ended.err
 
 
-def test_what_belongs_to_one_file_stands_beside_it(run: Runner, tmp_path: Path) -> None:
+def test_attachments_are_written_next_to_the_file(run: Runner, tmp_path: Path) -> None:
     picture = [{"text": "Look."}, {"inlineData": {"mimeType": "image/png", "data": PIXEL}}]
     file = builders.put(tmp_path / "log.jsonl", builders.log(builders.header(), builders.user("u", picture)))
     run("export", str(file), "-f", "markdown", "-o", str(tmp_path / "talk.md"))
@@ -60,16 +60,16 @@ def test_what_belongs_to_one_file_stands_beside_it(run: Runner, tmp_path: Path) 
     assert "(talk_files/picture-1.png)" in (tmp_path / "talk.md").read_text("utf-8")
     assert run("export", str(file), "-f", "markdown", "-o", "/dev/null").status == 0
     ended = run("export", str(file), "-f", "markdown", "--losses")
-    assert "lost in markdown: pictures and files, 1 ×" in ended.err
+    assert "lost in markdown: attachments, 1 ×" in ended.err
 
 
-def test_files_that_no_longer_belong_to_an_export_are_removed(run: Runner, tmp_path: Path) -> None:
+def test_obsolete_attachments_are_removed(run: Runner, tmp_path: Path) -> None:
     for split, expected in (("1", ["part-2.md", "part-3.md"]), ("2", ["part-2.md"]), ("9", [])):
         run("export", "0363a0b0", "-f", "markdown", "--split", split, "-o", f"{tmp_path}/")
         assert sorted(file.name for file in tmp_path.rglob("part-*")) == expected
 
 
-def test_nothing_else_is_removed_whatever_the_folder_remembers(run: Runner, tmp_path: Path) -> None:
+def test_foreign_files_are_never_removed(run: Runner, tmp_path: Path) -> None:
     folder, mine = tmp_path / "out", builders.put(tmp_path / "mine.md", b"mine")
     run("export", "0363a0b0", "-f", "markdown", "--split", "1", "-o", f"{folder}/")
     memory = folder / export_folder.INDEX
@@ -80,16 +80,16 @@ def test_nothing_else_is_removed_whatever_the_folder_remembers(run: Runner, tmp_
 
 
 @forms
-def test_page_of_a_folder_is_never_written_over_another(run: Runner, tmp_path: Path, form: str) -> None:
+def test_foreign_index_page_is_not_replaced(run: Runner, tmp_path: Path, form: str) -> None:
     (tmp_path / INDEX[form]).write_text("mine")
     for _ in range(2):
         ended = run("export", "@1", "-f", form, "-o", str(tmp_path))
-        assert f"{INDEX[form]} was not written by Pollux" in ended.err
+        assert f"{INDEX[form]} was not replaced, because Pollux did not write it" in ended.err
     assert (tmp_path / INDEX[form]).read_text() == "mine"
 
 
 @forms
-def test_page_that_leads_to_all(run: Runner, tmp_path: Path, form: str) -> None:
+def test_index_page_links_to_all_sessions(run: Runner, tmp_path: Path, form: str) -> None:
     """Twice: our own page is written again, and the same."""
     for _ in range(2):
         run("export", "--all", "-f", form, "-o", str(tmp_path))
@@ -101,7 +101,7 @@ def test_page_that_leads_to_all(run: Runner, tmp_path: Path, form: str) -> None:
 
 
 @forms
-def test_page_that_leads_to_all_counts_what_usage_counts(run: Runner, tmp_path: Path, form: str) -> None:
+def test_index_page_counts_the_same_as_usage(run: Runner, tmp_path: Path, form: str) -> None:
     run("export", "--all", "-f", form, "-o", str(tmp_path))
     text = (tmp_path / INDEX[form]).read_text("utf-8")
     billed = run("usage", "--json").json["billed"]
@@ -115,7 +115,7 @@ def test_page_that_leads_to_all_counts_what_usage_counts(run: Runner, tmp_path: 
 
 @forms
 @pytest.mark.parametrize("options", [("--detail", "prompts"), ("--branches", "all"), ("--thoughts",)])
-def test_options_are_heeded(run: Runner, form: str, options: tuple[str, ...]) -> None:
+def test_options_apply(run: Runner, form: str, options: tuple[str, ...]) -> None:
     assert run("export", "d3fa28cb", "-f", form, *options).out != run("export", "d3fa28cb", "-f", form).out
 
 
@@ -131,7 +131,7 @@ def usage_of(run: Runner, prefix: str, home: Path) -> tuple[str, str, str]:
     shown = run("show", prefix, home=home).out
     markdown = run("export", prefix, "-f", "markdown", home=home).out
     html = run("export", prefix, "-f", "html", home=home).out
-    lines = [line for line in shown.splitlines()[:8] if "tokens in" in line]
+    lines = [line.partition(" for ")[2] for line in shown.splitlines()[:8] if "tokens in" in line]
     markdown_row = markdown.partition("**Usage:** ")[2].partition("\n")[0]
     return "; ".join(lines), markdown_row, html.partition("<dt>Usage</dt><dd>")[2].partition("</dd>")[0]
 
@@ -143,6 +143,7 @@ def test_header_counts_subagents_as_ls_does(run: Runner) -> None:
     own = "125k tokens in (89.9k cached), 819 out, 147 thoughts without"
     exported = f"13 model calls, {total}; 9 model calls, {own}"
     assert usage_of(run, "e92f6bc2", DEMO) == (f"{total}; {own}", exported, exported)
+    assert f"\n$0.104 for {total}\n$0.0999 for {own}\n" in run("show", "e92f6bc2").out
 
 
 def test_header_of_a_family_names_the_own_share(run: Runner, tmp_path: Path) -> None:

@@ -77,9 +77,9 @@ def test_what_an_import_repeats_is_counted_once_whoever_has_read_it(
 def test_tiny_is_the_truth_to_the_token(run: Runner, tmp_path: Path) -> None:
     tiny(tmp_path)
     found = run("usage", "--json", "--by", "session", home=tmp_path).json
-    assert (found["kept"]["calls"], found["kept"]["tokens"]["input"]) == (5, 18_000)
+    assert (found["active"]["calls"], found["active"]["tokens"]["input"]) == (5, 18_000)
     assert {row["key"]: row["calls"] for row in found["rows"]} == {builders.OTHER: 4, builders.SESSION: 2}
-    apart = run("usage", "--json", "--by", "session", "--subagents", "apart").json["rows"]
+    apart = run("usage", "--json", "--by", "session", "--subagents", "separate").json["rows"]
     assert sorted(row["calls"] for row in apart) == [1, 2, 3]
 
 
@@ -98,8 +98,8 @@ def test_unknown_model_is_named_with_its_tokens(run: Runner, tmp_path: Path) -> 
     assert found["billed"]["unpriced"] == {"calls": 1, "tokens": SMALL}
     only = run("usage", "--json", "--model", "ultra").json
     assert (only["rows"][0]["cost_nanousd"], only["billed"]["cost_nanousd"]) == (None, None)
-    said = run("usage").err
-    assert "No price for gemini-9.9-ultra: 1 call, 1.1k tokens are in no amount." in said
+    notes = run("usage").err
+    assert "No price for gemini-9.9-ultra: 1 call, 1.1k tokens are in no amount." in notes
     shown = run("usage", columns=80).out
     assert "$0.000513+" in shown
     assert "no price" in run("usage", "--by", "model", columns=80).out
@@ -125,11 +125,11 @@ def test_contract(run: Runner, tmp_path: Path) -> None:
     for by in ("hour", "day", "week", "month", "session", "project", "model", "tool"):
         found = run("usage", "--by", by, "--json", "-z", "Europe/Berlin", home=tmp_path).json
         assert list(found) == [
-            *("schema", "by", "timezone", "prices", "rows", "billed", "kept", "unpriced_models", "problems"),
+            *("schema", "by", "timezone", "prices", "rows", "billed", "active", "unpriced_models", "problems"),
         ]
         assert (found["schema"], found["by"], found["timezone"]) == ("pollux.usage/1", by, "Europe/Berlin")
         assert found["prices"].keys() == {"table", "date"}
-        for sums in (*found["rows"], found["billed"], found["kept"]):
+        for sums in (*found["rows"], found["billed"], found["active"]):
             assert sums.keys() >= SUMS
             assert sums["tokens"].keys() == sums["unpriced"]["tokens"].keys() == TOKENS
         assert all("key" in row for row in found["rows"])
@@ -180,14 +180,16 @@ def test_project_is_chosen(run: Runner, tmp_path: Path) -> None:
         rows = run("usage", "--by", "project", "--json", *how).json["rows"]
         assert {row["key"]: row["name"] for row in rows} == {builders.ROOT: "webapp", "0" * 64: "[00000000]"}
         ended = run("usage", "--project", "nowhere", *how)
-        assert (ended.status, "No project fits 'nowhere'" in ended.err) == (1, True)
+        assert (ended.status, "No project matches 'nowhere'" in ended.err) == (1, True)
 
 
 def test_lines_are_exact(run: Runner, tmp_path: Path) -> None:
     tiny(tmp_path)
     ended = run("usage", "--by", "month", home=tmp_path)
-    fields = ended.out.rstrip("\n").split("\t")
-    assert " ".join(fields[:10]) == "2026-11 2026-11 6 22000 9000 2200 725 25 24950 27853750"
+    header, fields = (line.split("\t") for line in ended.out.splitlines())
+    assert " ".join(fields[:10]) == "2026-11 2026-11 6 22000 9000 2200 725 25 24950 0.02785375"
+    assert " ".join(header[:10]) == "key name calls input cached output thoughts tool total cost_usd"
+    assert run("usage", "--by", "month", "--no-header").out.splitlines() == ended.out.splitlines()[1:]
     assert ended.err.startswith("Prices: genai-prices ")
     assert ended.status == 0
 
@@ -195,12 +197,12 @@ def test_lines_are_exact(run: Runner, tmp_path: Path) -> None:
 def test_csv_is_exact(run: Runner, tmp_path: Path) -> None:
     tiny(tmp_path)
     (row,) = csv.DictReader(io.StringIO(run("usage", "--by", "month", "--csv", home=tmp_path).out))
-    assert (row["cost_nanousd"], row["total"], row["kept_calls"], row["unpriced_calls"]) == (
-        *("27853750", "24950"),
+    assert (row["cost_usd"], row["total"], row["active_calls"], row["unpriced_calls"]) == (
+        *("0.02785375", "24950"),
         *("5", "0"),
     )
     (tool,) = csv.DictReader(io.StringIO(run("usage", "--by", "tool", "--csv").out))
-    assert (tool["tool_calls"], tool["success"], tool["unfinished"]) == ("2", "2", "0")
+    assert (tool["tool_calls"], tool["success"], tool["no_result"]) == ("2", "2", "0")
 
 
 @pytest.mark.parametrize("columns", [30, 60, 80, 120, 200])
@@ -211,14 +213,14 @@ def test_table_fits(run: Runner, tmp_path: Path, by: str, columns: int) -> None:
     assert all(len(line) <= columns for line in shown.splitlines())
     assert "$0.0279" in shown
     assert "genai-prices" in shown
-    assert ("kept" in shown) or columns < 60
+    assert "active" in shown
 
 
 def test_money_is_shown_in_another_currency(run: Runner, tmp_path: Path) -> None:
     tiny(tmp_path)
     shown = run("usage", "--currency", "eur", "--rate", "0.92", columns=80, home=tmp_path).out
     assert "€0.0256" in shown
-    assert "0.92 EUR for a dollar" in shown
+    assert "0.92 EUR per dollar" in shown
     assert run("usage", "--currency", "EUR", "--rate", "0.92", "--json").json["billed"]["cost_nanousd"] == 27_853_750
 
 
@@ -239,15 +241,15 @@ def test_own_prices_go_before_the_tables(run: Runner, tmp_path: Path, monkeypatc
     [
         (("--csv", "--json"), "--csv and --json"),
         (("--since", "7d", "--last", "7d"), "--since and --last"),
-        (("--timezone", "Nowhere/Land"), "--timezone 'Nowhere/Land' is not understood"),
-        (("--timezone", "../etc/passwd"), "is not understood; try Europe/Berlin, America/New_York or UTC."),
-        (("--timezone", "Europe/Berln"), "try Europe/Berlin"),
-        (("--timezone", "tokyo"), "try Asia/Tokyo."),
-        (("--currency", "EUR"), "needs a --rate"),
-        (("--currency", "EUR", "--rate", "much"), "--rate 'much' is not understood"),
-        (("--currency", "EUR", "--rate", "-1"), "--rate '-1' is not understood"),
-        (("--live",), "draws on a terminal"),
-        (("--by", "year"), "'year' is not one of"),
+        (("--timezone", "Nowhere/Land"), "Invalid value for --timezone: 'Nowhere/Land'"),
+        (("--timezone", "../etc/passwd"), "Use Europe/Berlin, America/New_York or UTC."),
+        (("--timezone", "Europe/Berln"), "Use Europe/Berlin"),
+        (("--timezone", "tokyo"), "Use Asia/Tokyo."),
+        (("--currency", "EUR"), "needs --rate"),
+        (("--currency", "EUR", "--rate", "much"), "Invalid --rate 'much'"),
+        (("--currency", "EUR", "--rate", "-1"), "Invalid --rate '-1'"),
+        (("--live",), "--live needs a terminal"),
+        (("--by", "year"), "There is no 'year' for --by. Use hour"),
     ],
 )
 def test_mistakes_are_told(run: Runner, options: tuple[str, ...], words: str) -> None:
@@ -258,7 +260,7 @@ def test_mistakes_are_told(run: Runner, options: tuple[str, ...], words: str) ->
 def test_nothing_is_nothing(run: Runner, tmp_path: Path) -> None:
     ended = run("usage", home=tmp_path)
     assert (ended.status, ended.out) == (1, "")
-    assert "No model call fits" in ended.err
+    assert "No model call matches" in ended.err
     assert run("usage", columns=80).out == ""
 
 
@@ -273,7 +275,7 @@ def test_problems_are_told(run: Runner, tmp_path: Path) -> None:
     CASES["torn last line"].build(tmp_path)
     for how in ((), ("--no-archive",)):
         found = run("usage", "--json", *how, home=tmp_path)
-        assert (found.status, [one["code"] for one in found.json["problems"]]) == (1, ["torn-line"])
+        assert (found.status, [one["code"] for one in found.json["problems"]]) == (0, ["torn-line"])
         assert "1 file with problems" in run("usage", *how).err
 
 
@@ -298,7 +300,7 @@ def test_archive_that_cannot_be_written_is_read(run: Runner, tmp_path: Path) -> 
     old(tmp_path)
     archive = tmp_path / "archive.db"
     run("usage", "--archive", str(archive), home=tmp_path)
-    with store.opened(archive):
+    with store.open_archive(archive):
         new(tmp_path)
         found = run("usage", "--archive", str(archive), "--json").json
     assert found["billed"]["calls"] == 2
@@ -309,7 +311,7 @@ def test_archive_on_a_disk_that_takes_no_writes_is_read(
 ) -> None:
     old(tmp_path)
     run("usage", home=tmp_path)
-    monkeypatch.setattr(store, "opened", partial(store.opened, write=False))
+    monkeypatch.setattr(store, "open_archive", partial(store.open_archive, write=False))
     ended = run("usage", "--json")
     assert ended.json["billed"]["cost_nanousd"] == 6_343_750
     assert "The archive cannot be written" in ended.err
@@ -339,7 +341,7 @@ def test_system_without_time_zones_says_where_to_get_them(run: Runner, monkeypat
         assert (ended.status, run("usage", "--json").json["timezone"]) == (1, "UTC")
     finally:
         zoneinfo.reset_tzpath()
-    assert "no time zones on this system; `pip install tzdata` adds them." in ended.err
+    assert "no time zone database. Run `pip install tzdata`." in ended.err
 
 
 def read_only(*_: object) -> str:
@@ -355,14 +357,14 @@ def test_archive_whose_facts_are_not_there_yet_is_read_past(
     tiny(tmp_path)
     place = tmp_path / "early.db"
     monkeypatch.setenv("POLLUX_ARCHIVE", str(place))
-    with store.opened(place) as writer:
+    with store.open_archive(place) as writer:
         if not is_taken:
             assert writer.lock
             writer.lock.release()
-            monkeypatch.setattr(store, "_locked", read_only)
+            monkeypatch.setattr(store, "_take_lock", read_only)
         ended = run(*command, "--json", home=tmp_path)
     assert ended.status == 0
-    assert "These are the files alone." in ended.err
+    assert "reading session files directly." in ended.err
     assert (ended.json.get("billed") or {"calls": 6})["calls"] == 6
     assert ended.json.get("sessions", True)
 
@@ -370,8 +372,8 @@ def test_archive_whose_facts_are_not_there_yet_is_read_past(
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (("--rate", "0.92"), "--rate 0.92 is of which money? Name it, as in --currency EUR --rate 0.92"),
-        (("--subagents", "apart"), "--subagents apart lists sessions: it goes with --by session"),
+        (("--rate", "0.92"), "--rate 0.92 needs a currency, as in --currency EUR --rate 0.92"),
+        (("--subagents", "separate"), "--subagents separate lists sessions: add --by session"),
     ],
 )
 def test_option_that_would_change_nothing_is_told(run: Runner, args: tuple[str, ...], sentence: str) -> None:
@@ -390,3 +392,18 @@ def test_line_that_only_the_client_loses_is_no_problem_of_a_sum(
     found = run("usage", "--json", *how, home=tmp_path)
     assert (found.status, found.json["problems"], found.json["billed"]["calls"]) == (0, [], 1)
     assert [one["code"] for one in run("ls", "--json").json["problems"]] == ["split-by-newer-node"]
+
+
+def test_rows_are_sorted_and_only_the_largest_are_listed(run: Runner) -> None:
+    whole = run("usage", "--json").json
+    costs = sorted((row["cost_nanousd"] for row in whole["rows"]), reverse=True)
+    top = run("usage", "--top", "3", "--json").json
+    assert [row["cost_nanousd"] for row in top["rows"]] == costs[:3]
+    assert top["billed"] == whole["billed"]
+    by_calls = run("usage", "--by", "model", "--sort", "calls", "--json").json["rows"]
+    assert [row["calls"] for row in by_calls] == sorted((row["calls"] for row in by_calls), reverse=True)
+    names = [row["name"] for row in run("usage", "--by", "tool", "--sort", "name", "--json").json["rows"]]
+    assert names == sorted(names, key=str.casefold)
+    shown = run("usage", "-n", "3", columns=120).out
+    assert f"{len(whole['rows']) - 3} more rows: in the totals, but not shown." in shown
+    assert run("usage", "-n", "3", "--no-archive", "--json").json["rows"] == top["rows"]

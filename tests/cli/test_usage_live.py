@@ -104,7 +104,7 @@ def write(root: Path, data: bytes, name: str = builders.NAME) -> None:
 
 
 def test_turns_appear_while_they_are_written(live: Terminal, tmp_path: Path) -> None:
-    live.read_until("No model call fits yet.")
+    live.read_until("No model call matches yet.")
     turn = builders.log(builders.header(), builders.user(content="What costs this?"), answer("g1", counts(1000, 100)))
     write(tmp_path, turn)
     assert any("What costs this?" in line and "$0.00225" in line for line in live.read_until("$0.00225"))
@@ -123,12 +123,12 @@ def test_every_size_is_used_and_none_exceeded(live: Terminal, tmp_path: Path) ->
         log = builders.log(head, builders.user(content=f"Question {n}"), answer(f"g{n}", counts(1000, 100)))
         write(tmp_path, log, f"session-2026-11-15T19-30-{n:08}")
     live.read_until("40 calls")
-    for columns, lines, n_rows in ((60, 15, 5), (100, 50, 40), (40, 8, 1), (80, 24, 14)):
+    for columns, lines, n_rows in ((60, 15, 7), (100, 50, 40), (40, 8, 1), (80, 24, 16)):
         live.resize(columns, lines)
         drawn = live.read_until("billed")
         assert max(map(len, drawn)) <= columns
         assert sum("Quest" in line for line in drawn) == n_rows
         if lines > 10:
-            assert any(f"{40 - n_rows} more are in the sums" in line for line in drawn) == (n_rows < 40)
+            assert any(f"{40 - n_rows} more row" in line for line in drawn) == (n_rows < 40)
             assert any(line.startswith("Prices:") for line in drawn)
     assert live.end()[0] == 0

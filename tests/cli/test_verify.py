@@ -1,4 +1,4 @@
-"""`pollux verify` says what is damaged, mends what can be mended, and never falls over an archive."""
+"""`pollux verify` reports damage, repairs what it can, and never fails with a traceback."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def place(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("args", [(), ("--deep",), ("--repair",), ("--repair", "--deep")])
 @pytest.mark.usefixtures("place")
-def test_sound(run: Runner, args: tuple[str, ...]) -> None:
+def test_intact_archive_is_reported(run: Runner, args: tuple[str, ...]) -> None:
     result = run("verify", *args)
     assert (result.status, result.err) == (0, "")
-    assert "is sound" in result.out
+    assert "is undamaged" in result.out
 
 
-def test_damage_is_named_and_mended(run: Runner, place: Path) -> None:
+def test_damage_is_reported_and_repaired(run: Runner, place: Path) -> None:
     segment_id, _, start, length = segments_of(place, LOG)[0]
     flip(place, segment_id)
     result = run("verify")
     assert result.status == 1
     assert f"bytes {start}–{start + length} of version 1" in result.out
-    assert "to be had from" in result.out
+    assert "can be repaired from" in result.out
     assert "1 damaged" in result.err
     assert "--repair" in result.err
     result = run("verify", "--repair")
@@ -52,21 +52,21 @@ def test_damage_is_named_and_mended(run: Runner, place: Path) -> None:
     assert run("verify").status == 0
 
 
-def test_what_is_lost_is_said(run: Runner, place: Path) -> None:
+def test_unrepairable_damage_is_reported(run: Runner, place: Path) -> None:
     damage(place, "UPDATE segments SET sha256 = zeroblob(32) WHERE id = 1")
     result = run("verify", "--repair", "--deep")
     assert result.status == 1
-    assert "found nowhere else" in result.out
+    assert "there is no other copy" in result.out
     assert "not compared" in result.err
     assert "puts back" not in result.err
 
 
-def test_wrong_facts_are_made_anew(run: Runner, place: Path) -> None:
+def test_wrong_facts_are_rebuilt(run: Runner, place: Path) -> None:
     damage(place, "DELETE FROM messages WHERE seq = 0")
     assert run("verify").status == 1
     result = run("verify", "--repair", "--deep")
     assert result.status == 0
-    assert "made anew" in result.out
+    assert "rebuilt" in result.out
     damage(place, "UPDATE messages SET line = 77")
     assert run("verify").status == 1
     assert run("verify", "--deep").status == 1
@@ -85,13 +85,13 @@ def test_wrong_facts_are_made_anew(run: Runner, place: Path) -> None:
         "UPDATE tool_calls SET args_json = '{}'",
         "UPDATE call_digests SET sha256 = x'00'",
         "INSERT INTO file_touches SELECT session_id, 'g2', 0, '/etc/passwd', 'read', 0, 0, 'args' FROM sessions",
-        "UPDATE readings SET look = x''",
+        "UPDATE readings SET cleanup_traits = x''",
         "DELETE FROM model_calls",
         "DELETE FROM session_digests",
         "UPDATE session_digests SET sha256 = x'00'",
     ],
 )
-def test_altered_rows_are_seen_without_a_rebuild(run: Runner, place: Path, statement: str) -> None:
+def test_altered_rows_are_detected_by_their_digest(run: Runner, place: Path, statement: str) -> None:
     damage(place, statement)
     result = run("verify")
     assert result.status == 1
@@ -100,7 +100,7 @@ def test_altered_rows_are_seen_without_a_rebuild(run: Runner, place: Path, state
     assert run("verify", "--deep").status == 0
 
 
-def test_new_facts_do_not_hide_that_show_reads_something_else(
+def test_rebuilt_facts_do_not_hide_altered_sessions(
     run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rewritten(tmp_path / "home", 11)
@@ -108,21 +108,21 @@ def test_new_facts_do_not_hide_that_show_reads_something_else(
     monkeypatch.setattr("pollux.archive.open_session.compare_versions", lambda _versions: [])
     result = run("verify", "--deep", "--repair")
     assert result.status == 1
-    assert "`show` and the rows differ in fate; made anew" in result.out
+    assert "`show` and the rows differ in fate; rebuilt" in result.out
     assert "`show` and the rows differ in fate\n" in result.out
 
 
-def test_what_is_not_compared_is_said(run: Runner, place: Path) -> None:
+def test_what_was_not_compared_is_listed(run: Runner, place: Path) -> None:
     del place
     plain, deep = run("verify"), run("verify", "--deep")
-    assert "Not compared: the facts" in plain.out
-    assert "`pollux verify --deep` compares the facts" in plain.out
-    assert "Not compared: prices and project paths" in deep.out
+    assert "Not checked: the facts" in plain.out
+    assert "`pollux verify --deep` checks the facts" in plain.out
+    assert "Not checked: prices and project paths" in deep.out
     assert [one.split()[1] for one in run("verify", "--json").json["not_compared"]] == ["facts", "and"]
     assert len(run("verify", "--deep", "--json").json["not_compared"]) == 1
 
 
-def test_an_edit_that_no_sync_compared_is_taken_in(
+def test_edited_file_is_archived_again(
     run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(raw, "COMPARED_WHOLE", 100)
@@ -144,7 +144,7 @@ def test_an_edit_that_no_sync_compared_is_taken_in(
     assert content_of(place, "tmp/webapp/run_shell_18.txt")[-1] == bytes(content)
 
 
-def test_a_gap_is_taken_in_again(run: Runner, place: Path, tmp_path: Path) -> None:
+def test_missing_segment_is_archived_again(run: Runner, place: Path, tmp_path: Path) -> None:
     root = tmp_path / "home"
     for number in (3, 4):
         grown(root, LOG, builders.log(builders.user(f"u{number}", "long " * 3000, second=5)))
@@ -161,7 +161,7 @@ def test_json(run: Runner, place: Path) -> None:
     assert found.keys() == {
         "schema",
         "archive",
-        "sound",
+        "ok",
         "deep",
         "segments",
         "bytes",
@@ -169,7 +169,7 @@ def test_json(run: Runner, place: Path) -> None:
         "notes",
         "not_compared",
     }
-    assert (found["schema"], found["archive"], found["sound"]) == ("pollux.verify/1", str(place), False)
+    assert (found["schema"], found["archive"], found["ok"]) == ("pollux.verify/1", str(place), False)
     (row,) = found["damage"]
     assert row.keys() == {"code", "message", "machine", "file", "version", "start", "end", "source", "repaired"}
 
@@ -184,7 +184,7 @@ def test_only_a_repair_needs_to_write(run: Runner, place: Path) -> None:
     lock.release()
 
 
-def test_what_is_no_archive_is_one_sentence(run: Runner, place: Path) -> None:
+def test_invalid_archive_gets_one_sentence(run: Runner, place: Path) -> None:
     whole = place.read_bytes()
     for other in place.parent.glob("archive.db-*"):
         other.unlink()

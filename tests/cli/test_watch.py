@@ -1,4 +1,4 @@
-"""`pollux watch` takes in what comes until it is told to stop, and becomes a service when asked."""
+"""`pollux watch` archives changes until it is stopped, and can be installed as a service."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests import builders
 from tests.cli.running import Runner
 
 from pollux.archive import watch as archive_watch
-from pollux.archive.store import opened
+from pollux.archive.store import open_archive
 from pollux.archive.watch import SyncReport
 from pollux.errors import ArchiveError
 from pollux.library import freshness
@@ -71,7 +71,7 @@ def test_running_client_is_followed(home: Path, ending: str) -> None:
     file = builders.chats(home) / f"{builders.NAME}.jsonl"
     with watching(home) as (process, lines):
         wait_for(lines, 1)
-        assert lines[0].startswith("Taken into ")
+        assert lines[0].startswith("Archived in ")
         time.sleep(1)
         took = []
         for number in range(3):
@@ -85,22 +85,25 @@ def test_running_client_is_followed(home: Path, ending: str) -> None:
         process.send_signal(getattr(signal, ending))
         assert process.wait(PATIENCE) == 0
         assert process.stderr is not None
-        assert process.stderr.read() == "Watching; Ctrl-C ends it.\n"
+        assert process.stderr.read() == "Watching for changes. Press Ctrl-C to stop.\n"
     assert min(took) < 1
-    assert [line[10:] for line in lines[1:]] == [*["+82 B, 6ece72aa fix the door\n"] * 3, "1 file gone, kept here\n"]
-    with opened(home / "archive.db") as archive:
+    assert [line[10:] for line in lines[1:]] == [
+        *["+82 B, 6ece72aa fix the door\n"] * 3,
+        "1 file deleted, but archived\n",
+    ]
+    with open_archive(home / "archive.db") as archive:
         assert archive.database.execute("SELECT n_user FROM sessions").fetchall() == [(4,)]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals to end it")
-def test_watch_is_silent_and_leaves_the_lock_to_others(home: Path) -> None:
+def test_idle_watch_releases_the_lock(home: Path) -> None:
     with watching(home, "--quiet") as (process, lines):
         end = time.monotonic() + PATIENCE
         while not _has_session(home):
             assert time.monotonic() < end
             time.sleep(0.05)
         time.sleep(1.5)
-        with opened(home / "archive.db") as archive:
+        with open_archive(home / "archive.db") as archive:
             assert archive.is_writable
         process.terminate()
         assert process.wait(PATIENCE) == 0
@@ -111,7 +114,7 @@ def test_watch_is_silent_and_leaves_the_lock_to_others(home: Path) -> None:
 
 def _has_session(home: Path) -> bool:
     try:
-        archive = opened(home / "archive.db", write=False)
+        archive = open_archive(home / "archive.db", write=False)
     except ArchiveError:  # not yet
         return False
     with archive:
@@ -150,7 +153,7 @@ def test_lines_are_short_and_harmless(run: Runner, home: Path, monkeypatch: pyte
     first, line = ended.out.splitlines()
     assert first == "Nothing new in 0 projects."
     assert len(line) <= 80
-    assert line[8:].startswith("  +12.3 kB, 2 files gone, kept here, a ")
+    assert line[8:].startswith("  +12.3 kB, 2 files deleted, but archived, a ")
     assert "\x1b" not in line
     assert ended.err.count("Permission denied") == 1
     assert signal.getsignal(signal.SIGINT) is before
@@ -167,7 +170,7 @@ def test_json_is_a_stream_of_objects(run: Runner, home: Path, monkeypatch: pytes
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals to end it")
-def test_signal_ends_it_in_good_order(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signal_ends_the_watch_cleanly(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLLUX_ARCHIVE", str(home / "archive.db"))
 
     def terminated(*_: object, **_options: object) -> SyncReport:
@@ -183,7 +186,7 @@ def test_signal_ends_it_in_good_order(run: Runner, home: Path, monkeypatch: pyte
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_quiet_says_nothing_but_trouble(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quiet_prints_only_problems(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLLUX_ARCHIVE", str(home / "archive.db"))
     problem = Problem("unreadable-file", "cannot be read: Permission denied", "/a")
     report = SyncReport(home / "archive.db", n_files=1, n_bytes=5, sessions=("a",), problems=(problem,))
@@ -192,7 +195,7 @@ def test_quiet_says_nothing_but_trouble(run: Runner, home: Path, monkeypatch: py
     assert (ended.status, ended.out, ended.err) == (0, "", "/a: cannot be read: Permission denied\n")
 
 
-def test_home_that_is_gone_is_waited_for(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_home_is_waited_for(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive = home.with_name("elsewhere") / "archive.db"
     seen: list[int] = []
 
@@ -224,7 +227,7 @@ def test_service_is_shown_before_it_is_written(run: Runner, home: Path, tmp_path
     assert (shown.status, place.exists()) == (0, False)
     assert f'"watch" "--quiet" "--home" "{home}" "--archive" "{tmp_path}/a.db" "--poll"\n' in shown.out
     assert f'Environment="POLLUX_HOME={os.environ["POLLUX_HOME"]}"' in shown.out
-    assert "Nothing is written yet" in shown.err
+    assert "Nothing was written" in shown.err
     written = run("watch", "--install", "--yes")
     assert written.status == 0
     assert place.read_text("utf-8") == written.out
@@ -234,12 +237,15 @@ def test_service_is_shown_before_it_is_written(run: Runner, home: Path, tmp_path
     removed = run("watch", "--uninstall")
     assert (removed.status, [*place.parent.rglob("*.service")]) == (0, [])
     assert "systemctl --user stop" in removed.err
-    assert (run("watch", "--uninstall").status, "nothing to remove" in run("watch", "--uninstall").err) == (1, True)
+    assert (run("watch", "--uninstall").status, "there is no service to remove" in run("watch", "--uninstall").err) == (
+        1,
+        True,
+    )
 
 
 @pytest.mark.usefixtures("linux")
 @pytest.mark.parametrize("answer", [True, False])
-def test_service_is_written_on_yes_alone(run: Runner, monkeypatch: pytest.MonkeyPatch, answer: bool) -> None:  # noqa: FBT001
+def test_service_is_written_only_after_confirmation(run: Runner, monkeypatch: pytest.MonkeyPatch, answer: bool) -> None:  # noqa: FBT001
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(click, "confirm", lambda *_, **_options: answer)
     ended = run("watch", "--install")
@@ -247,14 +253,14 @@ def test_service_is_written_on_yes_alone(run: Runner, monkeypatch: pytest.Monkey
     assert ("Nothing was written." in ended.err) is not answer
 
 
-def test_agent_is_written_on_a_mac(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_launch_agent_is_written_on_macos(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert "launchctl bootstrap" in run("watch", "--install", "--yes").err
     assert [*Path.home().rglob("*.plist")]
 
 
-def test_windows_is_told_what_to_do(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_gets_instructions(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     ended = run("watch", "--install")
     assert (ended.status, ended.out) == (1, "")
-    assert "let the Task Scheduler run" in ended.err
+    assert "at logon with the Task Scheduler" in ended.err

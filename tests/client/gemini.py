@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.refreshing import refresh
 
 from pollux.archive import open_session, restore
-from pollux.archive.refresh import refresh
-from pollux.archive.restore import Plan
-from pollux.archive.store import opened
+from pollux.archive.restore import WritePlan
+from pollux.archive.store import open_archive
 from pollux.model import Session
 from pollux.sessions.locate import Home
 
@@ -91,7 +91,7 @@ class Client:
         self.requests.mkdir()
         script = {"turns": [], "fallback": {"parts": [{"text": ANSWER}]}}
         self.server, self.url = _fake().start(script, str(self.project), dump_dir=str(self.requests))
-        self.archive = opened(root / "archive.db")
+        self.archive = open_archive(root / "archive.db")
         self.home = Home(self.user / ".gemini", self.user / ".gemini" / "tmp", "--home")
 
     def __call__(self, *args: str, release: str | None = None, user: Path | None = None) -> str:
@@ -159,10 +159,10 @@ class Client:
         located = refresh(self.archive, [self.home]).located
         return next(one for one in open_session.history(self.archive.database, located).sessions if one.id == id_)
 
-    def restore(self, id_: str, **more: Any) -> Plan:  # noqa: ANN401  the options of the function
+    def restore(self, id_: str, **more: Any) -> WritePlan:  # noqa: ANN401  the options of the function
         """Restore from the archive as it is."""
         plan = restore.plan(self.archive.database, self.session(id_), [self.home], now=datetime.now(UTC), **more)
-        restore.carry_out(plan)
+        restore.write_plan(plan)
         return plan
 
 

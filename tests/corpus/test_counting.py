@@ -17,26 +17,26 @@ from pollux.reports import usage_quick
 from pollux.sessions.grouping import bundles
 from pollux.sessions.homes import homes
 from pollux.sessions.locate import SessionFile, locate
-from pollux.sessions.reader import Reader
+from pollux.sessions.reader import SessionReader
 
 PRICE = partial(priced, prices.load())
 ORDINARY = ("qa", "tools", "image", "todos", "mcp", "subagent")
 """Scenarios in which nothing is interrupted, resumed or compressed."""
 
 
-def both(bundle: list[SessionFile]) -> tuple[list[usage_quick.Counted] | None, list[usage_quick.Counted]]:
+def both(bundle: list[SessionFile]) -> tuple[list[usage_quick.CountedSession] | None, list[usage_quick.CountedSession]]:
     """Count a bundle in both ways; the order of calls means nothing."""
     quick = usage_quick.quick_sessions(bundle, PRICE)
-    whole = [_counted(usage_quick._summed_up(one, PRICE)) for one in Reader({}).sessions(bundle)]
+    whole = [_counted(usage_quick._counted(one, PRICE)) for one in SessionReader({}).sessions(bundle)]
     return (None if quick is None else ordered(quick)), ordered(whole)
 
 
-def _counted(session: usage_quick.Counted) -> usage_quick.Counted:
+def _counted(session: usage_quick.CountedSession) -> usage_quick.CountedSession:
     """Leave out the problem that changes no sum, and that `usage` never reports."""
     return session._replace(problems=tuple(one for one in session.problems if one.code != "split-by-newer-node"))
 
 
-def ordered(found: list[usage_quick.Counted]) -> list[usage_quick.Counted]:
+def ordered(found: list[usage_quick.CountedSession]) -> list[usage_quick.CountedSession]:
     return sorted(one._replace(calls=sorted(one.calls, key=str)) for one in found)
 
 

@@ -12,7 +12,7 @@ from tests.corpus.trees import Tree, every_release, groups, tree_of
 from pollux.exports import gemini
 from pollux.formats.parts import parts
 from pollux.model import Fate, FunctionResponse, Kind, Origin, Part, Session, Text
-from pollux.sessions.replay.reading import read, whole
+from pollux.sessions.replay.reading import build_message, read
 
 A, R, C, B, P = Fate.ACTIVE, Fate.REWOUND, Fate.COMPRESSED, Fate.ROLLED_BACK, Fate.REPLACED
 CALL, RESULT, CONTEXT = "(call)", "(result)", "(context)"
@@ -175,8 +175,8 @@ def check_active(tree: Tree) -> None:
         reading = read(path)
         if reading.format == "log" and reading.replay.is_readable:
             entries = [entry for entry in reading.replay.timeline if entry.fate == Fate.ACTIVE]
-            active = {one for entry in entries for one in said(entry.kind, whole(reading, entry).parts)}
-            state = json.loads(b"".join(gemini.written(reading)))["messages"]
+            active = {one for entry in entries for one in said(entry.kind, build_message(reading, entry).parts)}
+            state = json.loads(b"".join(gemini.render_state(reading)))["messages"]
             loaded = {text for one in state for text in said(one["type"], parts(one["content"]))}
             assert active == loaded, tree.name
 

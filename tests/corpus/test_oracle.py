@@ -104,7 +104,7 @@ def test_what_is_nested_too_deeply_is_told(name: str, tmp_path: Path) -> None:
     reading = read(edge_file(tmp_path, name))
     with deep():  # newer Pythons go deeper, and then there is nothing to tell
         record = json.loads(_edge_answers()[name])["record"]
-        is_same = bool(reading.replay.is_readable) and json.loads(b"".join(gemini.written(reading))) == record
+        is_same = bool(reading.replay.is_readable) and json.loads(b"".join(gemini.render_state(reading))) == record
     assert is_same or reading.replay.problems
 
 
@@ -144,7 +144,7 @@ def test_no_edge_ends_in_a_traceback(name: str, tmp_path: Path) -> None:
 def test_missing_times_are_those_of_the_messages(tmp_path: Path) -> None:
     path = tmp_path / "session-2026-11-15T19-30-6ece72aa.jsonl"
     path.write_bytes(log(without("startTime", "lastUpdated"), USER))
-    state = json.loads(b"".join(gemini.written(read(path))))
+    state = json.loads(b"".join(gemini.render_state(read(path))))
     assert (state["startTime"], state["lastUpdated"]) == (AT, AT)  # the client takes the time of day
     assert state["sessionId"] == HEADER["sessionId"]
 
@@ -157,7 +157,7 @@ def check(path: Path, record: Any) -> None:  # noqa: ANN401  as decoded
         assert reading.replay.problems
         return
     assert reading.replay.is_readable
-    rendered = b"".join(gemini.written(reading))
+    rendered = b"".join(gemini.render_state(reading))
     with deep():
         ours, theirs = as_python(json.loads(rendered)), as_python(record)
         assert ours == theirs

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.corpus.trees import Tree, every_tree
+from tests.refreshing import refresh
 
 from pollux.archive import open_session, store
-from pollux.archive.refresh import refresh
 from pollux.model import Session
 from pollux.sessions import reader
-from pollux.sessions.grouping import Group
+from pollux.sessions.grouping import OpenSession
 from pollux.sessions.homes import homes
 
 _SYNCS = 3
@@ -29,18 +29,20 @@ def test_archive_agrees_with_the_files_after_any_syncs(tree: Tree, tmp_path: Pat
     whole = {path: path.read_bytes() for path in root.rglob("*.jsonl") if path.is_file() and not path.is_symlink()}
     choose = random.Random(tree.name)  # noqa: S311  the same cuts in every run
     ends = {path: sorted(choose.randrange(len(data) + 1) for _ in range(_SYNCS - 1)) for path, data in whole.items()}
-    with store.opened(tmp_path / "archive.db") as archive:
+    with store.open_archive(tmp_path / "archive.db") as archive:
         for number in range(_SYNCS):
             for path, data in whole.items():
                 path.write_bytes(data[: ends[path][number]] if number < _SYNCS - 1 else data)
             located = refresh(archive, places).located
         archived = open_session.history(archive.database, located)
-        from_archive = {one.id: told(one, open_session.opened(archive.database, one)) for one in archived.sessions}
+        from_archive = {
+            one.id: told(one, open_session.open_session(archive.database, one)) for one in archived.sessions
+        }
     from_files = {one.id: told(one, reader.opened(one)) for one in reader.history(places).sessions}
     assert from_archive == from_files
 
 
-def told(session: Session, group: Group) -> dict[str, Any]:
+def told(session: Session, group: OpenSession) -> dict[str, Any]:
     """Return what a list and a transcript say: messages with their fates, calls with their counts, links."""
     tools = {message.id: [(call.id, call.status) for call in message.tool_calls] for message in group.messages()}
     return {

@@ -14,7 +14,7 @@ import pytest
 
 from pollux.model import Session
 from pollux.sessions import reader
-from pollux.sessions.grouping import Group
+from pollux.sessions.grouping import OpenSession
 from pollux.sessions.homes import homes
 
 SELECTED = Path(__file__).parents[1] / "data" / "corpus"
@@ -88,7 +88,7 @@ def history(tree: Tree) -> reader.History:
 
 
 @cache
-def groups(tree: Tree) -> tuple[tuple[Session, Group], ...]:
+def groups(tree: Tree) -> tuple[tuple[Session, OpenSession], ...]:
     """Give every session, oldest first, with its messages."""
     return tuple((session, reader.opened(session)) for session in reversed(history(tree).sessions))
 

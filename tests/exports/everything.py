@@ -11,7 +11,7 @@ from typing import Any
 from tests.builders import PRICES
 from tests.views.build import ROOT, START, added, call, message, notice, prompt
 
-from pollux.exports.source import Subject, Wanted
+from pollux.exports.source import ExportOptions, ExportSource
 from pollux.model import (
     Activity,
     AgentDisplay,
@@ -24,9 +24,9 @@ from pollux.model import (
     FileDisplay,
     FunctionCall,
     FunctionResponse,
+    GrepMatch,
     Json,
     Kind,
-    Match,
     MatchDisplay,
     Message,
     ModelCall,
@@ -44,7 +44,7 @@ from pollux.model import (
     Unknown,
     UnknownDisplay,
 )
-from pollux.sessions.grouping import Group
+from pollux.sessions.grouping import OpenSession
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEklEQVR4nGM4kWGLFTEMLQkAkPV/gX44U0oAAAAASUVORK5CYII="
 """A PNG of eight by eight."""
@@ -112,9 +112,9 @@ def shell(command: str, **more: Any) -> ToolCall:  # noqa: ANN401
 def files() -> tuple[ToolCall, ...]:
     """Give calls that read, look for and change files."""
     matches = (
-        Match("app/board.py", 7, "    def __init__(self):"),
-        Match("a.py", None, "x"),
-        Match("b.py", 2, "y", is_context=True),
+        GrepMatch("app/board.py", 7, "    def __init__(self):"),
+        GrepMatch("a.py", None, "x"),
+        GrepMatch("b.py", 2, "y", is_context=True),
     )
     return (
         call("read_file", {"file_path": f"{ROOT}/app/board.py", "start_line": 1, "end_line": 40}, output="text"),
@@ -308,11 +308,11 @@ def agent() -> Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Made(Subject):
+class Made(ExportSource):
     """A subject whose messages come from no file."""
 
     timeline: Sequence[Message] = ()
-    agents: Sequence[Subject] = ()
+    agents: Sequence[ExportSource] = ()
 
     def messages(self) -> Iterator[Message]:
         return map(self.redactor.message, self.timeline) if self.redactor else iter(self.timeline)
@@ -320,7 +320,7 @@ class Made(Subject):
     def shown_messages(self) -> Iterator[Message]:
         return self.messages()
 
-    def children(self) -> Iterator[Subject]:
+    def children(self) -> Iterator[ExportSource]:
         return iter(self.agents)
 
     def sources(self) -> list[dict[str, Json]]:
@@ -330,20 +330,27 @@ class Made(Subject):
 def made(
     timeline: Sequence[Message],
     about: Session | None = None,
-    agents: Sequence[Subject] = (),
+    agents: Sequence[ExportSource] = (),
     **more: Any,  # noqa: ANN401
 ) -> Made:
     """Make a subject of messages."""
     about = about or session()
     by_id: Mapping[str, Session] = {about.id: about, **{one.session.id: one.session for one in agents}}
-    return Made(about, Group(about.id, about.kind, []), by_id, _never, PRICES, timeline=timeline, agents=agents, **more)
+    return Made(
+        about, OpenSession(about.id, about.kind, []), by_id, _never, PRICES, timeline=timeline, agents=agents, **more
+    )
 
 
-def subject(wanted: Wanted | None = None, **more: Any) -> Made:  # noqa: ANN401
+def subject(options: ExportOptions | None = None, **more: Any) -> Made:  # noqa: ANN401
     """Make a subject of everything."""
-    wanted = wanted or Wanted()
-    return made(messages(), agents=(made(agent_messages(), agent(), wanted=wanted, **more),), wanted=wanted, **more)
+    options = options or ExportOptions()
+    return made(
+        messages(),
+        agents=(made(agent_messages(), agent(), export_options=options, **more),),
+        export_options=options,
+        **more,
+    )
 
 
-def _never(session: Session) -> Group:
+def _never(session: Session) -> OpenSession:
     raise AssertionError(session)

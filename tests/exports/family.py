@@ -13,7 +13,7 @@ from tests import builders
 from tests.builders import PRICES, call, gemini, header, log, notice, preamble, rewind, tokens, user
 
 from pollux import __version__
-from pollux.exports.source import Subject, Wanted, subject
+from pollux.exports.source import ExportOptions, ExportSource, export_source
 from pollux.sessions import reader
 
 EXPECTED = Path(__file__).parents[1] / "data" / "exports"
@@ -65,16 +65,18 @@ def put(root: Path, *more: builders.Wire) -> Path:
     return root
 
 
-def of_home(root: Path, id_: str = builders.SESSION, **wanted: Any) -> Subject:  # noqa: ANN401
+def of_home(root: Path, id_: str = builders.SESSION, **options: Any) -> ExportSource:  # noqa: ANN401
     """Open one of the family."""
     found = reader.history([builders.home(root)])
     by_id = {one.id: one for one in found.sessions}
-    return subject(by_id[id_], reader.opened(by_id[id_]), by_id, reader.opened, PRICES, wanted=Wanted(**wanted))
+    return export_source(
+        by_id[id_], reader.opened(by_id[id_]), by_id, reader.opened, PRICES, options=ExportOptions(**options)
+    )
 
 
-def placed(made: Subject, folder: Path) -> Subject:
+def placed(made: ExportSource, folder: Path) -> ExportSource:
     """Give a subject a place for files beside it."""
-    return replace(made, beside=partial(_put, folder))
+    return replace(made, write_side_file=partial(_put, folder))
 
 
 def _put(folder: Path, name: str, data: bytes) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 
 from tests.builders import PRICES
 
-from pollux import __version__
+from pollux import __version__, homes
 from pollux.cli.demo import HOME
-from pollux.exports.source import Subject, Wanted, subject
-from pollux.sessions.reader import History, history, homes, opened
+from pollux.exports.source import ExportOptions, ExportSource, export_source
+from pollux.sessions.reader import History, history, opened
 from pollux.views.transcript import Branches, Detail
 
 DATA = Path(__file__).parents[1] / "data" / "exports" / "transcripts"
@@ -21,7 +21,7 @@ DATA = Path(__file__).parents[1] / "data" / "exports" / "transcripts"
 # Chosen so that everything in the demo occurs: agents, plans, diffs, screens, pictures, tables, broken files,
 # compressed, rewound and rolled back messages, Windows paths, other scripts, the oldest and the newest generation.
 SESSIONS = ("e92f6bc2", "4eed6371", "408a8bb2", "9ba706d8", "7bbedca9", "0363a0b0", "099159e0")
-KINDS = {"normal": Wanted(), "full": Wanted(Detail.FULL, Branches.ALL)}
+KINDS = {"normal": ExportOptions(), "full": ExportOptions(Detail.FULL, Branches.ALL)}
 
 
 @cache
@@ -29,12 +29,12 @@ def demo() -> History:
     return history(homes(HOME))
 
 
-def demo_subject(prefix: str, wanted: Wanted | None = None, **more: Any) -> Subject:  # noqa: ANN401
+def demo_subject(prefix: str, options: ExportOptions | None = None, **more: Any) -> ExportSource:  # noqa: ANN401
     """Open a session of the demo by the beginning of its id."""
     found = demo()
     session = next(one for one in found.sessions if one.id.startswith(prefix) and one.kind == "main")
     by_id = {one.id: one for one in found.sessions}
-    return subject(session, opened(session), by_id, opened, PRICES, wanted=wanted or Wanted(), **more)
+    return export_source(session, opened(session), by_id, opened, PRICES, options=options or ExportOptions(), **more)
 
 
 def same(name: str, data: bytes) -> None:

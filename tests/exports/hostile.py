@@ -8,7 +8,7 @@ import msgspec
 from tests.exports.everything import PIXEL, Made, made, session
 from tests.views.build import added, call, message, notice, prompt
 
-from pollux.exports.source import Wanted
+from pollux.exports.source import ExportOptions
 from pollux.model import (
     Activity,
     AgentDisplay,
@@ -18,8 +18,8 @@ from pollux.model import (
     CodeResult,
     DiffDisplay,
     FileDisplay,
+    GrepMatch,
     Kind,
-    Match,
     MatchDisplay,
     Message,
     Origin,
@@ -64,7 +64,7 @@ def messages(evil: str = EVIL) -> tuple[Message, ...]:
         call(evil, {evil: evil}, output=evil, error=evil, status=evil, display_name=evil, agent_id=evil, markdown=True),
         call("run_shell_command", {"command": evil}, display=ScreenDisplay(((Cell(evil, evil, evil),),))),
         call("run_shell_command", {"command": evil}, display=TextDisplay(f"\x1b[31m{evil}"), exit_code=1),
-        call("x", display=MatchDisplay(evil, (Match(evil, 1, evil),))),
+        call("x", display=MatchDisplay(evil, (GrepMatch(evil, 1, evil),))),
         call("x", display=FileDisplay(evil, (evil,))),
         call("x", display=TodoDisplay((todo,))),
         call("x", display=DiffDisplay(f"@@ -1 +1 @@\n+{evil}", evil, evil)),
@@ -94,7 +94,7 @@ def messages(evil: str = EVIL) -> tuple[Message, ...]:
     )
 
 
-def hostile(wanted: Wanted | None = None, *, line: str = LONG_LINE[:300_000], **more: Any) -> Made:  # noqa: ANN401
+def hostile(options: ExportOptions | None = None, *, line: str = LONG_LINE[:300_000], **more: Any) -> Made:  # noqa: ANN401
     """Make a subject of all this, and of a very long line."""
     about = msgspec.structs.replace(
         session(),
@@ -105,4 +105,4 @@ def hostile(wanted: Wanted | None = None, *, line: str = LONG_LINE[:300_000], **
         children=(),
     )
     long = (prompt(line), message(tool_calls=(call("x", display=TextDisplay(line)),)), message(line))
-    return made((*messages(), *long), about, wanted=wanted or Wanted(), **more)
+    return made((*messages(), *long), about, export_options=options or ExportOptions(), **more)

@@ -12,8 +12,8 @@ from tests.builders import PRICES, call, gemini, header, log, notice, rewind, to
 from tests.corpus.trees import Tree, every_release, history
 from tests.exports import family
 
-from pollux.exports.atif import trajectory
-from pollux.exports.source import Subject, Wanted, subject
+from pollux.exports import atif
+from pollux.exports.source import ExportOptions, ExportSource, export_source
 from pollux.model import Fate, Message, Text, Tokens
 from pollux.sessions.reader import from_file, opened
 from pollux.text.encode import HALF
@@ -22,18 +22,18 @@ from pollux.views.transcript import Branches
 LEFT_OUT = (Fate.REWOUND, Fate.ROLLED_BACK, Fate.REPLACED)
 
 
-def written(made: Subject) -> Any:  # noqa: ANN401  as decoded
-    return json.loads(b"".join(trajectory.render(made)))
+def written(made: ExportSource) -> Any:  # noqa: ANN401  as decoded
+    return json.loads(b"".join(atif.render(made)))
 
 
-def of_log(folder: Path, *records: object, **more: Any) -> Subject:  # noqa: ANN401
+def of_log(folder: Path, *records: object, **more: Any) -> ExportSource:  # noqa: ANN401
     return builders.subject(builders.put(folder / f"{builders.NAME}.jsonl", log(header(), *records)), **more)
 
 
 @pytest.mark.parametrize("branches", Branches)
 def test_snapshot(tmp_path: Path, branches: Branches) -> None:
     made = family.of_home(family.put(tmp_path), branches=branches)
-    family.same(f"atif-{branches}.json", b"".join(trajectory.render(made)), tmp_path)
+    family.same(f"atif-{branches}.json", b"".join(atif.render(made)), tmp_path)
 
 
 def test_calls_have_their_results_in_the_same_step(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_what_was_taken_back_is_counted_and_its_counts_are_kept(tmp_path: Path) 
     assert "Forget it." not in [step["message"] for step in whole["steps"]]
     assert whole["notes"] == "Messages that are no steps, since they were taken back: 2 rewound."
     assert [one["message_id"] for one in whole["extra"]["pollux"]["calls"]] == ["g3"]
-    assert made.losses["a message that was rewound (--branches all keeps it)"] == 2
+    assert made.losses["a message that was rewound (--branches all adds it)"] == 2
 
 
 def test_notices_are_system_steps(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_notices_are_system_steps(tmp_path: Path) -> None:
 
 
 def test_session_without_messages_has_one_step_and_comes_back_empty(tmp_path: Path) -> None:
-    data = b"".join(trajectory.render(of_log(tmp_path)))
+    data = b"".join(atif.render(of_log(tmp_path)))
     assert len(json.loads(data)["steps"]) == 1
     assert not [*from_file(builders.put(tmp_path / "t.json", data))[1].messages()]
 
@@ -192,13 +192,13 @@ def _whole(value: object) -> object:
     return repr(value).replace("\\ud83d", "\ufffd")
 
 
-def told(made: Subject, *, with_branches: bool = True) -> list[dict[str, object]]:
+def told(made: ExportSource, *, with_branches: bool = True) -> list[dict[str, object]]:
     return [facts(one) for one in made.messages() if with_branches or one.fate not in LEFT_OUT]
 
 
-def came_back(made: Subject, folder: Path) -> list[dict[str, object]]:
-    data = b"".join(trajectory.render(made))
-    _, group = from_file(builders.put(folder / "trajectory.json", data))
+def came_back(made: ExportSource, folder: Path) -> list[dict[str, object]]:
+    data = b"".join(atif.render(made))
+    _, group = from_file(builders.put(folder / "atif.json", data))
     without_steps = {one["message_id"] for one in json.loads(data)["extra"]["pollux"]["calls"]}
     return [facts(one) for one in group.messages() if one.id not in without_steps]
 
@@ -210,9 +210,11 @@ def test_all_sessions_come_back(trees: list[Tree], branches: Branches, tmp_path:
         found = history(tree)
         by_id = {one.id: one for one in found.sessions}
         for session in found.sessions:
-            made = subject(session, opened(session), by_id, opened, PRICES, wanted=Wanted(branches=branches))
+            made = export_source(
+                session, opened(session), by_id, opened, PRICES, options=ExportOptions(branches=branches)
+            )
             assert came_back(made, tmp_path) == told(made, with_branches=branches is Branches.ALL)
-            back, group = from_file(tmp_path / "trajectory.json")
+            back, group = from_file(tmp_path / "atif.json")
             assert back.id == session.id
             assert _sum(back.calls) == _sum(session.calls), f"{tree.name} {session.id}"
             own = {call.message_id: call.tokens for call in session.calls}
@@ -229,9 +231,9 @@ def test_rewind_comes_back_as_one(tmp_path: Path) -> None:
         made = of_log(
             tmp_path,
             *(user("u1"), gemini("g1"), user("u2"), rewind("u2"), user("u3", "again", second=5)),
-            wanted=Wanted(branches=branches),
+            options=ExportOptions(branches=branches),
         )
-        data = b"".join(trajectory.render(made))
+        data = b"".join(atif.render(made))
         _, group = from_file(builders.put(tmp_path / "t.json", data))
         assert "".join(one.fate[0] for one in group.messages()) == fates
 
@@ -247,7 +249,7 @@ ODD_PARTS = [
 def test_parts_that_a_trajectory_has_no_word_for_come_back(tmp_path: Path) -> None:
     made = of_log(tmp_path, user(), gemini("g1", ODD_PARTS, toolCalls=[call()]))
     assert written(made)["steps"][1]["message"] == "Look: "
-    _, group = from_file(builders.put(tmp_path / "t.json", b"".join(trajectory.render(made))))
+    _, group = from_file(builders.put(tmp_path / "t.json", b"".join(atif.render(made))))
     assert [one.parts for one in group.messages()] == [one.parts for one in made.messages()]
 
 
@@ -268,6 +270,6 @@ def test_picture_of_a_result_goes_beside_it(tmp_path: Path) -> None:
     )
     content = written(made)["steps"][0]["observation"]["results"][0]["content"]
     assert [one["type"] for one in content] == ["text", "image"]
-    _, group = from_file(builders.put(tmp_path / "t.json", b"".join(trajectory.render(made))))
+    _, group = from_file(builders.put(tmp_path / "t.json", b"".join(atif.render(made))))
     (one,) = next(group.messages()).tool_calls
     assert [each.media_type for each in one.attachments] == ["image/png"]

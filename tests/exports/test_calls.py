@@ -13,7 +13,7 @@ import pytest
 from tests import builders
 from tests.builders import call, gemini, header, log, user
 
-from pollux.exports.calls import COLUMNS, SHOWN, render_csv, render_lines
+from pollux.exports.calls import COLUMNS, MAX_PROMPT, render_csv, render_lines
 
 
 def counts(input_: int, output: int, cached: int, thoughts: int, tool: int = 0) -> builders.Wire:
@@ -62,7 +62,7 @@ def test_long_prompt_is_cut_and_code_is_counted(tmp_path: Path) -> None:
     answer = "Look:\n```rust\nfn main() {\n}\n```\n"
     data = log(header(), user("u1", "x" * 600), gemini("g1", answer, tokens=counts(1, 1, 0, 0)))
     (one,) = records(tmp_path, data)
-    assert (len(one["user_message"]), one["prompt_chars"]) == (SHOWN, 600)
+    assert (len(one["user_message"]), one["prompt_chars"]) == (MAX_PROMPT, 600)
     assert one["code_blocks"] == [{"language": "rust", "loc": 2}]
 
 

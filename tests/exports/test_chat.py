@@ -12,32 +12,32 @@ from tests.builders import PRICES, answers, call, gemini, header, log, notice, p
 from tests.corpus.trees import Tree, every_release, history
 from tests.exports import family
 
-from pollux.errors import BadFilterError
-from pollux.exports.chat import rows
-from pollux.exports.source import Subject, Wanted, subject
+from pollux.errors import InvalidFilterError
+from pollux.exports import chat
+from pollux.exports.source import ExportOptions, ExportSource, export_source
 from pollux.sessions.reader import opened
 
 OBJECTS = frozenset({"argument-objects"})
 
 
-def of_log(folder: Path, *records: object, **wanted: Any) -> Subject:  # noqa: ANN401
+def of_log(folder: Path, *records: object, **options: Any) -> ExportSource:  # noqa: ANN401
     file = builders.put(folder / f"{builders.NAME}.jsonl", log(header(), *records))
-    return builders.subject(file, wanted=Wanted(**wanted))
+    return builders.subject(file, options=ExportOptions(**options))
 
 
-def row(made: Subject) -> Any:  # noqa: ANN401  as decoded
-    return json.loads(b"".join(rows.render(made)))
+def row(made: ExportSource) -> Any:  # noqa: ANN401  as decoded
+    return json.loads(b"".join(chat.render(made)))
 
 
-def roles(made: Subject) -> str:
+def roles(made: ExportSource) -> str:
     """Give the first letters of the roles."""
     return "".join(one["role"][0] for one in row(made)["messages"])
 
 
 def test_snapshots(tmp_path: Path) -> None:
     made = family.of_home(family.put(tmp_path))
-    family.same("chat.jsonl", b"".join(rows.render(made)), tmp_path)
-    family.same("sharegpt.jsonl", b"".join(rows.render_sharegpt(made)), tmp_path)
+    family.same("chat.jsonl", b"".join(chat.render(made)), tmp_path)
+    family.same("sharegpt.jsonl", b"".join(chat.render_sharegpt(made)), tmp_path)
 
 
 def test_arguments_are_text_or_objects(tmp_path: Path) -> None:
@@ -62,12 +62,15 @@ def test_answers_that_follow_each_other_become_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("turn", "why"),
     [
-        ([user("u2"), gemini("g2", toolCalls=[call(status="cancelled")])], "a turn that was cancelled or cut short"),
-        ([user("u2"), gemini("g2", toolCalls=[call(result=None)])], "a turn that was cancelled or cut short"),
-        ([user("u2"), gemini("g2", toolCalls=[call()])], "a turn that was cancelled or cut short"),
+        (
+            [user("u2"), gemini("g2", toolCalls=[call(status="cancelled")])],
+            "a turn that was cancelled or has no result",
+        ),
+        ([user("u2"), gemini("g2", toolCalls=[call(result=None)])], "a turn that was cancelled or has no result"),
+        ([user("u2"), gemini("g2", toolCalls=[call()])], "a turn that was cancelled or has no result"),
         ([user("u2")], "a prompt without an answer"),
         ([user("u2"), gemini("g2", "", model=None)], "a prompt without an answer"),
-        ([user("u2"), gemini("g2"), rewind("u2")], "a message that was taken back"),
+        ([user("u2"), gemini("g2"), rewind("u2")], "a retracted message"),
     ],
 )
 def test_turns_that_teach_nothing_are_left_out(tmp_path: Path, turn: list[builders.Wire], why: str) -> None:
@@ -129,12 +132,12 @@ def test_metadata_has_no_counts_where_there_are_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize("records", [[], [user()], [gemini()], [notice()]])
 def test_session_that_teaches_nothing_has_no_row(tmp_path: Path, records: list[builders.Wire]) -> None:
     made = of_log(tmp_path, *records)
-    assert b"".join(rows.render(made)) == b"".join(rows.render_sharegpt(made)) == b""
+    assert b"".join(chat.render(made)) == b"".join(chat.render_sharegpt(made)) == b""
 
 
 def test_unknown_things_to_include_are_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(BadFilterError, match="argument-objects"):
-        [*rows.render(of_log(tmp_path, user(), include=frozenset({"words"})))]
+    with pytest.raises(InvalidFilterError, match="argument-objects"):
+        [*chat.render(of_log(tmp_path, user(), include=frozenset({"words"})))]
 
 
 @every_release
@@ -143,15 +146,15 @@ def test_roles_alternate_in_all_sessions(trees: list[Tree]) -> None:
         found = history(tree)
         by_id = {one.id: one for one in found.sessions}
         for session in found.sessions:
-            made = subject(session, opened(session), by_id, opened, PRICES)
-            data = b"".join(rows.render(made))
+            made = export_source(session, opened(session), by_id, opened, PRICES)
+            data = b"".join(chat.render(made))
             if not data:
                 continue
             told = json.loads(data)["messages"]
             asked = [one["id"] for message in told for one in message.get("tool_calls", ())]
             assert [one["tool_call_id"] for one in told if one["role"] == "tool"] == asked
             spoken = [one["role"] for one in told if one["role"] not in {"tool", "system"}]
-            turns = json.loads(b"".join(rows.render_sharegpt(made)))["conversations"]
+            turns = json.loads(b"".join(chat.render_sharegpt(made)))["conversations"]
             who = [one["from"] for one in turns if one["from"] != "system"]
             assert spoken[0] == "user"
             assert set(who[::2]) <= {"human", "observation"}
@@ -169,7 +172,7 @@ def test_told_to_go_on_after_a_result_is_left_out(tmp_path: Path) -> None:
     told = user("c1", "Please continue.")
     made = of_log(tmp_path, user("u1"), asked, user("r1", [answers()]), told, gemini("g2", "Fine."))
     assert roles(made) == "uata"
-    assert made.losses["words of the client after the result of a call"] == 1
+    assert made.losses["text of the client after the result of a call"] == 1
 
 
 def test_told_to_go_on_before_an_answer_is_one_message(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from tests.cli.running import Runner, same
 
 from pollux import __version__
 from pollux.cli.demo import HOME as DEMO
-from pollux.exports import Written
+from pollux.exports import ExportedSession
 from pollux.exports.devlog import pages, render, render_index
-from pollux.exports.source import Wanted
+from pollux.exports.source import ExportOptions
 from pollux.views.transcript import Branches
 
 SEED = Path(__file__).parents[1] / "data" / "seeds" / "session-2026-01-27T15-21-a82545c4.json"
@@ -30,8 +30,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return Runner(monkeypatch, capsys)
 
 
-def written(path: Path, **wanted: Branches) -> str:
-    return b"".join(render(builders.subject(path, wanted=Wanted(**wanted)))).decode()  # type: ignore[arg-type]
+def written(path: Path, **options: Branches) -> str:
+    return b"".join(render(builders.subject(path, options=ExportOptions(**options)))).decode()  # type: ignore[arg-type]
 
 
 def dialogue(folder: Path, *messages: builders.Wire) -> str:
@@ -75,7 +75,7 @@ def test_index_of_the_seed() -> None:
 
 
 @pytest.mark.parametrize("content", ["First", {"text": "First"}, [{"text": "Fi"}, {"text": "rst"}]])
-def test_first_and_last_words_whatever_their_form(tmp_path: Path, content: object) -> None:
+def test_first_and_last_prompt_of_every_format(tmp_path: Path, content: object) -> None:
     data = builders.document(notice(), user("a", content), gemini(), user("b", "Last"), notice("e", "x", kind="error"))
     path = builders.put(tmp_path / f"{builders.NAME}.json", data)
     found = json.loads(b"".join(render_index(builders.subject(path))))
@@ -155,7 +155,7 @@ def test_times_of_a_long_turn(tmp_path: Path) -> None:
     assert found.endswith("\n\nDone.\n")
 
 
-def test_other_branches_are_told_when_asked_for(tmp_path: Path) -> None:
+def test_all_branches_are_exported_on_request(tmp_path: Path) -> None:
     data = builders.log(
         builders.header(), user("a", "one"), gemini("b"), user("c", "two"), builders.rewind("c"), user("d", "three")
     )
@@ -180,7 +180,7 @@ def test_pictures_are_named(tmp_path: Path) -> None:
     assert "Human\n\n*[image/png, 8 B]*\n" in dialogue(tmp_path, user("u", [picture]))
 
 
-def test_long_prompts_say_what_is_missing(tmp_path: Path) -> None:
+def test_long_prompts_say_how_much_is_hidden(tmp_path: Path) -> None:
     found = dialogue(tmp_path, user("u", "\n".join(f"line {number}" for number in range(200))))
     shown = [line.rstrip() for line in found.splitlines()]
     place = shown.index("> line 59")
@@ -212,7 +212,7 @@ def test_no_title_breaks_the_table(tmp_path: Path) -> None:
     title = "a | b ](evil) <b> `c"
     data = builders.document(user("u", "first | [x](y)"), user("v", HOSTILE), summary=title)
     subject = builders.subject(builders.put(tmp_path / f"{builders.NAME}.json", data))
-    (_, text), _ = pages([Written(subject.session, "a.md")], builders.PRICES)
+    (_, text), _ = pages([ExportedSession(subject.session, "a.md")], builders.PRICES)
     table = MarkdownIt("commonmark").enable("table").parse(text.decode())
     assert [token.type for token in table].count("td_open") == 7
     links = [child.attrs["href"] for token in table for child in token.children or () if child.type == "link_open"]

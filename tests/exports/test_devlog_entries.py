@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 from tests.views.build import ROOT, START, added, call, message, notice, prompt
 
-from pollux.exports.devlog_entries import ARGUMENT, RULES, TROUBLE, Did, Entry, Noted, Rule, Said, entries, rule_of
+from pollux.exports.devlog_entries import (
+    ARGUMENT,
+    FAILURE,
+    RULES,
+    DevlogRule,
+    DialogueEntry,
+    Entry,
+    NoteEntry,
+    ToolEntry,
+    entries,
+    rule_of,
+)
 from pollux.model import Attachment, Fate, Json, Kind, Message, Origin, TextDisplay, Thought, Tokens, ToolCall
 from pollux.views.transcript import Branches
 
@@ -16,16 +27,16 @@ def told(*messages: Message, branches: Branches = Branches.ACTIVE) -> list[Entry
     return [*entries(messages, branches=branches, root=ROOT)]
 
 
-def did(one: ToolCall) -> Did:
-    (found,) = (entry for entry in told(message(tool_calls=(one,))) if isinstance(entry, Did))
+def did(one: ToolCall) -> ToolEntry:
+    (found,) = (entry for entry in told(message(tool_calls=(one,))) if isinstance(entry, ToolEntry))
     return found
 
 
 def test_every_kind_of_message_has_a_rule() -> None:
     notices = {Kind.INFO, Kind.WARNING, Kind.ERROR, Kind.UNKNOWN}
     assert set(RULES) == {*Origin, *notices} - {Origin.NOTICE}
-    assert rule_of(notice("x", Kind.ERROR)) is Rule.NOTE
-    assert rule_of(message("x", kind=Kind.UNKNOWN, origin=Origin.MODEL)) is Rule.SKIP
+    assert rule_of(notice("x", Kind.ERROR)) is DevlogRule.NOTE
+    assert rule_of(message("x", kind=Kind.UNKNOWN, origin=Origin.MODEL)) is DevlogRule.SKIP
 
 
 def test_what_was_said_is_kept_in_order_before_what_was_done() -> None:
@@ -33,13 +44,13 @@ def test_what_was_said_is_kept_in_order_before_what_was_done() -> None:
         prompt("Help me configure TypeScript"),
         message("I'll help you.", minute=1, tool_calls=(call("read_file", {"file_path": f"{ROOT}/src/auth.ts"}),)),
     )
-    assert [type(one) for one in found] == [Said, Said, Did]
+    assert [type(one) for one in found] == [DialogueEntry, DialogueEntry, ToolEntry]
     asked, answered, one = found
-    assert isinstance(asked, Said)
-    assert isinstance(answered, Said)
+    assert isinstance(asked, DialogueEntry)
+    assert isinstance(answered, DialogueEntry)
     assert (asked.origin, asked.text.head, asked.at) == (Origin.HUMAN, "Help me configure TypeScript", START)
     assert (answered.origin, answered.text.head) == (Origin.MODEL, "I'll help you.")
-    assert one == Did(answered.at, Fate.ACTIVE, "read_file", "src/auth.ts")
+    assert one == ToolEntry(answered.at, Fate.ACTIVE, "read_file", "src/auth.ts")
 
 
 @pytest.mark.parametrize(
@@ -66,14 +77,14 @@ def test_the_rest_is_left_out(one: Message) -> None:
     ("one", "words", "code"),
     [
         (notice("[API Error: quota]\nmore", Kind.ERROR), "error", "[API Error: quota] more"),
-        (notice("x" * 300, Kind.ERROR), "error", "x" * (TROUBLE - 1) + "…"),
+        (notice("x" * 300, Kind.ERROR), "error", "x" * (FAILURE - 1) + "…"),
         (added(Origin.SHELL_MODE, SHELL), "the human ran", "ls -l"),
         (added(Origin.STATE_SNAPSHOT, "<state_snapshot>"), "the conversation so far was replaced by a summary", ""),
     ],
     ids=["error", "long error", "shell mode", "summary"],
 )
 def test_what_belongs_to_the_story_is_noted(one: Message, words: str, code: str) -> None:
-    assert told(one) == [Noted(START, Fate.ACTIVE, words, code)]
+    assert told(one) == [NoteEntry(START, Fate.ACTIVE, words, code)]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +106,7 @@ def test_what_belongs_to_the_story_is_noted(one: Message, words: str, code: str)
 )
 def test_calls_are_told_by_the_arguments_that_matter(name: str, args: Json, about: str) -> None:
     found = did(call(name, args, output="never this either"))
-    assert (found.name, found.about, found.trouble) == (name, about, "")
+    assert (found.name, found.arguments, found.failure) == (name, about, "")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +114,7 @@ def test_calls_are_told_by_the_arguments_that_matter(name: str, args: Json, abou
     [
         (call("read_file", status="error", error="File not found: a\nstack"), "failed: File not found: a"),
         (call("my_own", status="error", display=TextDisplay("It broke")), "failed: It broke"),
-        (call("my_own", status="error", error="y" * 300), f"failed: {'y' * (TROUBLE - 1)}…"),
+        (call("my_own", status="error", error="y" * 300), f"failed: {'y' * (FAILURE - 1)}…"),
         (call("my_own", status="error"), "failed"),
         (call("my_own", status="cancelled", error="[Operation Cancelled] Reason: user"), "cancelled"),
         (call("my_own", status="pending"), "no result was recorded"),
@@ -112,37 +123,37 @@ def test_calls_are_told_by_the_arguments_that_matter(name: str, args: Json, abou
     ],
 )
 def test_trouble_is_told(one: ToolCall, trouble: str) -> None:
-    assert did(one).trouble == trouble
+    assert did(one).failure == trouble
 
 
 def test_answers_to_questions_are_words_of_the_human() -> None:
     args = {"questions": [{"question": "Which colour?"}, {"question": "Which size?"}]}
     one = call("ask_user", args, output='{"answers": {"0": "Red"}}', at=START)
     found = told(message(tool_calls=(one,)))
-    assert [type(entry) for entry in found] == [Did, Said]
-    assert found[0] == Did(START, Fate.ACTIVE, "ask_user", "Which colour?; Which size?")
-    assert isinstance(found[1], Said)
+    assert [type(entry) for entry in found] == [ToolEntry, DialogueEntry]
+    assert found[0] == ToolEntry(START, Fate.ACTIVE, "ask_user", "Which colour?; Which size?")
+    assert isinstance(found[1], DialogueEntry)
     assert (found[1].origin, found[1].text.head) == (Origin.HUMAN, "Red")
 
 
 def test_pasted_texts_are_shortened_and_answers_are_not() -> None:
     long = "\n".join(f"line {number}" for number in range(1000))
     asked, answered = told(prompt(long), message(long))
-    assert isinstance(asked, Said)
-    assert isinstance(answered, Said)
+    assert isinstance(asked, DialogueEntry)
+    assert isinstance(answered, DialogueEntry)
     assert (asked.text.hidden_lines, answered.text.head) == (920, long)
 
 
 def test_attachments_stand_with_the_words() -> None:
     picture = Attachment("image/png", 8)
     (found,) = told(prompt(picture))
-    assert isinstance(found, Said)
+    assert isinstance(found, DialogueEntry)
     assert found.attachments == (picture,)
 
 
 def test_what_was_compressed_is_told_all_the_same() -> None:
     found = told(prompt("one", fate=Fate.COMPRESSED), message("answer", fate=Fate.COMPRESSED), prompt("two"))
-    assert [one.text.head for one in found if isinstance(one, Said)] == ["one", "answer", "two"]
+    assert [one.text.head for one in found if isinstance(one, DialogueEntry)] == ["one", "answer", "two"]
 
 
 def test_other_branches_leave_a_line() -> None:
@@ -157,7 +168,9 @@ def test_other_branches_leave_a_line() -> None:
         prompt("five", fate=rewound),
     )
     assert [
-        one.words if isinstance(one, Noted) else one.text.head for one in told(*messages) if not isinstance(one, Did)
+        one.text if isinstance(one, NoteEntry) else one.text.head
+        for one in told(*messages)
+        if not isinstance(one, ToolEntry)
     ] == [
         "one",
         "2 messages rewound",
@@ -171,5 +184,5 @@ def test_other_branches_leave_a_line() -> None:
 
 def test_words_recorded_under_the_id_of_a_notice_are_told() -> None:
     (found,) = told(notice("instead", kind=Kind.USER))
-    assert isinstance(found, Said)
+    assert isinstance(found, DialogueEntry)
     assert found.text.head == "instead"

@@ -34,15 +34,15 @@ from tests.corpus.test_tools import FIRST_WITH_CALLS
 from tests.corpus.trees import Tree, every_tree, groups, manifest
 from tests.growth import EVERYTHING, Told, lines_of
 
-from pollux import __version__
+from pollux import __version__, homes
 from pollux.cli.demo import HOME
-from pollux.errors import BadFilterError
+from pollux.errors import InvalidFilterError
 from pollux.exports import events
-from pollux.exports.events.histories import history_drafts
-from pollux.exports.source import Subject, Wanted, subject
+from pollux.exports.events.drafts import history_drafts
+from pollux.exports.source import ExportOptions, ExportSource, export_source
 from pollux.model import Fate, Kind, Message, Origin, Session, Text
 from pollux.sessions import reader
-from pollux.sessions.reader import history, homes, opened
+from pollux.sessions.reader import history, opened
 
 TYPES = {"session_start", "user_prompt", "tool_use", "tool_result", "session_end"}
 SESSION = builders.SESSION
@@ -55,7 +55,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 def told(path: Path, *include: str) -> Told:
     """Give the events between the two boundaries."""
-    found = lines_of(events.render(builders.subject(path, wanted=Wanted(include=frozenset(include)))))
+    found = lines_of(events.render(builders.subject(path, options=ExportOptions(include=frozenset(include)))))
     assert (found[0]["type"], found[-1]["type"]) == ("session_start", "session_end")
     return found[1:-1]
 
@@ -310,8 +310,8 @@ def test_what_was_rewound_has_happened_and_its_fate_is_told_on_demand(tmp_path: 
 @pytest.mark.parametrize("include", [{"everything"}, {"text", "fate"}])
 def test_unknown_thing_to_include_is_refused(tmp_path: Path, include: set[str]) -> None:
     path = builders.put(tmp_path / "a.jsonl", log(header(), user()))
-    one = builders.subject(path, wanted=Wanted(include=frozenset(include)))
-    with pytest.raises(BadFilterError, match="is not understood; try text, thoughts, usage, notices, fates"):
+    one = builders.subject(path, options=ExportOptions(include=frozenset(include)))
+    with pytest.raises(InvalidFilterError, match="Use text, thoughts, usage, notices, fates"):
         next(events.render(one))
 
 
@@ -389,7 +389,7 @@ def test_agent_of_an_old_release_is_named_by_the_call_that_started_it(tmp_path: 
     parent = Session(
         **{**{name: getattr(session, name) for name in session.__struct_fields__}, "children": ("child", "?")}
     )
-    found = lines_of(events.render(subject(parent, group, {"child": child}, opened, PRICES)))
+    found = lines_of(events.render(export_source(parent, group, {"child": child}, opened, PRICES)))
     assert {event["id"]: event["metadata"].get("agent_session_id") for event in found[1:-1]} == {
         "c1": None,
         "c2": "child",
@@ -406,9 +406,9 @@ def demo() -> reader.History:
     return history(homes(HOME))
 
 
-def demo_subject(session: Session, include: frozenset[str] = frozenset()) -> Subject:
+def demo_subject(session: Session, include: frozenset[str] = frozenset()) -> ExportSource:
     by_id = {one.id: one for one in demo().sessions}
-    return subject(session, opened(session), by_id, opened, PRICES, wanted=Wanted(include=include))
+    return export_source(session, opened(session), by_id, opened, PRICES, options=ExportOptions(include=include))
 
 
 def asked(messages: list[Message]) -> list[str]:
@@ -446,7 +446,7 @@ def test_demo_holds_what_happened(number: int) -> None:
 def of_tree(tree: Tree) -> Told:
     found: Told = []
     for session, group in groups(tree):
-        own = lines_of(events.render(subject(session, group, {}, opened, PRICES)))
+        own = lines_of(events.render(export_source(session, group, {}, opened, PRICES)))
         has_what_happened(own, list(group.messages()))
         found += own
     return found
@@ -456,9 +456,9 @@ def of_tree(tree: Tree) -> Told:
 def test_corpus_holds_what_was_typed_and_asked_for(tree: Tree) -> None:
     found = of_tree(tree)
     if tree.version >= FIRST_WITH_CALLS and row(TOOLS, tree.name) is None:
-        wanted = Counter(one["name"] for one in manifest(tree)["ground_truth"]["tool_calls_requested"])
+        options = Counter(one["name"] for one in manifest(tree)["ground_truth"]["tool_calls_requested"])
         used = {event["id"]: event["metadata"]["raw_tool_name"] for event in found if event["type"] == "tool_use"}
-        assert Counter(used.values()) == wanted  # an import repeats calls, with their ids
+        assert Counter(used.values()) == options  # an import repeats calls, with their ids
     if tree.version >= FIRST_WITH_FILES and row(PROMPTS, tree.name) is None:
         typed = {
             event["id"]: event["message"]

@@ -14,7 +14,7 @@ from pollux.cli.demo import HOME
 from pollux.exports import EXPORTERS
 
 FILE = next((HOME / ".gemini" / "tmp" / "skywatch" / "chats").glob("*f688da5c.jsonl"))
-RENDERED = [name for name, row in EXPORTERS.items() if not row.is_of_archive]
+RENDERED = [name for name, row in EXPORTERS.items() if not row.reads_archive]
 
 
 @pytest.mark.parametrize("name", RENDERED)

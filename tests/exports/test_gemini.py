@@ -28,12 +28,12 @@ from tests.builders import (
     values,
 )
 
-from pollux.exports.gemini import written
+from pollux.exports.gemini import render_state
 from pollux.sessions.replay.reading import read
 
 
 def exported(folder: Path, data: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(b"".join(written(read_bytes(folder, data))))
+    found: dict[str, Any] = json.loads(b"".join(render_state(read_bytes(folder, data))))
     return found
 
 
@@ -51,7 +51,7 @@ def test_the_state_of_a_log(tmp_path: Path) -> None:
 
 
 def test_it_looks_as_the_client_writes_it(tmp_path: Path) -> None:
-    text = b"".join(written(read_bytes(tmp_path, log(header(), user(content=[{"text": "ä"}]))))).decode()
+    text = b"".join(render_state(read_bytes(tmp_path, log(header(), user(content=[{"text": "ä"}]))))).decode()
     assert text == json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -101,7 +101,7 @@ def test_missing_times_are_those_of_the_first_message(tmp_path: Path) -> None:
     assert found["startTime"] == found["lastUpdated"] == at(5)
     path = put(tmp_path / "a.jsonl", log(bare))
     os.utime(path, (0, 1_794_771_000))
-    assert json.loads(b"".join(written(read(path))))["startTime"] == "2026-11-15T19:30:00.000Z"
+    assert json.loads(b"".join(render_state(read(path))))["startTime"] == "2026-11-15T19:30:00.000Z"
 
 
 def test_a_file_without_a_header_gives_what_is_known(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_file_without_a_header_gives_what_is_known(tmp_path: Path) -> None:
 
 def test_broken_text_is_written_as_the_client_would(tmp_path: Path) -> None:
     data = log(header(summary="\ud83d"), line(user(content="a~")).replace(b"~", b"\xff"), gemini(content="\ud83d"))
-    text = b"".join(written(read_bytes(tmp_path, data))).decode()
+    text = b"".join(render_state(read_bytes(tmp_path, data))).decode()
     assert '"a\ufffd"' in text
     assert text.count("\\ud83d") >= 1
 
@@ -139,8 +139,8 @@ def test_what_was_read_is_written_unchanged(tmp_path: Path, bodies: list[dict[st
 
 def test_what_was_written_can_be_read_again(tmp_path: Path) -> None:
     data = log(header(summary="s"), preamble(), user(), gemini(tokens=tokens()))
-    first = b"".join(written(read_bytes(tmp_path, data)))
+    first = b"".join(render_state(read_bytes(tmp_path, data)))
     again = read_bytes(tmp_path, first)
     assert again.format == "document"
     assert [entry.id for entry in again.replay.timeline] == [preamble()["id"], "u1", "g1"]
-    assert json.loads(b"".join(written(again)))["messages"] == json.loads(first)["messages"]
+    assert json.loads(b"".join(render_state(again)))["messages"] == json.loads(first)["messages"]

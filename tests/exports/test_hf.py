@@ -11,26 +11,25 @@ from tests import builders
 from tests.builders import PRICES, call, gemini, header, log, notice, preamble, rewind, tokens, user
 from tests.exports import family
 
-from pollux.exports import EXPORTERS, Written
-from pollux.exports.hf import card, session
-from pollux.exports.source import Subject
+from pollux.exports import EXPORTERS, ExportedSession, hf
+from pollux.exports.source import ExportSource
 
 
-def entries(made: Subject) -> list[Any]:
-    return [json.loads(one) for one in b"".join(session.render(made)).decode().splitlines()]
+def entries(made: ExportSource) -> list[Any]:
+    return [json.loads(one) for one in b"".join(hf.render(made)).decode().splitlines()]
 
 
-def of_log(folder: Path, *records: object) -> Subject:
+def of_log(folder: Path, *records: object) -> ExportSource:
     return builders.subject(builders.put(folder / f"{builders.NAME}.jsonl", log(header(), *records)))
 
 
-def messages(made: Subject) -> list[Any]:
+def messages(made: ExportSource) -> list[Any]:
     return [one["message"] for one in entries(made) if one["type"] == "message"]
 
 
 def test_snapshot(tmp_path: Path) -> None:
     made = family.of_home(family.put(tmp_path))
-    family.same("hf.jsonl", b"".join(session.render(made)), tmp_path)
+    family.same("hf.jsonl", b"".join(hf.render(made)), tmp_path)
 
 
 def test_header_says_whose_it_is(tmp_path: Path) -> None:
@@ -108,12 +107,12 @@ def test_what_was_taken_back_is_only_counted(tmp_path: Path) -> None:
     (left_out,) = [one for one in found if one["type"] == "branch_summary"]
     assert (left_out["summary"][:10], left_out["fromId"]) == ("2 messages", "g1")
     assert "secret" not in json.dumps(found)
-    assert made.losses["a message that was taken back"] == 2
+    assert made.losses["a retracted message"] == 2
 
 
 def test_line_ends_that_only_some_know_do_not_split_a_line(tmp_path: Path) -> None:
     said = "one\u2028two\u2029three\x85four\x0bfive"
-    data = b"".join(session.render(of_log(tmp_path, user("u1", said)))).decode()
+    data = b"".join(hf.render(of_log(tmp_path, user("u1", said)))).decode()
     assert len(data.splitlines()) == data.count("\n") == 2
     assert json.loads(data.splitlines()[1])["message"]["content"][0]["text"] == said
 
@@ -132,12 +131,12 @@ def test_odd_calls(tmp_path: Path) -> None:
 def test_pictures_are_left_out_and_counted(tmp_path: Path) -> None:
     made = family.of_home(family.put(tmp_path))
     assert family.PIXEL not in json.dumps(entries(made))
-    assert made.losses["a picture or file"] == 1
+    assert made.losses["an attachment"] == 1
 
 
 def test_card_tells_numbers_and_nothing_else(tmp_path: Path) -> None:
     made = [family.of_home(family.put(tmp_path), id_) for id_ in (builders.SESSION, family.AGENT)]
-    ((name, data),) = card.pages([Written(one.session, "x.jsonl") for one in made], PRICES)
+    ((name, data),) = hf.pages([ExportedSession(one.session, "x.jsonl") for one in made], PRICES)
     text = data.decode()
     assert name == "README.md"
     assert text.startswith("---\n")
@@ -155,7 +154,7 @@ def test_card_tells_numbers_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_is_always_redacted_and_never_one_stream() -> None:
-    assert EXPORTERS["hf"].is_for_others
+    assert EXPORTERS["hf"].is_public
     assert not EXPORTERS["hf"].is_stream
 
 
@@ -171,7 +170,7 @@ def test_summary_is_the_name_and_lost_counts_are_counted(tmp_path: Path) -> None
     assert entries(made)[-1]["name"] == "Counting things"
     made.group.timeline.clear()
     assert [one["type"] for one in entries(made)] == ["session", "session_info"]
-    assert made.losses["the counts of a model call that has no message here"] == 1
+    assert made.losses["the counts of a model call without a message"] == 1
 
 
 def test_rewind_at_the_end_and_ids_that_clash(tmp_path: Path) -> None:

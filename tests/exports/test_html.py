@@ -1,4 +1,4 @@
-"""HTML transcripts: whole, well formed, the same every time, and nothing in them acts."""
+"""HTML transcripts are complete, well formed, reproducible and inert."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.exports.everything import made
 from tests.exports.golden import KINDS, SESSIONS, demo_subject
 from tests.exports.hostile import hostile
 from tests.exports.reader import Page
-from tests.views.build import call, message, prompt
+from tests.views.build import added, call, message, prompt
 
 from pollux import __version__
-from pollux.exports import EXPORTERS, Written, html
+from pollux.exports import EXPORTERS, ExportedSession, html
 from pollux.exports.html import index
-from pollux.exports.source import Subject, Wanted
+from pollux.exports.source import ExportOptions, ExportSource
 from pollux.model import (
     Activity,
     AgentDisplay,
@@ -31,10 +31,13 @@ from pollux.model import (
     Cell,
     DiffDisplay,
     Display,
+    Fate,
     FileDisplay,
-    Match,
+    GrepMatch,
+    Json,
     MatchDisplay,
     Message,
+    Origin,
     Project,
     ScreenDisplay,
     Session,
@@ -43,23 +46,24 @@ from pollux.model import (
     TodoDisplay,
     UnknownDisplay,
 )
-from pollux.render.html import code, markdown
-from pollux.render.html.ansi import coloured, palette
+from pollux.render.html import colours, markdown, transcript
+from pollux.render.html.colours import coloured, contrast, palette
 from pollux.render.html.markup import PIECE, Html, element, joined, long_text, opening, text
-from pollux.text.escape import clean, safe
+from pollux.text.escape import escape_controls, make_visible
+from pollux.views.excerpts import MAX_FOLDED_CHARS
 from pollux.views.languages import LONGEST
 from pollux.views.transcript import Branches, Detail
 
 INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-FULL = Wanted(Detail.FULL, Branches.ALL)
+FULL = ExportOptions(Detail.FULL, Branches.ALL)
 HARMLESS = re.compile(r"#|https?:|mailto:|data:image/(png|jpeg|gif|webp);base64,|data:application/octet-stream;base64,")
 
 
-def written(subject: Subject) -> str:
+def written(subject: ExportSource) -> str:
     return b"".join(html.render(subject)).decode()
 
 
-def page(subject: Subject) -> Page:
+def page(subject: ExportSource) -> Page:
     return Page(written(subject))
 
 
@@ -77,8 +81,8 @@ def test_everything(kind: str) -> None:
 
 
 @pytest.mark.parametrize("detail", Detail)
-def test_page_is_well_formed_and_all_its_links_lead_somewhere(detail: Detail) -> None:
-    found = page(everything.subject(Wanted(detail, Branches.ALL)))
+def test_page_is_well_formed_and_its_links_have_targets(detail: Detail) -> None:
+    found = page(everything.subject(ExportOptions(detail, Branches.ALL)))
     ids = [one.attributes["id"] for one in found.tags if "id" in one.attributes]
     assert len(ids) == len({*ids})
     for one in found.tags:
@@ -86,18 +90,18 @@ def test_page_is_well_formed_and_all_its_links_lead_somewhere(detail: Detail) ->
             assert place[1:] in ids
 
 
-def test_everything_that_was_said_is_there() -> None:
+def test_page_contains_every_word() -> None:
     shown = page(everything.subject(FULL)).text
     for one in (*everything.messages(), *everything.agent_messages()):
         for word in re.findall(r"\w+", one.text):
             assert word in shown
 
 
-def test_messages_keep_their_numbers_whatever_is_shown() -> None:
-    """The last prompt is the same place in all of them."""
+def test_anchors_are_the_same_in_every_detail() -> None:
+    """The last prompt has the same anchor in all of them."""
     last = f"m{len(everything.messages())}"
     for detail in Detail:
-        assert page(everything.subject(Wanted(detail))).named("article", id=last)
+        assert page(everything.subject(ExportOptions(detail))).named("article", id=last)
 
 
 def test_navigation_lists_the_prompts() -> None:
@@ -110,7 +114,7 @@ def test_navigation_lists_the_prompts() -> None:
     assert len(listed) == 9
 
 
-def test_header_tells_what_and_where_from() -> None:
+def test_header_has_facts_and_sources() -> None:
     shown = page(everything.subject()).text
     for words in ("/home/alice/webapp", "gemini-3-pro, gemini-3-flash", "2 model calls", "0" * 64, __version__):
         assert words in shown
@@ -122,14 +126,14 @@ def test_agent_is_folded_into_its_call() -> None:
     assert re.search(agent, written(everything.subject()), re.DOTALL)
 
 
-def test_agents_without_a_call_stand_at_the_end() -> None:
+def test_agents_without_a_call_come_last() -> None:
     child = made(everything.agent_messages(), Session("lost", "subagent", Project()))
     shown = page(made((prompt("Go."),), agents=(child,))).text
     assert shown.index("Find out why.") > shown.index("Go.")
 
 
 @pytest.mark.parametrize("name", ["html", "markdown"])
-def test_agents_that_started_each_other_come_to_an_end(name: str) -> None:
+def test_agents_that_started_each_other_are_shown_once(name: str) -> None:
     one = made(everything.agent_messages(), Session("one", "subagent", Project()))
     two = made(everything.agent_messages(), Session("two", "subagent", Project()), agents=(one,))
     object.__setattr__(one, "agents", (two,))
@@ -142,10 +146,10 @@ def test_agents_that_started_each_other_come_to_an_end(name: str) -> None:
 
 @pytest.mark.parametrize("branches", Branches)
 @pytest.mark.parametrize("detail", Detail)
-def test_nothing_hostile_becomes_more_than_text(detail: Detail, branches: Branches) -> None:
-    data = written(hostile(Wanted(detail, branches, thoughts=True)))
+def test_hostile_text_stays_text(detail: Detail, branches: Branches) -> None:
+    data = written(hostile(ExportOptions(detail, branches, thoughts=True)))
     found = Page(data)
-    calm = page(everything.subject(Wanted(detail, branches, thoughts=True)))
+    calm = page(everything.subject(ExportOptions(detail, branches, thoughts=True)))
     assert {one.name for one in found.tags} <= {one.name for one in page(everything.subject(FULL)).tags} | {"h5", "h6"}
     assert len(found.named("script")) == len(found.named("style")) == len(calm.named("style")) == 1
     for one in found.tags:
@@ -156,7 +160,7 @@ def test_nothing_hostile_becomes_more_than_text(detail: Detail, branches: Branch
     assert not INVISIBLE.search(data)
 
 
-def test_policy_lets_in_nothing_but_the_page_s_own_style_and_script() -> None:
+def test_policy_allows_only_the_style_and_the_script_of_the_page() -> None:
     for data in (written(everything.subject()), dict(index.pages([], PRICES))["index.html"].decode()):
         found = Page(data)
         (policy,) = (one.attributes["content"] for one in found.tags if "http-equiv" in one.attributes)
@@ -173,13 +177,13 @@ def test_policy_lets_in_nothing_but_the_page_s_own_style_and_script() -> None:
 
 @given(st.text())
 def test_any_text_is_shown_as_it_is(words: str) -> None:
-    assert Page(element("p", words, title=words)).text == safe(words)
-    assert Page(element("p", long_text(words))).text == safe(words)
-    assert Page(coloured(words)).text == safe(re.sub(r"\x1b\[[0-9;:]*m", "", words.replace("\r\n", "\n")))
+    assert Page(element("p", words, title=words)).text == escape_controls(words)
+    assert Page(element("p", long_text(words))).text == escape_controls(words)
+    assert Page(coloured(words)).text == escape_controls(re.sub(r"\x1b\[[0-9;:]*m", "", words.replace("\r\n", "\n")))
 
 
 @given(st.text(alphabet=st.sampled_from("<>/!ab&;`~[]()\\#=-|*_:\n \tx"), max_size=80))
-def test_any_markdown_is_well_formed_and_brings_its_own_words_only(words: str) -> None:
+def test_any_markdown_is_well_formed_and_adds_no_words(words: str) -> None:
     found = Page(markdown.answer(words))
     assert {*re.sub(r"Copy|▣ picture|\W", "", found.text)} <= {*words}
     assert not {"script", "img", "iframe"} & {one.name for one in found.tags}
@@ -189,7 +193,7 @@ def test_any_markdown_is_well_formed_and_brings_its_own_words_only(words: str) -
 
 @given(st.text(max_size=200), st.sampled_from(["python", "sh", "json", "html", "diff", "no such", "<b>", "php", "c++"]))
 def test_coloured_code_is_the_same_code(words: str, language: str) -> None:
-    assert Page(code.coloured_code(clean(words), language)).text == clean(words)
+    assert Page(colours.coloured_code(make_visible(words), language)).text == make_visible(words)
 
 
 # Pieces
@@ -221,7 +225,9 @@ def test_long_text_is_cut_after_lines_or_anywhere() -> None:
         ("\x1b[38;2;255;0;0mx\x1b[48:2:0:0:0my", '<span class="f9">x</span><span class="f9 b0">y</span>'),
         ("\x1b[102mx\x1b[mx", '<span class="b10">x</span>x'),
         ("\x1b[7mx\x1b[27mx", '<span class="fi bi">x</span>x'),
-        ("\x1b[7;31mx", '<span class="fi b1">x</span>'),
+        ("\x1b[7;31mx", '<span class="b1">x</span>'),
+        ("\x1b[7;41mx", '<span class="fi bi">x</span>'),
+        ("\x1b[30;43mx", '<span class="b3">x</span>'),
         ("\x1b[2;3;4mx\x1b[23;24mx", '<span class="dim italic underline">x</span><span class="dim">x</span>'),
         ("\x1b[38;5mx\x1b[38mx\x1b[38;9;1mx", 'xx<span class="bold">x</span>'),
         ("\x1b[38;5;999mx\x1b[5;75mx", '<span class="f255">x</span><span class="f255">x</span>'),
@@ -234,8 +240,29 @@ def test_colours_of_a_terminal_are_classes(given_: str, expected: str) -> None:
 
 def test_palette_has_all_colours() -> None:
     assert len(re.findall(r"\.[fb]\d+\{", palette())) == 2 * 240
-    assert ".f196{color:#ff0000}.b196{background:#ff0000}" in palette()
+    assert ".f214{color:#ffaf00}" in palette()
+    assert ".b17{background:#00005f}" in palette()
     assert ".f255{color:#eeeeee}" in palette()
+
+
+def test_terminal_colours_can_be_read_on_the_terminals_of_both_themes() -> None:
+    """Blue as `\\e[38;5;21m` was #0000ff on black: 2.4 to 1."""
+    style = Page(written(everything.subject())).raw["style"]
+    terminals = [_rgb(value) for value in re.findall(r"--term:(#\w{6})", style)]
+    assert colours.TERMINAL in terminals
+    assert {_rgb(value) for value in re.findall(r"--glow:(#\w{6})", style)} == {colours.INK}
+    inks = dict(re.findall(r"\.f(\d+)\{color:(#\w+)\}", style))
+    papers = dict(re.findall(r"\.b(\d+)\{background:(#\w+)\}", style))
+    assert inks.keys() == papers.keys() == set(map(str, range(256)))
+    for ink in inks.values():
+        assert all(contrast(_rgb(ink), terminal) >= 4.5 for terminal in terminals), ink
+    for paper in papers.values():
+        assert contrast(_rgb(paper), colours.INK) >= 4.5, paper
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+    return int(digits[:2], 16), int(digits[2:4], 16), int(digits[4:], 16)
 
 
 @pytest.mark.parametrize(
@@ -256,16 +283,16 @@ def test_markdown_is_laid_out(given_: str, expected: str) -> None:
     assert markdown.answer(given_) == expected
 
 
-def test_what_is_too_long_too_deep_or_nothing_is_shown_as_it_is() -> None:
+def test_markdown_that_is_long_deep_or_empty_stays_text() -> None:
     for words in ("*x* " * markdown.LONG, "> " * markdown.DEEP + "*x*", "", "\n"):
         assert Page(markdown.answer(words)).text == words
         assert markdown.answer(words).startswith('<div class="words">')
 
 
 def test_code_that_is_long_or_of_no_known_language_is_not_coloured() -> None:
-    assert "<span" in code.coloured_code("return 1", "python")
-    assert "sk" not in code.coloured_code("return 1\n" * LONGEST, "python")
-    assert code.coloured_code("return 1", "klingon") == "return 1"
+    assert "<span" in colours.coloured_code("return 1", "python")
+    assert "sk" not in colours.coloured_code("return 1\n" * LONGEST, "python")
+    assert colours.coloured_code("return 1", "klingon") == "return 1"
 
 
 def test_code_that_a_lexer_would_change_is_not_coloured(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,8 +300,8 @@ def test_code_that_a_lexer_would_change_is_not_coloured(monkeypatch: pytest.Monk
         def get_tokens(self, _code: str) -> list[tuple[object, str]]:
             return [(Token.Keyword, "retur")]
 
-    monkeypatch.setattr(code, "lexer_for", lambda _language, _code: Lossy())
-    assert code.coloured_code("return 1", "python") == "return 1"
+    monkeypatch.setattr(colours, "lexer_for", lambda _language, _code: Lossy())
+    assert colours.coloured_code("return 1", "python") == "return 1"
 
 
 def test_only_pictures_are_shown() -> None:
@@ -289,7 +316,7 @@ def test_only_pictures_are_shown() -> None:
     assert "▣ image/png, 9 B" in broken.text
 
 
-def test_what_is_long_is_folded_and_what_speaks_is_open() -> None:
+def test_long_blocks_are_folded_and_notable_calls_are_open() -> None:
     """A diff is open unless it is long, an output is closed unless it failed, a long prompt is closed."""
     log = "\n".join(map(str, range(100)))
     long_diff = "@@ -1 +1 @@\n" + "\n".join(f"+{n}" for n in range(100))
@@ -300,7 +327,7 @@ def test_what_is_long_is_folded_and_what_speaks_is_open() -> None:
         call("run_shell_command", {"command": "d"}, display=TextDisplay("no"), exit_code=1),
         call("run_shell_command", {"command": "e"}, display=TextDisplay(log), exit_code=1),
     )
-    found = page(made((prompt(log), message(tool_calls=calls)), wanted=Wanted(Detail.FULL)))
+    found = page(made((prompt(log), message(tool_calls=calls)), export_options=ExportOptions(Detail.FULL)))
     folds = [one for one in found.named("details") if one.attributes["class"] != "sources"]
     assert [("open" in one.attributes, one.attributes["class"]) for one in folds] == [
         (False, "long"),
@@ -315,7 +342,7 @@ def test_what_is_long_is_folded_and_what_speaks_is_open() -> None:
 @pytest.mark.parametrize(
     "display",
     [
-        MatchDisplay("", tuple(Match("a", n, "x") for n in range(50))),
+        MatchDisplay("", tuple(GrepMatch("a", n, "x") for n in range(50))),
         FileDisplay("", tuple(map(str, range(50)))),
         ScreenDisplay(tuple((Cell("x"),) for _ in range(50))),
         AgentDisplay("a", activity=tuple(Activity("tool_call", "x") for _ in range(50)), result="x"),
@@ -323,10 +350,10 @@ def test_what_is_long_is_folded_and_what_speaks_is_open() -> None:
         UnknownDisplay([*range(50)]),
     ],
 )
-def test_whatever_is_long_is_folded_even_if_it_failed(display: Display) -> None:
+def test_long_results_are_folded_even_if_the_call_failed(display: Display) -> None:
     few = msgspec.structs.replace(display, **{name: getattr(display, name)[:3] for name in _many(display)})
     for shown, is_open in ((display, False), (few, True)):
-        found = page(made((message(tool_calls=(call("x", display=shown, exit_code=1),)),), wanted=FULL))
+        found = page(made((message(tool_calls=(call("x", display=shown, exit_code=1),)),), export_options=FULL))
         assert [("open" in one.attributes) for one in found.named("details", class_="tool failed")] == [is_open]
 
 
@@ -336,12 +363,14 @@ def _many(display: Display) -> list[str]:
 
 def test_long_diff_is_in_pieces() -> None:
     long_diff = "@@ -1 +1 @@\n" + "\n".join(f"+{n}" for n in range(500))
-    found = page(made((message(tool_calls=(call("replace", {}, display=DiffDisplay(long_diff)),)),), wanted=FULL))
+    found = page(
+        made((message(tool_calls=(call("replace", {}, display=DiffDisplay(long_diff)),)),), export_options=FULL)
+    )
     assert len(found.named("span", class_="piece")) == 3
     assert len(found.named("span", class_="add")) == 500
 
 
-def test_pieces_come_while_messages_are_read() -> None:
+def test_pieces_are_yielded_while_messages_are_read() -> None:
     read: list[int] = []
 
     def talk() -> Iterator[Message]:
@@ -349,12 +378,168 @@ def test_pieces_come_while_messages_are_read() -> None:
             read.append(number)
             yield prompt(f"number {number}")
 
-    subject = made((), wanted=Wanted())
+    subject = made((), export_options=ExportOptions())
     object.__setattr__(subject, "timeline", talk())
     pieces = EXPORTERS["html"].render(subject)
     while b"number 3" not in next(pieces):
         pass
     assert len(read) < 7
+
+
+# Folds, times and labels
+
+
+LOG = "\n".join(f"line {number}" for number in range(40))
+
+
+def fold(data: str, classes: str) -> tuple[str, str]:
+    """Return the summary and the content of the only fold with these classes."""
+    ((is_open, summary, inside),) = re.findall(
+        rf'<details class="{classes}"( open)?><summary>(.*?)</summary>(.*?)</details>', data, re.DOTALL
+    )
+    assert not is_open
+    return Page(summary).text, Page(inside).text
+
+
+def test_hidden_lines_of_an_output_open() -> None:
+    shell = call("run_shell_command", {"command": "make"}, display=TextDisplay(LOG), exit_code=1)
+    summary, inside = fold(written(made((message(tool_calls=(shell,)),))), "more")
+    assert summary == "… 30 more lines, 237 characters"
+    assert inside.split("\n") == [f"line {number}" for number in range(6, 36)]
+
+
+@pytest.mark.parametrize(
+    ("display", "summary"),
+    [
+        (FileDisplay("", tuple(map(str, range(50)))), "… 44 more names"),
+        (MatchDisplay("", tuple(GrepMatch("a", n, "x") for n in range(50))), "… 44 more lines"),
+        (ScreenDisplay(tuple((Cell(f"row {n}"),) for n in range(50))), "… 40 more lines"),
+        (AgentDisplay("a", activity=tuple(Activity("tool_call", f"{n}") for n in range(50))), "… 44 more steps"),
+        (DiffDisplay("@@ -1 +1 @@\n" + "\n".join(f"+{n}" for n in range(100))), "… 81 more lines"),
+    ],
+)
+def test_hidden_items_open(display: Display, summary: str) -> None:
+    data = written(made((message(tool_calls=(call("x", display=display, exit_code=1),)),)))
+    assert fold(data, "more")[0] == summary
+
+
+def test_middle_of_a_pasted_prompt_opens() -> None:
+    data = written(made((prompt("\n".join(f"word {number}" for number in range(200))),)))
+    assert "word 100" in fold(data, "more")[1]
+
+
+def test_session_context_opens() -> None:
+    data = written(made((added(Origin.SESSION_CONTEXT, "<session_context>\nThis is\nthe context"), prompt("Go."))))
+    summary, inside = fold(data, "added")
+    assert summary == "session context (3 lines, 37 characters)"
+    assert "the context" in inside
+
+
+def test_hidden_text_that_is_too_long_is_left_out_with_a_note() -> None:
+    log = "\n".join(map(str, range(MAX_FOLDED_CHARS)))
+    shell = call("run_shell_command", {"command": "make"}, display=TextDisplay(log))
+    found = page(made((message(tool_calls=(shell,)),)))
+    assert re.search(r"more lines, [0-9,]+ characters, only in an export with --detail full", found.text)
+    assert not found.named("details", class_="more")
+
+
+REWOUND = (
+    prompt("First."),
+    prompt("Wrong way.", fate=Fate.REWOUND),
+    message("Indeed.", fate=Fate.REWOUND),
+    prompt("Better way."),
+)
+
+
+def test_dropped_messages_open() -> None:
+    data = written(made(REWOUND))
+    summary, inside = fold(data, "branch rewound")
+    assert summary.strip() == "2 messages rewound"
+    assert "Wrong way." in inside
+    assert "Indeed." in inside
+    assert "Better way." not in inside
+    assert [one.attributes["id"] for one in Page(data).named("article")] == ["m1", "m2", "m3", "m4"]
+
+
+def test_redacted_page_has_dropped_messages_only_with_all_branches() -> None:
+    """Who checks a page before sending it may not open every fold."""
+    for branches, has_dropped in ((Branches.ACTIVE, False), (Branches.ALL, True)):
+        found = page(made(REWOUND, export_options=ExportOptions(branches=branches), redactor=Unchanged()))
+        assert ("Wrong way." in found.text) is has_dropped
+        assert ("2 messages rewound" in found.text) is not has_dropped
+
+
+class Unchanged:
+    """A redactor that replaces nothing."""
+
+    def json(self, value: Json) -> Json:
+        return value
+
+    def message(self, message: Message) -> Message:
+        return message
+
+    def session(self, session: Session) -> Session:
+        return session
+
+
+def test_dropped_messages_are_open_with_all_branches() -> None:
+    data = written(made(REWOUND, export_options=ExportOptions(branches=Branches.ALL)))
+    assert '<details class="branch rewound" open><summary>Rewound: ' in data
+    assert "2 messages rewound" not in data
+
+
+def test_branch_too_long_to_be_held_is_written_without_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript, "HELD", 2)
+    summary, inside = fold(written(made(REWOUND)), "branch rewound")
+    assert summary.strip() == "messages rewound"
+    assert "Wrong way." in inside
+    assert "Indeed." in inside
+
+
+def test_day_that_begins_in_a_closed_branch_is_shown_after_it() -> None:
+    timeline = (prompt("A"), prompt("B", fate=Fate.REWOUND, minute=24 * 60), prompt("C", minute=24 * 60))
+    data = written(made(timeline))
+    assert data.rindex('class="day"') > data.index("</details>", data.index("branch rewound"))
+
+
+def test_branch_that_is_split_between_files_loses_nothing() -> None:
+    files: dict[str, bytes] = {}
+
+    def beside(name: str, data: bytes) -> str:
+        files[name] = data
+        return name
+
+    timeline = (prompt("First."), *(prompt(f"Wrong {n}.", fate=Fate.REWOUND) for n in (1, 2)), prompt("Better way."))
+    first = written(made(timeline, export_options=ExportOptions(split=2), write_side_file=beside, name="a.html"))
+    ((_, second),) = files.items()
+    summary, inside = fold(first, "branch rewound")
+    assert summary.strip() == "rewound, continued in the next part"
+    assert "Wrong 1." in inside
+    assert "Wrong 2." in fold(second.decode(), "branch rewound")[1]
+
+
+def test_dropped_messages_of_which_nothing_is_shown_are_counted() -> None:
+    timeline = (prompt("Go."), message("Indeed.", fate=Fate.COMPRESSED))
+    data = written(made(timeline, export_options=ExportOptions(Detail.PROMPTS)))
+    assert "1 message compressed" in Page(data).text
+    assert '<details class="branch' not in data
+
+
+def test_times_are_marked_up_and_say_utc() -> None:
+    found = page(everything.subject(FULL))
+    times = found.named("time")
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", one.attributes["datetime"] or "") for one in times)
+    assert {one.attributes.get("data-form") for one in times} == {None, "full", "day"}
+    assert "Times are UTC." in found.text
+
+
+def test_controls_and_marks_have_labels() -> None:
+    data = written(everything.subject(FULL))
+    buttons = re.findall(r"<button[^>]*>(.*?)</button>", data)
+    assert all(re.search(r"[A-Z][a-z]+", Page(inside).text) for inside in buttons)
+    marks = [one for one in Page(data).tags if one.attributes.get("class") == "mark"]
+    assert marks
+    assert all(one.attributes["role"] == "img" and one.attributes["aria-label"] for one in marks)
 
 
 # The index
@@ -368,11 +553,30 @@ def test_index_of_nothing_is_a_page() -> None:
 
 def test_index_shows_tokens_where_there_is_no_money() -> None:
     about = everything.session()
-    (_, data), *_ = index.pages([Written(about, "a.html")], PRICES)
-    assert "Cost by day" in Page(data.decode()).text
+    (_, data), *_ = index.pages([ExportedSession(about, "a.html")], PRICES)
+    assert "Cost by day (UTC)" in Page(data.decode()).text
     unpriced = Session("x", "main", Project(), calls=about.calls[1:])
-    (_, data), *_ = index.pages([Written(unpriced, "a b.html")], PRICES)
+    (_, data), *_ = index.pages([ExportedSession(unpriced, "a b.html")], PRICES)
     found = Page(data.decode())
-    assert "Tokens by day, at most 50.5k" in found.text
+    assert "Tokens by day (UTC), at most 50.5k" in found.text
     assert "1 call without a price" in found.text
     assert found.named("a", href="a%20b.html")
+
+
+def test_index_is_in_pages_that_need_no_script() -> None:
+    projects = [Project(path="/alpha"), Project(path="/beta")]
+    sessions = [Session(f"s{number}", "main", projects[number // 150]) for number in range(250)]
+    (_, data), *_ = index.pages([ExportedSession(one, f"{one.id}.html") for one in sessions], PRICES)
+    found = Page(data.decode())
+    assert [one.attributes["id"] for one in found.named("div", class_="page")] == ["page-1", "page-2", "page-3"]
+    assert len(found.named("tr")) == 250 + len(found.named("table"))
+    targets = {one.attributes["href"] for one in found.named("a") if (one.attributes["href"] or "").startswith("#")}
+    assert targets == {"#page-1", "#page-2", "#page-3", "#project-1", "#project-2"}
+    assert all(one[1:] in data.decode() for one in targets if one)
+    for words in ("Page 2 of 3", "Next →", "← Previous", "alpha, continued", "beta, continued"):
+        assert words in found.text
+
+
+def test_short_index_has_one_page_and_no_page_links() -> None:
+    (_, data), *_ = index.pages([ExportedSession(everything.session(), "a.html")], PRICES)
+    assert "Page 1" not in Page(data.decode()).text

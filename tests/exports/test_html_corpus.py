@@ -1,4 +1,4 @@
-"""Transcripts of real sessions of every release: well formed, and nothing that was typed or answered is missing."""
+"""Transcripts of real sessions of every release are well formed and complete."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from tests.exports.reader import Page
 from tests.exports.test_markdown import headings, tags
 
 from pollux.exports import EXPORTERS
-from pollux.exports.source import Subject, Wanted, subject
+from pollux.exports.source import ExportOptions, ExportSource, export_source
 from pollux.model import Kind, Message
 from pollux.sessions.reader import opened
-from pollux.text.escape import clean
+from pollux.text.escape import make_visible
 from pollux.views.transcript import Branches, Detail
 
-FULL = Wanted(Detail.FULL, Branches.ALL)
+FULL = ExportOptions(Detail.FULL, Branches.ALL)
 
 
-def subjects(trees: list[Tree]) -> Iterator[Subject]:
+def subjects(trees: list[Tree]) -> Iterator[ExportSource]:
     for tree in trees:
         found = history(tree)
         by_id = {one.id: one for one in found.sessions}
-        yield from (subject(one, opened(one), by_id, opened, PRICES, wanted=FULL) for one in found.main)
+        yield from (export_source(one, opened(one), by_id, opened, PRICES, options=FULL) for one in found.main)
 
 
 def words(message: Message) -> list[str]:
-    """Give what was said, without what is drawn: the numbers of lists and the languages of code."""
-    said = re.sub(r"^\s*(`{3,}.*|\d+[.)])", "", clean(message.text), flags=re.MULTILINE)
+    """Return the words of a message without list numbers and the languages of code."""
+    said = re.sub(r"^\s*(`{3,}.*|\d+[.)])", "", make_visible(message.text), flags=re.MULTILINE)
     return re.findall(r"\w+", said) if message.kind is not Kind.UNKNOWN else []
 
 
 @every_release
-def test_pages_are_well_formed_and_whole(trees: list[Tree]) -> None:
+def test_pages_are_well_formed_and_complete(trees: list[Tree]) -> None:
     for one in subjects(trees):
         page = Page(b"".join(EXPORTERS["html"].render(one)).decode())
         shown = {*re.findall(r"\w+", page.text), *re.findall(r"\w+", " ".join(page.words))}
@@ -44,7 +44,7 @@ def test_pages_are_well_formed_and_whole(trees: list[Tree]) -> None:
 
 
 @every_release
-def test_documents_keep_their_outline_and_are_whole(trees: list[Tree]) -> None:
+def test_documents_have_one_title_and_are_complete(trees: list[Tree]) -> None:
     for one in subjects(trees):
         text = b"".join(EXPORTERS["markdown"].render(one)).decode()
         assert tags(text) == []
@@ -64,13 +64,13 @@ def occurring(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:
 
 
 @every_release
-def test_all_that_occurs_is_in_the_kept_transcripts(trees: list[Tree]) -> None:
+def test_sample_transcript_covers_the_corpus(trees: list[Tree]) -> None:
     kept = {*occurring(everything.messages()), *occurring(everything.agent_messages())}
     for one in subjects(trees):
         assert {*occurring(one.messages())} <= kept
 
 
-def test_something_is_compared() -> None:
-    """A corpus without words would prove nothing."""
+def test_corpus_has_words_to_compare() -> None:
+    """Without words the tests above would pass on empty pages."""
     found = [word for one in subjects(all_trees(SELECTED)) for message in one.messages() for word in words(message)]
     assert len(found) > 1000

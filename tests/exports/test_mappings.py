@@ -1,4 +1,4 @@
-"""The pages on other people's formats say what the code says: their tables are written from it."""
+"""The pages on other formats name what the code writes."""
 
 from __future__ import annotations
 
@@ -9,19 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from pollux.exports.atif import trajectory
-from pollux.exports.chat import rows
-from pollux.exports.hf import session
-from pollux.exports.otlp import traces
-from pollux.lake.tables import TABLES, columns
+from pollux.exports.otlp.attributes import CONVENTIONS
+from pollux.lake.parquet import TABLES, columns
 
 DOCS = Path(__file__).parents[2] / "docs"
-MAPPINGS = {
-    "atif": trajectory.MAPPING,
-    "otlp": traces.MAPPING,
-    "huggingface": session.MAPPING,
-    "chat": rows.MAPPING,
-}
+IN_SPAN_NAMES = {"gen_ai.operation.name", "gen_ai.agent.name", "gen_ai.agent.id"}
+"""Attributes that the page gives as names of spans."""
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
@@ -40,10 +33,13 @@ def same(page: Path, mark: str, expected: str) -> None:
     assert expected in text
 
 
-@pytest.mark.parametrize("name", MAPPINGS)
-def test_page_has_the_mapping_of_the_code(name: str) -> None:
-    assert all(len(row) == 3 for row in MAPPINGS[name])
-    same(DOCS / f"{name}.md", "mapping", table(("Here", "There", "How"), MAPPINGS[name]))
+@pytest.mark.parametrize("name", sorted({*CONVENTIONS["1.41"].names.values()} - IN_SPAN_NAMES))
+def test_page_has_every_attribute_of_the_conventions(name: str) -> None:
+    """The page abbreviates names that follow a longer one: `gen_ai.tool.name`, `.type`."""
+    text = (DOCS / "otlp.md").read_text("utf-8")
+    prefix = name.removeprefix("gen_ai.").partition(".")[0]
+    suffixes = [name.removeprefix(f"gen_ai.{prefix}"), f".{name.rpartition('.')[2]}"]
+    assert any(f"`{spelling}`" in text for spelling in (name, *suffixes))
 
 
 def test_page_has_the_tables_of_the_lake() -> None:

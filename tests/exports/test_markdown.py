@@ -19,9 +19,9 @@ from tests.views.build import message, prompt
 
 from pollux.exports import EXPORTERS, markdown
 from pollux.exports.markdown.escape import DEEP, LONG, code, fence, inert, plain, quoted
-from pollux.exports.source import Subject, Wanted
+from pollux.exports.source import ExportOptions, ExportSource
 from pollux.model import Attachment, Message, Origin
-from pollux.text.escape import clean
+from pollux.text.escape import make_visible
 from pollux.views.transcript import Branches, Detail
 
 READER = MarkdownIt("commonmark", {"html": True, "maxNesting": 200}).enable(["table", "strikethrough"])
@@ -29,7 +29,7 @@ READER = MarkdownIt("commonmark", {"html": True, "maxNesting": 200}).enable(["ta
 OURS = re.compile(r"</?details>|</?summary>|<details>\n<summary>[^<>\n]*</summary>\n?")
 
 
-def written(subject: Subject) -> str:
+def written(subject: ExportSource) -> str:
     return b"".join(markdown.render(subject)).decode()
 
 
@@ -71,7 +71,7 @@ def test_everything(kind: str) -> None:
 
 @pytest.mark.parametrize("detail", Detail)
 def test_prompts_are_the_headings_of_second_rank(detail: Detail) -> None:
-    found = headings(written(everything.subject(Wanted(detail))))
+    found = headings(written(everything.subject(ExportOptions(detail))))
     prompts = [words for rank, words in found if rank == 2]
     assert [rank for rank, _ in found].count(1) == 1
     assert [re.match(r"\d+", words)[0] for words in prompts] == [str(n + 1) for n in range(len(prompts))]  # type: ignore[index]
@@ -81,7 +81,7 @@ def test_prompts_are_the_headings_of_second_rank(detail: Detail) -> None:
 
 
 def test_everything_that_was_said_is_there() -> None:
-    text = written(everything.subject(Wanted(Detail.FULL, Branches.ALL)))
+    text = written(everything.subject(ExportOptions(Detail.FULL, Branches.ALL)))
     shown = "\n".join(token.content for token in tokens(text))
     for one in (*everything.messages(), *everything.agent_messages()):
         for word in re.findall(r"\w+", one.text):
@@ -103,7 +103,7 @@ def test_an_agent_stands_in_a_quotation_where_it_was_started() -> None:
 @pytest.mark.parametrize("branches", Branches)
 @pytest.mark.parametrize("detail", Detail)
 def test_nothing_hostile_gets_out_of_its_place(detail: Detail, branches: Branches) -> None:
-    text = written(hostile(Wanted(detail, branches, thoughts=True)))
+    text = written(hostile(ExportOptions(detail, branches, thoughts=True)))
     assert tags(text) == []
     assert {rank for rank, _ in headings(text)} <= {1, 2, 3, 4, 5, 6}
     assert [rank for rank, _ in headings(text)].count(1) == 1
@@ -117,7 +117,7 @@ def test_nothing_hostile_gets_out_of_its_place(detail: Detail, branches: Branche
 @pytest.mark.parametrize("one", messages(), ids=lambda one: f"{one.kind}-{one.origin}")
 def test_each_hostile_message_leaves_the_next_one_alone(one: Message) -> None:
     """Whatever stands before it, the last prompt is a heading and its answer a paragraph."""
-    text = written(made((one, prompt("The end?"), message("The *end*.")), wanted=Wanted(Detail.FULL)))
+    text = written(made((one, prompt("The end?"), message("The *end*.")), export_options=ExportOptions(Detail.FULL)))
     found = READER.parse(text)
     assert headings(text)[-1][1].endswith("The end?")
     assert [token.type for token in found[-3:]] == ["paragraph_open", "inline", "paragraph_close"]
@@ -137,12 +137,12 @@ def test_no_text_brings_forth_tags_pictures_or_definitions(text: str) -> None:
 @given(st.text(alphabet=st.sampled_from("`~ \n>-x"), max_size=40))
 def test_text_in_a_fence_stays_as_it_is(text: str) -> None:
     (only,) = READER.parse(fence(text))
-    assert (only.type, only.content) == ("fence", clean(text) + "\n")
+    assert (only.type, only.content) == ("fence", make_visible(text) + "\n")
 
 
 @given(st.text(max_size=40))
 def test_text_on_a_line_is_shown_as_it_is(text: str) -> None:
-    words = clean(" ".join(text.split()))
+    words = make_visible(" ".join(text.split()))
     assume(words)
     for written_so in (f"x{plain(text)}x", f"x{code(text)}x"):
         (inline,) = (token for token in READER.parse(written_so) if token.type == "inline")
@@ -198,7 +198,7 @@ def test_pictures_are_put_beside() -> None:
         files[name] = data
         return f"session_files/{name}"
 
-    subject = everything.subject(beside=put, name="session.md")
+    subject = everything.subject(write_side_file=put, name="session.md")
     text = written(subject)
     picture = base64.b64decode(everything.PIXEL)
     assert files == {
@@ -215,11 +215,11 @@ def test_pictures_are_put_beside() -> None:
 def test_pictures_that_have_no_place_are_named_and_counted() -> None:
     subject = everything.subject()
     assert "\n▣ image/png, 74 B\n" in written(subject)
-    assert subject.losses == {"pictures and files": 4}
+    assert subject.losses == {"attachments": 4}
 
 
 def test_picture_that_is_broken_is_named() -> None:
-    subject = made((prompt("Look.", Attachment("image/png", 9, data="%%%")),), beside=lambda name, _data: name)
+    subject = made((prompt("Look.", Attachment("image/png", 9, data="%%%")),), write_side_file=lambda name, _data: name)
     assert "\n▣ image/png, 9 B\n" in written(subject)
 
 
@@ -231,7 +231,7 @@ def test_pieces_come_while_messages_are_read() -> None:
             read.append(number)
             yield prompt(f"number {number}")
 
-    subject = made((), wanted=Wanted())
+    subject = made((), export_options=ExportOptions())
     object.__setattr__(subject, "timeline", talk())
     pieces = EXPORTERS["markdown"].render(subject)
     while b"number 3" not in next(pieces):

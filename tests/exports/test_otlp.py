@@ -13,24 +13,24 @@ from tests.corpus.trees import Tree, every_release, history
 from tests.exports import family
 
 from pollux.cli.export import command
-from pollux.errors import BadFilterError
-from pollux.exports.otlp import traces
+from pollux.errors import InvalidFilterError
+from pollux.exports import otlp
 from pollux.exports.otlp.attributes import CONVENTIONS, DEFAULT
-from pollux.exports.source import Subject, Wanted, subject
+from pollux.exports.source import ExportOptions, ExportSource, export_source
 from pollux.model import Tokens
 from pollux.sessions.reader import opened
 
 CONTENT = frozenset({"content"})
 
 
-def line(made: Subject) -> Any:  # noqa: ANN401  as decoded
-    data = b"".join(traces.render(made))
+def line(made: ExportSource) -> Any:  # noqa: ANN401  as decoded
+    data = b"".join(otlp.render(made))
     assert data.endswith(b"\n")
     assert data.count(b"\n") == 1
     return json.loads(data)
 
 
-def spans(made: Subject) -> list[Any]:
+def spans(made: ExportSource) -> list[Any]:
     (resource,) = line(made)["resourceSpans"]
     (scope,) = resource["scopeSpans"]
     found: list[Any] = scope["spans"]
@@ -42,31 +42,31 @@ def named(span: Any) -> dict[str, Any]:  # noqa: ANN401
     return {one["key"]: next(iter(one["value"].values())) for one in span["attributes"]}
 
 
-def of_log(folder: Path, *records: object, **wanted: Any) -> Subject:  # noqa: ANN401
+def of_log(folder: Path, *records: object, **options: Any) -> ExportSource:  # noqa: ANN401
     file = builders.put(folder / f"{builders.NAME}.jsonl", log(header(), *records))
-    return builders.subject(file, wanted=Wanted(**wanted))
+    return builders.subject(file, options=ExportOptions(**options))
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted"),
+    ("name", "options"),
     [
         ("otlp.jsonl", {}),
         ("otlp-dev.jsonl", {"semconv": "dev"}),
         ("otlp-content.jsonl", {"include": frozenset({"content", "openinference"})}),
     ],
 )
-def test_snapshot(tmp_path: Path, name: str, wanted: dict[str, Any]) -> None:
-    made = family.of_home(family.put(tmp_path), **wanted)
-    family.same(name, b"".join(traces.render(made)), tmp_path)
+def test_snapshot(tmp_path: Path, name: str, options: dict[str, Any]) -> None:
+    made = family.of_home(family.put(tmp_path), **options)
+    family.same(name, b"".join(otlp.render(made)), tmp_path)
 
 
 def test_nothing_that_was_said_is_there_unless_asked_for(tmp_path: Path) -> None:
     made = family.of_home(family.put(tmp_path))
-    text = b"".join(traces.render(made)).decode()
+    text = b"".join(otlp.render(made)).decode()
     for said in ("a.txt", "b.txt", "Forget", "Look first", "welcome", "Update", "webapp", str(tmp_path)):
         assert said not in text
-    assert made.losses["the words of an answer (--include content keeps them)"] == 6
-    asked = b"".join(traces.render(family.of_home(family.put(tmp_path), include=CONTENT))).decode()
+    assert made.losses["the text of an answer (--include content adds it)"] == 6
+    asked = b"".join(otlp.render(family.of_home(family.put(tmp_path), include=CONTENT))).decode()
     for said in ("File not found: b.txt", "Forget it.", "Look first.", "You are welcome.", "Update available"):
         assert said in asked
 
@@ -167,14 +167,14 @@ def test_openinference_stands_beside(tmp_path: Path) -> None:
 
 
 def test_unknown_things_to_include_are_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(BadFilterError, match="content or openinference"):
-        [*traces.render(of_log(tmp_path, user(), include=frozenset({"words"})))]
+    with pytest.raises(InvalidFilterError, match="content or openinference"):
+        [*otlp.render(of_log(tmp_path, user(), include=frozenset({"words"})))]
 
 
 def test_option_offers_the_versions_there_are() -> None:
     (option,) = [one for one in command.params if one.name == "semconv"]
     assert list(option.type.choices) == list(CONVENTIONS)  # type: ignore[attr-defined]
-    assert Wanted().semconv == DEFAULT
+    assert ExportOptions().semconv == DEFAULT
 
 
 def test_session_without_any_time_has_none(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_all_that_was_paid_is_there_once(trees: list[Tree]) -> None:
         for session in found.sessions:
             total += sum((one.tokens for one in session.calls), Tokens())
             if session.parent is None or session.parent not in by_id:
-                made = spans(subject(session, opened(session), by_id, opened, PRICES))
+                made = spans(export_source(session, opened(session), by_id, opened, PRICES))
                 assert len({one["spanId"] for one in made}) == len(made)
                 told += sum(int(named(one).get("pollux.usage.total_tokens", 0)) for one in made)
         assert told == total.total
@@ -234,5 +234,5 @@ def test_call_without_a_message_is_a_span(tmp_path: Path) -> None:
 def test_subagent_without_its_parent_has_the_trace_of_both(tmp_path: Path) -> None:
     whole = spans(family.of_home(family.put(tmp_path)))
     alone = family.of_home(tmp_path, family.AGENT)
-    orphan = subject(alone.session, alone.group, {}, opened, PRICES)
+    orphan = export_source(alone.session, alone.group, {}, opened, PRICES)
     assert spans(orphan)[0]["traceId"] == whole[0]["traceId"]

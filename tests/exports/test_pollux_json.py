@@ -13,12 +13,12 @@ import pytest
 from tests import builders
 from tests.builders import PRICES
 
-from pollux import __version__
+from pollux import __version__, homes
 from pollux.cli.demo import HOME
 from pollux.exports import EXPORTERS, pollux_json
-from pollux.exports.source import subject
+from pollux.exports.source import export_source
 from pollux.model import Message, Tokens
-from pollux.sessions.reader import History, history, homes, opened
+from pollux.sessions.reader import History, history, opened
 
 
 @cache
@@ -30,7 +30,7 @@ def exported(number: int, name: str) -> bytes:
     found = demo()
     session = found.sessions[number]
     by_id = {one.id: one for one in found.sessions}
-    return b"".join(EXPORTERS[name].render(subject(session, opened(session), by_id, opened, PRICES)))
+    return b"".join(EXPORTERS[name].render(export_source(session, opened(session), by_id, opened, PRICES)))
 
 
 @pytest.mark.parametrize("number", range(23))

@@ -23,18 +23,16 @@ from tests.corpus.trees import history as history_of
 from tests.exports.vac_records import ALL, decoded, entries_of, home_record, record_of, subject_of, walked
 from tests.exports.vac_schema import problems
 
-from pollux import __version__
+from pollux import __version__, homes
 from pollux.cli.demo import HOME
-from pollux.exports.source import Wanted
-from pollux.exports.vac import MAPPING
-from pollux.exports.vac.encode import cbor_pieces, json_pieces, render_json
-from pollux.exports.vac.plan import NESTED
-from pollux.exports.vac.record import record
-from pollux.exports.vac.values import DEEPEST, Many, Open, sound
+from pollux.exports.source import ExportOptions
+from pollux.exports.vac.encode import cbor_pieces, json_pieces, record, render_json
+from pollux.exports.vac.plan import MAX_NESTING
+from pollux.exports.vac.values import MAX_DEPTH, LazyEntries, LazyMap, representable
 from pollux.formats.messages import KNOWN_FIELDS
 from pollux.formats.tool_calls import KNOWN_FIELDS_OF_CALLS
 from pollux.model import Fate, Json, Message, Session
-from pollux.sessions.reader import History, history, homes
+from pollux.sessions.reader import History, history
 from pollux.views.contracts import calls_of
 
 DATA = Path(__file__).parents[1] / "data"
@@ -47,8 +45,8 @@ def demo() -> History:
     return history(homes(HOME))
 
 
-def of_demo(number: int, wanted: Wanted | None = None) -> Any:  # noqa: ANN401
-    return decoded(subject_of(demo(), demo().sessions[number], wanted))
+def of_demo(number: int, options: ExportOptions | None = None) -> Any:  # noqa: ANN401
+    return decoded(subject_of(demo(), demo().sessions[number], options))
 
 
 # As seed 001 maps it
@@ -126,10 +124,10 @@ def test_seeds_fit_the_schema(file: Path) -> None:
 # Whole sessions
 
 
-@pytest.mark.parametrize("wanted", [None, ALL], ids=["active", "all"])
+@pytest.mark.parametrize("options", [None, ALL], ids=["active", "all"])
 @pytest.mark.parametrize("number", range(23))
-def test_every_demo_session_fits_the_schema(number: int, wanted: Wanted | None) -> None:
-    assert problems(of_demo(number, wanted)) == []
+def test_every_demo_session_fits_the_schema(number: int, options: ExportOptions | None) -> None:
+    assert problems(of_demo(number, options)) == []
 
 
 def selected() -> list[tuple[Tree, Session]]:
@@ -405,7 +403,7 @@ def test_messages_that_were_rewound_are_left_out_and_counted(tmp_path: Path) -> 
 
 
 def test_messages_that_were_rewound_are_kept_if_asked(tmp_path: Path) -> None:
-    event = entries_of(tmp_path, *REWOUND, wanted=ALL)[2]
+    event = entries_of(tmp_path, *REWOUND, options=ALL)[2]
     assert [(one["id"], one["fate"]) for one in event["children"]] == [("u2", "rewound"), ("g2", "rewound")]
     assert [one["type"] for one in event["children"][1]["children"]] == ["tool-call", "tool-result"]
     assert event["data"] == {"messages": 2, "token-usage": event["data"]["token-usage"]}
@@ -417,12 +415,12 @@ def test_compression_and_rollback_are_events_of_their_own(tmp_path: Path) -> Non
         user("s1", "<state_snapshot>x</state_snapshot>"),
         gemini("s2", "Got it. Thanks for the additional context!", model=None),
     )
-    compressed = entries_of(tmp_path, *begun, checkpoint(*summed), wanted=ALL)
+    compressed = entries_of(tmp_path, *begun, checkpoint(*summed), options=ALL)
     assert [one.get("event-type") for one in compressed] == ["compression", "state-snapshot", "synthetic"]
     assert len(compressed[0]["children"]) == 4
-    rolled_back = entries_of(tmp_path, *begun, checkpoint(*begun[:2]), wanted=ALL)
+    rolled_back = entries_of(tmp_path, *begun, checkpoint(*begun[:2]), options=ALL)
     assert [one.get("event-type") for one in rolled_back] == [None, None, "rollback"]
-    replaced = entries_of(tmp_path, *begun, checkpoint(user("x1", "elsewhere")), wanted=ALL)
+    replaced = entries_of(tmp_path, *begun, checkpoint(user("x1", "elsewhere")), options=ALL)
     assert [one.get("event-type") for one in replaced] == ["replacement", None]
 
 
@@ -484,14 +482,14 @@ def test_nesting_is_bounded_and_nothing_is_lost(tmp_path: Path) -> None:
     family(tmp_path, 20)
     made = home_record(tmp_path, builders.SESSION)
     found = [*walked(made["session"]["entries"])]
-    assert max(depth for depth, _ in found) <= 2 * NESTED + 2
+    assert max(depth for depth, _ in found) <= 2 * MAX_NESTING + 2
     assert sorted(entry["id"] for _, entry in found if entry["type"] == "user") == sorted(
         ["u1", *(f"p{number}" for number in range(1, 21))]
     )
     assert sum(entry["token-usage"]["total"] for _, entry in found if "token-usage" in entry) == sum(range(6, 26))
     assert problems(made) == []
     apart = [entry["agent-session"] for entry in made["session"]["entries"] if "agent-session" in entry]
-    assert (apart[0]["session-id"], apart[0]["parent-call-id"]) == (f"agent-{NESTED + 1}", f"c{NESTED + 1}")
+    assert (apart[0]["session-id"], apart[0]["parent-call-id"]) == (f"agent-{MAX_NESTING + 1}", f"c{MAX_NESTING + 1}")
 
 
 def test_subagents_that_started_each_other_end(tmp_path: Path) -> None:
@@ -511,7 +509,7 @@ def test_half_a_character_is_replaced_and_counted(tmp_path: Path) -> None:
     file = put(tmp_path / "s.jsonl", log(header(), user("u", "half \ud83d"), gemini("g", "\ud83d\ude00")))
     subject = builders.subject(file)
     assert [one["content"] for one in decoded(subject)["session"]["entries"]] == ["half \ufffd", "\U0001f600"]
-    assert subject.losses["text with half a character, replaced"] == 2  # once for each form
+    assert subject.losses["text with an unpaired surrogate, replaced"] == 2  # once for each form
 
 
 @pytest.mark.parametrize(
@@ -543,7 +541,7 @@ def test_values_that_are_nested_too_deeply_become_text(tmp_path: Path) -> None:
     depth = 0
     while isinstance(value, list):
         (value,), depth = value, depth + 1
-    assert depth < DEEPEST
+    assert depth < MAX_DEPTH
     assert value == "[" * (300 - depth) + '"end"' + "]" * (300 - depth)
     assert subject.losses
 
@@ -553,18 +551,18 @@ def test_values_without_end_do_not_stop_it() -> None:
     for _ in range(5000):
         deep = [deep]
     losses = Counter[str]()
-    assert "[nested too deeply]" in json.dumps(sound(deep, losses))
+    assert "[nested too deeply]" in json.dumps(representable(deep, losses))
     assert sum(losses.values()) == 1
 
 
 def test_what_is_no_value_is_refused() -> None:
-    with pytest.raises(TypeError, match="Path does not belong into a record"):
-        sound({"a": Path()}, Counter())
+    with pytest.raises(TypeError, match="Path cannot be part of a record"):
+        representable({"a": Path()}, Counter())
 
 
 @pytest.mark.parametrize("count", [0, 23, 24, 255, 256, 65535, 65536])
 def test_counts_of_entries_are_written_as_the_library_does(count: int) -> None:
-    made = Open(entries=Many(count, lambda: iter([{"a": 1}] * count)))
+    made = LazyMap(entries=LazyEntries(count, lambda: iter([{"a": 1}] * count)))
     assert b"".join(cbor_pieces(made)) == cbor2.dumps({"entries": [{"a": 1}] * count}, canonical=True)
     assert json.loads(b"".join(json_pieces(made))) == {"entries": [{"a": 1}] * count}
 
@@ -621,8 +619,8 @@ def test_secrets_do_not_get_through(tmp_path: Path) -> None:
         b'{"hunter2',
     ]
     put(chats / f"{builders.NAME}.jsonl", log(*records))
-    for wanted in (None, ALL):
-        found = home_record(tmp_path, builders.SESSION, wanted, Masking())
+    for options in (None, ALL):
+        found = home_record(tmp_path, builders.SESSION, options, Masking())  # type: ignore[arg-type]
         assert "hunter2" not in json.dumps(found)
         assert found["redacted"] is True
         (file,) = found["file-attribution"]["files"]
@@ -634,14 +632,10 @@ def test_secrets_do_not_get_through(tmp_path: Path) -> None:
 # The page
 
 
-def test_every_field_is_in_the_table() -> None:
-    named = {name for row in MAPPING for name in re.findall(r"`([^`]+)`", row.field)}
+def test_every_field_is_in_the_table_of_the_page() -> None:
+    _, _, table = PAGE.read_text("utf-8").partition("| In the file | In the record | |\n| --- | --- | --- |\n")
+    rows = table.partition("\n\n")[0].splitlines()
+    named = {name for row in rows for name in re.findall(r"`([^`]+)`", row.split(" | ")[0])}
     fields = {re.split(r"[:.\[]", name.removeprefix("messages[]."))[0] for name in named}
     assert fields >= KNOWN_FIELDS
     assert {name.rpartition("toolCalls[].")[2] for name in named} >= KNOWN_FIELDS_OF_CALLS
-
-
-def test_page_shows_the_table() -> None:
-    _, _, table = PAGE.read_text("utf-8").partition("| In the file | In the record | |\n| --- | --- | --- |\n")
-    rows = [f"| {row.field} | {row.member} | {row.remark} |" for row in MAPPING]
-    assert table.startswith("\n".join(rows) + "\n\n")

@@ -16,11 +16,11 @@ from tests.corpus.trees import WHOLE, Tree, all_trees, history, needs_corpus
 from tests.exports.vac_records import decoded, home_record, record_of, subject_of
 
 from pollux.exports.vac import attribution
-from pollux.exports.vac.lines import Owner, Page, compared, kept_blocks, lines_of
+from pollux.exports.vac.attribution import FileLines, LineOwner, compared, kept_blocks, lines_of
 from pollux.model import DiffDisplay
 from pollux.views.diffs import diff_from_display
 
-AI = Owner("ai", "gemini-2.5-pro")
+AI = LineOwner("ai", "gemini-2.5-pro")
 
 
 def writes(id_: str, content: str, path: str = "a.txt", **more: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -123,7 +123,7 @@ def test_lines_move_with_later_edits(tmp_path: Path) -> None:
     assert (other["contributor"]["model-id"], lines(other)) == ("gemini-3-pro-preview", [(1, 2)])
 
 
-def test_lines_that_somebody_else_changed_belong_to_nobody(tmp_path: Path) -> None:
+def test_lines_changed_between_edits_have_no_owner(tmp_path: Path) -> None:
     left, found = "one\ntwo\nthree\n", "one\nhers\nthree\nfour\n"
     assert only(tmp_path, edits("c1", None, left), edits("c2", found, found + "five\n")) == [(1, 1), (3, 3), (5, 5)]
 
@@ -133,7 +133,7 @@ def test_lines_that_were_written_over_are_gone(tmp_path: Path) -> None:
     assert (lines(first), lines(second)) == ([], [(1, 1)])
 
 
-def test_what_a_human_changed_in_a_proposal_is_mixed(tmp_path: Path) -> None:
+def test_an_edit_modified_by_the_user_is_mixed(tmp_path: Path) -> None:
     ((conversation,),) = files_of(tmp_path, writes("c1", "a\n", args={"modified_by_user": True})).values()
     assert conversation["contributor"]["type"] == "mixed"
 
@@ -149,7 +149,7 @@ def test_what_a_human_changed_in_a_proposal_is_mixed(tmp_path: Path) -> None:
         (replaces("c2", "nowhere", "x"), []),
     ],
 )
-def test_edits_of_old_releases_are_followed_where_the_text_is_known(
+def test_edits_of_old_releases_apply_to_known_text(
     tmp_path: Path, edit: dict[str, Any], expected: list[tuple[int, int]]
 ) -> None:
     assert only(tmp_path, writes("c1", "one\ntwo\nthree\n"), edit) == expected
@@ -192,7 +192,7 @@ def test_calls_are_named_as_fragments(tmp_path: Path) -> None:
     ],
 )
 def test_files_are_named_from_the_project(root: str | None, path: str, named: str) -> None:
-    assert attribution._place(path, root) == named
+    assert attribution._relative_path(path, root) == named
 
 
 def test_subagents_write_too_and_in_their_turn(tmp_path: Path) -> None:
@@ -230,9 +230,9 @@ def test_a_diff_says_which_lines_stayed(before: str, after: str) -> None:
 
 @given(texts, texts, texts)
 def test_a_diff_of_other_texts_is_not_believed_or_harmless(before: str, after: str, other: str) -> None:
-    page = Page()
-    page.found(other)
-    page.wrote(after, AI, diff_of(before, after))
+    page = FileLines()
+    page.observe(other)
+    page.write(after, AI, diff_of(before, after))
     assert len(page.owners) == len(lines_of(after))
     assert all(one.end <= len(lines_of(after)) for one in page.ranges(AI))
 
@@ -256,5 +256,5 @@ def test_long_texts_are_compared_at_their_ends_alone() -> None:
     assert compared(old, new) == [(0, 0, 1), (2999, 3001, 1)]
 
 
-def test_lines_end_where_the_client_ends_them() -> None:
+def test_lines_are_split_as_the_client_splits_them() -> None:
     assert lines_of("a\u2028b\r\nc\x0bd") == ["a\u2028b\r\n", "c\x0bd"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.builders import put
 
-from pollux.exports.vac.vcs import observed
+from pollux.exports.vac.vcs import read_vcs
 
 REVISION = "1" * 40
 GIT = shutil.which("git")
@@ -22,7 +22,7 @@ def repository(folder: Path, head: str = "ref: refs/heads/main\n") -> Path:
 
 
 def test_folder_outside_of_any_repository(tmp_path: Path) -> None:
-    assert observed(tmp_path) is None
+    assert read_vcs(tmp_path) is None
 
 
 def test_branch_commit_and_address(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_branch_commit_and_address(tmp_path: Path) -> None:
         tmp_path / ".git" / "config",
         b'[remote "other"]\n\turl = https://example.org/x\n[remote "origin"]\n\tfetch = y\n\turl = https://me:pw@example.org/r\n',
     )
-    assert observed(tmp_path / "src" / "deep") == {
+    assert read_vcs(tmp_path / "src" / "deep") == {
         "type": "git",
         "observed": "when the record was made",
         "branch": "main",
@@ -45,11 +45,11 @@ def test_branch_in_the_list_of_all(tmp_path: Path) -> None:
     put(
         tmp_path / ".git" / "packed-refs", f"# pack-refs\n{'2' * 40} refs/heads/a\n{'3' * 40} refs/heads/a/b\n".encode()
     )
-    assert (observed(tmp_path) or {})["revision"] == "3" * 40
+    assert (read_vcs(tmp_path) or {})["revision"] == "3" * 40
 
 
 def test_commit_without_a_branch(tmp_path: Path) -> None:
-    found = observed(repository(tmp_path, f"{REVISION}\n"))
+    found = read_vcs(repository(tmp_path, f"{REVISION}\n"))
     assert found == {"type": "git", "observed": "when the record was made", "revision": REVISION}
 
 
@@ -57,9 +57,9 @@ def test_commit_without_a_branch(tmp_path: Path) -> None:
     "head",
     ["", "ref: refs/heads/nobody", "ref: ../../secret", "nonsense", f"ref: refs/heads/{'x' * 300}", "ref: refs/\0"],
 )
-def test_what_is_not_known_is_not_said(tmp_path: Path, head: str) -> None:
+def test_unknown_values_are_left_out(tmp_path: Path, head: str) -> None:
     put(tmp_path.parent / "secret", b"secret")
-    assert "revision" not in (observed(repository(tmp_path, head)) or {})
+    assert "revision" not in (read_vcs(repository(tmp_path, head)) or {})
 
 
 @pytest.mark.skipif(GIT is None, reason="git is not installed")
@@ -76,7 +76,7 @@ def test_as_git_says(tmp_path: Path) -> None:
     git("commit", "--allow-empty", "-m", "second", folder=tmp_path / "there")
     for folder, branch in ((tmp_path, "trunk"), (tmp_path / "there", "side")):
         for _ in range(2):
-            found = observed(folder) or {}
+            found = read_vcs(folder) or {}
             assert (found["branch"], found["revision"]) == (branch, git("rev-parse", "HEAD", folder=folder))
             assert found["repository"] == "https://example.org/r.git"
             git("pack-refs", "--all")

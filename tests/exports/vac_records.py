@@ -11,45 +11,46 @@ import cbor2
 from tests import builders
 from tests.builders import PRICES
 
-from pollux.exports.source import Redactor, Subject, Wanted, subject
+from pollux.exports.source import ExportOptions, ExportSource, export_source
 from pollux.exports.vac.encode import render_cbor, render_json
 from pollux.model import Session
+from pollux.redaction.redactor import Redactor
 from pollux.sessions.reader import History, history, opened
 from pollux.views.transcript import Branches
 
-ALL = Wanted(branches=Branches.ALL)
+ALL = ExportOptions(branches=Branches.ALL)
 
 
-def decoded(made: Subject) -> Any:  # noqa: ANN401  as decoded
+def decoded(made: ExportSource) -> Any:  # noqa: ANN401  as decoded
     """Make a record in both forms, and see that they say the same."""
     found = json.loads(b"".join(render_json(made)))
     assert cbor2.loads(b"".join(render_cbor(made))) == found
     return found
 
 
-def record_of(folder: Path, *records: object, wanted: Wanted | None = None) -> Any:  # noqa: ANN401
+def record_of(folder: Path, *records: object, options: ExportOptions | None = None) -> Any:  # noqa: ANN401
     """Make the record of a log with these lines after its header."""
     file = builders.put(folder / f"{builders.NAME}.jsonl", builders.log(builders.header(), *records))
-    return decoded(builders.subject(file, wanted=wanted))
+    return decoded(builders.subject(file, options=options))
 
 
-def entries_of(folder: Path, *records: object, wanted: Wanted | None = None) -> list[dict[str, Any]]:
-    entries: list[dict[str, Any]] = record_of(folder, *records, wanted=wanted)["session"]["entries"]
+def entries_of(folder: Path, *records: object, options: ExportOptions | None = None) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = record_of(folder, *records, options=options)["session"]["entries"]
     return entries
 
 
 def subject_of(
-    found: History, session: Session, wanted: Wanted | None = None, redactor: Redactor | None = None
-) -> Subject:
+    found: History, session: Session, options: ExportOptions | None = None, redactor: Redactor | None = None
+) -> ExportSource:
     """Open a session of a home to be handed over."""
     by_id = {one.id: one for one in found.sessions}
-    return subject(session, opened(session), by_id, opened, PRICES, wanted=wanted, redactor=redactor)
+    return export_source(session, opened(session), by_id, opened, PRICES, options=options, redactor=redactor)
 
 
-def home_record(root: Path, id_: str, wanted: Wanted | None = None, redactor: Redactor | None = None) -> Any:  # noqa: ANN401
+def home_record(root: Path, id_: str, options: ExportOptions | None = None, redactor: Redactor | None = None) -> Any:  # noqa: ANN401
     """Make the record of a session of a home."""
     found = history([builders.home(root)])
-    return decoded(subject_of(found, next(one for one in found.sessions if one.id == id_), wanted, redactor))
+    return decoded(subject_of(found, next(one for one in found.sessions if one.id == id_), options, redactor))
 
 
 def walked(entries: list[dict[str, Any]], depth: int = 1) -> Iterator[tuple[int, dict[str, Any]]]:

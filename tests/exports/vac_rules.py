@@ -25,12 +25,12 @@ def anything(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401, ARG001  a
     return iter(())
 
 
-def plain(wanted: str, fits: Callable[[Any], bool]) -> Rule:
+def plain(options: str, fits: Callable[[Any], bool]) -> Rule:
     """Make the rule of a value that has no members."""
 
     def rule(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401
         if not fits(value):
-            yield _wrong(path, wanted, value)
+            yield _wrong(path, options, value)
 
     return rule
 
@@ -48,15 +48,15 @@ def words(*known: str) -> Rule:
     return plain(" or ".join(known), lambda value: isinstance(value, str) and value in known)
 
 
-def matching(wanted: str, pattern: str) -> Rule:
+def matching(options: str, pattern: str) -> Rule:
     """Make the rule of a text that has a form."""
     form = re.compile(pattern)
-    return plain(wanted, lambda value: isinstance(value, str) and form.fullmatch(value) is not None)
+    return plain(options, lambda value: isinstance(value, str) and form.fullmatch(value) is not None)
 
 
-def either(wanted: str, *rules: Rule) -> Rule:
+def either(options: str, *rules: Rule) -> Rule:
     """Make the rule of a value that fits one of several."""
-    return plain(wanted, lambda value: any(next(rule(value, ""), None) is None for rule in rules))
+    return plain(options, lambda value: any(next(rule(value, ""), None) is None for rule in rules))
 
 
 def array(each: Rule, least: int = 0) -> Rule:
@@ -117,14 +117,14 @@ def encoded(inner: Rule) -> Rule:
     """Make the rule of bytes that hold CBOR."""
 
     def rule(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401
-        from pollux.proofs.cose import NoEnvelopeError, decoded  # noqa: PLC0415  heavy, and only for envelopes
+        from pollux.proofs.cose import InvalidEnvelopeError, decode_cbor  # noqa: PLC0415  heavy, and only for envelopes
 
         if not isinstance(value, bytes):
             yield _wrong(path, "a byte string", value)
             return
         try:
-            found = decoded(value)
-        except NoEnvelopeError:
+            found = decode_cbor(value)
+        except InvalidEnvelopeError:
             yield f"{path}: these bytes are no CBOR"
             return
         yield from inner(found, path)
@@ -144,8 +144,8 @@ def tagged(tag: int, inner: Rule) -> Rule:
     return rule
 
 
-def _wrong(path: str, wanted: str, value: object) -> str:
-    return f"{path}: should be {wanted}, not {_kind(value)}".removeprefix(": ")
+def _wrong(path: str, options: str, value: object) -> str:
+    return f"{path}: should be {options}, not {_kind(value)}".removeprefix(": ")
 
 
 def _kind(value: object) -> str:

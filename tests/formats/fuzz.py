@@ -14,7 +14,7 @@ from tests.builders import answers, call, gemini, header, tokens, user
 
 from pollux import formats
 from pollux.formats.source import Source
-from pollux.sessions.replay.reading import finished, looks, state, whole
+from pollux.sessions.replay.reading import build_message, finish_reading, record_lookups, state
 from pollux.sessions.replay.replay import replay
 
 SECONDS_A_FILE = 5
@@ -63,9 +63,9 @@ def read(data: bytes) -> None:
     """Read a file in every way there is."""
     original = Source(Path("fuzzed"), data=data)
     source, format_, operations = formats.opened(original)
-    reading = finished(source, format_, replay(operations, *looks(source)), original)
+    reading = finish_reading(source, format_, replay(operations, *record_lookups(source)), original)
     for entry in reading.replay.timeline:
-        whole(reading, entry)
+        build_message(reading, entry)
     for _ in state(reading):
         pass
 

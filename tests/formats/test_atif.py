@@ -15,14 +15,14 @@ from tests import builders
 from pollux.formats import GENERATIONS, atif, opened
 from pollux.formats.source import Source
 from pollux.model import Attachment, Kind, Session, Text, Tokens
-from pollux.sessions.grouping import Group
+from pollux.sessions.grouping import OpenSession
 from pollux.sessions.reader import from_file
 
 OTHER = Path(__file__).parents[1] / "data" / "atif" / "other-agent.json"
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 
 
-def read(folder: Path, value: object) -> tuple[Session, Group]:
+def read(folder: Path, value: object) -> tuple[Session, OpenSession]:
     return from_file(builders.put(folder / "t.json", json.dumps(value).encode()))
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders import values
 
-from pollux.formats.displays import display
+from pollux.formats.tool_calls import display
 from pollux.model import (
     Activity,
     AgentDisplay,
@@ -15,7 +15,7 @@ from pollux.model import (
     DiffDisplay,
     Display,
     FileDisplay,
-    Match,
+    GrepMatch,
     MatchDisplay,
     ScreenDisplay,
     TextDisplay,
@@ -82,7 +82,7 @@ FORMS = ("fileDiff", "todos", "isSubagentProgress", "matches", "files")
                     {"absolutePath": "/b", "lineNumber": "4", "line": "y", "isContext": True},
                 ],
             },
-            MatchDisplay("2 matches", (Match("a", 3, "x"), Match("/b", None, "y", is_context=True))),
+            MatchDisplay("2 matches", (GrepMatch("a", 3, "x"), GrepMatch("/b", None, "y", is_context=True))),
         ),
         ({"summary": "2 files", "files": ["a", 7], "payload": 1}, FileDisplay("2 files", ("a", "7"))),
     ],

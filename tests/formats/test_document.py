@@ -7,7 +7,7 @@ import pytest
 from tests.builders import HASH, SESSION, call, codes, document, gemini, header, line, put, source, tokens, user
 
 from pollux.formats import document as module
-from pollux.formats.document import looks_indented, read, sniff, sound
+from pollux.formats.document import looks_indented, parse_document, read, sniff
 from pollux.formats.operations import Document, Operation
 from pollux.formats.source import Source
 from pollux.model import Problem
@@ -59,7 +59,7 @@ def test_does_not_look_indented(head: bytes) -> None:
 
 
 def test_a_document() -> None:
-    found, problems = sound(WHOLE)
+    found, problems = parse_document(WHOLE)
     assert not problems
     assert found.fields == {key: value for key, value in header(summary="s").items() if key != "kind"}
     assert [record.id for record in found.records] == ["u1", "g1"]
@@ -72,7 +72,7 @@ def test_a_document() -> None:
 
 @pytest.mark.parametrize("fields", [{}, {"messages": None}, {"messages": []}])
 def test_a_document_without_messages(fields: dict[str, object]) -> None:
-    found, problems = sound(json.dumps({"sessionId": "s", **fields}, indent=2).encode())
+    found, problems = parse_document(json.dumps({"sessionId": "s", **fields}, indent=2).encode())
     assert (found.records, found.spans, found.salvaged, problems) == ((), (), False, [])
     assert found.has_list is (fields.get("messages") == [])
     assert found.fields == {"sessionId": "s"} | ({} if found.has_list else fields)
@@ -87,34 +87,34 @@ def test_a_document_without_messages(fields: dict[str, object]) -> None:
     ],
 )
 def test_a_document_that_the_client_refuses(fields: dict[str, object], code: str) -> None:
-    found, problems = sound(json.dumps(fields, indent=2).encode())
+    found, problems = parse_document(json.dumps(fields, indent=2).encode())
     assert found.salvaged
     assert (problems[0].code, problems[0].line) == (code, 1)
 
 
 def test_broken_text_in_a_key() -> None:
-    found, problems = sound(document(ONE, odd=1).replace(b"odd", b"o\xffd"))
+    found, problems = parse_document(document(ONE, odd=1).replace(b"odd", b"o\xffd"))
     assert not problems
     assert found.fields["o\ufffdd"] == 1
 
 
 def test_the_same_message_twice_stands_in_two_places() -> None:
-    found, _ = sound(document(ONE, ONE))
+    found, _ = parse_document(document(ONE, ONE))
     assert len({record.span for record in found.records}) == 2
 
 
 def test_an_element_is_not_looked_for_in_the_one_before() -> None:
     data = document(user("u1", "7"), 7, 7)
-    spans = sound(data)[0].spans
+    spans = parse_document(data)[0].spans
     assert [data[span.start : span.end] for span in spans[1:]] == [b"7", b"7"]
     assert spans[0].end < spans[1].start < spans[2].start
 
 
 def test_the_word_messages_elsewhere() -> None:
-    found, _ = sound(document(ONE, TWO, summary='"messages": ['))
+    found, _ = parse_document(document(ONE, TWO, summary='"messages": ['))
     data = json.dumps({"summary": 'about "messages"', "messages": [ONE], "sessionId": "s"}, indent=2).encode()
     assert [record.id for record in found.records] == ["u1", "g1"]
-    (record,) = sound(data)[0].records
+    (record,) = parse_document(data)[0].records
     assert json.loads(data[record.span.start : record.span.end]) == ONE
 
 
@@ -155,7 +155,7 @@ def test_white_space_before_it() -> None:
 @pytest.mark.parametrize("data", [b"[]", b"7", b'"x"', b" [1]"])
 def test_what_is_no_object_raises(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        sound(data)
+        parse_document(data)
 
 
 def test_a_byte_order_mark() -> None:
@@ -171,13 +171,13 @@ def test_cut_short() -> None:
     cut = WHOLE[: WHOLE.index(b'"toolCalls"')]
     problem = broken(cut, "torn-message")
     assert problem.line == 13
-    assert "1 message(s) saved" in broken(cut, "torn-document").message
+    assert "1 message(s) recovered" in broken(cut, "torn-document").message
     assert ids(cut) == ["u1"]
     assert one(cut).fields["projectHash"] == HASH
 
 
 def test_cut_in_the_metadata() -> None:
-    assert "cut short" in broken(WHOLE[:60], "torn-document").message
+    assert "truncated" in broken(WHOLE[:60], "torn-document").message
     assert one(WHOLE[:100]).fields == {"sessionId": SESSION}
 
 
@@ -185,7 +185,7 @@ def test_nothing_in_it() -> None:
     found = operations(b"\xff\n\n")
     assert codes(found) == ["torn-document"]
     assert not [one for one in found if isinstance(one, Document)]
-    assert "holds no session" in broken(b"\n\n", "torn-document").message
+    assert "contains no session" in broken(b"\n\n", "torn-document").message
 
 
 def test_a_message_without_its_end_does_not_take_the_next() -> None:
@@ -197,7 +197,7 @@ def test_a_message_without_its_end_does_not_take_the_next() -> None:
 def test_a_broken_message_spoils_only_itself() -> None:
     data = document(ONE, TWO, user("u2", "three")).replace(b'"type": "gemini"', b'"type" "gemini"')
     assert ids(data) == ["u1", "u2"]  # the whole call in it has an id, too, and is no message
-    assert "0 saved from it" in broken(data, "torn-message").message
+    assert "0 recovered from it" in broken(data, "torn-message").message
 
 
 def test_a_broken_list() -> None:

@@ -160,7 +160,7 @@ def test_what_is_no_record_is_told(record: bytes, code: str) -> None:
 def test_a_bad_value_is_told_and_the_rest_is_kept() -> None:
     problem, put = operations(ONE | {"timestamp": 7})
     assert isinstance(problem, Problem)
-    assert (problem.code, problem.message) == ("bad-value", "values of an unexpected type were left out: timestamp")
+    assert (problem.code, problem.message) == ("bad-value", "values of an unexpected type are ignored: timestamp")
     assert isinstance(put, Put)
     assert put.record.prompt == "one"
 
@@ -174,7 +174,7 @@ def test_half_a_record_with_another_glued_to_it() -> None:
     assert isinstance(put, Put)
     assert (put.record.id, put.salvaged) == ("g1", True)
     assert isinstance(problem, Problem)
-    assert "1 record(s) saved" in problem.message
+    assert "1 record(s) recovered" in problem.message
     data = log(line(ONE)[:30] + line(TWO))
     assert source(data).slice(put.record.span) == line(TWO)
 
@@ -204,7 +204,7 @@ def test_pieces_of_a_torn_message_are_no_messages() -> None:
     for end in range(data.index(b'"toolCalls"'), len(data)):
         (problem,) = operations(data[:end])
         assert isinstance(problem, Problem)
-        assert "nothing could be saved" in problem.message
+        assert "nothing could be recovered" in problem.message
     found = operations(data[:-9] + line(ONE))
     assert [one.record.id for one in found if isinstance(one, Put)] == ["u1"]
 
@@ -216,7 +216,7 @@ def test_what_cannot_be_saved_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "wire", refuse)
     (problem,) = operations(ONE)
     assert isinstance(problem, Problem)
-    assert problem.message == "not JSON (nested too deeply); nothing could be saved from it"
+    assert problem.message == "not JSON (nested too deeply); nothing could be recovered from it"
 
 
 def test_a_torn_header_says_what_it_can() -> None:

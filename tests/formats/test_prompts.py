@@ -38,9 +38,7 @@ def test_sample(path: Path) -> None:
     data = path.read_bytes()
     assert prompts.sniff(data)
     read = prompts.read(data)
-    found = msgspec.json.format(
-        msgspec.json.encode({"read": read, "sessions": prompts.sessions(read)}, order="deterministic")
-    )
+    found = msgspec.json.format(msgspec.json.encode(read, order="deterministic"))
     expected = path.with_name(f"{path.name}.expected.json")
     if "POLLUX_REWRITE" in os.environ:
         expected.write_bytes(found + b"\n")
@@ -86,8 +84,8 @@ def test_prompt() -> None:
 @pytest.mark.parametrize(
     ("fields", "expected", "problem"),
     [
-        ({"sessionId": None}, LoggedPrompt("unknown", 0, AT, "hi"), "entry 0: no session id"),
-        ({"sessionId": ""}, LoggedPrompt("unknown", 0, AT, "hi"), "entry 0: no session id"),
+        ({"sessionId": None}, LoggedPrompt("unknown", 0, AT, "hi"), "entry 0: no session ID"),
+        ({"sessionId": ""}, LoggedPrompt("unknown", 0, AT, "hi"), "entry 0: no session ID"),
         ({"messageId": "x"}, LoggedPrompt("a", None, AT, "hi"), None),
         ({"messageId": True}, LoggedPrompt("a", None, AT, "hi"), None),
         ({"timestamp": "yesterday"}, LoggedPrompt("a", 0, None, "hi"), "entry 0: no time"),
@@ -138,35 +136,10 @@ def test_hopeless_file() -> None:
     assert codes(found) == ["torn-json"]
 
 
-def test_sessions() -> None:
-    later = (AT + timedelta(minutes=1)).isoformat()
-    entries = [entry(), entry(sessionId="b", message="/quit"), entry(message="bye", timestamp=later)]
-    first, second = prompts.sessions(read(entries))
-    assert first.header == {
-        "sessionId": "a",
-        "startTime": "2026-11-15T19:19:16.445Z",
-        "lastUpdated": "2026-11-15T19:20:16.445Z",
-    }
-    assert first.messages == (
-        {"id": "a#0", "timestamp": "2026-11-15T19:19:16.445Z", "type": "user", "content": [{"text": "hi"}]},
-        {"id": "a#1", "timestamp": "2026-11-15T19:20:16.445Z", "type": "user", "content": [{"text": "bye"}]},
-    )
-    assert prompts.sessions(read([entry(more=1)]))[0].messages[0]["entry"] == {"more": 1}
-    assert first.synthesised == {"id"}
-    assert second.header["sessionId"] == "b"
-    assert second.messages[0]["content"] == [{"text": "/quit"}]
-
-
-def test_session_without_times() -> None:
-    (session,) = prompts.sessions(read([entry(timestamp=None)]))
-    assert session.header == {"sessionId": "a"}
-    assert "timestamp" not in session.messages[0]
-
-
 @given(st.binary() | st.text().map(str.encode))
 def test_any_bytes(data: bytes) -> None:
     prompts.sniff(data)
-    msgspec.json.encode(prompts.sessions(prompts.read(data)))
+    msgspec.json.encode(prompts.read(data))
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8")), min_size=1, max_size=4), st.data())

@@ -14,7 +14,7 @@ from tests.formats.small import make_small
 from pollux import formats
 from pollux.formats import document as document_module
 from pollux.formats.operations import Document, Header, Operation, Put, Record, Update
-from pollux.formats.short import MASKED, LeftOut, has_mark, shorten, value_at
+from pollux.formats.short import MASKED, ElidedText, has_mark, shorten, value_at
 from pollux.formats.source import LongLine, Source, Span
 from pollux.model import Attachment, Message, Problem
 from pollux.sessions.replay import reading
@@ -220,7 +220,8 @@ def shown(tmp_path: Path, *messages: object) -> list[tuple[Message, Message]]:
     path.write_bytes(log(header(), *messages))
     found = reading.read(path)
     return [
-        (reading.whole(found, entry), reading.whole(found, entry, shortened=True)) for entry in found.replay.timeline
+        (reading.build_message(found, entry), reading.build_message(found, entry, shortened=True))
+        for entry in found.replay.timeline
     ]
 
 
@@ -229,7 +230,7 @@ def test_a_shown_message_says_how_much_was_left_out(tmp_path: Path) -> None:
     ((whole, cut),) = shown(tmp_path, gemini("g1", "é" * 5000))
     assert whole.text == "é" * 5000
     beginning, _, rest = cut.text.partition("\n[Pollux left out ")
-    number, words, end = rest.partition(" characters here; `pollux export ID --format json` writes them all]\n")
+    number, words, end = rest.partition(" characters here; `pollux export ID --format json` writes all of them]\n")
     assert words
     assert set(beginning) == set(end) == {"é"}
     assert len(beginning) + int(number.replace(",", "")) + len(end) == 5000
@@ -277,7 +278,7 @@ def test_a_huge_document_is_read_whatever_its_layout(monkeypatch: pytest.MonkeyP
 
 
 def test_left_out_keeps_the_end_and_the_length() -> None:
-    made = LeftOut("==", 4)
+    made = ElidedText("==", 4)
     assert (made, made.length) == ("==", 4)
 
 
@@ -288,6 +289,7 @@ def test_reading_is_the_same_from_other_places(tmp_path: Path) -> None:
     path.write_bytes(data)
     held = Source(path, read=lambda start, end: data[start:end], size=len(data))
     results = [
-        replay(formats.opened(one).operations, *reading.looks(one)) for one in (Source(path), held, source(data))
+        replay(formats.opened(one).operations, *reading.record_lookups(one))
+        for one in (Source(path), held, source(data))
     ]
     assert [[entry.id for entry in one.timeline] for one in results] == [["u1", "g1"]] * 3

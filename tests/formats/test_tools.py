@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pollux.formats.tools import ALIASES, ROWS, TOOLS, Tool, is_known, strip_call_prefix, tool
+from pollux.formats.tools import ALIASES, ROWS, TOOLS, ToolInfo, is_known, strip_call_prefix, tool
 
 CANONICAL = [
     ("run_shell_command", "shell_exec", "Execute"),
@@ -207,7 +207,7 @@ def test_commands() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_row(row: Tool) -> None:
+def test_row(row: ToolInfo) -> None:
     assert row.category in {"Execute", "Edit", "Read", "Search", "Fetch", "Think", "Plan", "Other"}
     assert row.kind in {"read", "edit", "delete", "search", "execute", "think", "fetch", "other"}
     assert row.canonical == row.canonical.lower()
@@ -216,7 +216,7 @@ def test_row(row: Tool) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_row_under_another_name(row: Tool) -> None:
+def test_row_under_another_name(row: ToolInfo) -> None:
     label = "renamed" if row.label == row.name else row.label
     assert tool("renamed", row.display) == msgspec.structs.replace(row, name="renamed", label=label)
 
@@ -232,7 +232,7 @@ def test_legacy_alias_means_the_same() -> None:
 
 
 def test_display_name_helps_where_the_name_is_unknown() -> None:
-    assert tool("terminal", "Shell") == Tool(
+    assert tool("terminal", "Shell") == ToolInfo(
         *("terminal", "shell_exec", "Execute", "execute", "Bash", "Shell", ("dir_path", "path", "directory")),
         commands=("command", "cmd"),
     )
@@ -271,7 +271,7 @@ def test_discovered_tool() -> None:
 
 
 def test_unknown() -> None:
-    assert tool("NoSuchTool") == Tool("NoSuchTool", "nosuchtool", "Other", "other", "NoSuchTool", "NoSuchTool")
+    assert tool("NoSuchTool") == ToolInfo("NoSuchTool", "nosuchtool", "Other", "other", "NoSuchTool", "NoSuchTool")
     assert tool("x", "An X").display == "An X"
     assert not is_known("NoSuchTool")
     assert not is_known("")

@@ -22,7 +22,7 @@ if sys.platform == "win32":
 
 N_HOMES, N_MUTANTS = 20, 100
 FIRST = int(os.environ.get("POLLUX_FUZZ", "1"))
-FORMS = [name for name, exporter in EXPORTERS.items() if not exporter.is_of_archive]
+FORMS = [name for name, exporter in EXPORTERS.items() if not exporter.reads_archive]
 KEPT = ROOT / "build" / "fuzz"
 
 

@@ -11,8 +11,9 @@ import pytest
 from tests.builders import PRICES
 from tests.corpus.trees import Tree, history
 
+from pollux import homes
 from pollux.cli.demo import HOME
-from pollux.exports.source import Subject, Wanted, subject
+from pollux.exports.source import ExportOptions, ExportSource, export_source
 from pollux.sessions import reader
 
 
@@ -22,23 +23,23 @@ def needs(module: str, package: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(not is_there, reason=f"no {package}: `make test-interop` fetches it")
 
 
-def of_trees(trees: list[Tree], *, with_agents: bool, **wanted: Any) -> Iterator[Subject]:  # noqa: ANN401
+def of_trees(trees: list[Tree], *, with_agents: bool, **options: Any) -> Iterator[ExportSource]:  # noqa: ANN401
     """Open all sessions; subagents on their own only when asked for."""
     for tree in trees:
-        yield from _opened(history(tree), with_agents=with_agents, wanted=Wanted(**wanted))
+        yield from _opened(history(tree), with_agents=with_agents, options=ExportOptions(**options))
 
 
-def of_demo(*, with_agents: bool, **wanted: Any) -> Iterator[Subject]:  # noqa: ANN401
+def of_demo(*, with_agents: bool, **options: Any) -> Iterator[ExportSource]:  # noqa: ANN401
     """Open the sessions of the demo."""
-    found = reader.history(reader.homes(HOME))
-    yield from _opened(found, with_agents=with_agents, wanted=Wanted(**wanted))
+    found = reader.history(homes(HOME))
+    yield from _opened(found, with_agents=with_agents, options=ExportOptions(**options))
 
 
-def _opened(found: reader.History, *, with_agents: bool, wanted: Wanted) -> Iterator[Subject]:
+def _opened(found: reader.History, *, with_agents: bool, options: ExportOptions) -> Iterator[ExportSource]:
     by_id = {one.id: one for one in found.sessions}
     for session in found.sessions:
         if with_agents or session.parent not in by_id:
-            yield subject(session, reader.opened(session), by_id, reader.opened, PRICES, wanted=wanted)
+            yield export_source(session, reader.opened(session), by_id, reader.opened, PRICES, options=options)
 
 
 def written(folder: Path, made: Iterator[tuple[str, bytes]]) -> list[Path]:

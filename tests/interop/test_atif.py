@@ -16,7 +16,7 @@ from tests.corpus.trees import Tree, every_release
 from tests.exports import family
 from tests.interop.subjects import needs, of_demo, of_trees, written
 
-from pollux.exports.atif.trajectory import render
+from pollux.exports.atif import render
 from pollux.views.transcript import Branches
 
 pytestmark = [pytest.mark.filterwarnings("default"), needs("atif", "atif")]

@@ -15,7 +15,7 @@ import pytest
 from tests.corpus.trees import Tree, every_release
 from tests.interop.subjects import needs, of_trees
 
-from pollux.exports.chat.rows import render
+from pollux.exports.chat import render
 
 pytestmark = pytest.mark.filterwarnings("default")
 

@@ -14,11 +14,10 @@ from tests.builders import PRICES
 from tests.corpus.trees import Tree, every_release
 from tests.interop.subjects import needs, of_demo, of_trees, written
 
-from pollux.exports import Written
-from pollux.exports.hf import card
-from pollux.exports.hf.session import render
-from pollux.exports.message_text import reasoning
-from pollux.exports.source import Subject
+from pollux.exports import ExportedSession, hf
+from pollux.exports.fields import reasoning
+from pollux.exports.hf import render
+from pollux.exports.source import ExportSource
 from pollux.model import Fate, Kind, Message, Origin
 
 pytestmark = [pytest.mark.filterwarnings("default"), needs("teich", "teich"), needs("datasets", "datasets")]
@@ -41,7 +40,7 @@ def datasets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:  # noqa: A
     return found
 
 
-def answers(made: Subject) -> list[Message]:
+def answers(made: ExportSource) -> list[Message]:
     return [
         one
         for one in made.messages()
@@ -68,7 +67,7 @@ def test_every_call_thought_and_error_is_kept(teich: Any, trees: list[Tree], tmp
         assert row["metadata"]["session_id"] == made.session.id
 
 
-def _files(subjects: list[Subject]) -> Iterator[tuple[str, bytes]]:
+def _files(subjects: list[ExportSource]) -> Iterator[tuple[str, bytes]]:
     for number, made in enumerate(subjects):
         yield f"{number:03}.jsonl", b"".join(render(made))
 
@@ -101,7 +100,7 @@ def test_each_file_alone_is_recognised(datasets: Any, tmp_path: Path) -> None:  
 
 def test_card_is_one(tmp_path: Path) -> None:
     hub: Any = import_module("huggingface_hub")
-    ((name, data),) = card.pages([Written(one.session, "x.jsonl") for one in of_demo(with_agents=True)], PRICES)
+    ((name, data),) = hf.pages([ExportedSession(one.session, "x.jsonl") for one in of_demo(with_agents=True)], PRICES)
     (tmp_path / name).write_bytes(data)
     found = hub.DatasetCard.load(tmp_path / name)
     assert "agent-traces" in found.data.tags

@@ -23,8 +23,8 @@ from tests.corpus.trees import Tree, every_release
 from tests.exports import family
 from tests.interop.subjects import needs, of_demo, of_trees
 
+from pollux.exports.otlp import INCLUDABLE, render
 from pollux.exports.otlp.attributes import CONVENTIONS, OPENINFERENCE
-from pollux.exports.otlp.traces import INCLUDABLE, render
 
 pytestmark = [pytest.mark.filterwarnings("default"), needs("opentelemetry.proto", "opentelemetry-proto")]
 
@@ -53,10 +53,10 @@ def spans_of(message: Any) -> list[Any]:  # noqa: ANN401
     return [span for resource in message.resource_spans for scope in resource.scope_spans for span in scope.spans]
 
 
-@pytest.mark.parametrize("wanted", OPTIONS, ids=["plain", "dev", "all"])
+@pytest.mark.parametrize("options", OPTIONS, ids=["plain", "dev", "all"])
 @every_release
-def test_all_sessions_are_messages_of_the_protocol(trees: list[Tree], wanted: dict[str, Any]) -> None:
-    for made in of_trees(trees, with_agents=False, **wanted):
+def test_all_sessions_are_messages_of_the_protocol(trees: list[Tree], options: dict[str, Any]) -> None:
+    for made in of_trees(trees, with_agents=False, **options):
         found = spans_of(parsed(b"".join(render(made))))
         assert {len(span.trace_id) for span in found} == {16}
         assert {len(span.span_id) for span in found} == {8}

@@ -14,9 +14,8 @@ from pollux.archive import store
 from pollux.library.records import field_chooser
 from pollux.proofs import signing
 from pollux.proofs.canonical import cbor_bytes, json_bytes, json_value
-from pollux.proofs.disclosure import redacted
-from pollux.proofs.redacted import prove_record
-from pollux.proofs.trace import Trace
+from pollux.proofs.redacted import hide_values, prove_record
+from pollux.proofs.signing import TraceMetadata
 
 pytest.importorskip("cddl_verifier", reason="the judge is not installed: pip install cddl-verifier")
 
@@ -31,7 +30,7 @@ def test_signatures(payload: bytes, *, attached: bool) -> None:
 
 @pytest.mark.parametrize("start", [None, 5, "2026-11-15T19:30:00.000Z"])
 def test_signatures_of_session_files(start: str | int | None) -> None:
-    about = Trace("6ece72aa", "google", "gemini-jsonl", start)
+    about = TraceMetadata("6ece72aa", "google", "gemini-jsonl", start)
     data = signing.sign(b"{}\n", KEY, about, content_type=signing.LOG, at=builders.instant_of(0))
     assert verdict(data, require_deterministic=True) == ""
 
@@ -40,8 +39,8 @@ def test_redacted_records(tmp_path: Path) -> None:
     _, archive = kept(tmp_path)
     seal_it(archive)
     original = record_of(builders.SESSION)
-    shown = redacted(original, field_chooser(("content", "input"), "hunter"))
-    with store.opened(archive, write=False) as opened:
+    shown = hide_values(original, field_chooser(("content", "input"), "hunter"))
+    with store.open_archive(archive, write=False) as opened:
         made = prove_record(opened, builders.SESSION, original, shown)
     assert verdict(json_value(json_bytes(made))) == ""
     assert verdict(cbor_bytes(made), require_deterministic=True) == ""

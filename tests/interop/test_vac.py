@@ -35,11 +35,11 @@ from tests.exports.vac_cases import (
 from tests.exports.vac_records import ALL, subject_of
 from tests.exports.vac_schema import problems
 
+from pollux import homes
 from pollux.cli.demo import HOME
-from pollux.exports.source import Subject
+from pollux.exports.source import ExportSource
 from pollux.exports.vac.encode import render_cbor, render_json
 from pollux.sessions.reader import history as history_of
-from pollux.sessions.reader import homes
 
 cddl_verifier = pytest.importorskip("cddl_verifier", reason="the judge is not installed: pip install cddl-verifier")
 
@@ -63,7 +63,7 @@ def verdict(data: object, **more: bool) -> str:
     return "" if found.valid else found.format() or "invalid"
 
 
-def assert_valid(subject: Subject) -> None:
+def assert_valid(subject: ExportSource) -> None:
     data = b"".join(render_json(subject))
     assert verdict(json.loads(data)) == ""
     assert verdict(b"".join(render_cbor(subject)), require_deterministic=True) == ""
@@ -74,15 +74,15 @@ def assert_valid(subject: Subject) -> None:
 def test_every_session_of_the_corpus_is_a_valid_record(trees: list[Tree]) -> None:
     for tree in trees:
         for session in history(tree).sessions:
-            for wanted in (None, ALL):
-                assert_valid(subject_of(history(tree), session, wanted))
+            for options in (None, ALL):
+                assert_valid(subject_of(history(tree), session, options))
 
 
 @pytest.mark.parametrize("number", range(23))
 def test_every_session_of_the_demo_is_a_valid_record(number: int) -> None:
     found = history_of(homes(HOME))
-    for wanted in (None, ALL):
-        assert_valid(subject_of(found, found.sessions[number], wanted))
+    for options in (None, ALL):
+        assert_valid(subject_of(found, found.sessions[number], options))
 
 
 @pytest.mark.parametrize("name", VALID)

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.refreshing import refresh
 
 from pollux import prices
-from pollux.archive import refresh, store
 from pollux.archive import schema as facts
+from pollux.archive import store
 from pollux.archive.pricing import price_calls
 from pollux.cli.demo import HOME as DEMO
 from pollux.lake import parquet
-from pollux.lake.tables import TABLES, columns
+from pollux.lake.parquet import TABLES, columns
 from pollux.reports import usage_sql
 from pollux.sessions.homes import Home, homes
 
@@ -33,7 +34,7 @@ DESIGN = {
     "projects": "project_hash path slug how_known proven git_remote",
     "messages": "session_id message_id seq kind origin fate is_own at_us model n_chars file_version_id line",
     "model_calls": "session_id message_id at_us model fate tok_input tok_cached tok_output tok_thoughts tok_tool "
-    "tok_total tok_consistent cost_nanousd price_id file_version_id line copy_of",
+    "tok_total tok_consistent cost_nanousd price_id file_version_id line owner_session_id",
     "tool_calls": "session_id message_id idx call_id raw_name canonical category kind label mcp_server status "
     "exit_code at_us args_json result_bytes agent_session_id fate",
     "shell_commands": "session_id message_id idx n command program",
@@ -51,8 +52,8 @@ def archive(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _archive(folder: Path, places: tuple[Home, ...]) -> sqlite3.Connection:
-    opened = store.opened(folder / "archive.db")
-    refresh.refresh(opened, places)
+    opened = store.open_archive(folder / "archive.db")
+    refresh(opened, places)
     price_calls(opened.database, prices.load())
     assert opened.lock is not None
     opened.lock.release()
@@ -140,7 +141,7 @@ def test_half_a_table_is_never_left(
 
 def test_nothing_of_the_archive_alone_is_told() -> None:
     public = {f"{table}.{column.name}" for table in TABLES for column in columns(table)}
-    private = {"sessions.bundle", "sessions.body", "messages.words_line", "messages.calls_line"}
+    private = {"sessions.bundle", "sessions.extra", "messages.text_line", "messages.calls_line"}
     assert not public & private
     private_tables = {"readings", "failures", "value_problems", "call_digests", "session_digests", "session_usage"}
     assert set(facts.TABLES) - set(TABLES) == private_tables

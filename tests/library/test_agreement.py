@@ -36,8 +36,8 @@ def test_tool_call_of_a_shared_message_is_in_usage_and_in_stats(tmp_path: Path, 
     with library(archive, tmp_path) as opened:
         (row,) = opened.usage(UsageQuery("tool")).rows
         (table,) = opened.stats(StatsQuery("tool")).sections
-        assert row.asked is not None
-        assert row.asked.calls == table.rows[0].numbers[0] == sum(one.tool_calls for one in opened.sessions().rows)
+        assert row.outcomes is not None
+        assert row.outcomes.calls == table.rows[0].numbers[0] == sum(one.tool_calls for one in opened.sessions().rows)
         assert row.billed.calls == 1
 
 
@@ -72,5 +72,5 @@ def test_session_in_two_bundles_is_counted_as_one(tmp_path: Path, archive: Path 
     with library(archive, tmp_path) as opened:
         by_day = opened.usage(UsageQuery("day"))
         by_session = opened.usage(UsageQuery("session"))
-        assert (by_day.billed, by_day.kept) == (by_session.billed, by_session.kept)
+        assert (by_day.billed, by_day.active) == (by_session.billed, by_session.active)
         assert by_day.billed.calls == 1

@@ -11,13 +11,13 @@ import pytest
 from tests import builders
 
 from pollux.archive import watch as archive_watch
-from pollux.archive.store import opened
+from pollux.archive.store import open_archive
 from pollux.errors import ArchiveError, PolluxError
 from pollux.library.archive_tools import ForgetPlan
 from pollux.library.config import UsageError, configure
 from pollux.library.library import Library
 from pollux.reports.filters import Filter
-from pollux.reports.freshness import Source
+from pollux.reports.freshness import FreshnessState
 
 FILE = f"{builders.NAME}.jsonl"
 OTHER_FILE = f"session-2026-11-15T19-31-{builders.OTHER[:8]}.jsonl"
@@ -56,7 +56,7 @@ def test_a_sync_that_derives_nothing_only_copies(library: Library) -> None:
 
 def test_a_sync_waits_for_another_writer(library: Library) -> None:
     notes: list[str] = []
-    other = opened(library.archive.path)
+    other = open_archive(library.archive.path)
 
     def waiting(note: str) -> None:
         notes.append(note)
@@ -124,8 +124,8 @@ def test_questions_can_be_asked_while_the_archive_is_held(library: Library) -> N
         assert snapshot.archive
         assert snapshot.archive.is_writable
         assert ids(library) == {builders.SESSION}
-        assert library.freshness().state == Source.CURRENT
-    with opened(library.archive.path) as archive:
+        assert library.freshness().state == FreshnessState.CURRENT
+    with open_archive(library.archive.path) as archive:
         assert archive.is_writable, "the lock was given back"
 
 
@@ -140,7 +140,7 @@ def test_threads_ask_while_another_syncs(library: Library) -> None:
 
 def test_another_writer_is_refused_not_waited_for(library: Library) -> None:
     library.sync()
-    with opened(library.archive.path):
+    with open_archive(library.archive.path):
         for change in (lambda: library.archive.forget(["latest"]), lambda: library.verify(repair=True)):
             with pytest.raises(PolluxError, match=r"cannot be changed now: .* is writing to it"):
                 change()
@@ -174,13 +174,13 @@ def test_a_backup_names_what_it_replaces(library: Library, tmp_path: Path) -> No
     names = ["archive.db", "archive.db-wal", "archive.db-shm"]
     assert [path.name for path in library.archive.backup_files(folder)] == names
     assert library.archive.backup(folder).path == folder / "archive.db"
-    with pytest.raises(PolluxError, match="is there already"):
+    with pytest.raises(PolluxError, match="exists already"):
         library.archive.backup(folder)
 
 
 def test_wrong_facts_are_repaired(library: Library) -> None:
     library.sync()
-    with opened(library.archive.path) as archive:
+    with open_archive(library.archive.path) as archive:
         archive.database.execute("UPDATE sessions SET title = 'forged'")
     assert not library.verify().is_sound
     assert library.verify(repair=True).is_sound
@@ -190,9 +190,9 @@ def test_wrong_facts_are_repaired(library: Library) -> None:
 
 def test_damaged_rows_explain_an_exception(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     library.sync()
-    with opened(library.archive.path) as archive:
+    with open_archive(library.archive.path) as archive:
         archive.database.execute("UPDATE sessions SET n_user = 'many'")
-    with pytest.raises(PolluxError, match=r"is damaged \(.*`pollux verify --repair` derives the facts anew"):
+    with pytest.raises(PolluxError, match=r"is damaged \(.*Run `pollux verify --repair`"):
         library.projects()
     monkeypatch.setattr("pollux.library.projects.project_rows", lambda *_: dict[str, int]()["none"])
     library.verify(repair=True)
@@ -226,7 +226,7 @@ def test_problems_are_those_of_the_sessions_chosen(library: Library, tmp_path: P
 def test_the_doctor_examines_the_files(library: Library, tmp_path: Path) -> None:
     write_session(tmp_path, builders.OTHER, OTHER_FILE, builders.user("u2", newField=1))
     health = library.doctor()
-    assert (len(health.found.sessions), health.unknown["fields"], health.problems) == (2, {"newField": 1}, [])
+    assert (len(health.history.sessions), health.unknown["fields"], health.problems) == (2, {"newField": 1}, [])
 
 
 def test_projects_are_counted_from_the_tables(library: Library, tmp_path: Path) -> None:

@@ -11,13 +11,20 @@ from tests import builders
 
 from pollux.errors import PolluxError
 from pollux.exports import Exporter
-from pollux.exports.source import Subject
+from pollux.exports.source import ExportSource
 from pollux.library.config import UsageError, configure
 from pollux.library.export import Selection
 from pollux.library.export_options import RedactionOptions, format_options
 from pollux.library.library import Library
-from pollux.library.output_guard import ProtectedOutputError
-from pollux.library.sinks import FileSink, FolderSink, OutputError, PathSink, StreamSink
+from pollux.library.outputs import (
+    FileSink,
+    FolderSink,
+    NamedSink,
+    OutputError,
+    PathSink,
+    ProtectedOutputError,
+    StreamSink,
+)
 from pollux.reports.filters import ALL, Filter
 
 ONE, TWO = "one", "two"
@@ -35,7 +42,7 @@ def library(tmp_path: Path) -> Iterator[Library]:
 def fail_to_render(monkeypatch: pytest.MonkeyPatch, id_: str, error: Exception) -> None:
     render = Exporter.render
 
-    def fail(self: Exporter, subject: Subject) -> Iterator[bytes]:
+    def fail(self: Exporter, subject: ExportSource) -> Iterator[bytes]:
         if subject.session.id == id_:
             raise error
         return render(self, subject)
@@ -65,7 +72,7 @@ def test_a_filter_selects_and_a_folder_tells_what_is_unchanged(library: Library,
     again = library.export(ALL, "html", sink)
     assert (len(again.written), again.unchanged) == (2, 2)
     assert again.note == f"2 sessions written to {tmp_path / 'out'}, 2 of them unchanged since"
-    with pytest.raises(PolluxError, match="No session fits"):
+    with pytest.raises(PolluxError, match="No session matches"):
         library.export(Filter(model="claude"), "html", sink)
 
 
@@ -96,7 +103,7 @@ def test_an_error_of_the_disk_stops_all_and_says_what_is_written(
         library.export([TWO, ONE], "json", FolderSink(folder))
     assert str(stopped.value).splitlines() == [
         f"1 session written to {folder}",
-        f"{folder} cannot be written: No space left on device; give another place with `-o`.",
+        f"{folder} cannot be written: No space left on device; name another path with `-o`.",
     ]
 
 
@@ -112,6 +119,16 @@ def test_an_interrupted_export_announces_what_is_written(tmp_path: Path, monkeyp
     with Library(config, announce=notes.append) as library, pytest.raises(KeyboardInterrupt):
         library.export(ALL, "json", FolderSink(tmp_path / "out"))
     assert notes == [f"0 sessions written to {tmp_path / 'out'}"]
+
+
+def test_redacted_file_is_not_named_after_the_project(library: Library, tmp_path: Path) -> None:
+    words = RedactionOptions(words=("webapp",))
+    plain = library.export([ONE], "json", NamedSink(tmp_path))
+    redacted = library.export([ONE], "json", NamedSink(tmp_path), redaction=words)
+    assert plain.path
+    assert redacted.path
+    assert "webapp" in plain.path.name
+    assert "webapp" not in redacted.path.name
 
 
 def test_redaction_reports_what_it_replaced(library: Library, tmp_path: Path) -> None:
@@ -136,9 +153,9 @@ def test_losses_are_counted(library: Library) -> None:
     [
         ("nothing", {}, RedactionOptions(), "There is no format 'nothing'; the formats are markdown, "),
         ("hf", {}, RedactionOptions(redact=False), "always redacted"),
-        ("markdown", {"split": 2}, RedactionOptions(), "--split writes further files"),
-        ("parquet", {}, RedactionOptions(), "Parquet is a folder of files"),
-        ("parquet", {}, RedactionOptions(redact=True), "parquet hands over all there is"),
+        ("markdown", {"split": 2}, RedactionOptions(), "--split writes several files"),
+        ("parquet", {}, RedactionOptions(), "Parquet is a folder with one file per table"),
+        ("parquet", {}, RedactionOptions(redact=True), "parquet cannot be redacted"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_read(
@@ -151,7 +168,7 @@ def test_what_cannot_be_is_refused_before_anything_is_read(
 
 
 def test_an_option_that_a_format_ignores_is_refused() -> None:
-    with pytest.raises(UsageError, match="--detail means nothing for json; it is for markdown, html"):
+    with pytest.raises(UsageError, match="--detail has no effect on json; it is for markdown, html"):
         format_options("json", {"detail": "full", "split": None})
 
 

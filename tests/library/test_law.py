@@ -31,8 +31,8 @@ from pollux.library.usage import GROUPS, UsageQuery
 from pollux.model import Cost, Tokens, Usage
 from pollux.reports.filters import Filter
 from pollux.reports.sessions import Page, SessionRow
-from pollux.reports.stats import Section
-from pollux.reports.usage import Report, Row, Sums
+from pollux.reports.stats import StatsTable
+from pollux.reports.usage import UsageReport, UsageRow
 from pollux.views.contracts import listed_row
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip install 'pollux-cli[lake]'`")
@@ -113,7 +113,7 @@ def _check_reports(config: Config) -> tuple[dict[str, SessionRow], object]:
         _check_stats(library, rows, usage)
         _check_window(library)
         look = library.overview().overview
-        assert (look.n_calls, look.tokens) == (usage.calls, usage.tokens)
+        assert look.usage == usage
         listed = library.sessions(page=Page(None)).rows
         assert (look.n_sessions, look.n_prompts) == (len(listed), sum(row.prompts for row in listed))
         for row in listed:
@@ -126,17 +126,17 @@ def _check_usage(library: Library, rows: Mapping[str, SessionRow], usage: Usage)
     reports = {by: library.usage(UsageQuery(by)) for by in GROUPS}
     for by, report in reports.items():
         assert _numbers(report.billed) == _numbers(usage), by
-        assert report.kept == reports["day"].kept, by
-        assert sum((sums for sums in report.unpriced.values()), Sums()).calls == usage.cost.unpriced_calls, by
+        assert report.active == reports["day"].active, by
+        assert sum((sums for sums in report.unpriced.values()), Usage()).calls == usage.cost.unpriced_calls, by
         if by != "tool":
-            assert sum((row.billed for row in report.rows), Sums()) == report.billed, by
-            assert sum((row.kept for row in report.rows), Sums()) == report.kept, by
+            assert sum((row.billed for row in report.rows), Usage()) == report.billed, by
+            assert sum((row.active for row in report.rows), Usage()) == report.active, by
     by_root = _grouped(rows, lambda row: row.root_id, lambda row: row.own_usage)
     assert _billed(reports["session"]) == by_root
     apart = library.usage(UsageQuery("session", separate_subagents=True))
     assert _billed(apart) == _grouped(rows, lambda row: row.id, lambda row: row.own_usage)
     assert _billed(reports["project"]) == _grouped(rows, lambda row: row.project.key or None, lambda row: row.own_usage)
-    kept = {row.key: _numbers(row.kept) for row in reports["session"].rows}
+    kept = {row.key: _numbers(row.active) for row in reports["session"].rows}
     for row in rows.values():
         if row.root_id == row.id:
             assert _numbers(row.usage) == by_root.get(row.id, _numbers(Usage())), row.id
@@ -165,8 +165,8 @@ def _check_stats(library: Library, rows: Mapping[str, SessionRow], usage: Usage)
     assert _without_zeros(_columns(sections["session"], "prompts", "tool_calls")) == _without_zeros(by_root)
     asked = {}
     for row in library.usage(UsageQuery("tool")).rows:
-        assert row.asked is not None
-        asked[row.key] = (row.asked.calls, row.asked.success, row.asked.error, row.asked.cancelled)
+        assert row.outcomes is not None
+        asked[row.key] = (row.outcomes.calls, row.outcomes.success, row.outcomes.error, row.outcomes.cancelled)
     assert asked == _columns(sections["tool"], "tool_calls", "success", "error", "cancelled")
 
 
@@ -174,12 +174,12 @@ def _check_window(library: Library) -> None:
     """Check that the reports on a stretch of time agree."""
     reports = {by: library.usage(UsageQuery(by, WINDOW)) for by in GROUPS}
     for by, report in reports.items():
-        assert (report.billed, report.kept) == (reports["day"].billed, reports["day"].kept), by
+        assert (report.billed, report.active) == (reports["day"].billed, reports["day"].active), by
     summary = library.stats(StatsQuery(filter=WINDOW)).summary
     assert summary is not None
     billed = reports["day"].billed
     assert (summary.totals["model_calls"], summary.totals["tokens"]) == (billed.calls, billed.tokens.total)
-    assert summary.totals["tool_calls"] == sum(row.asked.calls for row in reports["tool"].rows if row.asked)
+    assert summary.totals["tool_calls"] == sum(row.outcomes.calls for row in reports["tool"].rows if row.outcomes)
 
 
 def _exported_calls(config: Config, folder: Path) -> dict[str, tuple[int, ...]]:
@@ -224,7 +224,7 @@ def _parquet(config: Config, folder: Path) -> dict[str, tuple[int, ...]]:
         path = Path(target) / "model_calls.parquet"
         calls = parquet.read_table(path).to_pylist() if path.exists() else []
     for call in calls:
-        if call["copy_of"] is None:
+        if call["owner_session_id"] is None:
             tokens, nanousd = _counts(call, "tok_"), call["cost_nanousd"]
             cost = Cost(0, 1, tokens) if nanousd is None else Cost(nanousd)
             sums[call["session_id"]] += Usage(1, tokens, cost, 1 - call["tok_consistent"])
@@ -267,18 +267,14 @@ def _run(config: Config, command: str, *args: str) -> str:
 
 def _facts(row: SessionRow) -> object:
     """Return what does not depend on where a session was read from."""
-    return {**listed_row(row), "gone": None, "root": row.root_id, "prompts": row.prompts, "number": row.number}
+    return {**listed_row(row), "deleted": None, "root": row.root_id, "prompts": row.prompts, "number": row.number}
 
 
-def _plain(row: Row) -> object:
-    return row.key, row.name, _numbers(row.billed), _numbers(row.kept), row.last_us, row.asked
+def _plain(row: UsageRow) -> object:
+    return row.key, row.name, _numbers(row.billed), _numbers(row.active), row.last_us, row.outcomes
 
 
-def _numbers(usage: Usage | Sums) -> tuple[int, ...]:
-    """Return all numbers of a usage, of either type."""
-    if isinstance(usage, Sums):
-        cost = Cost(usage.priced_nanousd, usage.unpriced_calls, usage.unpriced_tokens)
-        usage = Usage(usage.calls, usage.tokens, cost, usage.inconsistent)
+def _numbers(usage: Usage) -> tuple[int, ...]:
     cost = usage.cost
     calls = (usage.calls, *_fields(usage.tokens), cost.nanousd, cost.unpriced_calls)
     return (*calls, *_fields(cost.unpriced_tokens), usage.inconsistent)
@@ -296,7 +292,7 @@ def _total(rows: Iterable[Mapping[str, int]]) -> Tokens:
     return sum(map(_counts, rows), Tokens())
 
 
-def _billed(report: Report) -> Numbers:
+def _billed(report: UsageReport) -> Numbers:
     return {row.key: _numbers(row.billed) for row in report.rows}
 
 
@@ -319,7 +315,7 @@ def _sum(parts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(map(sum, zip(*parts, strict=True)))
 
 
-def _columns(section: Section, *names: str) -> dict[Key, tuple[int, ...]]:
+def _columns(section: StatsTable, *names: str) -> dict[Key, tuple[int, ...]]:
     places = [section.columns.index(name) for name in names]
     return {row.key: tuple(row.numbers[place] for place in places) for row in section.rows}
 

@@ -12,7 +12,7 @@ from pollux.errors import PolluxError
 from pollux.library import keys, records, sealing
 from pollux.library.config import UsageError, configure
 from pollux.library.library import Library
-from pollux.library.sinks import FileSink
+from pollux.library.outputs import FileSink
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_seal_proves_a_session_and_a_redacted_record(library: Library, tmp_pat
     assert b"secret plan" not in hidden.data
     for data in (sealing.prove_session(library, "latest"), hidden.data):
         path = builders.put(tmp_path / "proof.json", data)
-        assert records.verify_file(path, None, believed).is_good
+        assert records.verify_file(path, None, believed).is_ok
 
 
 def test_a_later_seal_continues_an_older_one(library: Library, tmp_path: Path) -> None:
@@ -70,14 +70,14 @@ def test_a_record_is_written_signed_and_verified(library: Library, tmp_path: Pat
     payload = records.record_payload(path, attached=False)
     signature = records.signature_path(path, attached=False)
     signature.write_bytes(records.sign(payload, key, at=library.config.clock()))
-    assert records.verify_file(signature, None, keys.believed_keys(library.config.keys_dir).keys).is_good
+    assert records.verify_file(signature, None, keys.believed_keys(library.config.keys_dir).keys).is_ok
 
 
 def test_nothing_is_sealed_without_an_archive(tmp_path: Path) -> None:
     keys.create_key(tmp_path / "keys", "default")
     key = keys.signing_key(tmp_path / "keys", None, lambda _name: b"")
     with Library(configure(named_homes=[tmp_path], archive=None)) as library:
-        with pytest.raises(UsageError, match="This is about the archive"):
+        with pytest.raises(UsageError, match="This command needs the archive"):
             sealing.seal_archive(library, key)
-        with pytest.raises(PolluxError, match="Seals are in the archive alone"):
+        with pytest.raises(PolluxError, match="Only an archive has seals"):
             sealing.prove_session(library, "latest")

@@ -10,7 +10,7 @@ import pytest
 from tests import builders
 from tests.builders import gemini, header, log, put, tokens, user
 
-from pollux.archive import refresh
+import pollux.reports.status as stored
 from pollux.library import expiry, status
 from pollux.library.config import configure
 from pollux.library.library import Library
@@ -23,7 +23,6 @@ NOW = datetime(2026, 12, 13, 12, tzinfo=UTC)
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(status, "_WORTH_STORING", 0)
-    monkeypatch.setattr(refresh, "_now", lambda: NOW)  # files that were just written would be compared again
     for session_id in IDS:
         write(tmp_path, session_id)
     (builders.chats(tmp_path).parent / ".project_root").write_text("/srv/webapp", encoding="utf-8")
@@ -56,7 +55,7 @@ def is_stored(home: Path, monkeypatch: pytest.MonkeyPatch, now: datetime = NOW) 
         patch.setattr(status, "forecast", counted)
         answer = deletions(home, now)
         was_stored = not calls
-        patch.setattr(status, "_STORED", "another name")
+        patch.setattr(stored, "_FORECAST", "another name")
         assert deletions(home, now) == answer
     return was_stored
 

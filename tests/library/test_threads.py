@@ -19,7 +19,6 @@ from pollux.library.usage import UsageQuery
 from pollux.model import Origin, Usage
 from pollux.reports.filters import Filter
 from pollux.reports.sessions import Page
-from pollux.reports.usage import Sums
 
 N_ROUNDS = 400 if os.environ.get("POLLUX_LONG") else 12
 """Turns that the writer appends; readers go on until it is done, and at least as often."""
@@ -70,9 +69,9 @@ def read_session(library: Library) -> None:
 def read_usage(library: Library) -> None:
     for by in ("day", "session", "model"):
         report = library.usage(UsageQuery(by))
-        assert sum((row.billed for row in report.rows), Sums()) == report.billed
+        assert sum((row.billed for row in report.rows), Usage()) == report.billed
     tools = library.usage(UsageQuery("tool"))
-    assert sum(row.asked.calls for row in tools.rows if row.asked) == tools.billed.calls
+    assert sum(row.outcomes.calls for row in tools.rows if row.outcomes) == tools.billed.calls
 
 
 def read_stats(library: Library) -> None:
@@ -84,7 +83,7 @@ def read_stats(library: Library) -> None:
 def read_overview(library: Library) -> None:
     report = library.overview()
     usage = sum((row.own_usage for row in report.newest), Usage())
-    assert (report.overview.n_calls, report.overview.tokens) == (usage.calls, usage.tokens)
+    assert report.overview.usage == usage
     assert report.overview.n_prompts == usage.calls
 
 

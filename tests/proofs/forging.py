@@ -13,10 +13,9 @@ from tests.proofs.samples import KEY, SECRET
 
 from pollux.proofs import cose, merkle
 from pollux.proofs.canonical import json_bytes, sha256
-from pollux.proofs.commitment import MEMBER, Salts, commitment
-from pollux.proofs.disclosure import REDACTED, disclosed, redacted
+from pollux.proofs.commitment import MEMBER, Field, Salts, commitment
 from pollux.proofs.entries import TREE, SessionEntry, entry_bytes
-from pollux.proofs.fields import Field
+from pollux.proofs.redacted import REDACTED, hide_values, prove_fields
 from pollux.proofs.seal import SCHEMA, SUBJECT, Seal
 
 SESSION = "6ece72aa"
@@ -50,13 +49,13 @@ def sealed_copy(record: dict[str, Any], is_hidden: Callable[[Field], bool]) -> d
     data = cose.sign(
         json_bytes(msgspec.to_builtins(seal)), KEY, content_type="application/json", claims={1: "me", 2: SUBJECT}
     )
-    copy = redacted(record, is_hidden)
+    copy = hide_values(record, is_hidden)
     proof = {
         "schema": "pollux.proof/1",
         "session": SESSION,
         "seal": b64encode(data).decode(),
         "entries": [{"entry": msgspec.json.decode(entry), "index": 0, "path": [hashes[1].hex()]}],
-        "fields": disclosed(record, copy, salts),
+        "fields": prove_fields(record, copy, salts),
     }
     return {**copy, MEMBER: proof}
 

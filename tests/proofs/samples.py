@@ -7,13 +7,13 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from pollux.proofs import signing, trace
+from pollux.proofs import signing
 from pollux.proofs.canonical import json_bytes
-from pollux.proofs.public import public_of
+from pollux.proofs.public import public_from_private
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 OTHER = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
-PUBLIC, STRANGER = public_of(KEY), public_of(OTHER)
+PUBLIC, STRANGER = public_from_private(KEY), public_from_private(OTHER)
 AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
 SECRET = bytes(range(32))
 
@@ -51,7 +51,7 @@ PAYLOAD = json_bytes(record())
 
 def signed(payload: bytes = PAYLOAD, *, attached: bool = True, **more: Any) -> bytes:  # noqa: ANN401
     found = signing.record_from(payload)
-    about = trace.trace_of_record(found[0])
+    about = signing.trace_from_record(found[0])
     return signing.sign(payload, KEY, about, content_type=found[2], at=AT, attached=attached, **more)
 
 

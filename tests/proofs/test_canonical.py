@@ -117,31 +117,31 @@ def test_an_independent_library_writes_the_same(value: object) -> None:
 
 
 @given(values)
-def test_what_is_written_is_read_and_written_the_same(value: object) -> None:
+def test_canonical_json_is_stable(value: object) -> None:
     data = json_bytes(value)  # type: ignore[arg-type]
     assert json_bytes(json_value(data)) == data
     assert json_value(json.dumps(value, indent=3).encode()) == value
 
 
-def test_what_rfc_8785_refuses_has_one_form_too() -> None:
+def test_values_that_rfc_8785_rejects_have_one_form() -> None:
     assert json_bytes([2**70, -(2**63)]) == b"[1180591620717411303424,-9223372036854775808]"
     assert json_bytes({"\ud83d": "a\udc00"}) == rb'{"\ud83d":"a\udc00"}'
     assert json_value(json_bytes({"\ud83d": "a\udc00"})) == {"\ud83d": "a\udc00"}
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), [-float("inf")], {"a": b"bytes"}, object()])
-def test_what_is_no_json(value: object) -> None:
-    with pytest.raises(NotCanonicalError, match="one way only"):
+def test_values_without_json_are_rejected(value: object) -> None:
+    with pytest.raises(NotCanonicalError, match="no canonical encoding"):
         json_bytes(value)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"NaN", b"[Infinity]", b"\xff", b'{"a":1} x', b"[" * 100_000])
-def test_what_cannot_be_read(data: bytes) -> None:
+def test_malformed_json_is_rejected(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         json_value(data)
 
 
-def test_what_is_nested_too_deeply() -> None:
+def test_values_nested_too_deeply_are_rejected() -> None:
     value: object = 0
     for _ in range(100_000):
         value = [value]
@@ -161,8 +161,8 @@ def test_keys_are_sorted_as_rfc_8949_wants(value: dict[str | int, None]) -> None
 
 
 @pytest.mark.parametrize("value", ["\ud800", object()])
-def test_what_is_no_cbor(value: object) -> None:
-    with pytest.raises(NotCanonicalError, match="one way only"):
+def test_values_without_cbor_are_rejected(value: object) -> None:
+    with pytest.raises(NotCanonicalError, match="no canonical encoding"):
         cbor_bytes([value])
 
 

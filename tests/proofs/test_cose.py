@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pollux.proofs import cose
-from pollux.proofs.cose import NoEnvelopeError
-from pollux.proofs.public import PublicKey, public_of
+from pollux.proofs.cose import InvalidEnvelopeError
+from pollux.proofs.public import PublicKey, public_from_private
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 
@@ -29,19 +29,19 @@ def signed(payload: bytes = b"payload", *, attached: bool = True) -> bytes:
 
 
 def test_a_published_example() -> None:
-    found = cose.opened(EXAMPLE)
+    found = cose.open_envelope(EXAMPLE)
     assert (found.payload, found.key_id, found.protected) == (b"This is the content.", b"11", {1: -8, 3: 0})
     assert cose.is_signed(found, b"This is the content.", EXAMPLE_KEY)
     assert not cose.is_signed(found, b"This is the content!", EXAMPLE_KEY)
 
 
 def test_attached_and_detached() -> None:
-    attached, detached = cose.opened(signed()), cose.opened(signed(attached=False))
+    attached, detached = cose.open_envelope(signed()), cose.open_envelope(signed(attached=False))
     assert (attached.payload, detached.payload) == (b"payload", None)
     assert attached.signature == detached.signature, "it is over the same bytes"
-    assert cose.is_signed(detached, b"payload", public_of(KEY))
-    assert attached.protected == {1: -8, 3: "text/plain", 4: public_of(KEY).id, 15: {1: "me", 2: "it"}}
-    assert (attached.claims, attached.key_id) == ({1: "me", 2: "it"}, public_of(KEY).id)
+    assert cose.is_signed(detached, b"payload", public_from_private(KEY))
+    assert attached.protected == {1: -8, 3: "text/plain", 4: public_from_private(KEY).id, 15: {1: "me", 2: "it"}}
+    assert (attached.claims, attached.key_id) == ({1: "me", 2: "it"}, public_from_private(KEY).id)
 
 
 def test_the_same_is_signed_the_same() -> None:
@@ -51,14 +51,14 @@ def test_the_same_is_signed_the_same() -> None:
 @given(st.binary(max_size=400))
 def test_any_bytes_are_refused_or_opened(data: bytes) -> None:
     for one in (data, b"\xd2" + data, b"\xd2\x84" + data):
-        with suppress(NoEnvelopeError):
-            cose.opened(one)
+        with suppress(InvalidEnvelopeError):
+            cose.open_envelope(one)
 
 
 @given(st.integers(0, len(signed()) - 1))
 def test_one_that_is_cut_short(length: int) -> None:
-    with pytest.raises(NoEnvelopeError):
-        cose.opened(signed()[:length])
+    with pytest.raises(InvalidEnvelopeError):
+        cose.open_envelope(signed()[:length])
 
 
 @pytest.mark.parametrize(
@@ -67,20 +67,20 @@ def test_one_that_is_cut_short(length: int) -> None:
         (signed() + b"x", "1 bytes come after its end"),
         (cbor2.dumps([b"", {}, b"", b""]), "does not begin with tag 18"),
         (cbor2.dumps(cbor2.CBORTag(98, [b"", {}, b"", b""])), "does not begin with tag 18"),
-        (cbor2.dumps(cbor2.CBORTag(18, [b"", {}, b""])), "four parts"),
-        (cbor2.dumps(cbor2.CBORTag(18, [b"", {}, "text", b""])), "four parts"),
-        (cbor2.dumps(cbor2.CBORTag(18, ["", {}, b"", b""])), "four parts"),
-        (cbor2.dumps(cbor2.CBORTag(18, [b"\x01", {}, b"", b""])), "protected header is no map"),
+        (cbor2.dumps(cbor2.CBORTag(18, [b"", {}, b""])), "two headers, a payload and a signature"),
+        (cbor2.dumps(cbor2.CBORTag(18, [b"", {}, "text", b""])), "two headers, a payload and a signature"),
+        (cbor2.dumps(cbor2.CBORTag(18, ["", {}, b"", b""])), "two headers, a payload and a signature"),
+        (cbor2.dumps(cbor2.CBORTag(18, [b"\x01", {}, b"", b""])), "protected header is not a map"),
         (cbor2.dumps(cbor2.CBORTag(18, [b"\xa1", {}, b"", b""])), "cannot be read"),
         (b"\xd2" + b"\x9f" * 5000, "cannot be read"),
     ],
 )
-def test_what_is_none(data: bytes, words: str) -> None:
-    with pytest.raises(NoEnvelopeError, match=words):
-        cose.opened(data)
+def test_invalid_envelopes_are_rejected(data: bytes, words: str) -> None:
+    with pytest.raises(InvalidEnvelopeError, match=words):
+        cose.open_envelope(data)
 
 
 def test_an_empty_header_says_nothing() -> None:
-    found = cose.opened(cbor2.dumps(cbor2.CBORTag(18, [b"", {4: "text"}, b"", b""])))
+    found = cose.open_envelope(cbor2.dumps(cbor2.CBORTag(18, [b"", {4: "text"}, b"", b""])))
     assert (found.protected, found.key_id, found.claims) == ({}, None, {})
-    assert not cose.is_signed(found, b"", public_of(KEY))
+    assert not cose.is_signed(found, b"", public_from_private(KEY))

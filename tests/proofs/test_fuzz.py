@@ -21,13 +21,13 @@ from tests.proofs.sealing import bare, full, seal_it
 from tests.proofs.test_inclusion import copy_of, proof_of
 
 from pollux.archive import store
-from pollux.cli.record_verify import say
+from pollux.cli.record import print_verdict
 from pollux.errors import PolluxError
 from pollux.proofs.canonical import cbor_bytes
 from pollux.proofs.commitment import MEMBER
-from pollux.proofs.continuation import continuation
-from pollux.proofs.public import KeyFileError, public_key
-from pollux.proofs.verify import examine, is_detached
+from pollux.proofs.inclusion import prove_consistency
+from pollux.proofs.public import KeyFileError, read_public_key
+from pollux.proofs.verify import is_detached, verify_data
 from pollux.views.contracts import to_json
 from pollux.views.contracts.proofs import VerdictDocument
 
@@ -54,8 +54,8 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     grown(root, LOG, b"{}\n")
     synced(archive, root)
     seal_it(archive, hours=1)
-    with store.opened(archive, write=False) as opened:
-        going_on = continuation(opened, old)
+    with store.open_archive(archive, write=False) as opened:
+        going_on = prove_consistency(opened, old)
     found: dict[str, bytes] = {
         "attached": signed(),
         "detached": signed(attached=False),
@@ -168,13 +168,13 @@ def test_broken_proofs_are_faults(name: str, samples: dict[str, bytes], capsys: 
         file = random.choice([None, PAYLOAD, samples["file"]]) if name in ("detached", "proof", "attached") else None
         try:
             is_detached(data)
-            found = examine(data, file, [PUBLIC])
+            found = verify_data(data, file, [PUBLIC])
         except PolluxError:
             seen["refused"] += 1
             continue
-        seen["good" if found.is_good else "bad"] += 1
+        seen["good" if found.is_ok else "bad"] += 1
         json.dumps(to_json(VerdictDocument(found, "it")))
-        say(found, "it")
+        print_verdict(found, "it")
         told = capsys.readouterr()
         assert "\x1b" not in told.out + told.err
     assert seen["bad"] > N_CASES / 4, seen
@@ -187,6 +187,6 @@ def test_broken_keys_are_errors(break_: Callable[[Random, bytes], bytes], tmp_pa
     for number in range(200):
         path.write_bytes(break_(random, PUBLIC.cose if number % 2 else PUBLIC.pem))
         try:
-            public_key(path)
+            read_public_key(path)
         except KeyFileError:
             continue

@@ -13,8 +13,8 @@ from tests.proofs.test_seal import put_other
 
 from pollux.archive import foreign, import_archive, seals, store
 from pollux.proofs import seal as sealing
-from pollux.proofs.imported_seals import adopt_own, look_at, note
-from pollux.proofs.public import PublicKey, shown
+from pollux.proofs.public import PublicKey, thumbprint_text
+from pollux.proofs.verify_archive import adopt_own, check_imported, describe_imported
 
 
 @pytest.fixture
@@ -27,21 +27,21 @@ def backup(tmp_path: Path) -> Path:
 
 def imported(archive: Path, other: Path, *own: PublicKey) -> tuple[int, int]:
     """Import an archive; return how many seals were new, and how many of them became our own."""
-    with store.opened(archive) as ours, foreign.opened(other) as theirs:
-        return import_archive.take_in(ours, theirs, memory={}, now_us=1).n_seals, adopt_own(ours, own)
+    with store.open_archive(archive) as ours, foreign.open_foreign(other) as theirs:
+        return import_archive.import_archive(ours, theirs, memory={}, now_us=1).n_seals, adopt_own(ours, own)
 
 
 def notes(archive: Path, *keys: PublicKey) -> list[str]:
-    with store.opened(archive, write=False) as opened:
-        return [note(one, look_at(opened, one, keys)) for one in seals.chains(opened.database)]
+    with store.open_archive(archive, write=False) as opened:
+        return [describe_imported(one, check_imported(opened, one, keys)) for one in seals.chains(opened.database)]
 
 
 def test_a_backup_of_ours_brings_its_seals_but_not_its_secret(tmp_path: Path, backup: Path) -> None:
     archive = tmp_path / "new.db"
     assert imported(archive, backup, PUBLIC) == (1, 1)
-    assert look(archive).is_good
+    assert look(archive).is_ok
     assert notes(archive, PUBLIC) == []
-    with store.opened(archive) as ours, store.opened(backup, write=False) as theirs:
+    with store.open_archive(archive) as ours, store.open_archive(backup, write=False) as theirs:
         assert seals.known_secret(ours.database) is None
         assert seals.secret(ours.database) != seals.known_secret(theirs.database)
     assert imported(archive, backup, PUBLIC) == (0, 0)
@@ -52,20 +52,20 @@ def test_seals_of_strangers_stay_apart_and_never_decide_about_ours(tmp_path: Pat
     synced(archive, lived_in(tmp_path / "second"))
     assert imported(archive, backup, STRANGER) == (1, 0)
     assert imported(archive, backup, STRANGER) == (0, 0)
-    with store.opened(archive, write=False) as opened:
+    with store.open_archive(archive, write=False) as opened:
         assert (seals.seals(opened.database), seals.entries(opened.database)) == ([], [])
     made = sealing.seal
-    with store.opened(archive) as opened:
+    with store.open_archive(archive) as opened:
         assert made(opened, OTHER, at=builders.instant_of(0), record_of=lambda _: {"session": {}}).seal
     verdict = look(archive, keys=(STRANGER,))
-    assert (verdict.is_good, verdict.facts["entries"]) == (True, verdict.facts["entries"])
+    assert (verdict.is_ok, verdict.facts["entries"]) == (True, verdict.facts["entries"])
     (words,) = notes(archive, STRANGER)
-    assert f"not confirmed: key: seal 1 is signed with the key {shown(PUBLIC.id)}, which is not known here" in words
+    assert f"not confirmed: key: seal 1 is signed with the unknown key {thumbprint_text(PUBLIC.id)}" in words
     (words,) = notes(archive, STRANGER, PUBLIC)
-    assert words.endswith("what was imported is as it was sealed")
+    assert words.endswith("the imported files match")
 
 
-def test_a_chain_that_grew_replaces_what_is_here_of_it(tmp_path: Path, backup: Path) -> None:
+def test_a_longer_chain_replaces_its_shorter_copy(tmp_path: Path, backup: Path) -> None:
     archive = tmp_path / "mine.db"
     assert imported(archive, backup) == (1, 0)
     grown(tmp_path / "home", LOG, builders.log(builders.user("u3", "and on", second=9)))
@@ -74,7 +74,7 @@ def test_a_chain_that_grew_replaces_what_is_here_of_it(tmp_path: Path, backup: P
     assert imported(archive, backup) == (1, 0)
     (words,) = notes(archive, PUBLIC)
     assert words.startswith("2 seals of an imported archive")
-    assert words.endswith("as it was sealed")
+    assert words.endswith("the imported files match")
 
 
 @pytest.mark.parametrize("is_unsealed", [True, False])
@@ -92,9 +92,9 @@ def test_a_backup_that_was_tampered_with_does_not_make_our_verification_fail(
         seal_it(archive)
     assert imported(archive, backup, PUBLIC) == (1, 0)
     (words,) = notes(archive, PUBLIC)
-    assert "that were sealed are not here" in words
+    assert "sealed bytes were not imported" in words
     if not is_unsealed:
-        assert look(archive).is_good
+        assert look(archive).is_ok
 
 
 @pytest.mark.parametrize(
@@ -127,4 +127,4 @@ def test_a_file_that_we_forgot_is_not_missing_from_an_import(tmp_path: Path, bac
         database.execute("DELETE FROM versions WHERE file_id = ?", (file_id,))
         database.execute("UPDATE files SET forgotten_us = 1, version_id = NULL WHERE id = ?", (file_id,))
     (words,) = notes(archive, PUBLIC)
-    assert words.endswith("as it was sealed")
+    assert words.endswith("the imported files match")

@@ -38,7 +38,7 @@ def test_a_redacted_record(archive: Path) -> None:
     )
 
 
-def test_what_is_wrong(archive: Path) -> None:
+def test_changed_records_are_rejected(archive: Path) -> None:
     with pytest.raises((InvalidSignature, AssertionError)):
         independent.proven_entries(proof_of(archive), STRANGER.raw)
     copy = copy_of(archive, "content")

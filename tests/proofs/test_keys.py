@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
-from pollux.proofs import keys, passphrase, public
+from pollux.proofs import keys, public
 from pollux.proofs.canonical import sha256
 from pollux.proofs.public import KeyFileError
 
@@ -26,10 +26,10 @@ def nobody() -> bytes:
 
 def test_a_key_is_two_files(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "keys"
-    made = keys.create(folder, "mara")
-    private = keys.unlocked(folder / "mara.pem", nobody)
-    assert public.public_of(private).raw == made.raw == public.public_key(folder / "mara.pub").raw
-    assert [(one.name, one.is_own, one.has_passphrase, one.fault) for one in keys.known(folder)] == [
+    made = keys.create_key(folder, "mara")
+    private = keys.load_private_key(folder / "mara.pem", nobody)
+    assert public.public_from_private(private).raw == made.raw == public.read_public_key(folder / "mara.pub").raw
+    assert [(one.name, one.is_own, one.has_passphrase, one.error) for one in keys.list_keys(folder)] == [
         ("mara", True, False, None)
     ]
 
@@ -37,8 +37,8 @@ def test_a_key_is_two_files(tmp_path: Path) -> None:
 @POSIX
 def test_it_is_for_its_owner_alone(tmp_path: Path) -> None:
     folder = tmp_path / "keys"
-    keys.create(folder, "mara")
-    keys.create(folder, "locked", b"open sesame")
+    keys.create_key(folder, "mara")
+    keys.create_key(folder, "locked", b"open sesame")
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {(folder / f"{name}.pem").stat().st_mode & 0o777 for name in ("mara", "locked")} == {0o600}
 
@@ -46,32 +46,32 @@ def test_it_is_for_its_owner_alone(tmp_path: Path) -> None:
 @POSIX
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
 def test_one_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
-    keys.create(tmp_path, "mara")
+    keys.create_key(tmp_path, "mara")
     (tmp_path / "mara.pem").chmod(mode)
-    with pytest.raises(KeyFileError, match=r"can be read by others.*chmod 600"):
-        keys.unlocked(tmp_path / "mara.pem", nobody)
-    assert "chmod 600" in (keys.known(tmp_path)[0].fault or "")
+    with pytest.raises(KeyFileError, match=r"can be read by other users.*chmod 600"):
+        keys.load_private_key(tmp_path / "mara.pem", nobody)
+    assert "chmod 600" in (keys.list_keys(tmp_path)[0].error or "")
 
 
 @pytest.mark.parametrize("suffix", [".pem", ".pub"])
 def test_nothing_is_overwritten(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"mara{suffix}").write_bytes(b"precious")
-    with pytest.raises(KeyFileError, match="is there already and is not replaced"):
-        keys.create(tmp_path, "mara")
+    with pytest.raises(KeyFileError, match="already exists and is not overwritten"):
+        keys.create_key(tmp_path, "mara")
     assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [(f"mara{suffix}", b"precious")]
 
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "a b", "x" * 65, "ä"])
 def test_names(tmp_path: Path, name: str) -> None:
     with pytest.raises(KeyFileError, match="cannot be the name"):
-        keys.create(tmp_path, name)
+        keys.create_key(tmp_path, name)
     assert not [*tmp_path.iterdir()]
 
 
 def test_a_place_that_takes_no_files(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(KeyFileError, match="cannot be written"):
-        keys.create(tmp_path / "file" / "keys", "mara")
+        keys.create_key(tmp_path / "file" / "keys", "mara")
 
 
 def test_the_thumbprint_is_that_of_rfc_9679() -> None:
@@ -80,8 +80,8 @@ def test_the_thumbprint_is_that_of_rfc_9679() -> None:
     key = public.PublicKey(RAW)
     assert key.cose == by_hand
     assert key.id == sha256(by_hand)
-    assert key.uri == f"urn:ietf:params:oauth:ckt:sha-256:{public.shown(key.id)}"
-    assert b64decode(public.shown(key.id) + "=", altchars="-_") == key.id
+    assert key.uri == f"urn:ietf:params:oauth:ckt:sha-256:{public.thumbprint_text(key.id)}"
+    assert b64decode(public.thumbprint_text(key.id) + "=", altchars="-_") == key.id
 
 
 @pytest.mark.parametrize("form", ["pem", "cose"])
@@ -89,7 +89,7 @@ def test_a_public_key_is_read_in_either_form(tmp_path: Path, form: str) -> None:
     key = public.PublicKey(RAW)
     path = tmp_path / "key"
     path.write_bytes(key.pem if form == "pem" else key.cose)
-    assert public.public_key(path).raw == RAW
+    assert public.read_public_key(path).raw == RAW
 
 
 def test_an_independent_reader_takes_our_pem() -> None:
@@ -131,43 +131,43 @@ NO_KEYS = [
 
 
 @pytest.mark.parametrize("data", NO_KEYS)
-def test_what_is_no_key(tmp_path: Path, data: bytes) -> None:
+def test_files_without_a_public_key_are_rejected(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "some.pub"
     path.write_bytes(data)
     with pytest.raises(KeyFileError, match="holds no Ed25519 public key"):
-        public.public_key(path)
-    assert keys.known(tmp_path)[0].fault
+        public.read_public_key(path)
+    assert keys.list_keys(tmp_path)[0].error
 
 
 @pytest.mark.parametrize("data", [b"", b"hello", NO_KEYS[6], UNKNOWN, other_pem()])
-def test_what_is_no_private_key(tmp_path: Path, data: bytes) -> None:
+def test_files_without_a_private_key_are_rejected(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "some.pem"
     path.write_bytes(data)
     path.chmod(0o600)
     with pytest.raises(KeyFileError, match=r"some\.pem"):
-        keys.unlocked(path, nobody)
+        keys.load_private_key(path, nobody)
 
 
-def test_a_key_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(KeyFileError, match="cannot be read"):
-        public.public_key(tmp_path / "no.pub")
-    with pytest.raises(KeyFileError, match="cannot be read"):
-        keys.unlocked(tmp_path / "no.pem", nobody)
-    assert keys.known(tmp_path / "nowhere") == []
+def test_missing_key_files_are_reported(tmp_path: Path) -> None:
+    with pytest.raises(KeyFileError, match="Cannot read"):
+        public.read_public_key(tmp_path / "no.pub")
+    with pytest.raises(KeyFileError, match="Cannot read"):
+        keys.load_private_key(tmp_path / "no.pem", nobody)
+    assert keys.list_keys(tmp_path / "nowhere") == []
 
 
 def test_a_public_half_that_was_replaced_is_named(tmp_path: Path) -> None:
-    keys.create(tmp_path, "mara")
-    other = keys.create(tmp_path / "others", "bob")
+    keys.create_key(tmp_path, "mara")
+    other = keys.create_key(tmp_path / "others", "bob")
     (tmp_path / "mara.pub").write_bytes(other.pem)
-    with pytest.raises(KeyFileError, match=r"mara\.pub holds another key than"):
-        keys.unlocked(tmp_path / "mara.pem", nobody)
-    assert "holds another key" in (keys.known(tmp_path)[0].fault or "")
+    with pytest.raises(KeyFileError, match=r"mara\.pub does not belong to"):
+        keys.load_private_key(tmp_path / "mara.pem", nobody)
+    assert "does not belong to" in (keys.list_keys(tmp_path)[0].error or "")
 
 
-def test_a_key_of_somebody_else(tmp_path: Path) -> None:
+def test_a_public_key_alone_is_not_own(tmp_path: Path) -> None:
     (tmp_path / "bob.pub").write_bytes(public.PublicKey(RAW).pem)
-    (found,) = keys.known(tmp_path)
+    (found,) = keys.list_keys(tmp_path)
     assert (found.name, found.is_own, found.public and found.public.raw) == ("bob", False, RAW)
 
 
@@ -175,30 +175,30 @@ def test_a_key_of_somebody_else(tmp_path: Path) -> None:
 
 
 def test_a_passphrase_locks(tmp_path: Path) -> None:
-    keys.create(tmp_path, "mara", b"open sesame")
+    keys.create_key(tmp_path, "mara", b"open sesame")
     place = tmp_path / "mara.pem"
-    assert keys.known(tmp_path)[0].has_passphrase
+    assert keys.list_keys(tmp_path)[0].has_passphrase
     assert (
-        public.public_of(keys.unlocked(place, lambda: b"open sesame")).raw
-        == public.public_key(tmp_path / "mara.pub").raw
+        public.public_from_private(keys.load_private_key(place, lambda: b"open sesame")).raw
+        == public.read_public_key(tmp_path / "mara.pub").raw
     )
     with pytest.raises(KeyFileError, match="passphrase is wrong, or the file is damaged"):
-        keys.unlocked(place, lambda: b"open barley")
+        keys.load_private_key(place, lambda: b"open barley")
     (tmp_path / "mara.pub").unlink()
-    assert keys.known(tmp_path)[0].fault, "of a locked key alone nobody can tell the public half"
+    assert keys.list_keys(tmp_path)[0].error, "of a locked key alone nobody can tell the public half"
 
 
 def test_it_takes_time_to_guess(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert passphrase.ROUNDS >= 600_000
-    monkeypatch.setattr(passphrase, "ROUNDS", 1_000_000)
-    keys.create(tmp_path, "mara", b"x")
+    assert keys.ROUNDS >= 600_000
+    monkeypatch.setattr(keys, "ROUNDS", 1_000_000)
+    keys.create_key(tmp_path, "mara", b"x")
     assert (1_000_000).to_bytes(3, "big") in b64decode(
         b"".join((tmp_path / "mara.pem").read_bytes().split(b"\n")[1:-2])
     )
 
 
 def test_openssl_opens_it(tmp_path: Path) -> None:
-    made = keys.create(tmp_path, "mara", b"open sesame")
+    made = keys.create_key(tmp_path, "mara", b"open sesame")
     command = ["openssl", "pkey", "-in", str(tmp_path / "mara.pem"), "-passin", "pass:open sesame", "-pubout"]
     try:
         found = subprocess.run(command, capture_output=True, check=True)

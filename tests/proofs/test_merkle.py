@@ -184,6 +184,6 @@ def test_a_proof_holds_for_one_place_alone(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("old", [0, 9, -1])
 def test_a_size_that_never_was(old: int) -> None:
-    with pytest.raises(ValueError, match="no size"):
+    with pytest.raises(ValueError, match="never had the size"):
         merkle.consistency(HASHES, old)
     assert not merkle.is_consistent(old, 8, HASHES[0], HASHES[1], [HASHES[2]])

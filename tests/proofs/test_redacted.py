@@ -23,22 +23,22 @@ from tests.proofs.samples import PUBLIC, record
 
 from pollux.proofs.canonical import json_bytes
 from pollux.proofs.commitment import MEMBER, committed
-from pollux.proofs.disclosure import REDACTED
-from pollux.proofs.verify import NoProofError, examine
+from pollux.proofs.redacted import REDACTED
+from pollux.proofs.verify import NotAProofError, verify_data
 
 
 def verdict_of(copy: object) -> str:
     """Return `good`, `not all proven` or `bad`."""
     try:
-        found = examine(json_bytes(copy), None, [PUBLIC])  # type: ignore[arg-type]
-    except NoProofError:
+        found = verify_data(json_bytes(copy), None, [PUBLIC])  # type: ignore[arg-type]
+    except NotAProofError:
         return "bad"
-    if found.is_plainly_good:
+    if found.is_fully_proven:
         return "good"
-    return "not all proven" if found.is_good else "bad"
+    return "not all proven" if found.is_ok else "bad"
 
 
-def test_forging_puts_together_what_it_took_apart() -> None:
+def test_an_unchanged_forgery_is_valid() -> None:
     copy = sealed_copy(record(), lambda field: field.path[-1] == "content")
     assert put_together(cells(copy), copy[MEMBER]) == copy
     assert verdict_of(copy) == "good"
@@ -68,7 +68,7 @@ def test_no_change_of_a_redacted_record_is_called_good_unless_it_is_a_redaction(
     assert seen["bad"] > 50, seen
 
 
-def test_anybody_can_hide_more_but_must_show_where() -> None:
+def test_more_values_can_be_hidden_later_but_not_secretly() -> None:
     copy = sealed_copy(record(), lambda _: False)
     tree = cells(copy)
     entries = tree["session"]["entries"]

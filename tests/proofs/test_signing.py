@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 from tests import builders
 from tests.proofs.samples import AT, KEY, OTHER, PAYLOAD, PUBLIC, STRANGER, flipped, record, signed
 
-from pollux.proofs import cose, signatures, signing, trace
+from pollux.proofs import cose, signatures, signing
 from pollux.proofs.canonical import cbor_bytes, json_bytes, sha256
-from pollux.proofs.public import PublicKey, Trust, shown
-from pollux.proofs.trace import NoRecordError, trace_of_record, trace_of_session
+from pollux.proofs.public import PublicKey, Trust, thumbprint_text
+from pollux.proofs.signing import InvalidRecordError, trace_from_record, trace_from_session
 from pollux.proofs.verdict import Verdict
 from pollux.sessions.reader import from_file
 
 ATTACHED, DETACHED = signed(), signed(attached=False)
-ENVELOPE = cose.opened(ATTACHED)
+ENVELOPE = cose.open_envelope(ATTACHED)
 bits = st.integers(0, 7)
 
 
 def kinds(found: Verdict) -> set[str]:
-    return {one.what for one in found.faults}
+    return {one.what for one in found.errors}
 
 
 def verify(data: bytes = ATTACHED, file: bytes | None = None, keys: tuple[PublicKey, ...] = (PUBLIC,)) -> Verdict:
@@ -34,7 +34,7 @@ def verify(data: bytes = ATTACHED, file: bytes | None = None, keys: tuple[Public
 @pytest.mark.parametrize(("data", "file"), [(ATTACHED, None), (ATTACHED, PAYLOAD), (DETACHED, PAYLOAD)])
 def test_a_good_one(data: bytes, file: bytes | None) -> None:
     found = verify(data, file, (STRANGER, PUBLIC))
-    assert (found.faults, found.is_good) == ([], True)
+    assert (found.errors, found.is_ok) == ([], True)
     assert found.facts == {
         "signed at": "2026-11-15T12:00:00Z",
         "subject": "6ece72aa",
@@ -47,10 +47,10 @@ def test_a_good_one(data: bytes, file: bytes | None) -> None:
     assert (signer.key, signer.is_verified, signer.is_issuer_proven) == (PUBLIC, True, True)
 
 
-def test_the_header_is_what_the_schema_wants() -> None:
+def test_the_header_follows_the_schema() -> None:
     assert ENVELOPE.protected[cose.CLAIMS] == {1: PUBLIC.uri, 2: "6ece72aa", 6: int(AT.timestamp())}
     assert ENVELOPE.protected[cose.CONTENT_TYPE] == "application/json"
-    metadata = ENVELOPE.unprotected[trace.LABEL]
+    metadata = ENVELOPE.unprotected[signing.LABEL]
     assert set(metadata) == {
         *("session-id", "agent-vendor", "trace-format", "timestamp-start", "timestamp-end"),
         *("content-hash", "content-hash-alg"),
@@ -61,13 +61,13 @@ def test_the_header_is_what_the_schema_wants() -> None:
 
 def test_a_name_is_a_claim_of_the_key() -> None:
     found = verify(signed(issuer="mailto:mara@example.org", subject="incident 12"))
-    assert found.is_good
+    assert found.is_ok
     (signer,) = found.signers
     assert (signer.issuer, signer.is_issuer_proven, found.facts["subject"]) == (
         *("mailto:mara@example.org", False),
         "incident 12",
     )
-    assert signer.words == "a key (given with --key), claiming to be 'mailto:mara@example.org'"
+    assert signer.description == "a key (given with --key), claiming to be 'mailto:mara@example.org'"
 
 
 @pytest.mark.parametrize(
@@ -81,22 +81,22 @@ def test_a_name_is_a_claim_of_the_key() -> None:
 def test_the_key_file_is_named_with_its_trust(trust: Trust, words: str) -> None:
     key = PublicKey(PUBLIC.raw, Path("keys/mara.pub"), trust)
     (signer,) = verify(keys=(key,)).signers
-    assert (signer.words, signer.trust, signer.file) == (words, trust, str(Path("keys/mara.pub")))
+    assert (signer.description, signer.trust, signer.file) == (words, trust, str(Path("keys/mara.pub")))
 
 
-def test_who_did_not_sign_is_not_called_the_signer() -> None:
+def test_a_key_that_did_not_sign_is_not_named_as_signer() -> None:
     (unknown,) = verify(keys=(STRANGER,)).signers
-    assert (unknown.words, unknown.trust, unknown.file) == ("an unknown key", "unknown", None)
+    assert (unknown.description, unknown.trust, unknown.file) == ("an unknown key", "unknown", None)
     stolen = cose.sign(PAYLOAD, OTHER, content_type="x", claims={1: "a", 2: "b"}, protected={cose.KEY_ID: PUBLIC.id})
     (other,) = verify(stolen).signers
-    assert other.words == "nobody: it does not fit a key (given with --key), claiming to be 'a'"
+    assert other.description == "unknown: the signature does not match a key (given with --key), claiming to be 'a'"
     assert not other.is_issuer_proven
 
 
 def test_an_issuer_that_is_the_thumbprint_of_another_key() -> None:
     found = verify(signed(issuer=STRANGER.uri))
-    assert [one.what for one in found.faults] == ["claims"]
-    assert "it claims to be signed with urn:" in found.faults[0].message
+    assert [one.what for one in found.errors] == ["claims"]
+    assert "it claims to be signed with urn:" in found.errors[0].message
 
 
 # Any changed bit
@@ -107,7 +107,7 @@ def test_a_changed_payload(place: int, bit: int) -> None:
     changed = flipped(PAYLOAD, place, bit)
     for found in (verify(DETACHED, changed), verify(ATTACHED.replace(PAYLOAD, changed))):
         assert kinds(found) >= {"payload", "signature"}
-        assert sha256(changed).hex() in found.faults[0].message
+        assert sha256(changed).hex() in found.errors[0].message
     assert kinds(verify(ATTACHED, changed)) == {"payload"}
 
 
@@ -129,14 +129,14 @@ def test_a_changed_signature(place: int, bit: int) -> None:
 def test_a_changed_key(place: int, bit: int) -> None:
     found = verify(keys=(PublicKey(flipped(PUBLIC.raw, place, bit)),))
     assert kinds(found) == {"key"}
-    assert shown(PUBLIC.id) in found.faults[0].message
+    assert thumbprint_text(PUBLIC.id) in found.errors[0].message
 
 
 @given(st.integers(0, len(DETACHED) - 1), bits)
 @example(0, 0)
 def test_no_bit_of_an_envelope_can_be_changed(place: int, bit: int) -> None:
     """Also the unprotected header is bound: its hash is in the protected one."""
-    assert not verify(flipped(DETACHED, place, bit), PAYLOAD).is_good
+    assert not verify(flipped(DETACHED, place, bit), PAYLOAD).is_ok
 
 
 def test_a_key_that_lies_about_its_name() -> None:
@@ -151,7 +151,7 @@ def test_a_key_that_lies_about_its_name() -> None:
 
 def test_no_payload() -> None:
     found = verify(DETACHED)
-    assert [one.message for one in found.faults] == ["it is kept outside of the envelope, and no file was given"]
+    assert [one.message for one in found.errors] == ["it is not part of the envelope, and no file was given"]
 
 
 def test_no_envelope() -> None:
@@ -159,11 +159,11 @@ def test_no_envelope() -> None:
 
 
 def test_an_unknown_key_is_named_with_those_that_are_known() -> None:
-    (fault,) = verify(keys=(STRANGER,)).faults
+    (fault,) = verify(keys=(STRANGER,)).errors
     assert fault.what == "key"
-    assert shown(PUBLIC.id) in fault.message
-    assert shown(STRANGER.id) in fault.message
-    assert "known: none" in verify(keys=()).faults[0].message
+    assert thumbprint_text(PUBLIC.id) in fault.message
+    assert thumbprint_text(STRANGER.id) in fault.message
+    assert "known: none" in verify(keys=()).errors[0].message
 
 
 def nameless(**more: object) -> bytes:
@@ -174,20 +174,20 @@ def nameless(**more: object) -> bytes:
 
 
 def test_an_envelope_without_a_key_is_tried_with_the_only_one() -> None:
-    assert verify(nameless()).is_good
+    assert verify(nameless()).is_ok
     assert kinds(verify(nameless(), keys=(STRANGER,))) == {"signature"}
-    assert "does not name its key" in verify(nameless(), keys=(PUBLIC, STRANGER)).faults[0].message
+    assert "does not name its key" in verify(nameless(), keys=(PUBLIC, STRANGER)).errors[0].message
 
 
 def with_metadata(metadata: object) -> bytes:
     """Add trace metadata to a signature that does not cover them, as anybody can."""
-    data = cose.opened(nameless())
+    data = cose.open_envelope(nameless())
     return cbor_bytes(cbor2.CBORTag(18, [data.protected_bytes, {100: metadata}, PAYLOAD, data.signature]))
 
 
 def test_metadata_that_nothing_signs_are_compared_with_the_record() -> None:
     found = verify(with_metadata({"session-id": "other", "trace-format": "ietf-vac-v3.0"}))
-    assert [one.message for one in found.faults] == ["they name session other, the record is of 6ece72aa"]
+    assert [one.message for one in found.errors] == ["they name session other, but the record is of 6ece72aa"]
 
 
 @pytest.mark.parametrize(
@@ -196,8 +196,8 @@ def test_metadata_that_nothing_signs_are_compared_with_the_record() -> None:
 )
 def test_metadata_that_nothing_signs_are_named_and_not_shown(metadata: object) -> None:
     found = verify(with_metadata(metadata))
-    assert found.is_good
-    assert not found.is_plainly_good
+    assert found.is_ok
+    assert not found.is_fully_proven
     assert [one.names for one in found.unproven] == [("trace-metadata",)]
     assert found.facts == {"subject": "b"}
 
@@ -209,13 +209,13 @@ def test_metadata_of_a_wrong_type(metadata: dict[str, object]) -> None:
     assert kinds(verify(with_metadata(metadata))) == {"metadata"}
 
 
-def test_metadata_that_nobody_would_write() -> None:
+def test_malformed_metadata_are_reported() -> None:
     parts = [ENVELOPE.protected_bytes, {100: {"when": cbor2.CBORSimpleValue(99)}}, PAYLOAD, ENVELOPE.signature]
     assert kinds(verify(cbor2.dumps(cbor2.CBORTag(18, parts)))) == {"metadata"}
 
 
 @pytest.mark.parametrize("payload", [b"", b"no json", b"[1]", b"\xff"])
-def test_a_record_that_is_none(payload: bytes) -> None:
+def test_a_payload_that_is_not_a_record(payload: bytes) -> None:
     metadata = {"session-id": "a", "trace-format": "ietf-vac-v3.0", "content-hash": "00"}
     data = cose.sign(payload, KEY, content_type="x", claims={1: "a", 2: "b"}, unprotected={100: metadata})
     assert kinds(verify(data)) == {"payload"}
@@ -243,9 +243,9 @@ def test_a_time_with_thousands_of_digits() -> None:
     assert kinds(verify(cose.sign(PAYLOAD, KEY, content_type="x", claims={1: "a", 2: "b", 6: 2**20000}))) == {"claims"}
 
 
-def test_the_same_values_written_differently_are_told() -> None:
+def test_a_rewritten_record_is_recognised() -> None:
     pretty = builders.line(record()).replace(b",", b", ")
-    (payload, _) = verify(DETACHED, pretty).faults
+    (payload, _) = verify(DETACHED, pretty).errors
     assert payload.message.endswith(": the same values, but written differently")
 
 
@@ -258,10 +258,10 @@ def test_cbor_records() -> None:
     tagged = cbor_bytes(cbor2.CBORTag(4149, record()))
     assert signing.record_from(tagged) == (record(), tagged, signing.CBOR)
     assert signing.untagged(cbor2.loads(cbor_bytes(cbor2.CBORTag(4149, {"a": [{"b": 1}]})))) == {"a": [{"b": 1}]}
-    assert verify(signed(data)).is_good
+    assert verify(signed(data)).is_ok
     session = record()["session"] | {"session-id": b"\x01\x02"}
     found = verify(signed(cbor_bytes(record(session=session))))
-    assert (found.is_good, found.facts["subject"]) == (True, "0102")
+    assert (found.is_ok, found.facts["subject"]) == (True, "0102")
 
 
 @pytest.mark.parametrize(
@@ -281,9 +281,9 @@ def test_cbor_records() -> None:
         (b"\x01", "no `version`"),
     ],
 )
-def test_what_is_no_record(data: bytes, words: str) -> None:
-    with pytest.raises(NoRecordError, match=words):
-        trace_of_record(signing.record_from(data)[0])
+def test_invalid_records_are_rejected(data: bytes, words: str) -> None:
+    with pytest.raises(InvalidRecordError, match=words):
+        trace_from_record(signing.record_from(data)[0])
 
 
 @pytest.mark.parametrize(
@@ -299,15 +299,15 @@ def test_what_is_no_record(data: bytes, words: str) -> None:
 )
 def test_when_it_began(session: dict[str, object], start: object) -> None:
     about = {"session-id": "a", "agent-meta": {"model-id": "m", "model-provider": "p"}}
-    assert trace_of_record(record(session=about | session)).start == start
+    assert trace_from_record(record(session=about | session)).start == start
 
 
-def test_without_any_time_there_are_no_metadata() -> None:
+def test_a_record_without_times_has_no_metadata() -> None:
     bare = record(session=record()["session"] | {"session-start": None, "entries": []})
     del bare["created"]
     data = signed(json_bytes(bare))
-    assert cose.opened(data).unprotected == {}
-    assert verify(data).is_good
+    assert cose.open_envelope(data).unprotected == {}
+    assert verify(data).is_ok
 
 
 @pytest.mark.parametrize(("name", "kind"), [("a.jsonl", "gemini-jsonl"), ("a.json", "gemini-json")])
@@ -315,9 +315,9 @@ def test_a_session_file(tmp_path: Path, name: str, kind: str) -> None:
     messages = (builders.user(), builders.gemini())
     data = builders.document(*messages) if name == "a.json" else builders.log(builders.header(), *messages)
     session, _ = from_file(builders.put(tmp_path / name, data))
-    about = trace_of_session(session, name)
+    about = trace_from_session(session, name)
     assert (about.session_id, about.format, about.vendor) == (builders.SESSION, kind, "google")
     assert (about.start, about.end) == (builders.at(0), builders.at(2))
     found = signing.sign(data, KEY, about, content_type=signing.LOG, at=AT)
-    assert verify(found, data).is_good
+    assert verify(found, data).is_ok
     assert kinds(verify(found, data + b" ")) == {"payload", "signature"}

@@ -49,13 +49,13 @@ from tests.recorder.model import (
     Truth,
 )
 from tests.recorder.strategies import Conversation, conversations
+from tests.refreshing import refresh
 
 from pollux.archive import open_session, readings, restore
-from pollux.archive.refresh import refresh
-from pollux.archive.store import opened
+from pollux.archive.store import open_archive
 from pollux.model import Origin, Session
 from pollux.sessions import reader
-from pollux.sessions.grouping import Group
+from pollux.sessions.grouping import OpenSession
 from pollux.sessions.homes import Home
 from pollux.sessions.locate import locate
 
@@ -205,13 +205,13 @@ def test_files_tell_the_truth(conversation: Conversation) -> None:
 def test_archive_tells_the_truth_after_any_syncs(conversation: Conversation, data: st.DataObject) -> None:
     client = conversation.played()
     stops = data.draw(st.dictionaries(st.integers(1, len(client.writes)), st.floats(0, 1), max_size=6), label="stops")
-    worth = data.draw(st.sampled_from([0, readings.WORTH_A_SNAPSHOT]), label="bytes worth a snapshot")
+    worth = data.draw(st.sampled_from([0, readings.SNAPSHOT_SIZE]), label="bytes worth a snapshot")
     with (
         tempfile.TemporaryDirectory() as folder,
-        opened(Path(folder) / "archive.db") as archive,
+        open_archive(Path(folder) / "archive.db") as archive,
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(readings, "WORTH_A_SNAPSHOT", worth)
+        patch.setattr(readings, "SNAPSHOT_SIZE", worth)
         home = builders.home(Path(folder))
         states = []
         for files in _states(client, stops):
@@ -227,7 +227,7 @@ def test_archive_tells_the_truth_after_any_syncs(conversation: Conversation, dat
 @given(conversations(max_size=8))
 def test_restored_home_tells_the_truth(conversation: Conversation) -> None:
     client = conversation.played()
-    with tempfile.TemporaryDirectory() as folder, opened(Path(folder) / "archive.db") as archive:
+    with tempfile.TemporaryDirectory() as folder, open_archive(Path(folder) / "archive.db") as archive:
         home, other = builders.home(Path(folder) / "one"), builders.home(Path(folder) / "two")
         _put(home, client.files)
         refresh(archive, [home])
@@ -236,7 +236,7 @@ def test_restored_home_tells_the_truth(conversation: Conversation) -> None:
         for session in open_session.history(archive.database, refresh(archive, [home]).located).main:
             if _has_state(client, session.id):
                 plan = restore.plan(archive.database, session, [home], now=NOW, to=other)
-                restore.carry_out(plan)
+                restore.write_plan(plan)
         _check(client, _from_files(other), [client.files], is_restored=True)
 
 
@@ -265,13 +265,13 @@ def _states(client: Client, stops: dict[int, float]) -> Iterator[dict[str, bytes
     yield files
 
 
-def _from_files(home: Home) -> list[tuple[Session, Group]]:
+def _from_files(home: Home) -> list[tuple[Session, OpenSession]]:
     return [(session, reader.opened(session)) for session in reader.history([home]).sessions]
 
 
-def _from_archive(database: sqlite3.Connection, home: Home) -> list[tuple[Session, Group]]:
+def _from_archive(database: sqlite3.Connection, home: Home) -> list[tuple[Session, OpenSession]]:
     found = open_session.history(database, locate([home]))
-    return [(session, open_session.opened(database, session)) for session in found.sessions]
+    return [(session, open_session.open_session(database, session)) for session in found.sessions]
 
 
 def _has_state(client: Client, id_: str) -> bool:
@@ -284,7 +284,7 @@ def _has_state(client: Client, id_: str) -> bool:
 
 def _check(
     client: Client,
-    found: Iterable[tuple[Session, Group]],
+    found: Iterable[tuple[Session, OpenSession]],
     states: list[dict[str, bytes]],
     *,
     is_restored: bool = False,
@@ -344,7 +344,7 @@ def _expected(truth: Truth, seen: bytes, *, is_copy: bool) -> Told:
     return told
 
 
-def _told(truth: Truth, session: Session, group: Group) -> Told:
+def _told(truth: Truth, session: Session, group: OpenSession) -> Told:
     """Return what Pollux tells about a session; what belongs to no one's words is left out."""
     told = Told()
     prompt: str | None = None
@@ -367,7 +367,7 @@ def _told(truth: Truth, session: Session, group: Group) -> Told:
     return told
 
 
-def _check_facts(database: sqlite3.Connection, found: Iterable[tuple[Session, Group]]) -> None:
+def _check_facts(database: sqlite3.Connection, found: Iterable[tuple[Session, OpenSession]]) -> None:
     """Compare the tables with what is shown."""
     for session, group in found:
         messages = list(group.messages())

@@ -1,7 +1,7 @@
-"""Invented secrets of every kind, made when a test runs: none of them stands in a file.
+"""Invented secrets of every kind, generated when a test runs: none of them is in a file.
 
-A row says how a secret of its kind looks, as its issuer describes it and not as a rule of Pollux does. `<b62:36>` are
-36 letters and digits, `<a|b>` is one or the other, and the secret itself stands between « and » where there is more.
+A row shows the form of a secret as its issuer describes it, not as a rule of Pollux does. `<b62:36>` are
+36 letters and digits, `<a|b>` is one or the other, and the secret itself is between « and » where there is more.
 A kind of secret that has several forms has several texts.
 """
 
@@ -34,7 +34,7 @@ _FIELD = re.compile(r"<(?:(\w+):(\d+)|(uuid)|(login|wif)|([^<>]*\|[^<>]*))>")
 
 
 class Sample(NamedTuple):
-    """A text with a secret in it."""
+    """A text that contains a secret."""
 
     rule: str
     text: str
@@ -444,11 +444,11 @@ NEAR_MISSES: dict[str, tuple[str, ...]] = {
         "the token is 6ece72aa-5955-4bdb-8380-88eda48ac048",
     ),
 }
-"""Texts that look like a secret of their kind to the eye, and must stay."""
+"""Texts that look like a secret of a rule and must not be replaced."""
 
 
 def samples(rule: str, seed: int = 1) -> Iterator[Sample]:
-    """Make one secret for every form that a row has."""
+    """Return a secret for each form of a row."""
     forms = ROWS[rule]
     for number, form in enumerate((forms,) if isinstance(forms, str) else forms):
         yield from _samples(rule, form, random.Random(f"{rule} {seed} {number}" if number else f"{rule} {seed}"))  # noqa: S311  # invented, not secret
@@ -482,7 +482,7 @@ def _made(field: re.Match[str], rng: random.Random) -> str:
 
 
 def _wif(key: bytes) -> str:
-    """Write a private key as wallets do: in base58 with a checksum."""
+    """Return a private key as wallets write it: base58 with a checksum."""
     raw = b"\x80" + key + b"\x01"
     raw += hashlib.sha256(hashlib.sha256(raw).digest()).digest()[:4]
     number, digits = int.from_bytes(raw, "big"), ""
@@ -493,7 +493,7 @@ def _wif(key: bytes) -> str:
 
 
 def _drawn(alphabet: str, length: int, rng: random.Random) -> str:
-    """Draw characters as a random generator would; the ends are letters or digits, so that no sentence ends in one."""
+    """Return random characters; the first and last are letters or digits, so that no sentence ends in one."""
     ends = [char for char in alphabet if char.isalnum()]
     middle = "".join(rng.choices(alphabet, k=max(length - 2, 0)))
     return (rng.choice(ends) + middle + (rng.choice(ends) if length > 1 else ""))[:length]

@@ -1,4 +1,4 @@
-"""Readings of a text, where their characters come from, and that no disguise hides a secret."""
+"""Decodings of a text map positions to their origin, and no disguise hides a secret."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.redaction.samples import ROWS, Sample, samples
 
 from pollux.redaction import redactor
-from pollux.redaction.disguises import readings
+from pollux.redaction.disguises import decodings
 
 _PIECES = (
     "a",
@@ -65,34 +65,34 @@ TEXTS = st.lists(st.sampled_from(_PIECES), max_size=30).map("".join)
         ("%5Cu0041", ["%5Cu0041", "\\u0041", "A"]),
     ],
 )
-def test_readings(text: str, expected: list[str]) -> None:
-    assert [reading.text for reading in readings(text)] == expected
+def test_decodings(text: str, expected: list[str]) -> None:
+    assert [reading.text for reading in decodings(text)] == expected
 
 
 def test_seams() -> None:
-    assert [reading.text for reading in readings("abcdef", [2, 4])] == ["abcdef", "ab\x1fcd\x1fef"]
+    assert [reading.text for reading in decodings("abcdef", [2, 4])] == ["abcdef", "ab\x1fcd\x1fef"]
 
 
-def test_only_what_is_near_an_escape_is_read_again() -> None:
+def test_only_text_near_an_escape_is_decoded() -> None:
     text = f"{'x' * 5000}%41{'y' * 5000}%42{'z' * 5000}"
-    _, again = readings(text)
+    _, again = decodings(text)
     assert again.text == f"\x1f{'x' * 400}A{'y' * 400}\x1f{'y' * 400}B{'z' * 400}\x1f"
     at = again.text.index("A")
     assert again.origin(at, at + 1) == (5000, 5003)
     assert again.origin(at - 1, at + 2) == (4999, 5004)
 
 
-def test_only_what_is_near_a_seam_is_read_again() -> None:
-    whole, again = readings(f"{'x' * 5000}{'y' * 5000}", [5000])
+def test_only_text_near_a_seam_is_decoded() -> None:
+    whole, again = decodings(f"{'x' * 5000}{'y' * 5000}", [5000])
     assert whole.text == f"{'x' * 5000}{'y' * 5000}"
     assert again.text == f"\x1f{'x' * 400}\x1f{'y' * 400}\x1f"
     assert again.origin(402, 404) == (5000, 5002)
 
 
 @given(TEXTS, st.lists(st.integers(min_value=0, max_value=60), max_size=4))
-def test_every_character_comes_from_somewhere(text: str, cuts: list[int]) -> None:
+def test_every_position_has_an_origin(text: str, cuts: list[int]) -> None:
     seams = sorted({min(cut, len(text)) for cut in cuts})
-    for reading in readings(text, seams):
+    for reading in decodings(text, seams):
         last = 0
         for at, char in enumerate(reading.text):
             start, end = reading.origin(at, at + 1)
@@ -116,26 +116,26 @@ INVISIBLE = {
 
 
 def numbered(number: str) -> Callable[[str], str]:
-    """Put a number before each line."""
+    """Return a text with numbered lines."""
     return lambda text: "\n".join(number.format(at) + line for at, line in enumerate(text.split("\n"), 8))
 
 
 def folded(width: int, newline: str = "\n") -> Callable[[str], str]:
-    """Break all lines at a width, as `fold` does."""
+    """Return a text wrapped at a width, as `fold` does."""
     return lambda text: newline.join(
         line[at : at + width] for line in text.split("\n") for at in range(0, max(len(line), 1), width)
     )
 
 
 def escaped(each: str, *, is_all: bool = False) -> Callable[[str], str]:
-    """Write characters as entities: all of them, or those that are no letters, digits and blanks."""
+    """Return a text with entities for all characters, or for all but letters, digits and blanks."""
     return lambda text: "".join(
         each.format(ord(char)) if is_all or not (char.isalnum() or char.isspace()) else char for char in text
     )
 
 
 def unescaped_json(text: str) -> str:
-    """Undo the escapes of JSON, however deep."""
+    """Return a text without the escapes of JSON, at any depth."""
     return re.sub(r'\\+(["/\\])', r"\1", re.sub(r"\\+n", "\n", text))
 
 
@@ -165,7 +165,7 @@ DISGUISES: dict[str, tuple[Callable[[str], str], Callable[[str], str]]] = {
     "broken at 80 columns": (folded(80), str),
     "broken at 76 columns by Windows": (folded(76, "\r\n"), str),
 }
-"""How a text is disguised, and how to see what is left of it."""
+"""Functions that disguise a text, and that undo it."""
 
 
 def all_samples() -> Iterator[Sample]:
@@ -174,7 +174,7 @@ def all_samples() -> Iterator[Sample]:
 
 
 def is_shown(secret: str, text: str) -> bool:
-    """Tell whether a line of a secret stands in a text, wherever either is broken."""
+    """Return whether a text contains a line of a secret, regardless of line breaks."""
     shown = "".join(text.split())
     return any("".join(line.split()) in shown for line in secret.split("\n"))
 
@@ -201,7 +201,7 @@ def test_no_invisible_character_hides_a_secret(name: str) -> None:
         assert not is_shown(sample.secret, done.replace(INVISIBLE[name], ""))
 
 
-def test_a_disguised_secret_is_the_same_as_a_plain_one() -> None:
+def test_disguised_secret_has_the_pseudonym_of_the_plain_one() -> None:
     token = next(samples("github-token")).secret
     found = redactor()
     plain = found.text(token)

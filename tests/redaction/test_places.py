@@ -1,4 +1,4 @@
-"""A secret is gone from wherever a message can hold it, and nothing else is changed."""
+"""A secret is replaced in every field of a message, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from pollux.model import (
     FileDisplay,
     FunctionCall,
     FunctionResponse,
+    GrepMatch,
     Kind,
-    Match,
     MatchDisplay,
     Message,
     Origin,
@@ -39,9 +39,9 @@ from pollux.model import (
     UnknownDisplay,
 )
 from pollux.redaction import RULES, redactor
-from pollux.redaction.messages import texts
+from pollux.redaction.messages import all_texts as texts
 
-WORDS = {rule.id: rule.word for rule in RULES}
+WORDS = {rule.id: rule.label for rule in RULES}
 
 
 def message(*parts: Part, **fields: Any) -> Message:  # noqa: ANN401  fields of a message
@@ -85,12 +85,12 @@ PLACES: dict[str, Callable[[str], Message]] = {
     ),
     "todo": lambda text: call(display=TodoDisplay((Todo(text, "pending"),))),
     "agent": lambda text: call(display=AgentDisplay("a", result=text, activity=(Activity("thought", text),))),
-    "matches": lambda text: call(display=MatchDisplay("1 match", (Match("a.txt", 1, text),))),
+    "matches": lambda text: call(display=MatchDisplay("1 match", (GrepMatch("a.txt", 1, text),))),
     "files": lambda text: call(display=FileDisplay("1 file", ("a.txt", text))),
     "unknown display": lambda text: call(display=UnknownDisplay({"a": text})),
     "cell": lambda text: call(display=ScreenDisplay(((Cell(text, "red", bold=True),), (Cell("$ "),)))),
 }
-"""Where a text stands in one piece."""
+"""Messages with a text in each field."""
 
 
 def all_samples() -> Iterator[Any]:
@@ -106,7 +106,7 @@ def without(sample: Sample) -> str:
 
 
 @each
-def test_a_secret_in_one_piece(several: list[Sample]) -> None:
+def test_secret_in_every_field(several: list[Sample]) -> None:
     for sample in several:
         for place, made in PLACES.items():
             done = redactor().message(made(f"see {sample.text} there"))
@@ -114,7 +114,7 @@ def test_a_secret_in_one_piece(several: list[Sample]) -> None:
 
 
 @each
-def test_a_secret_in_a_text_that_is_json(several: list[Sample]) -> None:
+def test_secret_in_a_text_that_is_json(several: list[Sample]) -> None:
     for sample in several:
         for indent in (None, 2):
             text = json.dumps({"note": [f"see {sample.text} there"], "n": 1}, indent=indent)
@@ -123,7 +123,7 @@ def test_a_secret_in_a_text_that_is_json(several: list[Sample]) -> None:
 
 
 @each
-def test_a_secret_in_base64(several: list[Sample]) -> None:
+def test_secret_in_base64(several: list[Sample]) -> None:
     for sample in several:
         text = f"see {sample.text} there"
         assert redactor().text(f"echo {encoded(text)} | base64 -d") == "echo [redacted:encoded#1] | base64 -d"
@@ -131,7 +131,7 @@ def test_a_secret_in_base64(several: list[Sample]) -> None:
 
 
 @each
-def test_a_secret_in_base64_of_many_lines(several: list[Sample]) -> None:
+def test_secret_in_base64_of_many_lines(several: list[Sample]) -> None:
     for sample in several:
         lines = base64.encodebytes(f"{'words ' * 30}{sample.text}{' words' * 30}".encode()).decode()
         for word in ("ready", "a longer line"):
@@ -139,7 +139,7 @@ def test_a_secret_in_base64_of_many_lines(several: list[Sample]) -> None:
 
 
 @each
-def test_a_secret_split_over_parts(several: list[Sample]) -> None:
+def test_secret_split_over_parts(several: list[Sample]) -> None:
     for sample in several:
         text = f"see {sample.text} there"
         for share in (1, 2, 3):
@@ -156,7 +156,7 @@ def test_a_secret_split_over_parts(several: list[Sample]) -> None:
 
 
 @each
-def test_a_secret_in_three_parts_leaves_an_empty_one(several: list[Sample]) -> None:
+def test_secret_in_three_parts_leaves_an_empty_one(several: list[Sample]) -> None:
     for sample in several:
         text, secret = f"see {sample.text} there", sample.secret
         if len(secret) < 3:
@@ -169,7 +169,7 @@ def test_a_secret_in_three_parts_leaves_an_empty_one(several: list[Sample]) -> N
 
 
 @each
-def test_a_secret_on_a_screen(several: list[Sample]) -> None:
+def test_secret_on_a_screen(several: list[Sample]) -> None:
     for sample in several:
         lines = f"$ cat it\nsee {sample.text} there".split("\n")
         rows = tuple(tuple(Cell(line[at : at + 7], "red") for at in range(0, len(line), 7)) for line in lines)
@@ -187,7 +187,7 @@ def test_a_secret_on_a_screen(several: list[Sample]) -> None:
 
 
 @each
-def test_a_secret_on_a_screen_that_is_too_narrow(several: list[Sample]) -> None:
+def test_secret_wrapped_on_a_screen(several: list[Sample]) -> None:
     for sample in several:
         if "\n" in sample.text or "  " in sample.text:
             continue
@@ -201,7 +201,7 @@ def test_a_secret_on_a_screen_that_is_too_narrow(several: list[Sample]) -> None:
 
 
 @each
-def test_a_secret_full_of_colours(several: list[Sample]) -> None:
+def test_secret_full_of_colours(several: list[Sample]) -> None:
     for sample in several:
         secret = sample.secret
         for on, off in (("\x1b[1;32m", "\x1b[0m"), ("\x1b]8;;http://x\x07", "\x1b[K"), ("\\u001b[31m", "\\u001b[0m")):
@@ -212,7 +212,7 @@ def test_a_secret_full_of_colours(several: list[Sample]) -> None:
 
 
 @each
-def test_a_secret_in_a_diff(several: list[Sample]) -> None:
+def test_secret_in_a_diff(several: list[Sample]) -> None:
     for sample in several:
         for sign in "+- ":
             diff = "\n".join(f"{sign}{line}" for line in f"see {sample.text} there".split("\n"))
@@ -224,17 +224,17 @@ def test_a_secret_in_a_diff(several: list[Sample]) -> None:
 
 
 @each
-def test_a_secret_with_line_numbers(several: list[Sample]) -> None:
+def test_secret_with_line_numbers(several: list[Sample]) -> None:
     for sample in several:
         text = f"see {sample.text} there"
-        found = tuple(Match("key.pem", number, line) for number, line in enumerate(text.split("\n")))
+        found = tuple(GrepMatch("key.pem", number, line) for number, line in enumerate(text.split("\n")))
         done = redactor().message(call(display=MatchDisplay("some", found)))
         shown = "".join(texts(done))
         assert not any(len(line) > 6 and line in shown for line in sample.secret.split("\n"))
 
 
 @each
-def test_a_secret_in_a_url(several: list[Sample]) -> None:
+def test_secret_in_a_url(several: list[Sample]) -> None:
     for sample in several:
         if "\n" in sample.text:
             continue
@@ -245,7 +245,7 @@ def test_a_secret_in_a_url(several: list[Sample]) -> None:
 
 
 @each
-def test_a_secret_in_an_attached_text(several: list[Sample]) -> None:
+def test_secret_in_an_attached_text(several: list[Sample]) -> None:
     for sample in several:
         for media_type in ("text/plain", "application/json", "image/svg+xml"):
             data = encoded(f"see {sample.text} there")

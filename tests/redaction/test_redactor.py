@@ -1,4 +1,4 @@
-"""Pseudonyms, names, values and the account that a redactor keeps."""
+"""A redactor: pseudonyms, names, values, report and findings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.redaction.samples import ROWS, sample, samples
 from tests.redaction.test_places import call, message, without
 
 from pollux.model import Attachment, Fate, FileRef, ModelCall, Problem, Project, Role, Session, Text, Tokens
-from pollux.redaction import RULES, Kind, Redactor, redactor
+from pollux.redaction import RULES, Redactor, RuleKind, redactor
 
 GITHUB = [sample("github-token", seed).text for seed in range(3)]
 DEEP = "\\" * 16
@@ -30,7 +30,7 @@ def session(**fields: Any) -> Session:  # noqa: ANN401  fields of a session
 # Pseudonyms
 
 
-def test_the_same_secret_has_the_same_pseudonym_and_another_has_another() -> None:
+def test_pseudonyms_follow_values() -> None:
     found = redactor()
     first, second, third = GITHUB
     assert found.text(f"{second} {first} {second}") == (
@@ -39,7 +39,7 @@ def test_the_same_secret_has_the_same_pseudonym_and_another_has_another() -> Non
     assert found.json({"a": [first, third]}) == {"a": ["[redacted:github-token#2]", "[redacted:github-token#3]"]}
 
 
-def test_numbers_follow_the_order_of_reading_and_not_the_order_of_rules() -> None:
+def test_pseudonyms_are_numbered_by_first_appearance() -> None:
     key, token = sample("aws-access-key").text, GITHUB[0]
     texts = [f"{token} {key}", f"{key} {token}"]
     assert [redactor().text(text) for text in texts] == [
@@ -48,19 +48,19 @@ def test_numbers_follow_the_order_of_reading_and_not_the_order_of_rules() -> Non
     ]
 
 
-def test_another_redactor_gives_the_same_names() -> None:
+def test_pseudonyms_are_deterministic() -> None:
     text = " ".join(one.text for id_ in ROWS for one in samples(id_))
     assert redactor().text(text) == redactor().text(text)
 
 
-def test_a_key_is_the_same_in_a_file_in_json_and_in_a_diff() -> None:
+def test_private_key_has_one_pseudonym_in_file_json_and_diff() -> None:
     text = sample("private-key").text
     forms = (text, json.dumps(text), "\n".join(f"+{line}" for line in text.split("\n")))
     found = redactor()
     assert all("[redacted:private-key#1]" in found.text(form) for form in forms)
 
 
-def test_a_coloured_secret_is_the_same_as_a_plain_one() -> None:
+def test_coloured_secret_has_the_pseudonym_of_the_plain_one() -> None:
     found = redactor()
     assert found.text(GITHUB[0]) == "[redacted:github-token#1]"
     assert (
@@ -91,7 +91,7 @@ TEXTS = st.lists(_WORDS | _SECRETS, max_size=12).map("".join)
 
 
 @given(TEXTS)
-def test_redacting_twice_is_redacting_once(text: str) -> None:
+def test_redaction_is_idempotent(text: str) -> None:
     found = redactor()
     once = found.text(text)
     assert found.text(once) == once
@@ -103,7 +103,7 @@ def test_redacting_twice_is_redacting_once(text: str) -> None:
     st.integers(min_value=0, max_value=99),
     st.lists(st.floats(min_value=0, max_value=1), max_size=6),
 )
-def test_where_a_text_is_cut_does_not_help_a_secret(id_: str, seed: int, cuts: list[float]) -> None:
+def test_secret_is_found_wherever_a_text_is_cut(id_: str, seed: int, cuts: list[float]) -> None:
     one = sample(id_, seed)
     whole = f"see {one.text} there"
     places = sorted({0, *(int(cut * len(whole)) for cut in cuts), len(whole)})
@@ -115,14 +115,14 @@ def test_where_a_text_is_cut_does_not_help_a_secret(id_: str, seed: int, cuts: l
 
 
 @given(st.text())
-def test_a_text_without_anchors_is_returned_as_it_is(text: str) -> None:
+def test_text_without_anchors_is_unchanged(text: str) -> None:
     low = text.lower()
     if not any(anchor.lower() in low for rule in RULES for anchor in rule.anchors) and "%" not in text:
         assert redactor().text(text) is text or redactor().text(text) == text
 
 
 @given(values)
-def test_any_value_keeps_its_form(value: Any) -> None:  # noqa: ANN401  any JSON
+def test_value_keeps_its_structure(value: Any) -> None:  # noqa: ANN401  any JSON
     assert _form(redactor().json(value)) == _form(value)
 
 
@@ -189,11 +189,11 @@ def _form(value: Any) -> Any:  # noqa: ANN401  any JSON
         (None, None),
     ],
 )
-def test_keys_tell_what_values_are(value: Any, expected: Any) -> None:  # noqa: ANN401  any JSON
+def test_value_is_searched_with_its_key(value: Any, expected: Any) -> None:  # noqa: ANN401  any JSON
     assert redactor().json(value) == expected
 
 
-def test_a_screen_on_the_wire() -> None:
+def test_screen_on_the_wire() -> None:
     token = GITHUB[0]
     lines: Any = [[{"text": "$ "}, {"text": token[:9], "bold": True}, {"text": token[9:]}], [], [{"text": "ok"}]]
     assert redactor().json({"resultDisplay": lines}) == {
@@ -277,7 +277,7 @@ def test_addresses(text: str, expected: str) -> None:
     assert redactor().text(text) == expected
 
 
-def test_a_name_is_replaced_wherever_it_stands_as_a_word_once_it_is_known() -> None:
+def test_known_name_is_replaced_as_a_word() -> None:
     found = redactor()
     assert found.text("Marathon, mara, Mara's") == "Marathon, mara, Mara's"
     assert found.text("see /home/mara/.bashrc of Mara") == "see /home/[redacted:user#1]/.bashrc of [redacted:user#1]"
@@ -287,7 +287,7 @@ def test_a_name_is_replaced_wherever_it_stands_as_a_word_once_it_is_known() -> N
     )
 
 
-def test_a_route_of_a_website_teaches_no_name() -> None:
+def test_route_of_a_website_teaches_no_name() -> None:
     found = redactor()
     found.text("<Link to='/home/overview'>")
     assert found.text("an overview") == "an overview"
@@ -299,20 +299,20 @@ def test_common_and_short_names_are_replaced_in_paths_only(name: str) -> None:
     assert found.text(f"{name} {name}") == f"{name} {name}"
 
 
-def test_names_that_were_given() -> None:
-    found = redactor(user_home=Path("/srv/people/wilma"), user_name="wilma.stone", extra_names=["Acme", "x-7"])
+def test_user_name_and_words() -> None:
+    found = redactor(user_home=Path("/srv/people/wilma"), user_name="wilma.stone", words=["Acme", "x-7"])
     assert found.text("Wilma at acme (wilma.stone, X-7, acmes)") == (
-        "[redacted:user#1] at [redacted:name#1] ([redacted:user#2], [redacted:name#2], acmes)"
+        "[redacted:user#1] at [redacted:word#1] ([redacted:user#2], [redacted:word#2], acmes)"
     )
 
 
-def test_where_a_session_was_its_user_was() -> None:
+def test_user_is_learned_from_the_project_path() -> None:
     found = redactor()
     found.session(session(project=Project(path="/Users/wilma/x")))
     assert found.text("ask Wilma") == "ask [redacted:user#1]"
 
 
-def test_a_name_can_be_learned_beforehand() -> None:
+def test_name_is_learned_before_redaction() -> None:
     first, last = message(Text("Wilma asks")), message(Text("see /home/wilma/.config and wilma@thinkpad:~$ x"))
     found = redactor()
     found.learn(first)
@@ -322,7 +322,7 @@ def test_a_name_can_be_learned_beforehand() -> None:
     assert not [one for one in found.findings() if one.message != "m1" and one.message is not None]
 
 
-def test_a_list_of_users_does_not_teach_for_ever() -> None:
+def test_number_of_learned_names_is_limited() -> None:
     found = redactor()
     found.text("\n".join(f"/home/person{chr(97 + n // 26)}{chr(97 + n % 26)}/.bashrc" for n in range(260)))
     assert found.text("personaa personjz") == "[redacted:user#1] personjz"
@@ -332,7 +332,7 @@ def test_a_list_of_users_does_not_teach_for_ever() -> None:
 # Sessions
 
 
-def test_a_session() -> None:
+def test_fields_of_a_session() -> None:
     token, path = GITHUB[0], "/home/wilma/webapp"
     done = redactor().session(
         session(
@@ -362,7 +362,7 @@ def test_a_session() -> None:
 # The account
 
 
-def test_the_report() -> None:
+def test_report() -> None:
     first, second, _ = GITHUB
     found = redactor()
     found.session(session())
@@ -370,11 +370,11 @@ def test_the_report() -> None:
     found.message(call(output=f"{second} mara@acme.io"))
     report = found.report()
     rows = [(one.rule, one.kind, one.count, one.distinct, one.session, one.message) for one in report.replaced]
-    assert rows == [("github-token", Kind.SECRET, 4, 2, "s1", "m1"), ("email", Kind.EMAIL, 1, 1, "s1", "m1")]
+    assert rows == [("github-token", RuleKind.SECRET, 4, 2, "s1", "m1"), ("email", RuleKind.EMAIL, 1, 1, "s1", "m1")]
     assert report.unscanned == ()
 
 
-def test_findings_do_not_give_anything_away() -> None:
+def test_findings_mask_values() -> None:
     found = redactor()
     found.session(session())
     for id_ in ROWS:
@@ -401,7 +401,7 @@ def test_findings_are_counted_by_place() -> None:
     assert [one.excerpt for one in found.findings()] == ["take ghp_…(40) and [redact", "ghp_…(40)", "m…(12)"]
 
 
-def test_what_is_no_text_is_told() -> None:
+def test_binary_data_is_reported() -> None:
     picture = base64.b64encode(bytes(range(256)) * 9).decode()
     found = redactor()
     attachments = (Attachment("image/png", 2304, None, picture), Attachment("application/pdf", 2304, None, picture))
@@ -417,26 +417,26 @@ def test_what_is_no_text_is_told() -> None:
     ]
 
 
-def test_what_is_no_text_can_be_dropped() -> None:
+def test_binary_data_can_be_dropped() -> None:
     found = redactor(drop_binary=True)
     done = found.message(message(Attachment("image/png", 9, "file:///home/mara/x.png", "iVBORw0KGgo=")))
     assert done.parts == (Attachment("image/png", 9, "file:///home/[redacted:user#1]/x.png", None),)
     assert [(one.count, one.is_dropped) for one in found.report().unscanned] == [(1, True)]
 
 
-def test_an_attachment_that_is_only_an_address() -> None:
+def test_attachment_with_only_a_uri() -> None:
     attachment = Attachment("image/png", None, "https://example.com/x.png")
     assert redactor().message(message(attachment)).parts == (attachment,)
 
 
-def test_a_clean_message_stays_as_it_is() -> None:
+def test_clean_message_is_unchanged() -> None:
     plain = message(Text("nothing to see"), thoughts=(), extra={"a": [1, 2.5, None, {"b": "c"}]})
     assert redactor().message(plain) == plain
     assert Redactor().report().replaced == ()
 
 
 @pytest.mark.parametrize("depth", [100, 300, 900])
-def test_a_value_may_be_nested_deep(depth: int) -> None:
+def test_deeply_nested_value(depth: int) -> None:
     for before, behind in (("[", "]"), ('{"a":', "}")):
         value = json.loads(f'{before * depth}"{GITHUB[0]}"{behind * depth}')
         found = redactor()
@@ -446,7 +446,7 @@ def test_a_value_may_be_nested_deep(depth: int) -> None:
         assert GITHUB[0] not in text
 
 
-def test_a_chain_of_secrets_comes_to_its_end() -> None:
+def test_long_chain_of_secrets_is_replaced() -> None:
     for id_ in ("tencent-secret-id", "newrelic-license", "launchdarkly-key"):
         one = sample(id_).text
         done = redactor().text(f"see {one * 40} there")

@@ -1,4 +1,4 @@
-"""Each rule finds what it is there for, exactly that, and leaves alone what only looks like it."""
+"""Each rule replaces its secrets exactly, and nothing that only looks like them."""
 
 from __future__ import annotations
 
@@ -7,42 +7,43 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.redaction.samples import NEAR_MISSES, ROWS, samples
 
-from pollux.redaction import RULES, Kind, redactor, table
-from pollux.redaction.needles import NEEDLES, TOGETHER
+from pollux.redaction import RULES, RuleKind, redactor, table
+from pollux.redaction.anchors import GROUPED, NEEDLES
+from pollux.redaction.rules import ALL_RULES
 
-MADE_WITHOUT_PATTERN = {"encoded", "user", "host", "name"}
+MADE_WITHOUT_PATTERN = {"encoded", "user", "host", "word"}
 PATTERNS = {rule.id: rule for rule in RULES if rule.id not in MADE_WITHOUT_PATTERN}
 
 
-def test_there_are_a_hundred_kinds_of_secrets_and_more() -> None:
-    assert sum(rule.kind is Kind.SECRET for rule in RULES) >= 100
+def test_table_has_at_least_a_hundred_rules_for_secrets() -> None:
+    assert sum(rule.kind is RuleKind.SECRET for rule in RULES) >= 100
 
 
 def test_ids_are_unique_and_fit_into_a_pseudonym() -> None:
     ids = [rule.id for rule in RULES]
     assert len(ids) == len(set(ids))
-    assert all(rule.word.replace("-", "").isalnum() and rule.word.islower() for rule in RULES)
+    assert all(rule.label.replace("-", "").isalnum() and rule.label.islower() for rule in RULES)
 
 
 def test_every_rule_has_a_sample() -> None:
     assert set(ROWS) == set(PATTERNS)
 
 
-def test_the_table_for_the_page_has_every_rule() -> None:
-    assert [row[0] for row in table()] == [rule.id for rule in RULES]
-    assert all(finds and kind in [*Kind] for _, finds, kind in table())
+def test_page_lists_every_rule() -> None:
+    assert [row[0] for row in table()] == [rule.id for rule in ALL_RULES]
+    assert all(finds and kind.removesuffix(", off by default") in [*RuleKind] for _, finds, kind in table())
 
 
-def test_what_is_not_looked_for_around_runs_has_a_needle() -> None:
+def test_anchors_outside_of_runs_contain_a_needle() -> None:
     needles = [needle for several in NEEDLES.values() for needle in several]
     for rule in PATTERNS.values():
         for anchor in rule.anchors if not rule.in_run else ():
             assert any(needle in anchor.lower() for needle in needles), rule.id
 
 
-def test_no_needle_hides_another_that_is_looked_for_together_with_it() -> None:
+def test_grouped_needles_do_not_overlap() -> None:
     needles = {*NEEDLES, *(needle for several in NEEDLES.values() for needle in several)}
-    for letter in TOGETHER:
+    for letter in GROUPED:
         together = [needle for needle in needles if needle.startswith(letter)]
         ends = {needle[at:] for needle in together for at in range(1, len(needle))}
         assert not [end for end in ends for needle in together if needle.startswith(end) or end.startswith(needle)]
@@ -60,17 +61,17 @@ AROUND = [("", ""), ("(", ")"), ('"', '"'), ("`", "`"), ("\n", "\n"), ("\t", "\r
 
 
 @pytest.mark.parametrize("id_", PATTERNS)
-def test_a_rule_finds_its_secrets_and_touches_nothing_else(id_: str) -> None:
+def test_rule_replaces_its_secrets_and_nothing_else(id_: str) -> None:
     for seed in range(5):
         for _, text, secret in samples(id_, seed):
             whole = f"Look at this: {text} and at nothing else."
             found = redactor()
-            assert found.text(whole) == whole.replace(secret, f"[redacted:{PATTERNS[id_].word}#1]")
-            assert {PATTERNS[one.rule].word for one in found.report().replaced} == {PATTERNS[id_].word}
+            assert found.text(whole) == whole.replace(secret, f"[redacted:{PATTERNS[id_].label}#1]")
+            assert {PATTERNS[one.rule].label for one in found.report().replaced} == {PATTERNS[id_].label}
 
 
 @pytest.mark.parametrize("id_", PATTERNS)
-def test_a_secret_is_found_wherever_it_stands(id_: str) -> None:
+def test_secret_is_found_between_other_characters(id_: str) -> None:
     for before, behind in AROUND:
         for _, text, secret in samples(id_):
             assert secret not in redactor().text(f"{before}{text}{behind}"), (before, behind)
@@ -83,7 +84,7 @@ def test_no_secret_is_missed(id_: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("id_", NEAR_MISSES)
-def test_a_near_miss_stays(id_: str) -> None:
+def test_near_miss_is_left_alone(id_: str) -> None:
     assert id_ in PATTERNS
     for text in NEAR_MISSES[id_]:
         assert redactor().text(text) == text
@@ -112,7 +113,7 @@ SEED_WORDS = ["ripple", "scissors", "kick", "mammal", "hire", "column", "oak", "
         ("backup codes:\n1. {secret}", "1234 5678\n2. 2345 6789\n3. 3456 7890"),
     ],
 )
-def test_what_people_paste(text: str, secret: str) -> None:
+def test_pasted_commands_and_files(text: str, secret: str) -> None:
     done = redactor().text(text.format(secret=secret, up="QWERTYUIOPASDFGH"))
     assert not any(len(line) > 6 and line in done for line in secret.split("\n"))
 
@@ -173,5 +174,5 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize("text", PLACEHOLDERS + HARMLESS)
-def test_what_only_looks_like_a_secret_is_left_alone(text: str) -> None:
+def test_placeholders_and_harmless_text_are_left_alone(text: str) -> None:
     assert redactor().text(text) == text

@@ -1,4 +1,4 @@
-"""Lines that are broken in the middle of a word, and lines that only end there."""
+"""Line breaks that cut a word are told from those that do not."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pollux.redaction.wrapping import line_breaks, long_runs, outline
 
 GITHUB, GITLAB = sample("github-token").secret, [sample("gitlab-token", seed).secret for seed in range(3)]
 MANY_LINES = "\n" * 30
-"""In a text of so many lines, only what touches a long word is a broken line."""
+"""With so many lines, only a line break next to a long run counts."""
 
 
 def breaks(text: str) -> list[str]:
-    """Show what stands on both sides of each broken line."""
+    """Return the text on both sides of each line break that cuts a word."""
     latin = text.encode("latin-1")
     shape = outline(latin)
     found = line_breaks(latin, shape, long_runs(shape))
@@ -46,7 +46,7 @@ def test_line_breaks(text: str, expected: list[str]) -> None:
     assert breaks(text) == expected
 
 
-def test_a_list_of_tokens_is_no_broken_line() -> None:
+def test_list_of_tokens_is_not_joined() -> None:
     listed = "\n".join(f"{'-' * 20} {token}" for token in GITLAB)
     expected = "\n".join(f"{'-' * 20} [redacted:gitlab-token#{number}]" for number in (1, 2, 3))
     assert redactor().text(listed) == expected
@@ -55,13 +55,13 @@ def test_a_list_of_tokens_is_no_broken_line() -> None:
 
 
 @pytest.mark.parametrize("behind", ["thanks", "Thanks for it", "OTHER_NAME=value", "name: value"])
-def test_what_follows_a_token_on_the_next_line_stays(behind: str) -> None:
+def test_word_on_the_line_after_a_token_stays(behind: str) -> None:
     text = f"please take this one: {GITLAB[0]}\n{behind}"
     assert redactor().text(text) == f"please take this one: [redacted:gitlab-token#1]\n{behind}"
     text = f"please write to mara.muster@acme-industries.io\n{behind}"
     assert redactor().text(text) == f"please write to [redacted:email#1]\n{behind}"
 
 
-def test_a_broken_token_is_replaced_as_one() -> None:
+def test_broken_token_is_replaced_as_one() -> None:
     line = f"see {'x' * 40} {GITHUB}"
     assert redactor().text(f"{line[:64]}\n{line[64:]} there") == f"see {'x' * 40} [redacted:github-token#1] there"

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from tests import builders
 from tests.builders import chats, checkpoint, document, gemini, header, home, log, put, rewind, tokens, user
+from tests.refreshing import refresh
 
 from pollux import prices
-from pollux.archive import open_session, refresh, store
+from pollux.archive import open_session, store
 from pollux.archive.memory import in_memory
 from pollux.archive.pricing import price_calls
 from pollux.model import Session, Tokens
@@ -19,7 +20,7 @@ from pollux.reports import audit as audit_view
 from pollux.reports import usage, usage_sql
 from pollux.reports.audit import AuditedCall, AuditReport, SessionAudit, audited, buckets, call_owners, repeating
 from pollux.sessions import reader
-from pollux.sessions.locate import Located
+from pollux.sessions.locate import HomeScan
 from pollux.views.contracts.usage import call_row
 
 ONE = gemini("g1", tokens=tokens(1000))
@@ -75,12 +76,12 @@ def test_copies_and_twins_are_named(tmp_path: Path) -> None:
 
 def test_versions_of_a_rewritten_file_are_named(tmp_path: Path) -> None:
     file = put(chats(tmp_path) / f"{builders.NAME}.json", document(user(), ONE, user("u2"), TWO))
-    with store.opened(tmp_path / "archive.db") as archive:
-        refresh.refresh(archive, [home(tmp_path)])
+    with store.open_archive(tmp_path / "archive.db") as archive:
+        refresh(archive, [home(tmp_path)])
         put(file, document(user(), ONE, lastUpdated=builders.at(90)))  # an old client rewinds so
-        result = refresh.refresh(archive, [home(tmp_path)])
+        result = refresh(archive, [home(tmp_path)])
         (session,) = open_session.history(archive.database, result.located).sessions
-        group = open_session.opened(archive.database, session)
+        group = open_session.open_session(archive.database, session)
         first, second = audited(session, group, prices.load(), owners={})
     assert [why for _, _, why in places(first)] == ["another version of the file"]
     assert (second.call.message_id, places(second)) == ("g2", [])
@@ -105,20 +106,20 @@ def test_imports_are_named_on_both_sides(tmp_path: Path) -> None:
 
 def test_archive_knows_who_repeats_whom(tmp_path: Path) -> None:
     imported(tmp_path)
-    with store.opened(tmp_path / "archive.db") as archive:
-        refresh.refresh(archive, [home(tmp_path)])
+    with store.open_archive(tmp_path / "archive.db") as archive:
+        refresh(archive, [home(tmp_path)])
         assert repeating(archive.database, builders.SESSION) == {builders.OTHER}
         assert repeating(archive.database, builders.OTHER) == set()
 
 
 def test_call_is_counted_in_its_owner_though_only_another_home_is_asked_for(tmp_path: Path) -> None:
     imported(tmp_path)
-    with store.opened(tmp_path / "archive.db") as archive:
-        refresh.refresh(archive, [home(tmp_path)])
+    with store.open_archive(tmp_path / "archive.db") as archive:
+        refresh(archive, [home(tmp_path)])
         database = archive.database
-        (session,) = open_session.history(database, Located((), ()), only={builders.OTHER}).sessions
+        (session,) = open_session.history(database, HomeScan((), ()), only={builders.OTHER}).sessions
         owners = call_owners(database, builders.OTHER)
-        calls = [*audited(session, open_session.opened(database, session), prices.load(), owners=owners)]
+        calls = [*audited(session, open_session.open_session(database, session), prices.load(), owners=owners)]
     assert [call.owner for call in calls] == [builders.SESSION, None]
 
 
@@ -130,10 +131,10 @@ def test_amounts_are_what_the_report_says(tmp_path: Path) -> None:
         log(header(), user(), ONE, TWO, user("u2"), huge, rewind("u2"), unknown),
     )
     calls = audit(tmp_path)
-    with store.opened(tmp_path / "archive.db") as archive:
-        refresh.refresh(archive, [home(tmp_path)])
+    with store.open_archive(tmp_path / "archive.db") as archive:
+        refresh(archive, [home(tmp_path)])
         price_calls(archive.database, prices.load())
-        report = usage.sums(usage_sql.parts(archive.database))
+        report = usage.total(usage_sql.call_sums(archive.database))
     assert sum(one.cost_nanousd or 0 for one in calls) == report.cost_nanousd
     assert [one.cost_nanousd is None for one in calls] == [False, False, False, True]
     for one in calls[:3]:

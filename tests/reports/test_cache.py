@@ -11,25 +11,25 @@ from pathlib import Path
 
 import pytest
 from tests import builders
+from tests.refreshing import refresh
 
 from pollux import prices
 from pollux.archive import forget, store
 from pollux.archive.pricing import price_calls
-from pollux.archive.refresh import refresh
-from pollux.reports import cache, usage_sql
+from pollux.reports import usage_sql
 
 TABLE = prices.load()
 
 
 @pytest.fixture(autouse=True)
 def few_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "_WORTH_KEEPING", 1)
+    monkeypatch.setattr(usage_sql, "_MIN_CACHED", 1)
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Iterator[store.Archive]:
     write(tmp_path, 2)
-    with store.opened(tmp_path / "archive.db") as found:
+    with store.open_archive(tmp_path / "archive.db") as found:
         take_in(found, tmp_path)
         yield found
 
@@ -44,26 +44,26 @@ def take_in(archive: store.Archive, root: Path) -> None:
     price_calls(archive.database, TABLE)
 
 
-def kept(archive: store.Archive, version: str = TABLE.version) -> list[usage_sql.TimePart]:
-    return usage_sql.kept_time_parts(archive.database, version)
+def kept(archive: store.Archive, version: str = TABLE.version) -> list[usage_sql.QuarterSum]:
+    return usage_sql.cached_quarter_sums(archive.database, version)
 
 
 def n_kept(archive: store.Archive) -> int:
     return int(archive.database.execute("SELECT count(*) FROM reports").fetchone()[0])
 
 
-def added_up(archive: store.Archive) -> list[usage_sql.TimePart]:
-    return sorted(usage_sql.time_parts(archive.database), key=repr)
+def added_up(archive: store.Archive) -> list[usage_sql.QuarterSum]:
+    return sorted(usage_sql.quarter_sums(archive.database), key=repr)
 
 
 def test_it_is_read_and_not_run_again(archive: store.Archive) -> None:
     first = kept(archive)
     assert [one.calls for one in first] == [2]
-    assert cache.kept(archive.database, name_of(archive), usage_sql.TimePart, fails, fails) == first
-    assert type(first[0]) is usage_sql.TimePart
+    assert usage_sql.cached_rows(archive.database, name_of(archive), usage_sql.QuarterSum, fails, fails) == first
+    assert type(first[0]) is usage_sql.QuarterSum
 
 
-def fails() -> list[usage_sql.TimePart]:
+def fails() -> list[usage_sql.QuarterSum]:
     pytest.fail("run again")
 
 
@@ -85,11 +85,11 @@ def test_only_quarters_that_changed_are_added_up_again(archive: store.Archive) -
     assert (was % 900_000_000, new) == (0, 0)
     asked = []
 
-    def run_changed() -> list[usage_sql.TimePart]:
+    def run_changed() -> list[usage_sql.QuarterSum]:
         asked.append(1)
         return []
 
-    assert cache.kept(archive.database, name_of(archive), usage_sql.TimePart, fails, run_changed) == []
+    assert usage_sql.cached_rows(archive.database, name_of(archive), usage_sql.QuarterSum, fails, run_changed) == []
     assert asked
 
 
@@ -104,7 +104,7 @@ CHANGES = (
     "UPDATE model_calls SET at_us = -5 WHERE message_id = 'g0'",
     f"INSERT OR REPLACE INTO model_calls SELECT session_id, message_id, 99999999999, model, fate, {NEW} LIMIT 1",
     f"INSERT OR REPLACE INTO model_calls SELECT session_id, message_id || 'x', NULL, 'new', fate, {NEW}",
-    "UPDATE model_calls SET copy_of = 'another' WHERE message_id = 'g1'",
+    "UPDATE model_calls SET owner_session_id = 'another' WHERE message_id = 'g1'",
 )
 
 
@@ -123,20 +123,20 @@ def test_other_prices_take_its_place(archive: store.Archive) -> None:
 
 
 def test_few_rows_are_not_worth_it(archive: store.Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "_WORTH_KEEPING", 2)
+    monkeypatch.setattr(usage_sql, "_MIN_CACHED", 2)
     assert kept(archive)
     assert n_kept(archive) == 0
 
 
 def test_what_another_changes_meanwhile_is_seen_next_time(archive: store.Archive) -> None:
-    def run() -> list[usage_sql.TimePart]:
-        rows = usage_sql.time_parts(archive.database)
+    def run() -> list[usage_sql.QuarterSum]:
+        rows = usage_sql.quarter_sums(archive.database)
         with closing(sqlite3.connect(archive.path, isolation_level=None)) as other:
             other.execute("UPDATE model_calls SET cost_nanousd = 7")
         return rows
 
     before = added_up(archive)
-    assert cache.kept(archive.database, "sums", usage_sql.TimePart, run, fails) == before
+    assert usage_sql.cached_rows(archive.database, "sums", usage_sql.QuarterSum, run, fails) == before
     assert n_kept(archive) == 0
     assert not archive.database.in_transaction
     assert kept(archive) == added_up(archive) != before
@@ -161,13 +161,13 @@ def test_report_that_cannot_be_read_is_made_anew(archive: store.Archive) -> None
     for body in (b"", b"\0\x11", zlib.compress(b"\xc1"), zlib.compress(b"\x91\x01")):
         archive.database.execute("UPDATE reports SET body = ?", (body,))
         assert kept(archive) == first
-        assert cache.kept(archive.database, name_of(archive), usage_sql.TimePart, fails, fails) == first
+        assert usage_sql.cached_rows(archive.database, name_of(archive), usage_sql.QuarterSum, fails, fails) == first
 
 
 def test_report_that_became_short_is_thrown_away(archive: store.Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     kept(archive)
     archive.database.execute("DELETE FROM model_calls WHERE message_id = 'g0'")
-    monkeypatch.setattr(cache, "_WORTH_KEEPING", 2)
+    monkeypatch.setattr(usage_sql, "_MIN_CACHED", 2)
     assert kept(archive) == added_up(archive)
     assert n_kept(archive) == 0
     assert archive.database.execute("SELECT count(*) FROM changed_quarters").fetchone() == (0,)

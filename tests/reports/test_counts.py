@@ -15,12 +15,12 @@ from tests import builders
 from tests.builders import asks, call, checkpoint, gemini, header, log, notice, put, tokens, user
 from tests.corpus.trees import SELECTED, Tree, all_trees
 from tests.recorder.strategies import Conversation, conversations
+from tests.refreshing import refresh
 
 import pollux
 from pollux.archive import open_session
 from pollux.archive.memory import in_memory
-from pollux.archive.refresh import refresh
-from pollux.archive.store import opened
+from pollux.archive.store import open_archive
 from pollux.model import Origin, Session
 from pollux.reports.overview import overview
 from pollux.reports.projects import project_rows
@@ -62,7 +62,7 @@ def checked(*found: Home) -> Counts:
         query = SessionQuery(subagents=True, empty=True)
         assert sum(row.n_prompts for row in project_rows(database, projects, query)) == expected.prompts
         assert totals(statistics(read(database), {})) == expected
-    with tempfile.TemporaryDirectory() as folder, opened(Path(folder) / "archive.db") as archive:
+    with tempfile.TemporaryDirectory() as folder, open_archive(Path(folder) / "archive.db") as archive:
         refresh(archive, found)
         database = archive.database
         assert listed(open_session.history(database, locate(found)).sessions) == expected
@@ -141,7 +141,7 @@ def test_response_that_comes_later_ends_a_call(tmp_path: Path) -> None:
     path = builders.chats(tmp_path) / f"{builders.NAME}.jsonl"
     home = builders.home(tmp_path)
     query = "SELECT call_id, status FROM tool_calls ORDER BY call_id"
-    with opened(tmp_path / "archive.db") as archive:
+    with open_archive(tmp_path / "archive.db") as archive:
         put(path, lines)
         refresh(archive, [home])
         assert archive.database.execute(query).fetchall() == [("c1", "pending"), ("c2", "pending")]

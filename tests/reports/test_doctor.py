@@ -10,10 +10,10 @@ from tests import builders
 from pollux.formats import prompts
 from pollux.formats.source import Source, Span
 from pollux.model import Problem, Project, Session
-from pollux.reports.doctor import Diagnosis, Unknowns, generations, look_into, lost
+from pollux.reports.doctor import Diagnosis, Unknowns, generations, inspect_file, sessions_only_in_log
 from pollux.sessions.locate import locate
 from pollux.sessions.reader import History
-from pollux.sessions.replay.reading import Reading, read
+from pollux.sessions.replay.reading import FileReading, read
 from pollux.views.contracts import to_json
 
 
@@ -21,7 +21,7 @@ def examined(folder: Path, *records: object) -> Unknowns:
     builders.put(builders.chats(folder) / f"{builders.NAME}.jsonl", builders.log(builders.header(), *records))
     unknowns = Unknowns()
     for file in locate([builders.home(folder)]).files:
-        look_into(file, unknowns)
+        inspect_file(file, unknowns)
     return unknowns
 
 
@@ -55,13 +55,13 @@ def test_file_that_changes_meanwhile_is_no_fault(tmp_path: Path, monkeypatch: py
     (file,) = locate([builders.home(tmp_path)]).files
     unknowns = Unknowns()
 
-    def then_changed(path: Path) -> Reading:
+    def then_changed(path: Path) -> FileReading:
         reading = read(path)
         monkeypatch.setattr(Source, "slice", changed)
         return reading
 
     monkeypatch.setattr("pollux.reports.doctor.read", then_changed)
-    look_into(file, unknowns)
+    inspect_file(file, unknowns)
     assert unknowns.fields == {}
 
 
@@ -96,7 +96,7 @@ def test_sessions_are_lost_when_only_their_prompts_are_left() -> None:
     data = builders.line(
         [logged("kept", 0, "hello"), logged("lost", 0, "hello"), logged("lost", 1, "/quit"), logged("idle", 0, "/quit")]
     )
-    found = lost(prompts.read(data).prompts, [Session(id="kept", kind="main", project=Project())])
+    found = sessions_only_in_log(prompts.read(data).prompts, [Session(id="kept", kind="main", project=Project())])
     assert [(id_, len(typed)) for id_, typed in found.items()] == [("lost", 2)]
 
 
@@ -110,5 +110,5 @@ def test_session_whose_file_is_there_is_not_lost_even_if_it_cannot_be_read(tmp_p
         "timestamp": builders.at(0),
     }
     logged = prompts.read(builders.line([typed])).prompts
-    assert lost(logged, []).keys() == {builders.SESSION}
-    assert lost(logged, [], locate([builders.home(tmp_path)]).files) == {}
+    assert sessions_only_in_log(logged, []).keys() == {builders.SESSION}
+    assert sessions_only_in_log(logged, [], locate([builders.home(tmp_path)]).files) == {}

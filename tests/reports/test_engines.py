@@ -18,14 +18,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests import builders
 from tests.corpus.trees import SELECTED, all_trees
+from tests.refreshing import refresh
 
 from pollux import prices
-from pollux.archive import refresh, store
 from pollux.archive import schema as facts
+from pollux.archive import store
 from pollux.archive.pricing import price_calls
 from pollux.cli.demo import HOME as DEMO
 from pollux.reports import usage, usage_sql
-from pollux.reports.usage_sql import Part, TimePart, ToolPart
+from pollux.reports.usage_sql import CallSum, QuarterSum, ToolSum
 from pollux.sessions.homes import Home, homes
 
 Run: TypeAlias = Callable[[str, tuple[int, ...]], list[tuple[Any, ...]]]
@@ -140,8 +141,8 @@ def archive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             found = (invented(folder),)
         case _:
             found = real()
-    with store.opened(folder / "archive.db") as opened:
-        refresh.refresh(opened, found)
+    with store.open_archive(folder / "archive.db") as opened:
+        refresh(opened, found)
         price_calls(opened.database, prices.load())
         yield opened.database
 
@@ -176,13 +177,13 @@ def test_every_report_is_the_same_after_folding(archive: sqlite3.Connection, eng
         assert found
 
 
-def _folded(by: str, run: Run, window: tuple[int, int, int]) -> tuple[usage.Row, ...]:
+def _folded(by: str, run: Run, window: tuple[int, int, int]) -> tuple[usage.UsageRow, ...]:
     if by == "tool":
-        return usage.tool_rows(map(ToolPart._make, run(usage_sql.TOOLS, window)))
+        return usage.tool_rows(map(ToolSum._make, run(usage_sql.TOOLS, window)))
     if by in usage.BY_TIME:
-        return usage.time_rows(by, map(TimePart._make, run(usage_sql.TIMES, window)), zone=UTC)
+        return usage.time_rows(by, map(QuarterSum._make, run(usage_sql.TIMES, window)), zone=UTC)
     roots = usage_sql.session_roots((row[0], row[1], row[2]) for row in run(usage_sql.SESSIONS, ()))
-    return usage.call_rows(by, map(Part._make, run(usage_sql.CALLS, window)), zone=UTC, roots=roots)
+    return usage.call_rows(by, map(CallSum._make, run(usage_sql.CALLS, window)), zone=UTC, roots=roots)
 
 
 _ids = st.sampled_from(["a", "b", "A", "ä", ""])
@@ -211,7 +212,7 @@ _sessions = st.lists(st.tuples(_ids, st.none() | _ids, st.none() | _ids, _ids), 
 _projects = st.lists(st.tuples(_ids, _words, _words, _words, st.integers(0, 1)), unique_by=lambda row: row[0])
 _MODEL_CALL = (
     "session_id, message_id, at_us, model, fate, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool, tok_total, "
-    "tok_consistent, cost_nanousd, copy_of"
+    "tok_consistent, cost_nanousd, owner_session_id"
 )
 _TOOL_CALL = "session_id, message_id, idx, label, status, at_us, fate"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pollux.errors import BadFilterError, NoSuchProjectError
+from pollux.errors import InvalidFilterError, ProjectNotFoundError
 from pollux.model import Project, Session
-from pollux.reports.filters import Filter, before, chosen, moment
+from pollux.reports.filters import Filter, filter_sessions, parse_age, parse_date
 
 NOW = datetime(2026, 11, 15, 1, 30, tzinfo=UTC)
 TOKYO = timezone(timedelta(hours=9))
@@ -37,25 +37,25 @@ def day(number: int, hour: int = 0, minute: int = 0) -> datetime:
     ],
 )
 def test_moments(text: str, expected: datetime) -> None:
-    assert moment("--since", text, now=NOW) == expected
+    assert parse_date("--since", text, now=NOW) == expected
 
 
 def test_days_begin_where_the_user_is() -> None:
-    assert moment("--since", "today", now=NOW, zone=TOKYO) == day(14, 15)
-    assert moment("--since", "today", now=NOW, zone=NEW_YORK) == day(14, 5)
-    assert moment("--since", "2026-11-01 14:30", now=NOW, zone=TOKYO) == day(1, 5, 30)
+    assert parse_date("--since", "today", now=NOW, zone=TOKYO) == day(14, 15)
+    assert parse_date("--since", "today", now=NOW, zone=NEW_YORK) == day(14, 5)
+    assert parse_date("--since", "2026-11-01 14:30", now=NOW, zone=TOKYO) == day(1, 5, 30)
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2026-13-01", "2026-11-01 25:00", "99999999999d", "9" * 5000 + "d"])
 def test_nonsense_is_told(text: str) -> None:
-    with pytest.raises(BadFilterError, match=r"--since .* is not understood; try"):
-        moment("--since", text, now=NOW)
+    with pytest.raises(InvalidFilterError, match=r"Invalid value for --since: .* Use"):
+        parse_date("--since", text, now=NOW)
 
 
 def test_spans() -> None:
-    assert before("--last", "12H", now=NOW) == NOW - timedelta(hours=12)
-    with pytest.raises(BadFilterError, match="--last 'x' is not understood; try 7d"):
-        before("--last", "x", now=NOW)
+    assert parse_age("--last", "12H", now=NOW) == NOW - timedelta(hours=12)
+    with pytest.raises(InvalidFilterError, match=r"Invalid value for --last: 'x'\. Use 7d"):
+        parse_age("--last", "x", now=NOW)
 
 
 def session(id_: str, first: datetime | None, last: datetime | None, **more: object) -> Session:
@@ -85,11 +85,11 @@ SESSIONS = (
     ],
 )
 def test_sessions_are_chosen(wanted: Filter, ids: list[str]) -> None:
-    found = chosen(SESSIONS, wanted, cwd=Path("/"), user_home=Path("/home/u"))
+    found = filter_sessions(SESSIONS, wanted, cwd=Path("/"), user_home=Path("/home/u"))
     assert [one.id for one in found] == ids
 
 
 def test_unknown_project_is_told_unless_there_is_nothing_at_all() -> None:
-    with pytest.raises(NoSuchProjectError):
-        chosen(SESSIONS, Filter(project="nope"), cwd=Path("/"), user_home=Path("/home/u"))
-    assert chosen((), Filter(project="nope"), cwd=Path("/"), user_home=Path("/home/u")) == ()
+    with pytest.raises(ProjectNotFoundError):
+        filter_sessions(SESSIONS, Filter(project="nope"), cwd=Path("/"), user_home=Path("/home/u"))
+    assert filter_sessions((), Filter(project="nope"), cwd=Path("/"), user_home=Path("/home/u")) == ()

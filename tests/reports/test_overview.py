@@ -49,13 +49,13 @@ def test_everything_is_counted_once() -> None:
     ]
     view = look(*sessions)
     assert (view.n_sessions, view.n_subagents, view.n_projects, view.n_prompts) == (4, 1, 2, 4)
-    assert (view.tokens.total, view.n_calls) == (60, 6)
+    assert (view.usage.tokens.total, view.usage.calls) == (60, 6)
     assert view.first == NOW - days(30)
 
 
 def test_only_the_sessions_of_a_scope_are_counted() -> None:
     view = look(session("here", days(1)), session("elsewhere", days(40), slug="other"), ids={"here"})
-    assert (view.n_sessions, view.n_projects, view.n_prompts, view.tokens.total) == (1, 1, 1, 10)
+    assert (view.n_sessions, view.n_projects, view.n_prompts, view.usage.tokens.total) == (1, 1, 1, 10)
     assert view.first == NOW - days(1)
     assert sum(tokens for _, tokens in view.days) == 10
 

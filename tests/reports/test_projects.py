@@ -8,7 +8,7 @@ import msgspec
 
 from pollux.archive.memory import in_memory
 from pollux.model import Fate, ModelCall, Project, Session, Tokens
-from pollux.reports.freshness import Freshness, Source
+from pollux.reports.freshness import Freshness, FreshnessState
 from pollux.reports.projects import ProjectList, ProjectRow, project_rows
 from pollux.reports.sessions import SessionQuery
 from pollux.views.contracts.sessions import projects_json
@@ -41,12 +41,12 @@ def test_two_folders_of_one_path_are_one_project_and_the_proof_wins() -> None:
 def test_subagents_cost_but_are_no_sessions() -> None:
     (row,) = rows_of(session("a", PROVEN), session("b", PROVEN, kind="subagent"), session("c", PROVEN, is_stub=True))
     assert (row.n_sessions, row.n_tokens, row.last) == (1, 15, None)
-    assert projects_json(ProjectList((row,), {}, 0, 0, (), Freshness(Source.CURRENT)))["projects"] == [
+    assert projects_json(ProjectList((row,), {}, 0, 0, (), Freshness(FreshnessState.CURRENT)))["projects"] == [
         {
             "path": "/src/web",
             "hash": "h",
             "slug": "web",
-            "how": "project_root",
+            "source": "project_root",
             "proven": True,
             "sessions": 1,
             "prompts": 2,

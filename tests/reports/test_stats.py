@@ -17,20 +17,21 @@ import pytest
 from tests import builders
 from tests.builders import OTHER, SESSION, call, gemini, header, log, notice, preamble, put, rewind, tokens, user
 from tests.corpus.trees import SELECTED, all_trees
+from tests.refreshing import refresh
 
-from pollux.archive import refresh, store
+import pollux
+from pollux.archive import store
 from pollux.archive.load_sessions import session_projects
 from pollux.archive.memory import in_memory
 from pollux.cli.demo import HOME as DEMO
 from pollux.errors import UnreadableFileError
 from pollux.model import Kind, Origin, Problem, Session
 from pollux.reports import stats_sql
-from pollux.reports.stats import FILES, SECTIONS, TOOL, USUAL, WORK, Section, Statistics, statistics
+from pollux.reports.stats import FILES, SECTIONS, TOOL, USUAL, WORK, Statistics, StatsTable, statistics
 from pollux.reports.stats_sql import read
 from pollux.reports.usage import tool_rows
-from pollux.reports.usage_sql import tool_parts
-from pollux.sessions import reader
-from pollux.sessions.grouping import Group
+from pollux.reports.usage_sql import tool_sums
+from pollux.sessions.grouping import OpenSession
 from pollux.sessions.homes import Home, homes
 from pollux.sessions.reader import History, history, opened
 from pollux.views.contracts import to_json
@@ -80,8 +81,8 @@ def home(root: Path) -> Home:
 
 
 def archived(folder: Path, *found: Home) -> sqlite3.Connection:
-    archive = store.opened(folder / "archive.db")
-    refresh.refresh(archive, found)
+    archive = store.open_archive(folder / "archive.db")
+    refresh(archive, found)
     if archive.lock:
         archive.lock.release()
     return archive.database
@@ -130,8 +131,8 @@ def test_totals(known: sqlite3.Connection) -> None:
         "success": 5,
         "error": 2,
         "cancelled": 1,
-        "unfinished": 1,
-        "nonzero": 0,
+        "no_result": 1,
+        "nonzero_exit": 0,
         "model_calls": 4,
         "tokens": 15 + 25 + 35 + 45,
         "files": 2,
@@ -253,7 +254,7 @@ def test_file_that_is_gone_is_told(tmp_path: Path) -> None:
     found = history([home(tmp_path)])
     problems: list[Problem] = []
 
-    def gone(session: Session) -> Group:
+    def gone(session: Session) -> OpenSession:
         if session.id == KID:
             raise UnreadableFileError("kid.jsonl", "No such file")
         return opened(session)
@@ -261,7 +262,7 @@ def test_file_that_is_gone_is_told(tmp_path: Path) -> None:
     with closing(in_memory(found.sessions, problems, gone)) as database:
         assert section(database, "tool").keys() == {"Read", "Bash", "my_tool"}
     assert [(one.code, one.message) for one in problems] == [
-        ("unreadable-file", "kid.jsonl cannot be read: No such file.")
+        ("unreadable-file", "Cannot read kid.jsonl: No such file.")
     ]
 
 
@@ -270,7 +271,7 @@ def test_file_that_is_gone_is_told(tmp_path: Path) -> None:
 
 @cache
 def demo() -> History:
-    return history(reader.homes(DEMO))
+    return history(pollux.homes(DEMO))
 
 
 def test_demo_is_what_its_messages_say() -> None:
@@ -304,7 +305,7 @@ def real() -> list[Home]:
 
 @pytest.fixture(scope="module", params=["demo", "real"])
 def place(request: pytest.FixtureRequest) -> list[Home]:
-    return [*reader.homes(DEMO)] if request.param == "demo" else real()
+    return [*pollux.homes(DEMO)] if request.param == "demo" else real()
 
 
 def test_archive_and_files_say_the_same(tmp_path: Path, place: list[Home]) -> None:
@@ -316,11 +317,11 @@ def test_archive_and_files_say_the_same(tmp_path: Path, place: list[Home]) -> No
 
 def test_tools_are_those_of_usage(tmp_path: Path, place: list[Home]) -> None:
     with closing(archived(tmp_path, *place)) as database:
-        expected = {row.key: row.asked for row in tool_rows(tool_parts(database))}
+        expected = {row.key: row.outcomes for row in tool_rows(tool_sums(database))}
         for key, row in section(database, "tool").items():
             asked = expected.pop(key)
             assert asked is not None
-            counts = (asked.calls, asked.success, asked.error, asked.cancelled, asked.unfinished)
+            counts = (asked.calls, asked.success, asked.error, asked.cancelled, asked.no_result)
             assert tuple(row.values())[:5] == counts
     assert not expected
 
@@ -348,7 +349,7 @@ def test_every_section_names_its_columns() -> None:
     with closing(without_archive(demo())) as database:
         for by in SECTIONS:
             (one,) = counted(database, by).sections
-            assert isinstance(one, Section)
+            assert isinstance(one, StatsTable)
             assert one.columns == SECTIONS[by].columns
             assert all(len(row.numbers) == len(one.columns) for row in one.rows)
         assert [one.by for one in counted(database).sections] == list(USUAL)

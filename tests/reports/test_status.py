@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import json
-import platform
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from tests import builders
+from tests.refreshing import refresh
 
 from pollux.archive import store
-from pollux.archive.refresh import refresh
 from pollux.model import FileRef, Problem, Project, Role, Session
 from pollux.reports.status import (
+    DeletionTime,
     FolderPolicy,
     StatusReport,
-    Turn,
     archive_key,
     archived_files,
     days_left,
     status_rows,
 )
-from pollux.sessions.client_settings import Policy
+from pollux.sessions.client_settings import RetentionPolicy
 from pollux.sessions.locate import locate
-from pollux.sessions.retention import HASHED, Fate, Why
+from pollux.sessions.retention import HASHED, Deletion, DeletionReason
 from pollux.text.encode import encode
 from pollux.views.contracts import to_json
 
@@ -37,8 +36,8 @@ def session(id_: str, *paths: Path, role: Role = Role.MAIN, updated: int | None 
     return Session(files=tuple(FileRef(path, role, "log") for path in paths), **fields)  # type: ignore[arg-type]
 
 
-def due(days: float, why: Why = Why.AGE, because: Path | None = None) -> Fate:
-    return Fate(why, NOW + timedelta(days=days), because)
+def due(days: float, why: DeletionReason = DeletionReason.AGE, caused_by: Path | None = None) -> Deletion:
+    return Deletion(why, NOW + timedelta(days=days), caused_by)
 
 
 def test_sessions_come_soonest_first() -> None:
@@ -47,16 +46,16 @@ def test_sessions_come_soonest_first() -> None:
     sessions = [session(name, path, updated=ages.get(name, 1)) for name, path in paths.items()]
     fates = {paths["later"]: due(20), paths["soon"]: due(5)}
     fates |= {paths[name]: due(-1) for name in ("old", "new", "timeless")}
-    gone = session("gone", Path("/chats/gone.jsonl"), gone=True)
+    gone = session("gone", Path("/chats/gone.jsonl"), deleted=True)
     rows = status_rows([*sessions, gone], fates, dict.fromkeys(paths.values(), False), now=NOW)
-    assert [(row.session.id, str(row.turn)) for row in rows] == [
+    assert [(row.session.id, str(row.deletion_time)) for row in rows] == [
         ("new", "next"),
         ("old", "next"),
         ("timeless", "next"),
         ("soon", "soon"),
         ("later", "later"),
         ("never", "never"),
-        ("gone", "gone"),
+        ("gone", "deleted"),
     ]
     assert [row.session.id for row in rows if row.is_at_risk] == ["new", "old", "timeless", "soon"]
 
@@ -69,13 +68,13 @@ def test_kept_means_all_files_and_those_of_subagents() -> None:
     parent = session("p", A, children=("c", "unknown"))
     child = session("c", AGENT, kind="subagent", parent="p", children=("p",))
     orphan = session("o", B, kind="subagent", parent="nobody")
-    fates = {A: due(-1), AGENT: due(-1, because=A)}
+    fates = {A: due(-1), AGENT: due(-1, caused_by=A)}
     for is_kept in (True, False):
         rows = status_rows([parent, child, orphan], fates, {A: True, AGENT: is_kept, B: True}, now=NOW)
         assert [row.session.id for row in rows] == ["p", "o"]
-        assert (rows[0].is_kept, rows[0].is_at_risk) == (is_kept, not is_kept)
-        assert rows[0].going == (A, AGENT)
-        assert rows[1].staying == (B,)
+        assert (rows[0].is_archived, rows[0].is_at_risk) == (is_kept, not is_kept)
+        assert rows[0].deleted_files == (A, AGENT)
+        assert rows[1].remaining_files == (B,)
 
 
 def test_sessions_that_say_they_started_each_other_are_told() -> None:
@@ -88,14 +87,14 @@ def test_stub_decides_only_where_there_is_nothing_else() -> None:
     stub = FileRef(STUB, Role.STUB, "log")
     both = session("both", A)
     both = Session(id="both", kind="main", project=both.project, files=(*both.files, stub))
-    (row,) = status_rows([both], {STUB: due(0, Why.EMPTY)}, {A: False, STUB: False}, now=NOW)
-    assert (row.turn, row.going, row.staying) == (Turn.NEVER, (STUB,), (A,))
-    fates = {A: due(0, Why.STUB, STUB), STUB: due(0, Why.EMPTY)}
+    (row,) = status_rows([both], {STUB: due(0, DeletionReason.EMPTY)}, {A: False, STUB: False}, now=NOW)
+    assert (row.deletion_time, row.deleted_files, row.remaining_files) == (DeletionTime.NEVER, (STUB,), (A,))
+    fates = {A: due(0, DeletionReason.STUB, STUB), STUB: due(0, DeletionReason.EMPTY)}
     (row,) = status_rows([both], fates, {A: False, STUB: False}, now=NOW)
-    assert row.fate == fates[A]
+    assert row.deletion == fates[A]
     alone = session("alone", STUB, role=Role.MAIN, is_stub=True)
     (row,) = status_rows([alone], fates, {STUB: False}, now=NOW)
-    assert (row.fate, row.is_at_risk) == (fates[STUB], False)
+    assert (row.deletion, row.is_at_risk) == (fates[STUB], False)
 
 
 def test_days_left_are_whole() -> None:
@@ -103,9 +102,9 @@ def test_days_left_are_whole() -> None:
 
 
 def test_json_names_everything() -> None:
-    sessions = [session("a", A, title="One"), session("b", B), session("gone", STUB, gone=True)]
-    rows = status_rows(sessions, {A: due(0, Why.STUB, STUB), B: due(9)}, {A: False, B: True}, now=NOW)
-    policy = FolderPolicy(Path("/f"), "/home/alice/webapp", Policy(off=HASHED, sources=("s",), notes=("n",)))
+    sessions = [session("a", A, title="One"), session("b", B), session("gone", STUB, deleted=True)]
+    rows = status_rows(sessions, {A: due(0, DeletionReason.STUB, STUB), B: due(9)}, {A: False, B: True}, now=NOW)
+    policy = FolderPolicy(Path("/f"), "/home/alice/webapp", RetentionPolicy(off=HASHED, sources=("s",), notes=("n",)))
     problem = Problem("code", "message", "file", 1)
     report = StatusReport(tuple(rows), (policy,), (problem,), Path("/x.db"), NOW)
     told = json.loads(encode(to_json(report)))
@@ -127,7 +126,7 @@ def test_json_names_everything() -> None:
             }
         ],
         "sessions": None,
-        "counts": {"next": 1, "soon": 0, "later": 1, "never": 0, "gone": 1},
+        "counts": {"next": 1, "soon": 0, "later": 1, "never": 0, "deleted": 1},
         "at_risk": 1,
         "problems": [{"code": "code", "message": "message", "file": "file", "line": 1}],
     }
@@ -137,16 +136,16 @@ def test_json_names_everything() -> None:
         "title": "One",
         "project": {"path": None, "hash": None, "slug": "web"},
         "updated": "2026-11-14T12:00:00.000Z",
-        "turn": "next",
-        "why": "stub",
-        "because": str(STUB),
+        "deletion": "next",
+        "reason": "stub",
+        "caused_by": str(STUB),
         "due": None,
         "days_left": 0,
         "stub": False,
-        "kept": False,
+        "archived": False,
         "at_risk": True,
-        "going": [str(A)],
-        "staying": [],
+        "deleted_files": [str(A)],
+        "remaining_files": [],
     }
     assert [(one["due"], one["days_left"]) for one in told["sessions"][1:]] == [
         ("2026-11-24T12:00:00.000Z", 9),
@@ -160,15 +159,15 @@ def test_archive_tells_which_files_it_has_whole(tmp_path: Path) -> None:
     path = builders.put(chats / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
     builders.put(chats / builders.SESSION / "agent.jsonl", builders.log(builders.header()))
     home = builders.home(tmp_path)
-    with store.opened(tmp_path / "archive.db") as archive:
-        machine = platform.node()
+    with store.open_archive(tmp_path / "archive.db") as archive:
+        machine = archive.machine
         assert archived_files(archive.database, machine) == {}
         refresh(archive, [home])
         kept = archived_files(archive.database, machine)
         files = {file.path.name: file for file in locate([home]).files}
-        assert all(kept[archive_key(file)].is_whole(file) for file in files.values())
-        assert kept[archive_key(files[path.name])].look is not None
+        assert all(kept[archive_key(file)].is_complete(file) for file in files.values())
+        assert kept[archive_key(files[path.name])].cleanup_traits is not None
         with path.open("ab") as grown:
             grown.write(b"{}\n")
         (file,) = (file for file in locate([home]).files if file.path == path)
-        assert not kept[archive_key(file)].is_whole(file)
+        assert not kept[archive_key(file)].is_complete(file)

@@ -19,15 +19,16 @@ from zoneinfo import ZoneInfo
 import pytest
 from tests import builders
 from tests.corpus.trees import SELECTED, Tree, all_trees, history, raw_messages
+from tests.refreshing import refresh
 
 from pollux import prices
-from pollux.archive import load_sessions, memory, refresh, store
+from pollux.archive import load_sessions, memory, store
 from pollux.archive.pricing import price_calls
 from pollux.archive.schema import sessions_of_homes
-from pollux.model import Tokens
+from pollux.model import Tokens, Usage
 from pollux.reports import usage, usage_sql
-from pollux.reports.usage import Row, Sums
-from pollux.reports.usage_sql import Part
+from pollux.reports.usage import UsageRow
+from pollux.reports.usage_sql import CallSum
 from pollux.sessions import reader
 from pollux.sessions.homes import Home
 from pollux.views.contracts import to_json
@@ -117,7 +118,7 @@ def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
             return tmp_path / "home"
 
 
-Reader = Callable[..., list[Part]]
+Reader = Callable[..., list[CallSum]]
 
 
 def roots_in(database: sqlite3.Connection) -> dict[str, tuple[str, str]]:
@@ -128,27 +129,27 @@ def roots_in(database: sqlite3.Connection) -> dict[str, tuple[str, str]]:
 def read(request: pytest.FixtureRequest, tmp_path: Path) -> Reader:
     """Give the rows of the report on some homes, with an archive or without one."""
 
-    def archived(*homes: Home) -> list[Part]:
-        with store.opened(tmp_path / "archive.db") as archive:
-            refresh.refresh(archive, homes)
+    def archived(*homes: Home) -> list[CallSum]:
+        with store.open_archive(tmp_path / "archive.db") as archive:
+            refresh(archive, homes)
             price_calls(archive.database, prices.load())
-            return usage_sql.parts(archive.database)
+            return usage_sql.call_sums(archive.database)
 
-    def read_only(*homes: Home) -> list[Part]:
+    def read_only(*homes: Home) -> list[CallSum]:
         with closing(memory.in_memory(reader.history(homes).sessions, [])) as database:
             price_calls(database, prices.load())
-            return usage_sql.parts(database)
+            return usage_sql.call_sums(database)
 
     return archived if request.param == "archive" else read_only
 
 
 def test_sums_are_the_truth(tree: Path, read: Reader) -> None:
     expected, found = truth(tree), read(builders.home(tree))
-    billed = usage.sums(found)
+    billed = usage.total(found)
     assert (billed.tokens, billed.calls) == (expected.billed, expected.calls)
-    assert usage.sums(one for one in found if one.is_kept).tokens == expected.kept
+    assert usage.total(one for one in found if one.is_active).tokens == expected.kept
     assert billed.cost_nanousd == expected.nanousd
-    assert (billed.unpriced_calls, billed.inconsistent) == (0, 0)
+    assert (billed.cost.unpriced_calls, billed.inconsistent) == (0, 0)
     by_model = usage.call_rows("model", found)
     assert {row.key: row.billed.tokens for row in by_model} == expected.by_model
     by_day = usage.call_rows("day", found, zone=UTC)
@@ -161,21 +162,21 @@ def test_rows_add_up_to_the_whole(by: str, zone: str, tmp_path: Path) -> None:
     del tmp_path
     with closing(memory.in_memory(reader.history([builders.home(TINY)]).sessions, [])) as database:
         price_calls(database, prices.load())
-        found = usage_sql.parts(database)
+        found = usage_sql.call_sums(database)
     rows = usage.call_rows(by, found, zone=ZoneInfo(zone))
-    assert sum((row.billed.tokens for row in rows), Tokens()) == usage.sums(found).tokens
-    assert sum(row.billed.cost_nanousd or 0 for row in rows) == usage.sums(found).cost_nanousd
-    assert sum(row.kept.calls for row in rows) == usage.sums(one for one in found if one.is_kept).calls
+    assert sum((row.billed.tokens for row in rows), Tokens()) == usage.total(found).tokens
+    assert sum(row.billed.cost_nanousd or 0 for row in rows) == usage.total(found).cost_nanousd
+    assert sum(row.active.calls for row in rows) == usage.total(one for one in found if one.is_active).calls
 
 
 def test_deleted_files_are_still_counted(tree: Path, tmp_path: Path) -> None:
     home = builders.home(tree)
 
-    def sums() -> Sums:
-        with store.opened(tmp_path / "archive.db") as archive:
-            refresh.refresh(archive, [home])
+    def sums() -> Usage:
+        with store.open_archive(tmp_path / "archive.db") as archive:
+            refresh(archive, [home])
             price_calls(archive.database, prices.load())
-            return usage.sums(usage_sql.parts(archive.database))
+            return usage.total(usage_sql.call_sums(archive.database))
 
     before = sums()
     for path in home.tmp.glob("*/chats"):
@@ -186,7 +187,7 @@ def test_deleted_files_are_still_counted(tree: Path, tmp_path: Path) -> None:
 def test_two_copies_of_a_home_are_one(tree: Path, read: Reader, tmp_path: Path) -> None:
     shutil.copytree(tree / ".gemini", tmp_path / "backup" / ".gemini")
     expected = truth(tree)
-    found = usage.sums(read(builders.home(tree), builders.home(tmp_path / "backup")))
+    found = usage.total(read(builders.home(tree), builders.home(tmp_path / "backup")))
     assert (found.tokens, found.cost_nanousd) == (expected.billed, expected.nanousd)
 
 
@@ -215,14 +216,14 @@ def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
         head = builders.header(id_, kind="subagent")
         answer = builders.gemini(f"of-{id_}", second=8, tokens=builders.tokens(n))
         builders.put(chats / parent / f"{id_}.jsonl", builders.log(head, builders.user(), answer))
-    with store.opened(tmp_path / "archive.db") as archive:
-        refresh.refresh(archive, [builders.home(tmp_path)])
+    with store.open_archive(tmp_path / "archive.db") as archive:
+        refresh(archive, [builders.home(tmp_path)])
         price_calls(archive.database, prices.load())
         yield archive.database
 
 
 def test_subagents_are_rolled_up_or_apart(database: sqlite3.Connection) -> None:
-    found = usage_sql.parts(database)
+    found = usage_sql.call_sums(database)
     (root,) = usage.call_rows("session", found, roots=roots_in(database))
     assert (root.key, root.name, root.billed.calls) == (builders.SESSION, "hello", 7)
     apart = usage.call_rows("session", found)
@@ -238,29 +239,29 @@ def test_deep_subagent_is_filed_under_its_root_though_its_parents_have_no_calls_
     database: sqlite3.Connection,
 ) -> None:
     database.execute("UPDATE model_calls SET at_us = at_us + 3600000000 WHERE session_id = 'deepest'")
-    found = usage_sql.parts(database, builders.instant_of(3600))
+    found = usage_sql.call_sums(database, builders.instant_of(3600))
     (root,) = usage.call_rows("session", found, roots=roots_in(database))
     assert (root.key, root.name, root.billed.calls) == (builders.SESSION, "hello", 1)
 
 
 def test_rewound_calls_are_billed_but_not_kept(database: sqlite3.Connection) -> None:
-    (day,) = usage.call_rows("day", usage_sql.parts(database), zone=UTC)
-    assert (day.key, day.billed.calls, day.kept.calls) == ("2026-11-15", 7, 6)
-    assert day.billed.tokens.input - day.kept.tokens.input == 40
+    (day,) = usage.call_rows("day", usage_sql.call_sums(database), zone=UTC)
+    assert (day.key, day.billed.calls, day.active.calls) == ("2026-11-15", 7, 6)
+    assert day.billed.tokens.input - day.active.tokens.input == 40
 
 
 def test_model_without_a_price_is_listed_and_costs_nothing_known(database: sqlite3.Connection) -> None:
-    found = usage_sql.parts(database)
+    found = usage_sql.call_sums(database)
     (model, sums), *others = usage.unpriced_models(found).items()
     assert (model, sums.calls, sums.tokens.total, others) == ("gemini-9.9-ultra", 1, 35, [])
     rows = {row.key: row.billed for row in usage.call_rows("model", found)}
     assert rows["gemini-9.9-ultra"].cost_nanousd is None
-    assert usage.sums(found).cost_nanousd == rows["gemini-2.5-pro"].cost_nanousd
-    assert usage.sums([]).cost_nanousd == 0
+    assert usage.total(found).cost_nanousd == rows["gemini-2.5-pro"].cost_nanousd
+    assert usage.total([]).cost_nanousd == 0
 
 
 def test_total_that_does_not_add_up_is_flagged_not_repaired(database: sqlite3.Connection) -> None:
-    found = usage.sums(usage_sql.parts(database))
+    found = usage.total(usage_sql.call_sums(database))
     assert found.inconsistent == 1
     assert found.tokens.total == 7 + sum(n + 5 for n in (10, 30, 40, 50, 60, 70))
 
@@ -273,28 +274,28 @@ def test_window_is_for_each_call(
     database: sqlite3.Connection, since: int | None, until: int | None, calls: int
 ) -> None:
     window = [None if second is None else builders.instant_of(second) for second in (since, until)]
-    assert usage.sums(usage_sql.parts(database, *window)).calls == calls
+    assert usage.total(usage_sql.call_sums(database, *window)).calls == calls
 
 
 def test_tools_are_counted_with_what_came_of_them(database: sqlite3.Connection) -> None:
-    rows = {row.key: row for row in usage.tool_rows(usage_sql.tool_parts(database))}
-    assert {key: row.asked for key, row in rows.items()} == {
-        "Bash": usage.Asked(2, 0, 1, 1),
-        "Read": usage.Asked(2, 2, 0, 0),
-        "my_tool": usage.Asked(1, 0, 0, 0),
+    rows = {row.key: row for row in usage.tool_rows(usage_sql.tool_sums(database))}
+    assert {key: row.outcomes for key, row in rows.items()} == {
+        "Bash": usage.ToolOutcomes(2, 0, 1, 1),
+        "Read": usage.ToolOutcomes(2, 2, 0, 0),
+        "my_tool": usage.ToolOutcomes(1, 0, 0, 0),
     }
     assert (rows["Bash"].billed.calls, rows["Bash"].billed.tokens.input) == (1, 10)  # once, though it asked twice
     assert (rows["Read"].billed.calls, rows["Read"].billed.tokens.input) == (2, 30)
-    assert rows["my_tool"].billed == Sums()  # its message has no counts
-    assert rows["my_tool"].asked
-    assert rows["my_tool"].asked.unfinished == 1
+    assert rows["my_tool"].billed == Usage()  # its message has no counts
+    assert rows["my_tool"].outcomes
+    assert rows["my_tool"].outcomes.no_result == 1
 
 
 def test_tools_are_the_same_without_an_archive(database: sqlite3.Connection, tmp_path: Path) -> None:
     found = reader.history([builders.home(tmp_path)])
     with closing(memory.in_memory(found.sessions, [], reader.opened)) as other:
         price_calls(other, prices.load())
-        assert usage.tool_rows(usage_sql.tool_parts(other)) == usage.tool_rows(usage_sql.tool_parts(database))
+        assert usage.tool_rows(usage_sql.tool_sums(other)) == usage.tool_rows(usage_sql.tool_sums(database))
         projects = load_sessions.session_projects(other, {})
     assert projects == load_sessions.session_projects(database, {})
 
@@ -304,18 +305,18 @@ def test_real_trees_are_the_same_without_an_archive(real: Tree, tmp_path: Path) 
     found = history(real)
     with (
         closing(memory.in_memory(found.sessions, [], reader.opened)) as other,
-        store.opened(tmp_path / "a.db") as archive,
+        store.open_archive(tmp_path / "a.db") as archive,
     ):
-        refresh.refresh(archive, found.located.homes)
+        refresh(archive, found.located.homes)
         for database in (other, archive.database):
             price_calls(database, prices.load())
         for by in ("hour", "session", "model"):
             rows = [
-                usage.call_rows(by, usage_sql.parts(database), roots=roots_in(database))
+                usage.call_rows(by, usage_sql.call_sums(database), roots=roots_in(database))
                 for database in (other, archive.database)
             ]
             assert rows[0] == rows[1]
-        assert usage.tool_rows(usage_sql.tool_parts(other)) == usage.tool_rows(usage_sql.tool_parts(archive.database))
+        assert usage.tool_rows(usage_sql.tool_sums(other)) == usage.tool_rows(usage_sql.tool_sums(archive.database))
 
 
 def test_call_without_a_time_is_in_no_window(tmp_path: Path) -> None:
@@ -324,10 +325,10 @@ def test_call_without_a_time_is_in_no_window(tmp_path: Path) -> None:
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", data)
     with closing(memory.in_memory(reader.history([builders.home(tmp_path)]).sessions, [])) as database:
         price_calls(database, prices.load())
-        (row,) = usage.call_rows("day", usage_sql.parts(database))
+        (row,) = usage.call_rows("day", usage_sql.call_sums(database))
         assert (row.key, row.name, row.billed.calls) == (None, "no time", 1)
-        assert not usage_sql.parts(database, builders.instant_of(0))
-        assert not usage_sql.parts(database, None, builders.instant_of(0))
+        assert not usage_sql.call_sums(database, builders.instant_of(0))
+        assert not usage_sql.call_sums(database, None, builders.instant_of(0))
 
 
 def test_project_is_known_by_path_by_memory_or_by_hash(tmp_path: Path) -> None:
@@ -339,10 +340,10 @@ def test_project_is_known_by_path_by_memory_or_by_hash(tmp_path: Path) -> None:
     )
     headless = builders.chats(tmp_path) / "session-2026-11-15T19-30-b3e2640d.jsonl"
     builders.put(headless, builders.log(builders.user(), answer | {"id": "g2"}))
-    with store.opened(tmp_path / "archive.db") as archive:
-        refresh.refresh(archive, [builders.home(tmp_path)])
+    with store.open_archive(tmp_path / "archive.db") as archive:
+        refresh(archive, [builders.home(tmp_path)])
         price_calls(archive.database, prices.load())
-        found = usage_sql.parts(archive.database)
+        found = usage_sql.call_sums(archive.database)
         known = load_sessions.session_projects(archive.database, {nobody: "/srv/app"})
         rows = usage.call_rows("project", found, projects=known)
         assert {row.key: row.name for row in rows} == {"/srv/app": "app", builders.ROOT: "webapp"}
@@ -365,21 +366,23 @@ def test_import_is_counted_where_it_came_from(tmp_path: Path) -> None:
         builders.header(builders.OTHER, startTime=builders.at(60)), builders.user("import-1", "hello"), answer
     )
     builders.put(chats / f"session-2026-11-15T19-31-{builders.OTHER[:8]}.jsonl", imported)
-    with store.opened(tmp_path / "archive.db") as archive:
-        refresh.refresh(archive, [builders.home(tmp_path)])
+    with store.open_archive(tmp_path / "archive.db") as archive:
+        refresh(archive, [builders.home(tmp_path)])
         price_calls(archive.database, prices.load())
-        (row,) = usage.call_rows("session", usage_sql.parts(archive.database), roots=roots_in(archive.database))
+        (row,) = usage.call_rows("session", usage_sql.call_sums(archive.database), roots=roots_in(archive.database))
         assert (row.key, row.billed.calls) == (builders.SESSION, 1)
         # Without a notice of the client nothing says that the second session did not call the tool itself.
-        (tool,) = usage.tool_rows(usage_sql.tool_parts(archive.database))
-        assert tool.asked == usage.Asked(2, 2, 0, 0)
+        (tool,) = usage.tool_rows(usage_sql.tool_sums(archive.database))
+        assert tool.outcomes == usage.ToolOutcomes(2, 2, 0, 0)
         assert tool.billed.calls == 1
 
 
 def test_json_has_every_key_of_the_contract(database: sqlite3.Connection) -> None:
-    found = usage_sql.parts(database)
-    row = Row("k", "name", usage.sums(found), Sums(), None, usage.Asked(3, 1, 1, 0))
-    report = usage.Report("tool", "UTC", "table", "2026-10-15", (row,), Sums(), Sums(), usage.unpriced_models(found))
+    found = usage_sql.call_sums(database)
+    row = UsageRow("k", "name", usage.total(found), Usage(), None, usage.ToolOutcomes(3, 1, 1, 0))
+    report = usage.UsageReport(
+        "tool", "UTC", "table", "2026-10-15", (row,), Usage(), Usage(), usage.unpriced_models(found)
+    )
     written = to_json(report)
     assert written["unpriced_models"] == [
         {
@@ -391,4 +394,4 @@ def test_json_has_every_key_of_the_contract(database: sqlite3.Connection) -> Non
     assert isinstance(written["rows"], list)
     (only,) = written["rows"]
     assert isinstance(only, dict)
-    assert only["tool_calls"] == {"calls": 3, "success": 1, "error": 1, "cancelled": 0, "unfinished": 1}
+    assert only["tool_calls"] == {"calls": 3, "success": 1, "error": 1, "cancelled": 0, "no_result": 1}

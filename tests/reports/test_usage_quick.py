@@ -11,7 +11,7 @@ from tests import builders
 
 from pollux.model import Tokens
 from pollux.reports import usage_quick
-from pollux.reports.usage_quick import Counted, counts
+from pollux.reports.usage_quick import CountedSession, counts
 
 
 def price(_model: str | None, _at: datetime | None, tokens: Tokens) -> tuple[int | None, str]:
@@ -20,7 +20,7 @@ def price(_model: str | None, _at: datetime | None, tokens: Tokens) -> tuple[int
     return None, ""
 
 
-def ids(found: Iterable[Counted]) -> list[str]:
+def ids(found: Iterable[CountedSession]) -> list[str]:
     return [one.id for one in found]
 
 

@@ -9,25 +9,25 @@ from tests import builders
 from tests.builders import asks, call, checkpoint, gemini, header, log, rewind, tokens, user
 
 from pollux.sessions import grouping
-from pollux.sessions.changes import Memory
-from pollux.sessions.grouping import Group, regroup
+from pollux.sessions.grouping import OpenSession, open_readings
+from pollux.sessions.live import ChangeTracker
 from pollux.sessions.replay import reading
 
 
 @pytest.fixture
-def memory() -> Memory:
-    return Memory()
+def memory() -> ChangeTracker:
+    return ChangeTracker()
 
 
-def group(folder: Path, *records: object) -> Group:
-    return regroup("main", builders.SESSION, [builders.read_bytes(folder, log(header(), *records))])
+def group(folder: Path, *records: object) -> OpenSession:
+    return open_readings("main", builders.SESSION, [builders.read_bytes(folder, log(header(), *records))])
 
 
-def look(memory: Memory, folder: Path, *records: object) -> list[tuple[int, str]]:
+def look(memory: ChangeTracker, folder: Path, *records: object) -> list[tuple[int, str]]:
     return [(one.number, one.entry.id) for one in memory.changes(group(folder, *records).timeline)]
 
 
-def test_each_message_is_new_once(tmp_path: Path, memory: Memory) -> None:
+def test_each_message_is_new_once(tmp_path: Path, memory: ChangeTracker) -> None:
     records = [user("u1"), gemini("g1"), user("u2")]
     assert look(memory, tmp_path, *records[:2]) == [(0, "u1"), (1, "g1")]
     assert look(memory, tmp_path, *records[:2]) == []
@@ -44,42 +44,42 @@ def test_each_message_is_new_once(tmp_path: Path, memory: Memory) -> None:
     ],
     ids=["calls", "thoughts", "tokens", "model"],
 )
-def test_what_is_added_to_a_message_is_a_change(tmp_path: Path, memory: Memory, more: builders.Wire) -> None:
+def test_what_is_added_to_a_message_is_a_change(tmp_path: Path, memory: ChangeTracker, more: builders.Wire) -> None:
     look(memory, tmp_path, user("u1"), gemini("g1"))
     assert look(memory, tmp_path, user("u1"), gemini("g1"), gemini("g1") | more) == [(1, "g1")]
 
 
-def test_results_in_another_message_are_a_change(tmp_path: Path, memory: Memory) -> None:
+def test_results_in_another_message_are_a_change(tmp_path: Path, memory: ChangeTracker) -> None:
     asked = gemini("g1", [asks("c1")], model=None)
     assert look(memory, tmp_path, user("u1"), checkpoint(user("u1"), asked)) == [(0, "u1"), (1, "g1")]
     answered = checkpoint(user("u1"), asked, user("r1", [builders.answers("c1")]))
     assert look(memory, tmp_path, user("u1"), checkpoint(user("u1"), asked), answered) == [(1, "g1"), (2, "r1")]
 
 
-def test_response_to_a_call_without_a_record_is_a_change(tmp_path: Path, memory: Memory) -> None:
+def test_response_to_a_call_without_a_record_is_a_change(tmp_path: Path, memory: ChangeTracker) -> None:
     records = [user("u1"), gemini("g1", [asks("c1")], tokens=tokens()), user("r1", [builders.answers("c1")])]
     look(memory, tmp_path, *records[:2])
     assert look(memory, tmp_path, *records) == [(1, "g1"), (2, "r1")]
 
 
-def test_fate_is_a_change_and_only_the_end_of_an_active_one_is_a_loss(tmp_path: Path, memory: Memory) -> None:
+def test_fate_is_a_change_and_only_the_end_of_an_active_one_is_a_loss(tmp_path: Path, memory: ChangeTracker) -> None:
     records = [user("u1"), gemini("g1"), rewind("g1"), gemini("g1")]
     memory.changes(group(tmp_path, *records[:2]).timeline)
     for number, (was, fate, is_dropped) in enumerate([("active", "rewound", True), ("rewound", "active", False)], 3):
         (change,) = memory.changes(group(tmp_path, *records[:number]).timeline)
         assert (change.was, change.entry.fate, change.is_dropped) == (was, fate, is_dropped)
-    assert not any(one.is_dropped for one in Memory().changes(group(tmp_path, *records[:3]).timeline))
+    assert not any(one.is_dropped for one in ChangeTracker().changes(group(tmp_path, *records[:3]).timeline))
 
 
-def test_numbers_stay_when_messages_vanish(tmp_path: Path, memory: Memory) -> None:
+def test_numbers_stay_when_messages_vanish(tmp_path: Path, memory: ChangeTracker) -> None:
     look(memory, tmp_path, user("u1"), user("u2", "other"))
     assert look(memory, tmp_path, user("u3", "third")) == [(2, "u3")]
 
 
-def test_nothing_is_read(tmp_path: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_read(tmp_path: Path, memory: ChangeTracker, monkeypatch: pytest.MonkeyPatch) -> None:
     found = group(tmp_path, user("u1"), gemini("g1", toolCalls=[call()]))
     for module in (reading, grouping):
-        monkeypatch.setattr(module, "whole", lambda *_: pytest.fail("a message was read"))
+        monkeypatch.setattr(module, "build_message", lambda *_: pytest.fail("a message was read"))
     assert len(memory.changes(found.timeline)) == 2
 
 
@@ -96,7 +96,7 @@ def test_nothing_is_read(tmp_path: Path, memory: Memory, monkeypatch: pytest.Mon
 )
 def test_history_that_may_be_written_again_is_in_doubt(
     tmp_path: Path,
-    memory: Memory,
+    memory: ChangeTracker,
     records: list[builders.Wire],
     is_in_doubt: bool,  # noqa: FBT001
 ) -> None:

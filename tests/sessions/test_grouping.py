@@ -36,10 +36,10 @@ from pollux import formats
 from pollux.formats.source import Source
 from pollux.model import Fate, Kind, Origin, Problem, Role
 from pollux.sessions import grouping
-from pollux.sessions.grouping import Group, bundles, group_from, groups, regroup
+from pollux.sessions.grouping import OpenSession, bundles, open_bundle, open_file, open_readings
 from pollux.sessions.locate import SessionFile, locate
 from pollux.sessions.replay import reading
-from pollux.sessions.replay.reading import Reading
+from pollux.sessions.replay.reading import FileReading
 from pollux.sessions.replay.replay import replay
 
 ONE, TWO = user("u1", "one"), gemini("g1", "two", tokens=tokens(10))
@@ -51,32 +51,32 @@ def nobody_knows(_file: SessionFile, _id8: str) -> str | None:
     return None
 
 
-def grouped(*roots: Path, full_id: grouping.FullId = nobody_knows) -> tuple[list[Group], list[Problem]]:
+def grouped(*roots: Path, full_id: grouping.FullId = nobody_knows) -> tuple[list[OpenSession], list[Problem]]:
     files = [*locate([home(root) for root in roots]).files]
-    found: list[Group] = []
+    found: list[OpenSession] = []
     problems: list[Problem] = []
     for bundle in bundles(files):
-        more, new = groups(bundle, full_id)
+        more, new = open_bundle(bundle, full_id)
         found += more
         problems += new
     return found, problems
 
 
-def only(*roots: Path, **more: Any) -> Group:  # noqa: ANN401
+def only(*roots: Path, **more: Any) -> OpenSession:  # noqa: ANN401
     (found,), problems = grouped(*roots, **more)
     assert not problems
     return found
 
 
-def roles(group: Group) -> dict[str, Role]:
+def roles(group: OpenSession) -> dict[str, Role]:
     return {one.reading.path.name: one.role for one in group.files}
 
 
-def ids(group: Group) -> list[str]:
+def ids(group: OpenSession) -> list[str]:
     return [entry.id for entry in group.entries]
 
 
-def total(group: Group) -> int:
+def total(group: OpenSession) -> int:
     return sum(call.tokens.total for call in group.calls.values())
 
 
@@ -185,8 +185,8 @@ def test_no_header_at_all(tmp_path: Path) -> None:
 def test_no_header_and_no_id_in_the_name(tmp_path: Path) -> None:
     put(chats(tmp_path) / "session-odd.jsonl", log(ONE))
     assert only(tmp_path).id == "session-odd"
-    assert group_from(chats(tmp_path) / "session-odd.jsonl").id == "session-odd"
-    assert group_from(put(tmp_path / f"{NAME}.jsonl", log(ONE))).id == "6ece72aa"
+    assert open_file(chats(tmp_path) / "session-odd.jsonl").id == "session-odd"
+    assert open_file(put(tmp_path / f"{NAME}.jsonl", log(ONE))).id == "6ece72aa"
 
 
 def test_sessions_of_the_same_beginning_stay_apart(tmp_path: Path) -> None:
@@ -210,8 +210,8 @@ def test_sessions_of_one_file(tmp_path: Path) -> None:
     assert {group.id: total(group) for group in found} == {"6ece72aa-first": 15, "6ece72aa-second": 60}
     assert all(entry.fate == Fate.ACTIVE for group in found for entry in group.entries)
     assert [group.main.started for group in found] == [instant_of(0), instant_of(0)]
-    assert ids(regroup("main", "6ece72aa-first", [reading.read(path)])) == [PREAMBLE, "u1", "g1"]
-    assert group_from(path).id == "6ece72aa-second", "as the client says"
+    assert ids(open_readings("main", "6ece72aa-first", [reading.read(path)])) == [PREAMBLE, "u1", "g1"]
+    assert open_file(path).id == "6ece72aa-second", "as the client says"
 
 
 def test_nested_subagents(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_flat_subagents_have_a_name_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_named_subagent(tmp_path: Path) -> None:
-    found = group_from(put(tmp_path / "a.jsonl", log(header(OTHER, kind="subagent"), ONE)))
+    found = open_file(put(tmp_path / "a.jsonl", log(header(OTHER, kind="subagent"), ONE)))
     assert (found.kind, found.id, found.parent) == ("subagent", OTHER, None)
 
 
@@ -247,7 +247,7 @@ def test_a_session_put_together_again(tmp_path: Path) -> None:
         put(chats(tmp_path) / f"{NAME}.json", document(ONE, TWO)),
         put(chats(tmp_path) / f"{NAME}.jsonl", log(header(), ONE, TWO, THREE)),
     ]
-    first, again = only(tmp_path), regroup("main", SESSION, [reading.read(path) for path in reversed(paths)])
+    first, again = only(tmp_path), open_readings("main", SESSION, [reading.read(path) for path in reversed(paths)])
     assert [*first.messages()] == [*again.messages()]
     assert roles(first) == roles(again)
 
@@ -259,7 +259,7 @@ def test_a_file_that_cannot_be_read_spoils_only_itself(
     good = put(chats(tmp_path) / f"{NAME}.jsonl", log(header(), ONE))
     bad = put(chats(tmp_path) / f"{LATER}.jsonl", log(header(), THREE))
 
-    def read(path: Path) -> Reading:
+    def read(path: Path) -> FileReading:
         if path == bad:
             raise error
         return reading.read(path)
@@ -275,7 +275,7 @@ def test_a_file_that_vanishes_between_finding_and_reading(tmp_path: Path) -> Non
     path = put(chats(tmp_path) / f"{NAME}.jsonl", log(header(), ONE))
     files = [*locate([home(tmp_path)]).files]
     path.unlink()
-    found, (problem,) = groups(files, nobody_knows)
+    found, (problem,) = open_bundle(files, nobody_knows)
     assert not found
     assert problem.code == "unreadable-file"
 
@@ -394,11 +394,11 @@ def test_kinds_and_origins_are_kept(tmp_path: Path) -> None:
 # Imports beside what this machine has read itself
 
 
-def read_here(data: bytes, name: str = f"{NAME}.jsonl", *, is_import: bool = False) -> Reading:
+def read_here(data: bytes, name: str = f"{NAME}.jsonl", *, is_import: bool = False) -> FileReading:
     source = Source(Path(name), data=data, is_import=is_import)
     opened = formats.opened(source)
-    return reading.finished(
-        opened.source, opened.format, replay(opened.operations, *reading.looks(opened.source)), source
+    return reading.finish_reading(
+        opened.source, opened.format, replay(opened.operations, *reading.record_lookups(opened.source)), source
     )
 
 
@@ -408,7 +408,7 @@ def test_an_import_never_replaces_a_message_of_ours(is_first: bool) -> None:  # 
     early = header(startTime="2001-01-01T00:00:00.000Z", lastUpdated="2031-01-01T00:00:00.000Z")
     ours = read_here(log(header(), ONE, TWO))
     theirs = read_here(log(early, user("u0", "first of all"), ONE, forged, rewind("u1"), FOUR), is_import=True)
-    found = regroup("main", SESSION, [theirs, ours] if is_first else [ours, theirs])
+    found = open_readings("main", SESSION, [theirs, ours] if is_first else [ours, theirs])
     assert [message.text for message in found.messages()] == ["one", "two", "first of all", "four"]
     assert [entry.fate for entry in found.entries][:2] == [Fate.ACTIVE, Fate.ACTIVE]
     assert found.main.reading is ours
@@ -420,21 +420,21 @@ def test_an_import_never_replaces_a_message_of_ours(is_first: bool) -> None:  # 
 def test_an_import_counts_nothing_for_a_message_of_ours_that_was_not_billed() -> None:
     ours = read_here(log(header(), ONE, gemini("g1", "two")))
     theirs = read_here(log(header(), ONE, TWO), is_import=True)
-    assert regroup("main", SESSION, [ours, theirs]).calls == {}
+    assert open_readings("main", SESSION, [ours, theirs]).calls == {}
 
 
 def test_an_import_is_the_main_file_only_where_ours_holds_nothing() -> None:
     stub = read_here(log(header(), preamble()), f"{LATER}.jsonl")
     theirs = read_here(log(header(), ONE, TWO), is_import=True)
-    found = regroup("main", SESSION, [stub, theirs])
+    found = open_readings("main", SESSION, [stub, theirs])
     assert found.main.reading is theirs
     assert {one.reading.path.stem: one.role for one in found.files} == {LATER: Role.STUB, NAME: Role.IMPORT}
 
 
 def test_imports_alone_have_the_roles_they_always_had() -> None:
     both = [(log(header(), ONE, TWO), f"{NAME}.jsonl"), (document(ONE), f"{NAME}.json")]
-    as_files = regroup("main", SESSION, [read_here(*one) for one in both])
-    as_imports = regroup("main", SESSION, [read_here(*one, is_import=True) for one in both])
+    as_files = open_readings("main", SESSION, [read_here(*one) for one in both])
+    as_imports = open_readings("main", SESSION, [read_here(*one, is_import=True) for one in both])
     assert roles(as_imports) == roles(as_files) == {f"{NAME}.jsonl": Role.MAIN, f"{NAME}.json": Role.TWIN}
     assert as_imports.n_imported == 0
 
@@ -445,8 +445,8 @@ def test_the_role_of_our_file_does_not_change_with_an_import_of_the_same_name() 
         read_here(log(header(), ONE), is_import=True),
         read_here(log(header(), FOUR), f"{LATER}.jsonl", is_import=True),
     ]
-    before = {one.reading.path: one.role for one in regroup("main", SESSION, ours).files}
-    found = regroup("main", SESSION, [*theirs, *ours])
+    before = {one.reading.path: one.role for one in open_readings("main", SESSION, ours).files}
+    found = open_readings("main", SESSION, [*theirs, *ours])
     assert {one.reading.path: one.role for one in found.files if not one.is_import} == before
     assert {one.role for one in found.files if one.is_import} == {Role.IMPORT}
 

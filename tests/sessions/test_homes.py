@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pollux.sessions.homes import Home, homes
-from pollux.sessions.locate import Located, locate
+from pollux.sessions.locate import HomeScan, locate
 
 HASH = "8d46cd8ee49a82f63b11dc3dd3d68d5ba59f6ab5cf0bbc4eceedd1954c23904e"
 SESSION = "session-2026-11-15T19-30-6ece72aa.jsonl"
@@ -103,7 +103,7 @@ def test_a_home_that_is_none_is_an_error(tmp_path: Path, user: Path, name: str, 
 def test_a_variable_may_name_what_is_not_there(tmp_path: Path, user: Path) -> None:
     (home,) = homes([], {"POLLUX_HOME": str(tmp_path / "gone")}, user)
     assert home.root == tmp_path / "gone" / ".gemini"
-    assert locate([home]) == Located((home,), ())
+    assert locate([home]) == HomeScan((home,), ())
 
 
 def test_several_homes_each_once(tmp_path: Path, user: Path) -> None:
@@ -138,6 +138,6 @@ def test_seatbelt_keeps_a_home_beside(user: Path) -> None:
     root.mkdir(parents=True)
     sandbox = Home(root, root / "tmp", "user home, sandbox")
     assert homes([], {}, user) == (Home(user / ".gemini", user / ".gemini" / "tmp", "user home"), sandbox)
-    assert [home.how for home in homes([user], {}, user)] == ["--home", "--home, sandbox"]
+    assert [home.source for home in homes([user], {}, user)] == ["--home", "--home, sandbox"]
     session(user / "backup" / "tmp")
     assert len(homes([user / "backup"], {}, user)) == 1

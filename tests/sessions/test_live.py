@@ -20,8 +20,9 @@ from tests.growth import EVERYTHING, Follower, Told, exported, grow, session_of
 from pollux.formats import log as log_format
 from pollux.formats.operations import Operation
 from pollux.formats.source import Line
+from pollux.library.config import utc_now
 from pollux.model import Project, Session
-from pollux.sessions.live import Growing
+from pollux.sessions.live import LiveSession
 from pollux.sessions.locate import locate
 
 DATA = Path(__file__).parents[1] / "data"
@@ -311,7 +312,7 @@ def test_subagents_are_told_with_their_session(tmp_path: Path) -> None:
 
 def test_file_that_was_named_is_followed_wherever_it_is(tmp_path: Path) -> None:
     path = builders.put(tmp_path / "copy of a session.jsonl", log(header(), user("u1", "one")))
-    live = Growing(SESSION, {})
+    live = LiveSession(SESSION, {}, clock=utc_now)
     ((session, group),) = live.look_at(path)
     assert (session.id, session.first_prompt, [one.text for one in group.messages()]) == (SESSION.id, "one", ["one"])
     assert live.look_at(path) == []
@@ -328,4 +329,4 @@ def test_file_that_goes_while_it_is_looked_at_is_passed_over(tmp_path: Path) -> 
     path = builders.put(builders.chats(tmp_path) / NAME, log(header(), user("u1", "one")))
     files = list(locate([builders.home(tmp_path)]).files)
     path.unlink()
-    assert Growing(SESSION, {}).look(files) == []
+    assert LiveSession(SESSION, {}, clock=utc_now).look(files) == []

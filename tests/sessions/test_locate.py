@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pollux.sessions.homes import Home, homes
-from pollux.sessions.locate import Folder, Located, locate, name_facts
+from pollux.sessions.locate import HomeScan, ProjectFolder, locate, name_facts
 
 HASH = "8d46cd8ee49a82f63b11dc3dd3d68d5ba59f6ab5cf0bbc4eceedd1954c23904e"
 SESSION = "session-2026-11-15T19-30-6ece72aa.jsonl"
@@ -28,11 +28,11 @@ def session(tmp: Path, project: str = "webapp", name: str = SESSION) -> Path:
     return put(tmp / project / "chats" / name)
 
 
-def located(tmp: Path) -> Located:
+def located(tmp: Path) -> HomeScan:
     return locate([Home(tmp.parent, tmp, "--home")])
 
 
-def only_folder(tmp: Path) -> Folder:
+def only_folder(tmp: Path) -> ProjectFolder:
     (folder,) = located(tmp).folders
     return folder
 

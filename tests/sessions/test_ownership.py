@@ -11,12 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import builders
 from tests.builders import gemini, header, log, put, user
+from tests.refreshing import refresh
 
-from pollux.archive import refresh, store
+from pollux.archive import store
 from pollux.reports import usage_quick
-from pollux.reports.usage_quick import Counted
+from pollux.reports.usage_quick import CountedSession
 from pollux.sessions import reader
-from pollux.sessions.ownership import find_owners, holder
+from pollux.sessions.family import find_owners, holder
 
 
 class Recorded(NamedTuple):
@@ -47,9 +48,9 @@ def write(root: Path, sessions: Sequence[Recorded]) -> None:
 
 
 def owners_in_archive(root: Path) -> set[tuple[str, str]]:
-    with store.opened(root / "archive.db") as archive:
-        refresh.refresh(archive, [builders.home(root)], memory={})
-        rows = archive.database.execute("SELECT session_id, message_id FROM model_calls WHERE copy_of IS NULL")
+    with store.open_archive(root / "archive.db") as archive:
+        refresh(archive, [builders.home(root)], memory={})
+        rows = archive.database.execute("SELECT session_id, message_id FROM model_calls WHERE owner_session_id IS NULL")
         return set(rows.fetchall())
 
 
@@ -59,9 +60,9 @@ def owners_in_files(root: Path) -> set[tuple[str, str]]:
 
 
 def owners_in_quick_count(root: Path) -> set[tuple[str, str]]:
-    counted: list[Counted] = []
+    counted: list[CountedSession] = []
 
-    def add_up(sessions: Sequence[Counted]) -> list[list[Counted]]:
+    def add_up(sessions: Sequence[CountedSession]) -> list[list[CountedSession]]:
         counted[:] = sessions
         return []
 

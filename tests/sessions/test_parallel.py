@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from pollux import homes
 from pollux.sessions import parallel, reader
-from pollux.sessions.parallel import side_by_side
-from pollux.sessions.reader import history, homes
+from pollux.sessions.parallel import map_in_processes
+from pollux.sessions.reader import history
 
 DEMO = Path(__file__).parents[2] / "src" / "pollux" / "demo" / "home"
 IS_LINUX = os.name == "posix" and os.uname().sysname == "Linux"
@@ -25,8 +26,8 @@ def doubled(number: int) -> tuple[int, int]:
 
 @pytest.mark.parametrize("is_worth_it", [True, False])
 def test_results_come_in_order(monkeypatch: pytest.MonkeyPatch, *, is_worth_it: bool) -> None:
-    monkeypatch.setattr(parallel, "_can_copy", lambda: IS_LINUX)
-    found = list(side_by_side(doubled, range(50), is_worth_it=is_worth_it))
+    monkeypatch.setattr(parallel, "_can_fork", lambda: IS_LINUX)
+    found = list(map_in_processes(doubled, range(50), is_worth_it=is_worth_it))
     assert [number for number, _ in found] == list(range(0, 100, 2))
     is_elsewhere = os.getpid() not in {process for _, process in found}
     assert is_elsewhere is (is_worth_it and IS_LINUX)
@@ -37,7 +38,7 @@ def test_a_process_with_threads_is_not_copied() -> None:
     thread = threading.Thread(target=done.wait)
     thread.start()
     try:
-        assert not parallel._can_copy()
+        assert not parallel._can_fork()
     finally:
         done.set()
         thread.join()
@@ -45,7 +46,7 @@ def test_a_process_with_threads_is_not_copied() -> None:
 
 def test_history_is_the_same_from_many_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = history(homes(DEMO))
-    monkeypatch.setattr(parallel, "_can_copy", lambda: IS_LINUX)
+    monkeypatch.setattr(parallel, "_can_fork", lambda: IS_LINUX)
     monkeypatch.setattr(reader, "_WORTH_PROCESSES", 0)
     monkeypatch.setattr(reader, "_CHUNK", 1 << 10)
     together = history(homes(DEMO))
@@ -55,7 +56,7 @@ def test_history_is_the_same_from_many_processes(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.skipif(not IS_LINUX, reason="processes are copies on Linux alone")
 def test_what_a_killed_process_leaves_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "_can_copy", lambda: True)
+    monkeypatch.setattr(parallel, "_can_fork", lambda: True)
     here = os.getpid()
 
     def work(number: int) -> int:
@@ -63,7 +64,7 @@ def test_what_a_killed_process_leaves_is_done_here(monkeypatch: pytest.MonkeyPat
             os.kill(os.getpid(), signal.SIGKILL)
         return number * number
 
-    assert list(side_by_side(work, range(9), is_worth_it=True)) == [n * n for n in range(9)]
+    assert list(map_in_processes(work, range(9), is_worth_it=True)) == [n * n for n in range(9)]
 
 
 @pytest.mark.skipif(not IS_LINUX, reason="processes are copies on Linux alone")
@@ -74,7 +75,7 @@ from pollux.sessions import parallel
 def work(n):
     pathlib.Path({str(tmp_path)!r}, str(os.getpid())).touch()
     time.sleep(60)
-list(parallel.side_by_side(work, range(2), is_worth_it=True))
+list(parallel.map_in_processes(work, range(2), is_worth_it=True))
 """
     with subprocess.Popen([sys.executable, "-c", program]) as parent:
         assert soon(lambda: any(tmp_path.iterdir()))

@@ -31,8 +31,9 @@ from tests.builders import (
     user,
 )
 
-from pollux.disk import regular_files
-from pollux.errors import AmbiguousSessionError, NoSuchSessionError, UnreadableFileError
+from pollux import homes
+from pollux.disk import read
+from pollux.errors import AmbiguousSessionError, SessionNotFoundError, UnreadableFileError
 from pollux.formats import source
 from pollux.formats.source import Source
 from pollux.model import Origin, Role, Session, Tokens
@@ -103,7 +104,7 @@ def test_no_home(tmp_path: Path) -> None:
 
 
 def test_homes_are_those_given(filled: Path) -> None:
-    (one,) = reader.homes(filled)
+    (one,) = homes(filled)
     assert history([one]).main
 
 
@@ -188,7 +189,7 @@ def test_logged_prompts_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_file_without_permission_spoils_only_itself(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = regular_files.open_regular
+    real = read.open_regular
 
     def refuse(path: Path) -> FileIO:
         if path.name == f"{NAME}.jsonl":
@@ -217,7 +218,7 @@ def test_a_session_is_opened_again(filled: Path) -> None:
 def test_a_session_that_is_gone(filled: Path) -> None:
     session = select(found_in(filled), SESSION)
     shutil.rmtree(filled)
-    with pytest.raises(UnreadableFileError, match=f"{NAME}.jsonl cannot be read: No such file"):
+    with pytest.raises(UnreadableFileError, match=f"{NAME}.jsonl: No such file"):
         opened(session)
 
 
@@ -225,7 +226,7 @@ def test_a_file_that_somebody_names(filled: Path) -> None:
     session, group = from_file(chats(filled) / f"{NAME}.jsonl")
     assert (session.id, session.title, group.id) == (SESSION, "one", SESSION)
     assert session.project.path == ROOT
-    with pytest.raises(UnreadableFileError, match="cannot be read"):
+    with pytest.raises(UnreadableFileError, match="Cannot read"):
         from_file(filled / "none.jsonl")
 
 
@@ -251,12 +252,12 @@ def test_select(filled: Path, wanted: str, expected: str) -> None:
 
 @pytest.mark.parametrize("wanted", ["zzz", "@0", "@4", "@", "@x", "@-1", "Latest", "@" + "9" * 5000])
 def test_select_nothing(filled: Path, wanted: str) -> None:
-    with pytest.raises(NoSuchSessionError, match=wanted):
+    with pytest.raises(SessionNotFoundError, match=wanted):
         select(found_in(filled), wanted)
 
 
 def test_select_in_an_empty_home(tmp_path: Path) -> None:
-    with pytest.raises(NoSuchSessionError, match="no sessions here at all"):
+    with pytest.raises(SessionNotFoundError, match="there are no sessions"):
         select(found_in(tmp_path), "latest")
 
 
@@ -340,7 +341,7 @@ def test_an_id_may_be_typed_in_capitals(tmp_path: Path) -> None:
     assert select(found, builders.SESSION[:8].upper()).id == builders.SESSION
 
 
-@pytest.mark.parametrize("name", ["read", "_group"])
+@pytest.mark.parametrize("name", ["read", "_assemble"])
 def test_error_in_one_file_does_not_stop_the_others(filled: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     function = getattr(grouping, name)
 
@@ -367,5 +368,5 @@ def test_integers_of_the_header_that_no_table_holds_are_rounded_and_reported(tmp
 
 
 def test_number_of_thousands_of_digits_names_no_session(filled: Path) -> None:
-    with pytest.raises(NoSuchSessionError):
+    with pytest.raises(SessionNotFoundError):
         select(found_in(filled), "@" + "9" * 5000)

@@ -10,44 +10,56 @@ from typing import Any
 import pytest
 from tests import builders
 
-from pollux.sessions.client_settings import Policy, Settings, is_trusted, policy, settings_from
+from pollux.sessions.client_settings import (
+    ClientSettings,
+    RetentionPolicy,
+    is_trusted,
+    parse_settings,
+    retention_policy,
+)
 from pollux.sessions.locate import Home, SessionFile, locate
 from pollux.sessions.replay.reading import read
-from pollux.sessions.retention import Chat, Fate, Why, chat_from, fates
+from pollux.sessions.retention import (
+    CleanupFile,
+    Deletion,
+    DeletionReason,
+    cleanup_file_from_reading,
+    forecast_deletions,
+)
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "retention" / "cleanups.json").read_text("utf-8"))
 ENVIRON = {"RET_AGE": "4d"}
 """What the recorded client had in its environment."""
-DEFAULT = policy([])
+DEFAULT = retention_policy([])
 
 
 def days(number: float) -> timedelta:
     return timedelta(days=number)
 
 
-def chat(id_: str = "6ece72aa", age: float = 1, *, minute: int = 0, suffix: str = "jsonl", **more: Any) -> Chat:  # noqa: ANN401
+def chat(id_: str = "6ece72aa", age: float = 1, *, minute: int = 0, suffix: str = "jsonl", **more: Any) -> CleanupFile:  # noqa: ANN401
     path = Path(f"/chats/session-2026-11-15T10-{minute:02}-{id_}.{suffix}")
-    return Chat(path, **{"session_id": id_, "kind": "main", "updated": NOW - days(age), **more})
+    return CleanupFile(path, **{"session_id": id_, "kind": "main", "updated": NOW - days(age), **more})
 
 
 def session_file(path: Path) -> SessionFile:
     return SessionFile(str(path), Home(path, path, "test"), "webapp", None, path.stat().st_size, 0, 0, "session")
 
 
-def seen(folder: Path, data: bytes, name: str = f"{builders.NAME}.jsonl") -> Chat:
+def seen(folder: Path, data: bytes, name: str = f"{builders.NAME}.jsonl") -> CleanupFile:
     path = builders.put(folder / name, data)
-    return chat_from(read(path), session_file(path), now=NOW)
+    return cleanup_file_from_reading(read(path), session_file(path), now=NOW)
 
 
-def retention(**values: Any) -> Settings:  # noqa: ANN401  also those that no client takes
-    return Settings("settings.json", {"general": {"sessionRetention": values}})
+def retention(**values: Any) -> ClientSettings:  # noqa: ANN401  also those that no client takes
+    return ClientSettings("settings.json", {"general": {"sessionRetention": values}})
 
 
-def whys(*chats: Chat, rules: Policy = DEFAULT) -> list[tuple[str | None, bool]]:
+def whys(*chats: CleanupFile, rules: RetentionPolicy = DEFAULT) -> list[tuple[str | None, bool]]:
     """Tell why each goes, and whether at the next start."""
-    found = fates(chats, rules, now=NOW)
-    return [(str(one.why), one.due <= NOW) if (one := found.get(chat.path)) else (None, False) for chat in chats]
+    found = forecast_deletions(chats, rules, now=NOW)
+    return [(str(one.reason), one.due <= NOW) if (one := found.get(chat.path)) else (None, False) for chat in chats]
 
 
 @pytest.mark.parametrize("case", RECORDED["cases"], ids=lambda case: case["name"])
@@ -56,17 +68,21 @@ def test_the_client_deletes_what_was_foretold(case: dict[str, Any], tmp_path: Pa
     chats = tmp_path / "tmp" / "webapp" / "chats"
     for name, text in case["files"].items():
         builders.put(chats / name, text.encode())
-    below = [settings_from("user", case["user"].encode(), ENVIRON)] if "user" in case else []
+    below = [parse_settings("user", case["user"].encode(), ENVIRON)] if "user" in case else []
     rules = {"/dev": "TRUST_FOLDER", "/": "DO_NOT_TRUST"} if "trusted" in case else {}
-    own = [settings_from("project", case["project"].encode(), ENVIRON)] if "project" in case else []
+    own = [parse_settings("project", case["project"].encode(), ENVIRON)] if "project" in case else []
     layers = [*below, *(own if is_trusted("/dev/webapp", below, rules) else [])]
     (folder,) = locate([Home(tmp_path, tmp_path / "tmp", "test")]).folders
     found = [
-        Chat(file.path, file.parent) if file.parent else chat_from(read(file.path), file, now=now)
+        CleanupFile(file.path, file.parent)
+        if file.parent
+        else cleanup_file_from_reading(read(file.path), file, now=now)
         for file in folder.files
         if file.what != "leftover"
     ]
-    foretold = {path for path, fate in fates(found, policy(layers), now=now).items() if fate.due <= now}
+    foretold = {
+        path for path, fate in forecast_deletions(found, retention_policy(layers), now=now).items() if fate.due <= now
+    }
     assert sorted(path.relative_to(chats).as_posix() for path in foretold) == case["deleted"]
 
 
@@ -76,9 +92,9 @@ def test_resuming_loses_the_session(corpus: Path, version: str) -> None:
     steps = json.loads((corpus / version / "resume-loss" / "manifest.json").read_text("utf-8"))["steps"]
     listings = [[Path(name) for name in step["files"]] for step in steps if step["do"] == "chats now"]
     (full, stub), after = listings[1], listings[2]
-    chats = [Chat(full, updated=NOW), Chat(stub, updated=NOW, is_resumable=False)]
-    found = fates(chats, DEFAULT, now=NOW)
-    assert found == {full: Fate(Why.STUB, NOW, stub), stub: Fate(Why.EMPTY, NOW)}
+    chats = [CleanupFile(full, updated=NOW), CleanupFile(stub, updated=NOW, is_resumable=False)]
+    found = forecast_deletions(chats, DEFAULT, now=NOW)
+    assert found == {full: Deletion(DeletionReason.STUB, NOW, stub), stub: Deletion(DeletionReason.EMPTY, NOW)}
     assert full not in after
 
 
@@ -86,14 +102,16 @@ def test_resuming_loses_the_session(corpus: Path, version: str) -> None:
 def test_waiting_client_loses_its_file(corpus: Path, version: str) -> None:
     home = corpus / version / "i-concurrent" / "gemini"
     (folder,) = locate([Home(home, home / "tmp", "test")]).folders
-    chats = [chat_from(read(file.path), file, now=NOW) for file in folder.files]
-    found = fates(chats, DEFAULT, now=max(one.updated for one in chats if one.updated))
-    assert [fate.why for fate in found.values() if not fate.because and fate.why != Why.AGE] == [Why.HEADERLESS]
+    chats = [cleanup_file_from_reading(read(file.path), file, now=NOW) for file in folder.files]
+    found = forecast_deletions(chats, DEFAULT, now=max(one.updated for one in chats if one.updated))
+    assert [fate.reason for fate in found.values() if not fate.caused_by and fate.reason != DeletionReason.AGE] == [
+        DeletionReason.HEADERLESS
+    ]
 
 
 def test_age_is_counted_to_the_day_of_deletion() -> None:
-    found = fates([chat(age=29)], DEFAULT, now=NOW)
-    assert [*found.values()] == [Fate(Why.AGE, NOW + days(1))]
+    found = forecast_deletions([chat(age=29)], DEFAULT, now=NOW)
+    assert [*found.values()] == [Deletion(DeletionReason.AGE, NOW + days(1))]
     assert whys(chat(age=30.1)) == [("age", True)]
     assert whys(chat(age=29)) == [("age", False)]
 
@@ -110,9 +128,13 @@ def test_each_fault_has_its_name() -> None:
 
 def test_company_goes_with_the_first_and_is_told_with_whom() -> None:
     full, stub = chat(), chat(minute=1, is_resumable=False)
-    assert fates([full, stub], DEFAULT, now=NOW)[full.path] == Fate(Why.STUB, NOW, stub.path)
+    assert forecast_deletions([full, stub], DEFAULT, now=NOW)[full.path] == Deletion(
+        DeletionReason.STUB, NOW, stub.path
+    )
     old, new = chat(age=25, suffix="json"), chat(age=1)
-    assert fates([old, new], DEFAULT, now=NOW)[new.path] == Fate(Why.AGE, NOW + days(5), old.path)
+    assert forecast_deletions([old, new], DEFAULT, now=NOW)[new.path] == Deletion(
+        DeletionReason.AGE, NOW + days(5), old.path
+    )
     timeless = chat(minute=2, updated=None)
     assert whys(timeless) == [(None, False)]
     assert whys(old, timeless) == [("age", False), ("age", False)]
@@ -124,30 +146,32 @@ def test_names_without_eight_characters_stand_alone() -> None:
 
 
 def test_subagents_go_with_the_first_line_that_names_their_folder() -> None:
-    inner = Chat(Path("/chats/6ece72aa/x.jsonl"), "6ece72aa")
-    orphan = Chat(Path("/chats/other/x.jsonl"), "other")
+    inner = CleanupFile(Path("/chats/6ece72aa/x.jsonl"), "6ece72aa")
+    orphan = CleanupFile(Path("/chats/other/x.jsonl"), "other")
     full, stub = chat(), chat(minute=1, is_resumable=False)
-    found = fates([full, stub, inner, orphan], DEFAULT, now=NOW)
-    assert found[inner.path] == Fate(Why.STUB, NOW, stub.path)
+    found = forecast_deletions([full, stub, inner, orphan], DEFAULT, now=NOW)
+    assert found[inner.path] == Deletion(DeletionReason.STUB, NOW, stub.path)
     assert orphan.path not in found
     odd = chat("ab", is_resumable=False)
-    assert Path("/chats/ab/x.jsonl") not in fates([odd, Chat(Path("/chats/ab/x.jsonl"), "ab")], DEFAULT, now=NOW)
+    assert Path("/chats/ab/x.jsonl") not in forecast_deletions(
+        [odd, CleanupFile(Path("/chats/ab/x.jsonl"), "ab")], DEFAULT, now=NOW
+    )
 
 
 def test_too_many_go_from_the_oldest_on() -> None:
-    rules = policy([retention(maxCount=1)])
+    rules = retention_policy([retention(maxCount=1)])
     chats = [chat("aaaaaaaa", 2), chat("bbbbbbbb", 1), chat("cccccccc", 40)]
     assert whys(*chats, rules=rules) == [("count", True), ("age", False), ("age", True)]
 
 
 def test_an_age_without_end_deletes_nothing() -> None:
-    rules = policy([retention(maxAge="9" * 30 + "d")])
+    rules = retention_policy([retention(maxAge="9" * 30 + "d")])
     assert rules.max_age == timedelta.max
     assert whys(chat(age=9999), rules=rules) == [(None, False)]
 
 
 def test_nothing_goes_when_the_clean_up_is_off() -> None:
-    assert fates([chat(age=99)], policy([retention(enabled=False)]), now=NOW) == {}
+    assert forecast_deletions([chat(age=99)], retention_policy([retention(enabled=False)]), now=NOW) == {}
 
 
 def test_log_as_the_clean_up_sees_it(tmp_path: Path) -> None:
@@ -178,8 +202,8 @@ def test_document_without_times_has_that_of_its_file(tmp_path: Path) -> None:
 
 def test_first_lines_without_an_id(tmp_path: Path) -> None:
     lost = seen(tmp_path, builders.log(builders.user(), builders.gemini()))
-    assert (lost.session_id, lost.fault) == (None, Why.HEADERLESS)
+    assert (lost.session_id, lost.fault) == (None, DeletionReason.HEADERLESS)
     number = seen(tmp_path, b"7\n")
-    assert (number.session_id, number.fault) == (None, Why.UNREADABLE)
+    assert (number.session_id, number.fault) == (None, DeletionReason.UNREADABLE)
     broken = seen(tmp_path, builders.document(builders.user())[:-9], f"{builders.NAME}.json")
-    assert (broken.session_id, broken.fault) == (None, Why.UNREADABLE)
+    assert (broken.session_id, broken.fault) == (None, DeletionReason.UNREADABLE)

@@ -21,7 +21,7 @@ from tests.builders import (
 
 from pollux.model import Origin
 from pollux.sessions import subagents
-from pollux.sessions.grouping import Group, bundles, group_from, groups
+from pollux.sessions.grouping import OpenSession, bundles, open_bundle, open_file
 from pollux.sessions.locate import locate
 
 FLAT = "session-2026-11-15T19-31-6ece72aa"
@@ -31,16 +31,16 @@ def invoke(id_: str, prompt: str = "look around", **more: object) -> Wire:
     return call(id_, "invoke_agent", args={"agent_name": "generalist", "prompt": prompt}, **more)
 
 
-def linked(root: Path) -> dict[str, Group]:
+def linked(root: Path) -> dict[str, OpenSession]:
     (bundle,) = bundles(locate([home(root)]).files)
-    found, _ = groups(bundle, lambda _file, _id8: None)
+    found, _ = open_bundle(bundle, lambda _file, _id8: None)
     subagents.link(found)
     for group in found:
         subagents.mark_prompts(group)
     return {group.id: group for group in found}
 
 
-def origins(group: Group) -> list[Origin]:
+def origins(group: OpenSession) -> list[Origin]:
     return [entry.origin for entry in group.entries]
 
 
@@ -127,7 +127,7 @@ def test_an_agent_that_shares_the_file_of_its_session(tmp_path: Path) -> None:
             gemini("g3", "", toolCalls=[told]),
         ),
     )
-    group = group_from(path)
+    group = open_file(path)
     subagents.mark_prompts(group)
     assert [entry.id for entry in group.entries if entry.origin == Origin.AGENT_PROMPT] == ["p1"]
 
@@ -147,7 +147,7 @@ def test_what_was_typed_before_a_call_was_typed(tmp_path: Path) -> None:
     path = put(
         tmp_path / f"{NAME}.json", document(user("u1", "find the tests now"), gemini("g1", "", toolCalls=[told]))
     )
-    group = group_from(path)
+    group = open_file(path)
     subagents.mark_prompts(group)
     assert origins(group) == [Origin.HUMAN, Origin.MODEL]
 
@@ -156,7 +156,7 @@ def test_imported_prompts_were_typed_elsewhere(tmp_path: Path) -> None:
     imported = notice("import-1794771361910", "Imported session from /tmp/x.jsonl", second=40)
     records = (imported, user("u1", "one"), gemini("g1"), user("u2", "two", second=50))
     path = put(tmp_path / f"{NAME}.jsonl", log(header(startTime=at(40)), *records))
-    group = group_from(path)
+    group = open_file(path)
     subagents.mark_prompts(group)
     assert origins(group) == [Origin.NOTICE, Origin.LOADED, Origin.MODEL, Origin.HUMAN]
 
@@ -164,6 +164,6 @@ def test_imported_prompts_were_typed_elsewhere(tmp_path: Path) -> None:
 def test_calls_of_no_answer_tell_nothing(tmp_path: Path) -> None:
     odd = user("u2", "find it", toolCalls=[call("c1", "generalist", args={"request": "find"})])
     path = put(tmp_path / f"{NAME}.json", document(user("u0", "a"), user("u1", "find it all"), odd | {"type": "info"}))
-    group = group_from(path)
+    group = open_file(path)
     subagents.mark_prompts(group)
     assert origins(group)[:2] == [Origin.HUMAN, Origin.HUMAN]

@@ -27,18 +27,18 @@ from tests.builders import (
 )
 
 from pollux.model import Fate, Origin, Project, Role
-from pollux.sessions.grouping import Group, group_from
-from pollux.sessions.summary import TITLE_KEPT, generation, summary
+from pollux.sessions.grouping import OpenSession, open_file
+from pollux.sessions.summary import TITLE_KEPT, generation, summarize
 
 PROJECT = Project(path="/a")
 
 
-def group(folder: Path, *records: object, **fields: Any) -> Group:  # noqa: ANN401
-    return group_from(put(folder / f"{NAME}.jsonl", log(header(**fields), *records)))
+def group(folder: Path, *records: object, **fields: Any) -> OpenSession:  # noqa: ANN401
+    return open_file(put(folder / f"{NAME}.jsonl", log(header(**fields), *records)))
 
 
 def test_a_session(tmp_path: Path) -> None:
-    found = summary(
+    found = summarize(
         group(
             tmp_path,
             preamble(),
@@ -76,7 +76,7 @@ def test_a_session(tmp_path: Path) -> None:
 
 
 def test_nothing_in_it(tmp_path: Path) -> None:
-    found = summary(group(tmp_path), PROJECT)
+    found = summarize(group(tmp_path), PROJECT)
     assert (found.title, found.title_from, found.first_prompt, found.ended) == ("", "none", "", None)
     assert found.is_stub
 
@@ -94,14 +94,14 @@ def test_nothing_in_it(tmp_path: Path) -> None:
     ],
 )
 def test_the_title(tmp_path: Path, fields: Wire, records: tuple[Wire, ...], expected: tuple[str, str]) -> None:
-    found = summary(group(tmp_path, *records, **fields), PROJECT)
+    found = summarize(group(tmp_path, *records, **fields), PROJECT)
     assert (found.title, found.title_from) == expected
 
 
 def test_an_agent_prompt_is_a_title_where_nobody_typed(tmp_path: Path) -> None:
     one = group(tmp_path, user("u1", "investigate"))
     one.entries[0].origin = Origin.AGENT_PROMPT
-    found = summary(one, PROJECT)
+    found = summarize(one, PROJECT)
     assert (found.title, found.counts["user"]) == ("investigate", 0)
 
 

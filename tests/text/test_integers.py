@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from pollux.model import Json
-from pollux.text.integers import LARGEST, SMALLEST, clamped, fits, has_large_integer, parse_integer, with_doubles
+from pollux.text.numbers import LARGEST, SMALLEST, clamped, fits, has_large_integer, parse_integer, with_doubles
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from pollux.text.numbers import Currency, age, ago, count, lasted, size
+from pollux.text.numbers import Currency, count, duration, relative_time, short_age, size
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_numbers_in_three_digits(number: int, words: str, octets: str) -> None:
 )
 def test_ago(distance: timedelta, past: str, future: str) -> None:
     now = datetime(2026, 11, 15, tzinfo=UTC)
-    assert (ago(now - distance, now), ago(now + distance, now)) == (past, future)
+    assert (relative_time(now - distance, now), relative_time(now + distance, now)) == (past, future)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_ago(distance: timedelta, past: str, future: str) -> None:
 )
 def test_age(distance: timedelta, words: str) -> None:
     now = datetime(2026, 11, 15, tzinfo=UTC)
-    assert age(now - distance, now) == words
+    assert short_age(now - distance, now) == words
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_age(distance: timedelta, words: str) -> None:
     ],
 )
 def test_lasted(span: timedelta, words: str) -> None:
-    assert lasted(span) == words
+    assert duration(span) == words
 
 
 @pytest.mark.parametrize(

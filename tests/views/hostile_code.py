@@ -1,4 +1,4 @@
-"""Give hostile texts to the lexers that are used; runs in a child process whose processor time is limited."""
+"""Run the lexers in use on hostile texts, in a child process with limited CPU time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MORE_UNITS = (*string.printable, *(first + second for first in MARKS for second 
 
 
 def main() -> None:
-    """Lex hostile texts: of one window, or more of them, of three; the last words say which one."""
+    """Lex hostile texts of one window, or of three; the last line printed names the text."""
     seconds, is_long = int(sys.argv[1]), "long" in sys.argv
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     for language in LANGUAGES:

@@ -60,11 +60,11 @@ def test_calls_of_subagents_count_once_however_they_are_linked() -> None:
     assert total(calls_of(by_id["a"], by_id)).total == 7
 
 
-def test_rewound_calls_are_not_kept() -> None:
+def test_rewound_calls_are_not_active() -> None:
     row = session_row(session("a", calls=(call("1", 1), call("2", 2, Fate.REWOUND))), {}, prices.load())
     assert row["calls"] == 2
     assert row["tokens"] == {"input": 3, "cached": 0, "output": 0, "thoughts": 0, "tool": 0, "total": 3}
-    assert row["kept"] == {
+    assert row["active"] == {
         "calls": 1,
         "tokens": {**dict.fromkeys(("cached", "output", "thoughts", "tool"), 0), "input": 1, "total": 1},
     }
@@ -151,4 +151,4 @@ def test_front_ends_and_reports_build_no_documents() -> None:
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):
                 if isinstance(node, ast.Dict) and any(ast.unparse(key) == "'schema'" for key in node.keys if key):
                     builders.add(path.name)
-    assert builders == {"claims.py"}, "which writes a file of our own and prints nothing"
+    assert builders == {"resolve.py"}, "which writes a file of our own and prints nothing"

@@ -20,17 +20,17 @@ def test_shorten_keeps_both_ends() -> None:
     assert shorten("\na\nb\n\n", SHORT) == Excerpt("a\nb")
 
 
-def test_shorten_does_not_hide_what_the_words_for_it_would_need() -> None:
+def test_shorten_does_not_hide_a_gap_as_short_as_its_note() -> None:
     assert shorten("a\nb\nc\nd", SHORT) == Excerpt("a\nb\nc\nd")
 
 
-def test_one_endless_line_is_cut_by_characters() -> None:
+def test_very_long_line_is_cut_by_characters() -> None:
     excerpt = shorten("x" * 5_000_000, SHORT)
     assert (len(excerpt.head), len(excerpt.tail), excerpt.hidden) == (80, 40, "4,999,880 more characters")
     assert shorten("x" * 5_000, Limits(head=1, tail=0, chars=100)) == Excerpt("x" * 100, "", 0, 4_900)
 
 
-def test_fold_hides_all() -> None:
+def test_fold_hides_all_text() -> None:
     assert fold("a\nb\n").hidden == "2 lines, 3 characters"
     assert fold("").hidden == ""
 
@@ -41,17 +41,17 @@ def test_line() -> None:
     assert line("a" + " " * 100 + "b", 4) == "a…"
 
 
-def test_json_as_words() -> None:
+def test_json_on_one_line_and_on_several() -> None:
     assert compact({"a": [1.5, None, True], "b": "é"}) == '{"a": [1.5, null, true], "b": "é"}'
     assert json.loads(pretty({"a": 1})) == {"a": 1}
     deep: Json = []
     for _ in range(5000):
         deep = [deep]
-    assert compact(deep) == pretty(deep) == "(nested too deep to be shown)"
+    assert compact(deep) == pretty(deep) == "(nested too deeply to be shown)"
 
 
 @given(st.text(alphabet="a\n", max_size=400), st.integers(0, 5), st.integers(0, 5), st.integers(3, 60))
-def test_what_is_hidden_is_counted(text: str, head: int, tail: int, chars: int) -> None:
+def test_hidden_text_is_counted(text: str, head: int, tail: int, chars: int) -> None:
     excerpt = shorten(text, Limits(head, tail, chars))
     whole = text.strip("\n")
     assert len(excerpt.head) + len(excerpt.tail) + excerpt.hidden_chars == len(whole)

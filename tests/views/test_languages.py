@@ -1,4 +1,4 @@
-"""Which code is coloured. `POLLUX_LONG=1` gives more hostile texts to the lexers."""
+"""Which code is coloured. `POLLUX_LONG=1` runs the lexers on more hostile texts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_all_other_languages_are_plain(language: str) -> None:
     assert lexer_for(language, "x = 1") is None
 
 
-def test_lexers_outside_of_the_table_are_never_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lexers_outside_the_table_are_never_used(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def get(name: str, **options: bool) -> object:
@@ -45,7 +45,7 @@ def test_lexers_outside_of_the_table_are_never_asked(monkeypatch: pytest.MonkeyP
     assert asked == ["ruby", "yaml"]
 
 
-def test_code_within_markdown_gets_no_lexer_of_its_own() -> None:
+def test_code_within_markdown_is_not_lexed() -> None:
     code = "# x\n\n```apacheconf\n<Directory /x>\n</Directory>\n```\n"
     lexer = lexer_for("md", code)
     assert lexer is not None
@@ -67,7 +67,7 @@ def test_blocks_and_lines_beyond_the_limits_are_plain() -> None:
     assert lexer_for("python", f"{block}x") is None
 
 
-def test_a_lexer_sees_no_more_than_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lexer_receives_one_window_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
     class Inner:
@@ -93,7 +93,7 @@ def test_windows_lose_nothing(code: str) -> None:
     assert all(one.isspace() or 0 < len(one) <= WINDOW for one in found)
 
 
-def test_long_gaps_are_not_shown_to_a_lexer() -> None:
+def test_long_gaps_are_kept_from_lexers() -> None:
     code = "a\n" + " \n" * WINDOW + "b\n\n\nc"
     assert [*windows(code)] == ["a\n", " \n" * WINDOW, "b\n\n\nc"]
 

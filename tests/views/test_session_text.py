@@ -1,4 +1,4 @@
-"""A session in a few words."""
+"""Titles and amounts of a session."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def test_title_is_one_line(named: str, first_prompt: str, words: str) -> None:
     assert title(Session("abc", "main", Project(), title=named, first_prompt=first_prompt), 120) == words
 
 
-def test_own_share_is_named_where_it_differs() -> None:
+def test_amount_without_subagents_is_shown_if_it_differs() -> None:
     assert shares("$2.00", "$2.00") == ("$2.00",)
     assert shares("$2.00", "$1.00") == ("$2.00 with subagents", "$1.00 without")

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.views.build import ROOT, call
 
-from pollux.formats.tools import ROWS
+from pollux.formats.tools import ROWS, ToolInfo
 from pollux.model import (
     Activity,
     AgentDisplay,
     Cell,
     DiffDisplay,
     FileDisplay,
+    GrepMatch,
     Json,
-    Match,
     MatchDisplay,
     ScreenDisplay,
     TextDisplay,
@@ -23,26 +23,26 @@ from pollux.model import (
     TodoDisplay,
     UnknownDisplay,
 )
-from pollux.views.bodies import Agent, Data, Files, Input, Matches, Output, Question, Questions, Screen, Todos
-from pollux.views.diffs import Change, Diff, DiffLine
+from pollux.views.bodies import Agent, Data, FileList, Input, Matches, Output, Question, Questions, Screen, Todos
+from pollux.views.diffs import Diff, DiffLine, LineChange
 from pollux.views.excerpts import Excerpt, Limits
-from pollux.views.presentations import Icon
-from pollux.views.tools import TOOLS, Telling, is_failed, tell
+from pollux.views.tool_views import ToolView, describe_call, is_failed
+from pollux.views.tools import TOOLS, Icon, title_of_label
 
 SHORT = Limits(head=2, tail=1, chars=120)
 
 
-def told(name: str, args: Json = None, *, limits: Limits | None = SHORT, **more: Any) -> Telling:  # noqa: ANN401
-    return tell(call(name, args, **more), limits=limits, root=ROOT)
+def told(name: str, args: Json = None, *, limits: Limits | None = SHORT, **more: Any) -> ToolView:  # noqa: ANN401
+    return describe_call(call(name, args, **more), limits=limits, root=ROOT)
 
 
-def words(telling: Telling) -> str:
+def words(telling: ToolView) -> str:
     summary = telling.summary
     return f"{summary.label} {summary.text}".strip() + (f" | {summary.outcome}" if summary.outcome else "")
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_every_known_tool_is_told(row: Any) -> None:  # noqa: ANN401
+def test_every_known_tool_has_a_row(row: Any) -> None:  # noqa: ANN401
     if row.canonical != "browser":
         assert row.name in TOOLS
 
@@ -50,14 +50,14 @@ def test_every_known_tool_is_told(row: Any) -> None:  # noqa: ANN401
 @pytest.mark.parametrize(
     ("name", "args", "expected"),
     [
-        ("run_shell_command", {"command": "ls -l\n"}, "$ ls -l"),
+        ("run_shell_command", {"command": "ls -l\n"}, "Shell ls -l"),
         (
             "run_shell_command",
             {"command": "cat <<E\na\nE", "dir_path": f"{ROOT}/app"},
-            "$ cat <<E … 2 more lines (in app)",
+            "Shell cat <<E … 2 more lines (in app)",
         ),
-        ("run_shell_command", {"command": "make", "is_background": True}, "$ make (in the background)"),
-        ("run_command", {"cmd": "make"}, "$ make"),
+        ("run_shell_command", {"command": "make", "is_background": True}, "Shell make (in the background)"),
+        ("run_command", {"cmd": "make"}, "Shell make"),
         ("read_file", {"file_path": f"{ROOT}/a.py"}, "Read a.py"),
         ("read_file", {"absolute_path": f"{ROOT}/a.py", "offset": 10, "limit": 5}, "Read a.py, lines 11-15"),
         ("read_file", {"absolute_path": "/x/a.py", "limit": 5}, "Read /x/a.py, lines 1-5"),
@@ -88,36 +88,36 @@ def test_every_known_tool_is_told(row: Any) -> None:  # noqa: ANN401
         ("write_todos", {"todos": 3}, "Todos"),
     ],
 )
-def test_one_line(name: str, args: Json, expected: str) -> None:
+def test_summary_line(name: str, args: Json, expected: str) -> None:
     assert words(told(name, args)) == expected
 
 
-def test_a_user_s_own_agent_is_known_by_what_it_left() -> None:
+def test_custom_agent_is_recognised_by_its_session_or_display() -> None:
     assert words(told("reviewer", {"query": "Look"}, agent_id="a1")) == "Agent reviewer Look"
     assert words(told("reviewer", {}, display=AgentDisplay("reviewer", state="running"))) == "Agent reviewer | running"
 
 
-def test_an_mcp_tool_of_old_is_known_by_its_display_name() -> None:
+def test_mcp_tool_of_old_releases_is_recognised_by_its_display_name() -> None:
     telling = told("lookup", {"ticket": "T-7"}, display_name="lookup (tickets MCP Server)", mcp_server="tickets")
     assert words(telling) == "tickets/lookup ticket: T-7"
 
 
-def test_what_came_of_it() -> None:
-    assert words(told("run_shell_command", {"command": "x"}, exit_code=3)) == "$ x | exit 3"
-    assert words(told("run_shell_command", {"command": "x"}, status="cancelled")) == "$ x | cancelled"
-    assert words(told("run_shell_command", {"command": "x"}, status="pending")) == "$ x | no result recorded"
+def test_outcome() -> None:
+    assert words(told("run_shell_command", {"command": "x"}, exit_code=3)) == "Shell x | exit 3"
+    assert words(told("run_shell_command", {"command": "x"}, status="cancelled")) == "Shell x | cancelled"
+    assert words(told("run_shell_command", {"command": "x"}, status="pending")) == "Shell x | no result recorded"
     assert words(told("glob", {"pattern": "x"}, display=TextDisplay("Found 5"))) == "Find 'x' | Found 5"
     assert words(told("glob", {"pattern": "x"}, display=TextDisplay("No"), status="error")) == "Find 'x'"
     assert words(told("list_directory", {"path": "."}, display=FileDisplay("3 items", ()))) == "List . | 3 items"
 
 
-def test_a_failed_command_is_a_failure() -> None:
+def test_command_that_exits_with_an_error_is_failed() -> None:
     assert is_failed(call("run_shell_command", exit_code=1))
     assert is_failed(call("read_file", status="error"))
     assert not is_failed(call("run_shell_command", exit_code=0))
 
 
-def test_shell_output_is_the_display_else_the_output_without_its_layout() -> None:
+def test_shell_output_is_the_display_or_the_output_without_field_names() -> None:
     shown = told("run_shell_command", {"command": "x"}, display=TextDisplay("shown"), output="Output: sent")
     assert shown.bodies == (Output(Excerpt("shown")),)
     old = "Command: x\nDirectory: (root)\nOutput: a\nb\nError: (none)\nExit Code: 0\nSignal: (none)"
@@ -128,7 +128,7 @@ def test_shell_output_is_the_display_else_the_output_without_its_layout() -> Non
     assert told("run_shell_command", {"command": "x"}, output="as it is").bodies == (Output(Excerpt("as it is")),)
 
 
-def test_a_screen_is_cut_in_the_middle_and_at_the_edge() -> None:
+def test_screen_is_cut_in_the_middle_and_at_the_edge() -> None:
     lines = tuple((Cell(str(n)),) for n in range(9))
     blank = ((Cell("  "),), (Cell(" ", inverse=True),))
     screen = told("run_shell_command", {"command": "x"}, display=ScreenDisplay(lines + blank)).bodies[0]
@@ -157,22 +157,22 @@ Index: board.py
 """
 
 
-def test_a_diff_has_its_line_numbers() -> None:
+def test_diff_has_line_numbers() -> None:
     telling = told("replace", {"file_path": f"{ROOT}/board.py"}, display=DiffDisplay(DIFF, "board.py"), limits=None)
     assert words(telling) == "Edit board.py | +2 -2"
     assert telling.bodies == (
         Diff(
             "board.py",
             (
-                DiffLine(Change.HUNK, "@@ -16,4 +16,4 @@"),
-                DiffLine(Change.CONTEXT, "kept", 16, 16),
-                DiffLine(Change.DELETE, "-- gone", 17),
-                DiffLine(Change.ADD, "new", None, 17),
-                DiffLine(Change.CONTEXT, "", 18, 18),
-                DiffLine(Change.CONTEXT, "\\ No newline at end of file"),
-                DiffLine(Change.HUNK, "@@ -30 +30 @@"),
-                DiffLine(Change.DELETE, "x", 30),
-                DiffLine(Change.ADD, "y", None, 30),
+                DiffLine(LineChange.HUNK, "@@ -16,4 +16,4 @@"),
+                DiffLine(LineChange.CONTEXT, "kept", 16, 16),
+                DiffLine(LineChange.DELETE, "-- gone", 17),
+                DiffLine(LineChange.ADD, "new", None, 17),
+                DiffLine(LineChange.CONTEXT, "", 18, 18),
+                DiffLine(LineChange.CONTEXT, "\\ No newline at end of file"),
+                DiffLine(LineChange.HUNK, "@@ -30 +30 @@"),
+                DiffLine(LineChange.DELETE, "x", 30),
+                DiffLine(LineChange.ADD, "y", None, 30),
             ),
             2,
             2,
@@ -180,7 +180,7 @@ def test_a_diff_has_its_line_numbers() -> None:
     )
 
 
-def test_a_long_diff_is_shortened_but_counted_whole() -> None:
+def test_long_diff_is_shortened_but_counts_all_lines() -> None:
     diff = "@@ -0,0 +1,50 @@\n" + "\n".join("+" + "x" * 300 for _ in range(50))
     telling = told("write_file", {"file_path": "a"}, display=DiffDisplay(diff, is_new=True))
     body = telling.bodies[0]
@@ -189,14 +189,18 @@ def test_a_long_diff_is_shortened_but_counted_whole() -> None:
     assert (len(body.lines), body.hidden_lines, len(body.lines[1].text)) == (6, 45, 201)
 
 
-def test_without_a_display_an_edit_is_compared() -> None:
+def test_edit_without_a_display_is_compared() -> None:
     args = {"file_path": "a", "old_string": "one\ntwo\n", "new_string": "one\nthree\n"}
     telling = told("replace", args, output="Successfully modified file")
     assert words(telling) == "Edit a | +1 -1"
     assert telling.bodies == (
         Diff(
             "a",
-            (DiffLine(Change.CONTEXT, "one"), DiffLine(Change.DELETE, "two"), DiffLine(Change.ADD, "three")),
+            (
+                DiffLine(LineChange.CONTEXT, "one"),
+                DiffLine(LineChange.DELETE, "two"),
+                DiffLine(LineChange.ADD, "three"),
+            ),
             1,
             1,
         ),
@@ -206,7 +210,7 @@ def test_without_a_display_an_edit_is_compared() -> None:
     assert words(told("write_file", {"file_path": "a", "content": "x\ny"})) == "Write a | +2 -0"
 
 
-def test_an_edit_that_cannot_be_rebuilt_has_its_output() -> None:
+def test_edit_that_cannot_be_rebuilt_shows_its_output() -> None:
     assert told("replace", {"file_path": "a"}, output="Done").bodies == (Output(Excerpt("Done")),)
     assert told("replace", "odd", output="Done").bodies == (Output(Excerpt("Done")),)
 
@@ -220,18 +224,18 @@ def test_todos_come_from_the_display_or_the_arguments() -> None:
 
 
 def test_matches_and_files_are_shortened() -> None:
-    matches = tuple(Match("a.py", n, "x" * 300) for n in range(9))
+    matches = tuple(GrepMatch("a.py", n, "x" * 300) for n in range(9))
     telling = told("grep_search", {"pattern": "x"}, display=MatchDisplay("Found 9", matches))
     assert words(telling) == "Search 'x' | Found 9"
     body = telling.bodies[0]
     assert isinstance(body, Matches)
     assert (len(body.matches), body.hidden, len(body.matches[0].text)) == (2, 7, 201)
     files = told("list_directory", {"path": "."}, display=FileDisplay("3", ("a", "b", "c")), limits=None)
-    assert files.bodies == (Files(("a", "b", "c")),)
+    assert files.bodies == (FileList(("a", "b", "c")),)
     assert told("list_directory", {"path": "."}, display=FileDisplay("3", ("a", "b", "c"))).bodies == ()
 
 
-def test_an_agent_tells_its_steps_and_its_result() -> None:
+def test_agent_has_steps_and_a_result() -> None:
     steps = tuple(Activity("tool_call", f"step {n}", "completed") for n in range(5))
     telling = told(
         "invoke_agent", {"agent_name": "x"}, display=AgentDisplay("x", "completed", None, None, steps), output="Fin"
@@ -240,7 +244,7 @@ def test_an_agent_tells_its_steps_and_its_result() -> None:
     assert told("invoke_agent", {}, display=AgentDisplay("x")).bodies == (Agent("x"),)
 
 
-def test_questions_have_their_answers() -> None:
+def test_questions_have_answers() -> None:
     args: Json = {"questions": [{"question": "Colour?", "options": [{"label": "Red"}, "Blue"]}, {"header": "Size?"}]}
     telling = told("ask_user", args, output='{"answers":{"0":"Red"}}', display=TextDisplay("**User answered:**"))
     assert telling.bodies == (Questions((Question("Colour?", ("Red", "Blue"), "Red"), Question("Size?"))),)
@@ -249,13 +253,13 @@ def test_questions_have_their_answers() -> None:
     assert told("ask_user", "odd").bodies == ()
 
 
-def test_a_subagent_hands_in_words_or_data() -> None:
+def test_subagent_returns_text_or_data() -> None:
     assert told("complete_task", {"result": "Fin"}).bodies == (Output(Excerpt("Fin"), is_markdown=True),)
     assert told("complete_task", {"report": [1]}, limits=None).bodies == (Data(Excerpt("[\n  1\n]")),)
     assert told("complete_task", "odd").bodies == ()
 
 
-def test_errors_stand_last_and_say_more_than_the_display() -> None:
+def test_errors_come_last_and_replace_the_display() -> None:
     telling = told("web_fetch", {"url": "x"}, status="error", error="No host: x", display=TextDisplay("Error: No host"))
     assert telling.bodies == (Output(Excerpt("No host: x"), is_error=True),)
     mcp = told("mcp_t_x", {}, status="error", error="Down: x", display=TextDisplay("Down"))
@@ -270,13 +274,13 @@ def test_errors_stand_last_and_say_more_than_the_display() -> None:
     assert cancelled.bodies == (Output(Excerpt("partial")), Output(Excerpt("User cancelled.")))
 
 
-def test_a_quiet_tool_shows_its_output_only_in_full() -> None:
+def test_quiet_tool_shows_its_output_only_in_full_detail() -> None:
     assert told("read_file", {"file_path": "a"}, output="text", display=TextDisplay("")).bodies == ()
     full = told("read_file", {"file_path": "a"}, output="text", display=TextDisplay(""), limits=None)
     assert full.bodies == (Output(Excerpt("text")),)
 
 
-def test_in_full_every_argument_is_shown_once() -> None:
+def test_full_detail_shows_every_argument_once() -> None:
     args = {"file_path": "a", "old_string": "x", "new_string": "y", "instruction": "Do it."}
     bodies = told("replace", args, display=DiffDisplay("@@ -1 +1 @@\n-x\n+y"), limits=None).bodies
     assert bodies[0] == Input(Excerpt("instruction: Do it."), "text")
@@ -300,17 +304,17 @@ def test_odd_results_are_data() -> None:
         (
             "Output too large. Showing first 8,000 and last 32,000 characters. For full output see: /t/o.txt\nrest",
             "rest",
-            "shortened by Gemini CLI; the whole output: /t/o.txt",
+            "shortened by Gemini CLI; full output: /t/o.txt",
         ),
         (
             "<tool_output_masked>\nhead\n...\nFull output available at: /t/o.txt\n</tool_output_masked>",
             "head\n...\nFull output available at: /t/o.txt",
-            "masked by Gemini CLI to save context; the whole output: /t/o.txt",
+            "masked by Gemini CLI to save context; full output: /t/o.txt",
         ),
         ("<tool_output_masked>\ngone\n</tool_output_masked>", "gone", "masked by Gemini CLI to save context"),
     ],
 )
-def test_what_the_client_did_to_an_output_is_said(output: str, text: str, note: str) -> None:
+def test_masked_and_shortened_outputs_have_a_note(output: str, text: str, note: str) -> None:
     telling = told("x", {}, output=output)
     assert (telling.bodies, telling.notes) == ((Output(Excerpt(text)),), (note,))
 
@@ -330,9 +334,23 @@ KEYS = st.sampled_from(["command", "file_path", "offset", "start_line", "todos",
     st.sampled_from([None, SHORT]),
     st.sampled_from(["success", "error", "cancelled", "pending", "odd"]),
 )
-def test_whatever_a_call_holds_it_can_be_told(
+def test_any_call_can_be_described(
     name: str, args: Json, output: str | None, limits: Limits | None, status: str
 ) -> None:
-    telling = tell(call(name, args, status=status, output=output, error=output), limits=limits, root=ROOT)
+    telling = describe_call(call(name, args, status=status, output=output, error=output), limits=limits, root=ROOT)
     assert telling.summary.icon in Icon
     assert "\n" not in telling.summary.text
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.name in TOOLS], ids=lambda row: row.name)
+def test_reports_and_transcripts_use_the_same_name_for_a_tool(row: ToolInfo) -> None:
+    """Reports group calls by label (`Bash`), transcripts start from the recorded name (`run_shell_command`)."""
+    in_transcript = describe_call(call(row.name)).summary.label
+    assert title_of_label(row.label) == in_transcript
+    assert title_of_label(row.name) == in_transcript
+
+
+def test_title_of_a_label_that_the_table_does_not_have() -> None:
+    assert title_of_label("mcp_tickets_close_ticket") == "tickets/close_ticket"
+    assert title_of_label("write_todos_list") == "Todos"
+    assert title_of_label("finder_chart") == "finder_chart"

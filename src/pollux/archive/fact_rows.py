@@ -1,7 +1,7 @@
-"""Sessions → the rows of their facts.
+"""Write the fact rows of a session.
 
-A session's rows are written anew only where something is new: each message row says which recordings it was made from,
-and where those are the same only order and fate can have changed.
+Only new rows are written: each message row names the records it was made from. If those are unchanged, only its order
+and fate can have changed.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from pollux.archive.touches import message_rows
 from pollux.formats import lenient
 from pollux.model import ModelCall, Problem, Project, Session
 from pollux.sessions.projects.resolve import certainty
-from pollux.text.times import instant, microseconds
-from pollux.text.unicode import sound
+from pollux.text.escape import escape_surrogates
+from pollux.text.times import microseconds, parse_time
 
 if TYPE_CHECKING:
-    from pollux.sessions.grouping import Group, Placed
-    from pollux.sessions.replay.entries import Entry
+    from pollux.sessions.grouping import LocatedReading, OpenSession
+    from pollux.sessions.replay import TimelineEntry
 
 _pack = msgspec.msgpack.Encoder(enc_hook=str).encode
 
 
-def write(database: sqlite3.Connection, group: Group, session: Session, bundle: str) -> None:
-    """Write the rows of one session."""
+def write(database: sqlite3.Connection, group: OpenSession, session: Session, bundle: str) -> None:
+    """Write all rows of one session."""
     files = [
         (placed.version_id, placed.role, placed.reading.format, len(placed.reading.replay.problems))
         for placed in group.files
@@ -41,7 +41,7 @@ def write(database: sqlite3.Connection, group: Group, session: Session, bundle: 
 
 
 def copy(database: sqlite3.Connection, rows: Mapping[str, list[Row]]) -> None:
-    """Write rows by table, in place of those with the same keys; of a project the row that says most remains."""
+    """Insert or replace rows, given by table; of several rows of a project, the most informative one is stored."""
     for table, new in rows.items():
         if table == "projects":
             _write_projects(database, new)
@@ -50,28 +50,31 @@ def copy(database: sqlite3.Connection, rows: Mapping[str, list[Row]]) -> None:
 
 
 def write_problems(database: sqlite3.Connection, version_id: int, problems: Iterable[Problem]) -> None:
-    """Write what is wrong with one file."""
+    """Replace the problems of one file version."""
     database.execute("DELETE FROM problems WHERE file_version_id = ?", (version_id,))
-    rows = [(version_id, n, problem.code, problem.line, sound(problem.message)) for n, problem in enumerate(problems)]
+    rows = [
+        (version_id, n, problem.code, problem.line, escape_surrogates(problem.message))
+        for n, problem in enumerate(problems)
+    ]
     _insert(database, "problems", rows)
 
 
 def session_rows(session: Session, files: Iterable[Row], bundle: str) -> dict[str, list[Row]]:
-    """Return the row of a session, those of its files, and what it knows of its project.
+    """Return the rows of a session, of its files and of its project.
 
     A file is given as its version, role, format and number of problems.
     """
     project = session.project
-    known = (project.hash, project.path, project.slug, project.how, int(project.proven), None)
+    project_row = (project.hash, project.path, project.slug, project.source, int(project.proven), None)
     return {
         "sessions": [_session_row(session, bundle)],
         "session_files": [(session.id, *file) for file in files],
-        "projects": [known] if project.hash else [],
+        "projects": [project_row] if project.hash else [],
     }
 
 
 def _session_row(session: Session, bundle: str) -> Row:
-    """Return the row of a session; root and deletion are filled in when all sessions are known (`dependents`)."""
+    """Return the row of a session; `dependents` fills in root and deletion later."""
     counts, fates = session.counts, session.fates
     links = (session.kind, session.parent, session.parent_call, session.project.hash)
     times = (microseconds(session.started), microseconds(session.ended), microseconds(session.updated))
@@ -81,26 +84,28 @@ def _session_row(session: Session, bundle: str) -> Row:
     return (
         *(session.id, *links, session.title, session.title_from, *times, session.first_prompt, session.last_prompt),
         *(*messages, *dropped, _json(session.models), session.generation, _json(session.extra)),
-        *(session.id, last_used, session.is_stub, False, bundle, _body(session)),
+        *(session.id, last_used, session.is_stub, False, bundle, _extra(session)),
     )
 
 
-def _body(session: Session) -> bytes:
-    """Pack what has no column of its own, and is not as it always is."""
+def _extra(session: Session) -> bytes:
+    """Pack the fields of a session that have no column and not their default value."""
     values = msgspec.structs.asdict(session)
-    new = {key: one for key, one in values.items() if key not in _COLUMNS and one != _USUAL.get(key)}
+    extra = {key: value for key, value in values.items() if key not in _COLUMNS and value != _DEFAULTS.get(key)}
     try:
-        return _pack(new)
-    except UnicodeEncodeError:  # a file's name that is not UTF-8
-        return _pack(lenient.decode(lenient.encode(msgspec.to_builtins(new, enc_hook=str))))
+        return _pack(extra)
+    except UnicodeEncodeError:  # a file name that is not UTF-8
+        return _pack(lenient.decode(lenient.encode(msgspec.to_builtins(extra, enc_hook=str))))
 
 
 _COLUMNS = frozenset({"calls", "children", "title", "first_prompt", "last_prompt"})
-_USUAL = {one.name: one.default for one in msgspec.structs.fields(Session) if one.default is not msgspec.NODEFAULT}
+_DEFAULTS = {
+    field.name: field.default for field in msgspec.structs.fields(Session) if field.default is not msgspec.NODEFAULT
+}
 
 
 def _write_projects(database: sqlite3.Connection, rows: list[Row]) -> None:
-    """Write the best that any session knows of each project, whichever comes last."""
+    """Write the most informative row of each project, regardless of the order in which sessions are read."""
     hashes = msgspec.json.encode([row[0] for row in rows]).decode()
     known = database.execute(
         "SELECT * FROM projects WHERE project_hash IN (SELECT value FROM json_each(?))", (hashes,)
@@ -116,11 +121,11 @@ def _worth(row: Row) -> Row:
     return certainty(Project(project_hash, slug, path, how_known, proven))
 
 
-def _write_messages(database: sqlite3.Connection, group: Group) -> None:
+def _write_messages(database: sqlite3.Connection, group: OpenSession) -> None:
     before = {
         row[0]: row[1:]
         for row in database.execute(
-            "SELECT message_id, file_version_id, words_line, calls_line, seq, fate, origin, is_own FROM messages "
+            "SELECT message_id, file_version_id, text_line, calls_line, seq, fate, origin, is_own FROM messages "
             "WHERE session_id = ?",
             (group.id,),
         )
@@ -136,18 +141,18 @@ def _write_messages(database: sqlite3.Connection, group: Group) -> None:
         if old:
             _delete_message(database, group.id, entry.id)
         _add_message(rows, group.id, placed, entry, seq)
-    for gone in before:
-        _delete_message(database, group.id, gone)
+    for message_id in before:  # no longer in the session
+        _delete_message(database, group.id, message_id)
     for table, new in rows.items():
         _insert(database, table, sorted(new, key=lambda row: row[:4]))
 
 
-def _mark(placed: Placed, entry: Entry) -> tuple[int, int, int | None]:
-    """Tell from which recordings a row is made: where they stand in their file."""
+def _mark(placed: LocatedReading, entry: TimelineEntry) -> tuple[int, int, int | None]:
+    """Return what a message row was made from: a file version, and the lines of its text and of its tool calls."""
     return placed.version_id, entry.content.line, placed.reading.calls_line(entry)
 
 
-def _move_message(database: sqlite3.Connection, session_id: str, entry: Entry, seq: int) -> None:
+def _move_message(database: sqlite3.Connection, session_id: str, entry: TimelineEntry, seq: int) -> None:
     database.execute(
         "UPDATE messages SET seq = ?, fate = ?, origin = ?, is_own = ? WHERE session_id = ? AND message_id = ?",
         (seq, entry.fate, entry.origin, entry.is_own, session_id, entry.id),
@@ -163,40 +168,37 @@ def _delete_message(database: sqlite3.Connection, session_id: str, message_id: s
 
 
 def _add_message(
-    rows: dict[str, list[Row]],
-    session_id: str,
-    placed: Placed,
-    entry: Entry,
-    seq: int,
+    rows: dict[str, list[Row]], session_id: str, placed: LocatedReading, entry: TimelineEntry, seq: int
 ) -> None:
-    at_us = microseconds(instant(entry.at))
+    at_us = microseconds(parse_time(entry.at))
     n_chars = entry.content.n_chars
     key = (session_id, entry.id)
     facts = (entry.kind, entry.origin, entry.fate, entry.is_own, at_us, entry.model, n_chars)
     version_id, *lines = _mark(placed, entry)
     rows["messages"].append((*key, seq, *facts, version_id, entry.line, *lines))
-    for idx, found in enumerate(message_rows(placed.reading, entry)):
-        rows["tool_calls"].append((*key, idx, *found.call, entry.fate))
-        rows["shell_commands"] += [(*key, idx, n, *command) for n, command in enumerate(found.commands)]
-        rows["file_touches"] += [(*key, idx, *touch) for touch in found.touches]
+    for idx, call in enumerate(message_rows(placed.reading, entry)):
+        rows["tool_calls"].append((*key, idx, *call.call, entry.fate))
+        rows["shell_commands"] += [(*key, idx, n, *command) for n, command in enumerate(call.commands)]
+        rows["file_touches"] += [(*key, idx, *touch) for touch in call.touches]
         place = (version_id, lines[1])
-        rows["value_problems"] += [(*key, idx, n, *place, what) for n, what in enumerate(found.left_out)]
+        rows["value_problems"] += [(*key, idx, n, *place, what) for n, what in enumerate(call.left_out)]
 
 
 def _write_calls(database: sqlite3.Connection, session: Session, versions: Mapping[str, int]) -> None:
-    """Write the model calls that are new; the others keep the price that was found for them."""
+    """Write model calls that are new or changed; the others keep their price."""
     database.execute(
-        "UPDATE model_calls SET copy_of = NULL WHERE session_id = ? AND copy_of IS NOT NULL", (session.id,)
+        "UPDATE model_calls SET owner_session_id = NULL WHERE session_id = ? AND owner_session_id IS NOT NULL",
+        (session.id,),
     )
     before = {row[1]: row for row in database.execute(_CALLS, (session.id,))}
     rows = [row for row in call_rows(session, versions) if before.pop(row[1], None) != row]
-    gone = [(session.id, message_id) for message_id in before]
-    database.executemany("DELETE FROM model_calls WHERE session_id = ? AND message_id = ?", gone)
+    dropped = [(session.id, message_id) for message_id in before]
+    database.executemany("DELETE FROM model_calls WHERE session_id = ? AND message_id = ?", dropped)
     _insert(database, "model_calls", sorted(rows))
 
 
 def call_rows(session: Session, versions: Mapping[str, int]) -> list[Row]:
-    """Return the rows of a session's model calls, recorded in these versions of files by the ID of their message."""
+    """Return the rows of a session's model calls; `versions` has the file version of each message."""
     return [row_of_call(session.id, call, versions[call.message_id]) for call in session.calls]
 
 

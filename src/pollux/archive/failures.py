@@ -1,7 +1,7 @@
-"""What the facts lack: files whose reading raises an error, and values that no column holds.
+"""What the facts lack: files that cannot be derived, and values that do not fit into a column.
 
-A failure is recorded with the number of bytes it was met at. So the file is tried again when it has grown, or when the
-reader has changed and all facts are thrown away, but not at every refresh.
+A failure is recorded with the length of the file, so that the file is tried again only when it has grown, or when a new
+reader rebuilds all facts.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from pollux.archive.inventory import place_of
+from pollux.archive.inventory import original_path
 from pollux.archive.schema import TABLES
 from pollux.model import Problem
-from pollux.text.unicode import sound
+from pollux.text.escape import escape_surrogates
 
 _OF_ONE_STATEMENT = (
     sqlite3.DataError,
@@ -21,39 +21,39 @@ _OF_ONE_STATEMENT = (
     sqlite3.NotSupportedError,
     sqlite3.ProgrammingError,
 )
-"""Errors of SQLite about the values it was given; all others are about the database or its disk."""
-_PASSING = (MemoryError, OSError)
-"""Errors that may be gone at the next attempt."""
+"""SQLite's errors about single values; all others concern the database or its disk."""
+_TRANSIENT = (MemoryError, OSError)
+"""Errors that may not occur again."""
 
 
-def concerns_everybody(error: Exception) -> bool:
-    """Return whether an error is about the database as a whole: full, locked or corrupt."""
+def concerns_database(error: Exception) -> bool:
+    """Return whether an error concerns the whole database: full, locked or corrupt."""
     return isinstance(error, sqlite3.Error) and not isinstance(error, _OF_ONE_STATEMENT)
 
 
 def is_lasting(error: Exception) -> bool:
     """Return whether the same bytes will raise the same error again."""
-    return not isinstance(error, _PASSING)
+    return not isinstance(error, _TRANSIENT)
 
 
 def record(database: sqlite3.Connection, versions: Iterable[tuple[int, int]], error: Exception) -> None:
-    """Record that versions of files, each with the bytes it has, cannot be derived; forget earlier readings of them."""
+    """Record that versions, given by ID and length, cannot be derived, and delete their earlier readings."""
     from pollux.sessions.replay.reading import reason_of  # noqa: PLC0415  slow to load, and failures are rare
 
-    for version_id, kept in versions:
+    for version_id, length in versions:
         database.execute("DELETE FROM readings WHERE version_id = ?", (version_id,))
         database.execute("DELETE FROM problems WHERE file_version_id = ?", (version_id,))
-        database.execute(TABLES["failures"].insert, (version_id, kept, reason_of(error)))
+        database.execute(TABLES["failures"].insert, (version_id, length, reason_of(error)))
 
 
 def clear(database: sqlite3.Connection, versions: Iterable[int]) -> None:
-    """Remove the record of failures before the same versions are tried again."""
-    database.executemany("DELETE FROM failures WHERE version_id = ?", [(one,) for one in versions])
+    """Delete the recorded failures of versions that are about to be tried again."""
+    database.executemany("DELETE FROM failures WHERE version_id = ?", [(version_id,) for version_id in versions])
 
 
 def problems(database: sqlite3.Connection, homes: Iterable[str] | None = None) -> list[Problem]:
-    """Return the files of some homes, or of all, that cannot be derived."""
-    wanted = None if homes is None else {sound(home) for home in homes}
+    """Return a problem for each file of some homes, or of all, that cannot be derived."""
+    roots = None if homes is None else {escape_surrogates(home) for home in homes}
     rows = database.execute(
         """
         SELECT files.home, files.path, failures.message FROM failures
@@ -61,7 +61,7 @@ def problems(database: sqlite3.Connection, homes: Iterable[str] | None = None) -
         WHERE files.forgotten_us IS NULL ORDER BY files.home, files.path, versions.number
         """
     )
-    failed = [(place_of(home, path), reason) for home, path, reason in rows if wanted is None or home in wanted]
+    failed = [(original_path(home, path), reason) for home, path, reason in rows if roots is None or home in roots]
     if not failed:
         return []
     from pollux.sessions.replay.reading import cannot_derive  # noqa: PLC0415  slow to load, and failures are rare
@@ -70,7 +70,7 @@ def problems(database: sqlite3.Connection, homes: Iterable[str] | None = None) -
 
 
 def value_problems(database: sqlite3.Connection) -> list[tuple[str, Problem]]:
-    """Return the values that were left out because no column holds them, each with its session."""
+    """Return a problem for each value that does not fit into its column, with the ID of the session."""
     rows = database.execute(
         """
         SELECT session_id, value_problems.message, files.home, files.path, line FROM value_problems
@@ -79,10 +79,6 @@ def value_problems(database: sqlite3.Connection) -> list[tuple[str, Problem]]:
         """
     )
     return [
-        (session_id, left_out(what, str(place_of(home, path)), line)) for session_id, what, home, path, line in rows
+        (session_id, Problem("value-out-of-range", f"left out: {value}", str(original_path(home, path)), line))
+        for session_id, value, home, path, line in rows
     ]
-
-
-def left_out(what: str, file: str, line: int) -> Problem:
-    """Return the problem of a value that no column holds."""
-    return Problem("value-out-of-range", f"left out: {what}", file, line)

@@ -1,10 +1,9 @@
-"""Open an archive that somebody else made, and check all of it that is used before it is used.
+"""Open an archive from someone else for import, and check everything before it is used.
 
-Such a file may be anything: a backup, a damaged copy, or a trap. It is opened to be read alone, with SQLite's own
-guards on. The tables must be plain tables with the columns of an archive, because a view can run for ever. Each row
-must have the right types and ranges, because rows of an archive are read everywhere without being checked again. Bytes
-are unpacked only as far as their segment says, and are believed only if they have the hash that it names. Whatever is
-wrong is said of this file, and never of the archive that it is imported into.
+Such a file may be a backup, a damaged copy, or a trap. It is opened read-only with SQLite's protections enabled. Its
+tables must be plain tables with the columns of an archive, because a view may never end. Each row must have valid types
+and ranges, because rows of an archive are not checked again when they are read. Bytes are decompressed only up to the
+length of their segment, and used only if they match its SHA-256. Errors name this file, not the importing archive.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ import zstandard
 from msgspec import Meta
 
 from pollux.archive import raw, schema
-from pollux.archive.inventory import place_of
+from pollux.archive.inventory import original_path
 from pollux.archive.migrations import STEPS
-from pollux.archive.segments import UNPACKING
+from pollux.archive.raw import UNPACKING
 from pollux.archive.store import check_size, has_journal
-from pollux.disk.names import path_fault
+from pollux.disk.write import path_fault
 from pollux.errors import ArchiveError
 from pollux.model import Problem
 from pollux.text.escape import printable
@@ -32,20 +31,18 @@ from pollux.text.escape import printable
 _Row = TypeVar("_Row", bound=msgspec.Struct)
 _Id = Annotated[int, Meta(ge=1)]
 _Time = Annotated[int, Meta(ge=0, le=253_402_300_799_999_999)]
-"""Microseconds since 1970, up to the year 9999, which is the last that Python knows."""
+"""Microseconds since 1970, up to the year 9999, the last one that `datetime` supports."""
 _Count = Annotated[int, Meta(ge=0, le=1 << 50)]
 _Text = Annotated[str, Meta(min_length=1, max_length=4096)]
 _Probe = Annotated[bytes, Meta(max_length=32)]
-"""A SHA-256, or nothing where a file was written while it was read."""
+"""A SHA-256, or empty if the file was written while it was read."""
 _Body = Annotated[bytes, Meta(max_length=1 << 20)]
 _FAULTS = (sqlite3.Error, UnicodeDecodeError)
-"""What SQLite raises for a damaged file; its own words may quote bytes of the file that are no UTF-8."""
-_DEEPEST = 64
-"""More segments than that never lean on each other."""
-_LARGEST = 32 << 20
-"""Bytes of one value that SQLite may hand over: far more than a segment ever takes."""
+"""What SQLite raises for a damaged file; its messages may quote bytes that are not UTF-8."""
+_MAX_VALUE = 32 << 20
+"""Maximum length of a value that SQLite may return; a segment is much shorter."""
 _HEADER = 18
-"""Bytes at the beginning of what zstandard packs, at most, in which it says how much there is."""
+"""Maximum length of the header of a zstandard frame, which contains the decompressed size."""
 
 
 class FileRow(msgspec.Struct, frozen=True):
@@ -82,11 +79,11 @@ class SegmentRow(msgspec.Struct, frozen=True):
     length: Annotated[int, Meta(ge=1, le=raw.SEGMENT)]
     sha256: Annotated[bytes, Meta(min_length=32, max_length=32)]
     base_id: _Id | None
-    depth: Annotated[int, Meta(ge=0, le=_DEEPEST)]
+    depth: Annotated[int, Meta(ge=0, le=raw.MAX_CHAIN)]
 
     @property
     def key(self) -> tuple[int, int, bytes]:
-        """What tells whether two segments of versions of one file hold the same bytes."""
+        """Equal for two segments with the same bytes at the same position of a file."""
         return self.start, self.length, self.sha256
 
 
@@ -116,27 +113,27 @@ _OPTIONAL: Mapping[str, frozenset[str]] = {
     "seals": frozenset({"number", "body"}),
     "session_files": frozenset({"session_id", "file_version_id"}),
 }
-"""Tables that an archive of an older Pollux does not have, or that can be made anew."""
+"""Tables that an archive of an older Pollux may lack, or that can be rebuilt."""
 
 
-class Foreign:
-    """An archive of somebody else, open to be read, as it was at one moment."""
+class ForeignArchive:
+    """One snapshot of an archive from someone else."""
 
     def __init__(self, path: Path, database: sqlite3.Connection) -> None:
-        """Take a connection that `opened` has checked."""
+        """Wrap a connection that `open_foreign` has checked."""
         self.path = path
         self.database = database
         self.problems: list[Problem] = []
-        """Rows that are not what they should be, and were left out."""
+        """Invalid rows, which were skipped."""
         self._tables = {row[0] for row in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
     def n_bytes(self) -> int:
-        """Return about how many bytes there are to read, for a progress bar."""
-        found = next(self._rows("SELECT CAST(total(min(max(length, 0), ?)) AS INTEGER) FROM segments", raw.SEGMENT))[0]
-        return found if isinstance(found, int) else 0
+        """Return the approximate number of archived bytes, for a progress bar."""
+        total = next(self._rows("SELECT CAST(total(min(max(length, 0), ?)) AS INTEGER) FROM segments", raw.SEGMENT))[0]
+        return total if isinstance(total, int) else 0
 
     def files(self) -> Iterator[FileRow]:
-        """Yield the files that were not forgotten over there; those with a wrong row become problems."""
+        """Yield all files that were not forgotten; invalid rows become problems."""
         for row in self._checked("files", FileRow, "WHERE forgotten_us IS NULL ORDER BY id"):
             fault = path_fault(row.path) or ("its home contains a NUL character" if "\0" in row.home else None)
             if fault:
@@ -154,33 +151,34 @@ class Foreign:
         return [*self._checked("segments", SegmentRow, which, version.id, file=file)]
 
     def content(self, segment: SegmentRow) -> bytes | None:
-        """Return the bytes of a segment if they are those that its hash names, else nothing."""
+        """Return the bytes of a segment, or None if they do not match its SHA-256."""
         try:
-            if not self._can_be_unpacked(segment):
+            if not self._has_valid_chain(segment):
                 return None
             return raw.content(self.database, segment.id)
         except UNPACKING:
             return None
 
     def packed(self, segment: SegmentRow) -> bytes:
-        """Return the bytes of a segment as they are packed over there; only of one whose content was checked."""
-        found: bytes = next(self._rows("SELECT data FROM segments WHERE id = ?", segment.id))[0]
-        return found
+        """Return the compressed bytes of a segment whose content was checked."""
+        data: bytes = next(self._rows("SELECT data FROM segments WHERE id = ?", segment.id))[0]
+        return data
 
-    def reader(self, version: VersionRow, segments: list[SegmentRow]) -> raw.Reader:
-        """Return the bytes of segments that were checked, to be read in any order."""
-        return raw.Reader(self.database, version.id, [(one.start, one.length, one.id) for one in segments])
+    def reader(self, version: VersionRow, segments: list[SegmentRow]) -> raw.VersionReader:
+        """Open checked segments of a version for random access."""
+        ranges = [(segment.start, segment.length, segment.id) for segment in segments]
+        return raw.VersionReader(self.database, version.id, ranges)
 
     def owners(self) -> dict[int, set[str]]:
-        """Return which sessions each file is part of, as far as the facts over there are of this version of Pollux."""
-        found: dict[int, set[str]] = {}
-        if "session_files" not in self._tables or not self._asked(lambda: schema.are_current(self.database)):
-            return found
+        """Return the sessions that each file contains; empty if its facts are not those of this reader."""
+        owners: dict[int, set[str]] = {}
+        if "session_files" not in self._tables or not self._query(lambda: schema.are_current(self.database)):
+            return owners
         files = {row[0]: row[1] for row in self._rows("SELECT id, file_id FROM versions")}
         for row in self._checked("session_files", _OwnerRow, ""):
             if row.file_version_id in files:
-                found.setdefault(files[row.file_version_id], set()).add(row.session_id)
-        return found
+                owners.setdefault(files[row.file_version_id], set()).add(row.session_id)
+        return owners
 
     def seals(self) -> list[tuple[int, bytes]]:
         """Return the seals with their numbers."""
@@ -189,13 +187,13 @@ class Foreign:
         return [(row.number, row.body) for row in self._checked("seals", _SealRow, "ORDER BY number")]
 
     def entries(self) -> list[tuple[int, bytes]]:
-        """Return the sealed entries with their places."""
+        """Return the sealed entries with their numbers."""
         if not {"seals", "sealed"} <= self._tables:
             return []
         return [(row.place, row.body) for row in self._checked("sealed", _EntryRow, "ORDER BY place")]
 
-    def _can_be_unpacked(self, segment: SegmentRow) -> bool:
-        """Return whether a segment and all that it leans on say how long they are, and lean on each other in order."""
+    def _has_valid_chain(self, segment: SegmentRow) -> bool:
+        """Return whether a segment and its bases name their lengths, and have decreasing depths."""
         while True:
             head = next(
                 self._rows(
@@ -215,33 +213,33 @@ class Foreign:
     def _checked(
         self, table: str, kind: type[_Row], which: str, *values: int, file: FileRow | None = None
     ) -> Iterator[_Row]:
-        """Yield the rows of a table whose values have the right types and ranges; the others become problems."""
+        """Yield the valid rows of a table; those with wrong types or ranges become problems."""
         columns = kind.__struct_fields__
         for row in self._rows(f"SELECT {', '.join(columns)} FROM {table} {which}", *values):  # noqa: S608  our names
             try:
                 yield msgspec.convert(dict(zip(columns, row, strict=True)), kind, builtin_types=(bytes,))
             except msgspec.ValidationError as error:
-                self._problem(f"row {row[0]!s:.40} of its table {table} is not what it should be ({error})", file)
+                self._problem(f"row {row[0]!s:.40} of its table {table} is invalid ({error})", file)
 
     def _rows(self, query: str, *values: int) -> Iterator[tuple[Any, ...]]:
-        rows = self._asked(lambda: self.database.execute(query, values))
-        while (row := self._asked(rows.fetchone)) is not None:
+        rows = self._query(lambda: self.database.execute(query, values))
+        while (row := self._query(rows.fetchone)) is not None:
             yield row
 
-    def _asked(self, ask: Callable[[], Any]) -> Any:  # noqa: ANN401  whatever SQLite answers
+    def _query(self, run: Callable[[], Any]) -> Any:  # noqa: ANN401  any result of SQLite
         try:
-            return ask()
+            return run()
         except _FAULTS as error:
             raise _refusal(self.path, error) from None
 
-    def _problem(self, words: str, file: FileRow | None = None) -> None:
-        place = str(place_of(file.home, file.path)) if file else str(self.path)
-        self.problems.append(Problem("damaged-archive", f"left out: {printable(words)}", place))
+    def _problem(self, message: str, file: FileRow | None = None) -> None:
+        path = str(original_path(file.home, file.path)) if file else str(self.path)
+        self.problems.append(Problem("damaged-archive", f"left out: {printable(message)}", path))
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Foreign]:
-    """Open an archive of somebody else. Raises `ArchiveError` if it is none, or not one that can be trusted to end."""
+def open_foreign(path: Path) -> Iterator[ForeignArchive]:
+    """Open an archive from someone else. Raises `ArchiveError` if it is not an archive, or not safe to read."""
     try:
         check_size(path)
         database = _connected(path)
@@ -253,15 +251,15 @@ def opened(path: Path) -> Iterator[Foreign]:
             _check_tables(database, path)
         except _FAULTS as error:
             raise _refusal(path, error) from None
-        yield Foreign(path, database)
+        yield ForeignArchive(path, database)
 
 
 def _connected(path: Path) -> sqlite3.Connection:
-    """Connect to be read alone; a file on a medium that cannot be written has no journal and is read as it is."""
+    """Connect read-only; on a read-only medium, where no journal can be created, as an immutable file."""
     last = sqlite3.OperationalError("unable to open database file")
     for options in ("mode=ro", "mode=ro&immutable=1"):
         if options != "mode=ro" and has_journal(path):
-            break  # it would leave the newest part out
+            break  # the newest part would be missing
         database = sqlite3.connect(f"{path.resolve().as_uri()}?{options}", uri=True, isolation_level=None)
         try:
             _guard(database)
@@ -278,17 +276,17 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _guard(database: sqlite3.Connection) -> None:
-    """Turn on what keeps SQLite from running what a schema says, and from believing damaged pages."""
+    """Keep SQLite from executing code in the schema and from trusting damaged pages."""
     database.text_factory = _text
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE)
     for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "ignore_check_constraints = ON", "mmap_size = 0"):
         database.execute(f"PRAGMA {pragma}")
     database.execute("PRAGMA query_only = ON")
-    database.execute("BEGIN")  # one moment, whatever its owner writes meanwhile
+    database.execute("BEGIN")  # one snapshot, although its owner may be writing
 
 
 def _text(data: bytes) -> str | bytes:
-    """Decode text; what is no UTF-8 stays bytes, which no column of text may hold."""
+    """Decode text; invalid UTF-8 stays bytes, which the checks of columns then refuse."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -304,39 +302,39 @@ def _check_format(database: sqlite3.Connection, path: Path) -> None:
 
 
 def _check_tables(database: sqlite3.Connection, path: Path) -> None:
-    """Raise `ArchiveError` unless what is read are plain tables with the columns of an archive, in sound pages."""
-    wanted = {**_NEEDED, **_OPTIONAL}
-    found = set()
+    """Raise `ArchiveError` unless the tables are plain, have the columns of an archive, and are not damaged."""
+    expected = {**_NEEDED, **_OPTIONAL}
+    tables = set()
     for kind, name, table, statement in database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"):
         is_virtual = kind == "table" and " ".join(str(statement).upper().split()[:2]) == "CREATE VIRTUAL"
-        is_strange_trigger = kind == "trigger" and table in wanted and name not in schema.COUNTING_TRIGGERS
+        is_strange_trigger = kind == "trigger" and table in expected and name not in schema.COUNTING_TRIGGERS
         if kind == "view" or is_virtual or is_strange_trigger:
             what = "virtual table" if is_virtual else kind
-            raise _strange(path, f"it has a {what} called {printable(str(name))[:80]}, which no archive has")
+            raise _invalid(path, f"it has a {what} called {printable(str(name))[:80]}, which no archive has")
         if kind == "table":
-            found.add(name)
-    for table, columns in wanted.items():
-        if table not in found:
+            tables.add(name)
+    for table, columns in expected.items():
+        if table not in tables:
             if table in _NEEDED:
-                raise _strange(path, f"it has no table called {table}")
+                raise _invalid(path, f"it has no table called {table}")
             continue
         shape = database.execute(f"PRAGMA table_xinfo({table})").fetchall()
         missing = columns - {row[1] for row in shape if row[6] == 0}
         if missing:
-            raise _strange(path, f"its table {table} has no plain column {min(missing)}")
+            raise _invalid(path, f"its table {table} has no plain column {min(missing)}")
         if "id" in columns and not any(row[1] == "id" and row[5] == 1 for row in shape):
-            raise _strange(path, f"the rows of its table {table} have no number of their own")
-        for (found_by_sqlite,) in database.execute(f"PRAGMA quick_check({table})"):
-            if found_by_sqlite != "ok":  # pages that lead back to each other would be read for ever
-                raise _strange(path, f"its table {table} is damaged ({_last_line(found_by_sqlite)})")
+            raise _invalid(path, f"its table {table} has no primary key id")
+        for (message,) in database.execute(f"PRAGMA quick_check({table})"):
+            if message != "ok":  # a cycle of pages would be read for ever
+                raise _invalid(path, f"its table {table} is damaged ({_last_line(message)})")
 
 
 def _last_line(text: str) -> str:
-    """Return the last line of what SQLite says; the first may only name the database."""
+    """Return the last line of a message of SQLite, whose first line may only name the database."""
     return printable(text.strip().rpartition("\n")[2])[:200]
 
 
-def _strange(path: Path, reason: str) -> ArchiveError:
+def _invalid(path: Path, reason: str) -> ArchiveError:
     return ArchiveError(f"{path} cannot be imported: {reason}; name an archive, or a backup of one.")
 
 

@@ -1,7 +1,7 @@
-"""List all files of some homes that are worth archiving: names and stat only.
+"""List the files of some homes that are archived, by name and status only.
 
-Links are followed only inside their home. A home may be a copy that somebody else has made, and a link in it that leads
-elsewhere would put a file of the reader into the archive, its seals and its backups.
+Links are followed only within their home. A home may be a copy from someone else, and a link out of it would put a file
+of the reader into the archive, its seals and its backups.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from pollux.disk.regular_files import is_within
+from pollux.disk.read import is_within
 from pollux.sessions.homes import Home
 from pollux.sessions.locate import (
-    Located,
-    Look,
+    HomeScan,
+    ScanCache,
     SessionFile,
     entries,
     held_inode,
@@ -27,21 +27,22 @@ from pollux.sessions.locate import (
     no_regular_file,
     vanished,
 )
-from pollux.text.integers import clamped
-from pollux.text.unicode import sound
+from pollux.text.escape import escape_surrogates
+from pollux.text.numbers import clamped
 
 _AT_ROOT = ("projects.json", "trustedFolders.json", "settings.json")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
-_NOT_KEPT = (".lock", ".tmp")
+_NOT_ARCHIVED = (".lock", ".tmp")
 
 
-class Item(NamedTuple):
-    """One file, as the disk has it now."""
+class DiskFile(NamedTuple):
+    """A file on disk and its status."""
 
     home: str
     path: str
-    """Below the home, with `/`; both as the archive can write them (`sound`)."""
+    """Relative to the home, with `/`; both without unpaired surrogates, so that SQLite can store them."""
     place: str
+    """The path to open it with."""
     size: int
     mtime_ns: int
     inode: int
@@ -51,24 +52,24 @@ class Item(NamedTuple):
 _Known: TypeAlias = Mapping[str, SessionFile]
 
 
-def inventory(located: Located, look: Look) -> list[Item]:
-    """List every file of every project folder, and what in the home tells where the projects are."""
-    found: list[Item] = []
-    linked: list[Item] = []
+def inventory(located: HomeScan, look: ScanCache) -> list[DiskFile]:
+    """Return all files of all project folders, and the files of the homes that name project paths."""
+    files: list[DiskFile] = []
+    linked: list[DiskFile] = []
     for home in located.homes:
         for name in _AT_ROOT:
-            found += _at_root(home, name, home.link_limit, look)
+            files += _at_root(home, name, home.link_limit, look)
         for name in _markers(home):
-            found += _at_root(home, name, home.root, look)
+            files += _at_root(home, name, home.root, look)
     for folder in located.folders:
         known = {file.place: file for file in folder.files}
-        walk = _Walk(found, linked, sound(str(folder.home.root)), known, look.inside(folder.home))
+        walk = _Walk(files, linked, escape_surrogates(str(folder.home.root)), known, look.inside(folder.home))
         walk.add(str(folder.path), f"tmp/{folder.name}")
-    return [*found, *_elsewhere(linked, found)]
+    return [*files, *_only_linked(linked, files)]
 
 
 def _markers(home: Home) -> list[str]:
-    """Name what the client's snapshots of projects say of their paths; the snapshots themselves are no history."""
+    """Return the files that name the projects of the client's checkpoints, which themselves are not archived."""
     try:
         names = sorted(os.listdir(home.root / "history"))  # noqa: PTH208  a hot loop
     except OSError:
@@ -76,8 +77,7 @@ def _markers(home: Home) -> list[str]:
     return [f"history/{name}/.project_root" for name in names]
 
 
-def _at_root(home: Home, path: str, within: Path | None, look: Look) -> Iterator[Item]:
-    """Yield one file of a home by its path, if it is there."""
+def _at_root(home: Home, path: str, within: Path | None, look: ScanCache) -> Iterator[DiskFile]:
     place = str(home.root / path)
     try:
         status = os.stat(place)  # noqa: PTH116  a string
@@ -86,24 +86,24 @@ def _at_root(home: Home, path: str, within: Path | None, look: Look) -> Iterator
     if within is not None and not is_within(place, within):
         look.problems.append(link_outside(place))
     elif stat.S_ISREG(status.st_mode):
-        yield _item(place, sound(str(home.root)), path, status, look)
+        yield _item(place, escape_surrogates(str(home.root)), path, status, look)
     else:
         look.problems.append(no_regular_file(place))
 
 
 class _Walk(NamedTuple):
-    """A walk through one project folder."""
+    """A recursive walk through one project folder."""
 
-    items: list[Item]
-    linked: list[Item]
-    """What links lead to, which may be an item of its own."""
+    items: list[DiskFile]
+    linked: list[DiskFile]
+    """Targets of links, which may also be among the items."""
     home: str
     known: _Known
-    """The session files, which were looked at just now."""
-    look: Look
+    """The session files, whose status is known already."""
+    look: ScanCache
 
     def add(self, folder: str, path: str) -> None:
-        """Add the files in a folder and below it."""
+        """Add all files in a folder."""
         for entry in entries(folder, self.look):
             name = f"{path}/{entry.name}"
             try:
@@ -111,7 +111,7 @@ class _Walk(NamedTuple):
                     self.items.append(_known_item(self.home, name, file))
                 elif entry.is_dir(follow_symlinks=False):
                     self.add(entry.path, name)
-                elif not entry.name.endswith(_NOT_KEPT):
+                elif not entry.name.endswith(_NOT_ARCHIVED):
                     self._add_file(entry, name)
             except OSError as error:
                 self.look.problems.append(vanished(entry, error))
@@ -121,14 +121,14 @@ class _Walk(NamedTuple):
         if stat.S_ISREG(status.st_mode):
             items = self.linked if entry.is_symlink() else self.items
             items.append(_item(entry.path, self.home, name, status, self.look))
-        elif not stat.S_ISDIR(status.st_mode):  # a folder that a link leads to is walked where it is
+        elif not stat.S_ISDIR(status.st_mode):  # a linked folder is walked at its real path
             problem = no_regular_file(entry.path)
-            if problem not in self.look.problems:  # `locate` may have met it
+            if problem not in self.look.problems:  # `locate` may have reported it
                 self.look.problems.append(problem)
 
 
-def _elsewhere(linked: Iterable[Item], items: Iterable[Item]) -> Iterator[Item]:
-    """Yield what only links lead to, each real file once."""
+def _only_linked(linked: Iterable[DiskFile], items: Iterable[DiskFile]) -> Iterator[DiskFile]:
+    """Yield the targets of links that are not items themselves, each once."""
     linked = list(linked)
     seen = {os.path.realpath(item.place) for item in items} if linked else set()
     for item in linked:
@@ -138,30 +138,30 @@ def _elsewhere(linked: Iterable[Item], items: Iterable[Item]) -> Iterator[Item]:
             yield item
 
 
-def _item(place: str, home: str, path: str, status: os.stat_result, look: Look) -> Item:
+def _item(place: str, home: str, path: str, status: os.stat_result, look: ScanCache) -> DiskFile:
     mtime_ns = held_time(status.st_mtime_ns, place, look)
     now = (status.st_size, mtime_ns, held_inode(status.st_ino), clamped(status.st_ctime_ns))
-    return Item(home, sound(path), place, *now)
+    return DiskFile(home, escape_surrogates(path), place, *now)
 
 
-def _known_item(home: str, path: str, file: SessionFile) -> Item:
-    return Item(home, sound(path), file.place, file.size, file.mtime_ns, file.inode, file.ctime_ns)
+def _known_item(home: str, path: str, file: SessionFile) -> DiskFile:
+    return DiskFile(home, escape_surrogates(path), file.place, file.size, file.mtime_ns, file.inode, file.ctime_ns)
 
 
 def belongs_to(path: str, ids: Iterable[str]) -> bool:
-    """Tell by its path below the home whether a file is of one of these sessions, also one that was never read."""
+    """Return whether a file belongs to one of these sessions, according to its path in the home."""
     _, _, *parts = path.split("/") if path.startswith("tmp/") else ("", "")
     if not parts:
         return False
     id8 = id8_in(parts[-1]) if parts[0] == "chats" else None
     names = {name for part in parts for name in (part, part.partition(".")[0])}
     return any(
-        one in names or f"session-{one}" in names or (id8 is not None and one.startswith(id8))
-        for one in ids
-        if _UUID.fullmatch(one)
+        id_ in names or f"session-{id_}" in names or (id8 is not None and id_.startswith(id8))
+        for id_ in ids
+        if _UUID.fullmatch(id_)
     )
 
 
-def place_of(home: str, path: str) -> Path:
-    """Tell where a file that was kept stood."""
+def original_path(home: str, path: str) -> Path:
+    """Return the path on disk that a file was archived from."""
     return Path(home, *path.split("/"))

@@ -1,24 +1,26 @@
-"""Archived sessions by their IDs: the rows of the facts, decoded."""
+"""Load archived sessions from the fact tables."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
 from pollux.archive import failures
-from pollux.archive.inventory import place_of
+from pollux.archive.inventory import original_path
 from pollux.model import Fate, ModelCall, Problem, Project, Session, Tokens
 from pollux.sessions.projects.resolve import with_path_of
+from pollux.text.escape import escape_surrogates
 from pollux.text.times import from_microseconds
 
 _decode = msgspec.msgpack.Decoder(Session, dec_hook=lambda kind, value: kind(value)).decode
 _FATES = {str(fate): fate for fate in Fate}
 AMONG = "session_id IN (SELECT replace(value, char(65535), char(0)) FROM json_each(?))"
-"""The condition on some IDs, which `ids_as_json` makes the parameter of."""
+"""An SQL condition on session IDs; its parameter is the result of `ids_as_json`."""
 
 
 class _ProjectOnly(msgspec.Struct):
@@ -44,7 +46,7 @@ def load_sessions(
 
     Args:
         database: the archive's.
-        ids: the sessions wanted, or None for all.
+        ids: the sessions to load, or None for all.
         memory: project paths that were proven since the facts were written.
 
     """
@@ -56,7 +58,7 @@ def load_sessions(
     sessions: dict[str, Session] = {}
     rows = database.execute(
         f"""
-        SELECT session_id, title, first_prompt, last_prompt, is_deleted, body, projects.project_hash, slug, path,
+        SELECT session_id, title, first_prompt, last_prompt, is_deleted, extra, projects.project_hash, slug, path,
             how_known, proven
         FROM sessions LEFT JOIN projects ON projects.project_hash = sessions.project_hash WHERE {which}
         """,  # noqa: S608  ours
@@ -76,7 +78,7 @@ def load_sessions(
             last_prompt=last_prompt,
             calls=tuple(calls.get(session_id, ())),
             children=(),
-            gone=bool(is_deleted),
+            deleted=bool(is_deleted),
             problems=(*session.problems, *value_problems.get(session_id, ())),
         )
     for session_id, children in _children(database, which, values).items():
@@ -90,12 +92,12 @@ def load_sessions(
 
 
 def ids_as_json(ids: Iterable[str]) -> str:
-    """Return the parameter of `AMONG`. SQLite ends a text in JSON at a NUL character, so U+FFFF stands for it."""
+    """Return the parameter of `AMONG`. NUL is replaced by U+FFFF, because SQLite ends a JSON text at NUL."""
     return msgspec.json.encode([session_id.replace("\0", "\uffff") for session_id in ids]).decode()
 
 
 def sessions_with_file(database: sqlite3.Connection, reference: str) -> list[str]:
-    """Return the IDs of the sessions that were read from a file of this path, name or stem."""
+    """Return the IDs of the sessions that were read from a file with this path, name or stem."""
     name = reference.replace("\\", "/").rpartition("/")[2]
     rows = database.execute(
         """
@@ -108,7 +110,7 @@ def sessions_with_file(database: sqlite3.Connection, reference: str) -> list[str
     )
     ids: dict[str, None] = {}
     for session_id, home, path in rows:
-        place = place_of(home, path)
+        place = original_path(home, path)
         if reference in (place.stem, place.name, str(place)):
             ids[session_id] = None
     return list(ids)
@@ -122,10 +124,39 @@ def _project(own: Project, row: list[Any]) -> Project:
     return with_path_of(own, Project(digest, slug, path, how, bool(proven)))
 
 
+class ArchivedFile(NamedTuple):
+    """A file with bytes in the archive."""
+
+    id: int
+    path: str
+    """Relative to its home."""
+    version_id: int
+    """Its newest version."""
+
+
+def file_at(database: sqlite3.Connection, path: Path) -> ArchivedFile | None:
+    """Return the file that was archived from a path; of several machines, the one that was seen last."""
+    name = escape_surrogates(path.name)
+    pattern = name.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    rows = database.execute(
+        """
+        SELECT id, path, version_id, home FROM files
+        WHERE version_id IS NOT NULL AND forgotten_us IS NULL AND (path = ?1 OR path LIKE ?2 ESCAPE '!')
+        ORDER BY last_us DESC
+        """,
+        (name, f"%/{pattern}"),
+    ).fetchall()
+    original = Path(escape_surrogates(str(path)))
+    for file_id, relative_path, version_id, home in rows:
+        if original_path(home, relative_path) == original:
+            return ArchivedFile(file_id, relative_path, version_id)
+    return None
+
+
 def with_known_path(project: Project, memory: Mapping[str, str]) -> Project:
-    """Return a project with the path that was proven for its hash, unless it has a proven one already."""
+    """Return a project with the path that was proven for its hash, unless its own path is proven."""
     path = None if project.proven else memory.get(project.hash or "")
-    return msgspec.structs.replace(project, path=path, how="memory", proven=True) if path else project
+    return msgspec.structs.replace(project, path=path, source="memory", proven=True) if path else project
 
 
 def damaged_rows(session_id: object) -> Problem:
@@ -133,12 +164,11 @@ def damaged_rows(session_id: object) -> Problem:
     return Problem(
         "damaged-facts",
         f"The rows of session {session_id} in the archive are damaged, so it is left out; `pollux verify --repair` "
-        "derives them anew from the archived bytes",
+        "derives them again from the archived bytes",
     )
 
 
 def _decoded(session_id: object, body: bytes) -> Session | None:
-    """Return the session of a row, or None if the row is damaged."""
     try:
         session = _decode(body)
     except (ValueError, TypeError):
@@ -147,8 +177,8 @@ def _decoded(session_id: object, body: bytes) -> Session | None:
 
 
 def _children(database: sqlite3.Connection, which: str, values: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the subagents that each session started itself, the first started first; members of a circle are none."""
-    found: dict[str, list[str]] = defaultdict(list)
+    """Return the subagents that each session started itself, in order of their start; members of a cycle are none."""
+    children: dict[str, list[str]] = defaultdict(list)
     rows = database.execute(
         f"""
         SELECT parent_session_id, session_id FROM sessions
@@ -158,24 +188,24 @@ def _children(database: sqlite3.Connection, which: str, values: tuple[str, ...])
         values,
     )
     for parent_id, session_id in rows:
-        found[parent_id].append(session_id)
-    return found
+        children[parent_id].append(session_id)
+    return children
 
 
 def _calls(
     database: sqlite3.Connection, which: str, values: tuple[str, ...]
 ) -> tuple[dict[str, list[ModelCall]], set[object]]:
-    """Return the model calls that each session owns, and the sessions of which a call cannot be read."""
-    found: dict[str, list[ModelCall]] = defaultdict(list)
+    """Return the model calls that each session owns, and the sessions with a damaged call."""
+    calls: dict[str, list[ModelCall]] = defaultdict(list)
     damaged: set[object] = set()
     files: dict[int, str] = {}
     for version_id, home, path in _places(database, which, values):
-        files[version_id] = str(place_of(home, path))
+        files[version_id] = str(original_path(home, path))
     rows = database.execute(
         f"""
         SELECT session_id, message_id, at_us, model, fate, tok_input, tok_cached, tok_output, tok_thoughts, tok_tool,
             tok_total, file_version_id, line
-        FROM model_calls WHERE copy_of IS NULL AND {which} ORDER BY session_id, at_us, message_id
+        FROM model_calls WHERE owner_session_id IS NULL AND {which} ORDER BY session_id, at_us, message_id
         """,  # noqa: S608  ours
         values,
     )
@@ -186,14 +216,13 @@ def _calls(
             continue
         try:
             call = (session_id, message_id, from_microseconds(at_us), model, _FATES[fate], Tokens(*counts))
-            found[session_id].append(ModelCall(*call, file=files[version_id], line=line))
+            calls[session_id].append(ModelCall(*call, file=files[version_id], line=line))
         except (LookupError, TypeError, ValueError, OverflowError, OSError):  # no such fate, version or time
             damaged.add(session_id)
-    return found, damaged
+    return calls, damaged
 
 
 def _places(database: sqlite3.Connection, which: str, values: tuple[str, ...]) -> Iterator[tuple[int, str, str]]:
-    """Yield version, home and path of the files of some sessions."""
     yield from database.execute(
         f"""
         SELECT versions.id, CAST(files.home AS TEXT), CAST(files.path AS TEXT)
@@ -208,7 +237,7 @@ def session_projects(database: sqlite3.Connection, memory: Mapping[str, str]) ->
     """Return the project of each session, with the paths that were proven since the facts were written."""
     rows = database.execute(
         "SELECT s.session_id, s.project_hash, p.slug, p.path, p.how_known, p.proven, "
-        "CASE WHEN s.project_hash IS NULL THEN s.body END "
+        "CASE WHEN s.project_hash IS NULL THEN s.extra END "
         "FROM sessions s LEFT JOIN projects p ON p.project_hash = s.project_hash"
     )
     found = {}
@@ -235,7 +264,7 @@ def file_problems(database: sqlite3.Connection) -> list[tuple[str, Problem]]:
         "ORDER BY files.home, files.path, problems.file_version_id, problems.n"
     )
     found = [
-        (session_id, Problem(code, message, str(place_of(home, path)), line))
+        (session_id, Problem(code, message, str(original_path(home, path)), line))
         for session_id, code, message, home, path, line in rows
     ]
     return found + failures.value_problems(database)

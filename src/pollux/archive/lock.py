@@ -1,4 +1,4 @@
-"""One writer at a time, by a lock that names its owner; it dies with its process, however that dies."""
+"""The writer lock: a file next to the archive that names its owner. The system releases it when the process ends."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from pathlib import Path
 
 import msgspec
 
-from pollux.disk.regular_files import read_side_file
+from pollux.disk.read import read_side_file
 from pollux.errors import ArchiveError
 
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _BEGINNING = b'{"pid":'
-"""Of what a writer puts into the lock; less of it where the disk was full."""
-_LARGEST = 4096
-"""Bytes of that."""
+"""The beginning of a lock file; a prefix of it if the disk was full."""
+_MAX_SIZE = 4096
 
 
 class ForeignLockError(ArchiveError):
-    """Something else is where the lock of an archive should be."""
+    """The path of the lock file is taken by something else."""
 
     def __init__(self, path: Path, what: str) -> None:
-        """Say what is there, and what to do."""
+        """Build the message."""
         super().__init__(
             f"{path} is {what}, not the lock of an archive; move it away, or name another archive with --archive."
         )
 
 
 class WriterLock:
-    """A lock on a file beside the archive."""
+    """A lock on a file next to the archive."""
 
     def __init__(self, archive: Path) -> None:
-        """Nothing is locked yet."""
+        """Create the lock without taking it."""
         self.path = archive.with_name(archive.name + ".lock")
         self._file: FileIO | None = None
 
     def take(self) -> bool:
-        """Take the lock if nobody has it; never wait.
+        """Try to take the lock without waiting, and return whether that worked.
 
-        Raises `OSError` where there can be no lock, and `ForeignLockError` rather than empty a file that is none.
+        Raises `OSError` if the folder or the file system cannot hold a lock, and `ForeignLockError` instead of
+        overwriting a file that is not a lock.
         """
         if self.path.is_symlink():  # also where the system has no O_NOFOLLOW
             raise ForeignLockError(self.path, f"a link to {os.path.realpath(self.path)}")
@@ -59,42 +59,42 @@ class WriterLock:
             file.close()
             raise
         self._file = file
-        with suppress(OSError):  # a full disk: a lock without a name is one, too
+        with suppress(OSError):  # a full disk: a lock without the owner's name still works
             file.truncate(0)
             file.write(msgspec.json.encode({"pid": os.getpid(), "command": " ".join(sys.argv[1:2])}))
         return True
 
     def _check_own(self, file: FileIO) -> None:
-        """Raise `ForeignLockError` if the file cannot be one that a writer has made."""
+        """Raise `ForeignLockError` unless a writer can have created the file."""
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise ForeignLockError(self.path, "a pipe or a device")
         if status.st_nlink > 1:
-            raise ForeignLockError(self.path, "another name of some other file")
+            raise ForeignLockError(self.path, "a hard link to another file")
         head = file.read(len(_BEGINNING))
         file.seek(0)
         if not _BEGINNING.startswith(head):
-            raise ForeignLockError(self.path, "some other file")
+            raise ForeignLockError(self.path, "another file")
 
-    def wait(self, tell: Callable[[str], None], *, pause: float = 0.1) -> None:
-        """Take the lock, however long somebody else has it; tell once who that is."""
+    def wait(self, announce: Callable[[str], None], *, pause: float = 0.1) -> None:
+        """Wait until the lock is free and take it; call `announce` once with the name of its owner."""
         if self.take():
             return
-        tell(self.owner())
+        announce(self.owner())
         while not self.take():
             time.sleep(pause)
 
     def owner(self) -> str:
-        """Say who has the lock, as far as they said."""
+        """Return command and process ID of the process that has the lock, as far as the file says."""
         try:
-            found = msgspec.json.decode(read_side_file(self.path, limit=_LARGEST))
-            name = f"pollux {found['command']}".strip()
-            return f"{name} (process {found['pid']})"
+            content = msgspec.json.decode(read_side_file(self.path, limit=_MAX_SIZE))
+            command = f"pollux {content['command']}".strip()
+            return f"{command} (process {content['pid']})"
         except (OSError, ValueError, KeyError, TypeError):
-            return "another Pollux"
+            return "another Pollux process"
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock, if it is taken."""
         if self._file:
             self._file.truncate(0)
             self._file.close()

@@ -1,4 +1,4 @@
-"""The facts of sessions that are in no archive: the same tables in memory, written by what writes an archive's."""
+"""Fact tables in memory, for sessions that are read from files without an archive."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pollux.archive import dependents, fact_rows, pricing, schema
-from pollux.archive.failures import concerns_everybody, value_problems
+from pollux.archive.dependents import assign_owners
+from pollux.archive.failures import concerns_database, value_problems
 from pollux.archive.migrations import migrate, savepoint
-from pollux.archive.owners import mark_copies
 from pollux.errors import UnreadableFileError
 from pollux.model import Problem, Session
-from pollux.sessions.parallel import side_by_side
-from pollux.text.unicode import sound
+from pollux.sessions.parallel import map_in_processes
+from pollux.text.escape import escape_surrogates
 
 if TYPE_CHECKING:
     from pollux.prices import Prices
-    from pollux.sessions.grouping import Group
+    from pollux.sessions.grouping import OpenSession
     from pollux.sessions.reader import RepeatedCall
 
 
@@ -35,7 +35,7 @@ _WORTH_PROCESSES = 4
 def in_memory(
     sessions: Sequence[Session],
     problems: list[Problem],
-    opened: Callable[[Session], Group] | None = None,
+    opened: Callable[[Session], OpenSession] | None = None,
     *,
     prices: Prices | None = None,
     repeated: Iterable[RepeatedCall] = (),
@@ -62,7 +62,7 @@ def in_memory(
         pricing.price_in_place(database, prices)  # before the triggers, which would note every call as changed
     schema.make_indexes(database)
     if opened:
-        mark_copies(database)
+        assign_owners(database)
     schema.note_new_calls(database)
     schema.note_owned(database)
     if prices:
@@ -81,17 +81,17 @@ def _empty_tables() -> sqlite3.Connection:
 
 
 class _Files:
-    """Files on the disk as rows of `files` and `versions`, numbered by their paths."""
+    """Rows of `files` and `versions` for files on disk."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
     def number(self, path: str) -> int:
-        """Return the number of the version that a file has now."""
+        """Return the ID of a file, which is also that of its only version."""
         return self._numbers.setdefault(path, len(self._numbers) + 1)
 
     def write(self, database: sqlite3.Connection) -> None:
-        rows = [(sound(path), number) for path, number in self._numbers.items()]
+        rows = [(escape_surrogates(path), number) for path, number in self._numbers.items()]
         database.executemany(_INSERT_FILE, rows)
         database.executemany(_INSERT_VERSION, rows)
 
@@ -131,7 +131,7 @@ def _write(
         with savepoint(database):
             fact_rows.copy(database, together)
     except Exception as error:
-        if concerns_everybody(error):
+        if concerns_database(error):
             raise
     else:
         return
@@ -159,7 +159,7 @@ def _write_opened(
     files: _Files,
     sessions: Sequence[Session],
     problems: list[Problem],
-    opened: Callable[[Session], Group],
+    opened: Callable[[Session], OpenSession],
 ) -> None:
     """Write all facts of sessions; several processes open them if there are many."""
     for session in sessions:
@@ -167,13 +167,13 @@ def _write_opened(
             files.number(str(ref.path))
     work = partial(_opened_rows, files, opened)
     pieces = [sessions[start : start + _PIECE] for start in range(0, len(sessions), _PIECE)]
-    for rows, new_problems in side_by_side(work, pieces, is_worth_it=len(pieces) > _WORTH_PROCESSES):
+    for rows, new_problems in map_in_processes(work, pieces, is_worth_it=len(pieces) > _WORTH_PROCESSES):
         fact_rows.copy(database, rows)
         problems += new_problems
 
 
 def _opened_rows(
-    files: _Files, opened: Callable[[Session], Group], sessions: Sequence[Session]
+    files: _Files, opened: Callable[[Session], OpenSession], sessions: Sequence[Session]
 ) -> tuple[dict[str, list[schema.Row]], list[Problem]]:
     """Return the rows of all facts of some sessions, and their problems.
 
@@ -195,13 +195,13 @@ def _opened_rows(
 
 @contextmanager
 def _as_problems(session: Session, problems: list[Problem]) -> Iterator[None]:
-    """Report an error as a problem of the session; raise what concerns the whole database."""
+    """Turn an exception into a problem of the session, unless it concerns the whole database."""
     try:
         yield
     except UnreadableFileError as error:  # deleted since it was listed
         problems.append(Problem("unreadable-file", str(error)))
     except Exception as error:
-        if concerns_everybody(error):
+        if concerns_database(error):
             raise
         from pollux.sessions.replay.reading import cannot_derive, reason_of  # noqa: PLC0415  slow to load
 

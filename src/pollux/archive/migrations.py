@@ -1,6 +1,6 @@
-"""The tables that hold what cannot be derived again, in named steps; an archive takes all that it lacks at once.
+"""The tables of data that cannot be derived again, created by named migrations.
 
-Derived tables have no steps: a newer reader throws them away and builds them again (`schema.py`).
+Derived tables have no migrations: a newer reader drops and rebuilds them (`schema.py`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ IMPORTED = """
         at_us INTEGER NOT NULL
     )
 """
-"""Versions that came from another archive, so that this machine has not read their bytes itself (`imports.py`)."""
+"""Versions that were imported from another archive, so that this machine has not read their bytes (`dependents.py`)."""
 _IMPORTS = (
     f"CREATE {IMPORTED}",
     """
@@ -95,9 +95,9 @@ _COMPARISONS = (
     "ALTER TABLE files ADD COLUMN ctime_ns INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE files ADD COLUMN compared INTEGER NOT NULL DEFAULT 0",
 )
-"""When the inode of a file was last changed, and how far a large file was compared with the disk.
+"""The ctime of a file, and how far a large file was compared with the disk.
 
-Nobody knows the first of files that are archived already, so the next refresh compares each of them once.
+Files that are archived already get the ctime 0, so the next refresh compares each of them once.
 """
 STEPS: Mapping[str, tuple[str, ...]] = {
     "raw": _RAW,
@@ -106,23 +106,23 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "comparisons": _COMPARISONS,
     "names": ("CREATE TABLE migrations (name TEXT PRIMARY KEY) WITHOUT ROWID",),
 }
-"""The statements of each step by its name, in their order; the table `migrations` has the names that were taken.
+"""The statements of each migration by its name, in order; the table `migrations` names those that were applied.
 
-`PRAGMA user_version` is the number of steps that the last writer knew: an older Pollux refuses a higher number. Before
-"names" it was also the number of steps that an archive had taken.
+`PRAGMA user_version` is the number of migrations that the last writer knew; an older Pollux refuses a higher number.
+Before "names" it was also the number of migrations that were applied.
 """
 
 
 def migrate(database: sqlite3.Connection, path: object) -> None:
-    """Take the steps that an archive has not taken yet. Raises `ArchiveError` for one that is newer than we are."""
+    """Apply missing migrations. Raises `ArchiveError` for an archive of a newer Pollux."""
     number = database.execute("PRAGMA user_version").fetchone()[0]
-    taken = _taken(database, number)
-    if number > len(STEPS) or taken - STEPS.keys():
+    applied = _applied(database, number)
+    if number > len(STEPS) or applied - STEPS.keys():
         raise ArchiveError(
             f"{path} was written by a newer Pollux (format {number}, this one knows {len(STEPS)}); "
             "please update Pollux."
         )
-    missing = [name for name in STEPS if name not in taken]
+    missing = [name for name in STEPS if name not in applied]
     if not missing:
         return
     with transaction(database):
@@ -133,18 +133,17 @@ def migrate(database: sqlite3.Connection, path: object) -> None:
         database.execute(f"PRAGMA user_version = {len(STEPS)}")
 
 
-def _taken(database: sqlite3.Connection, number: int) -> set[str]:
+def _applied(database: sqlite3.Connection, number: int) -> set[str]:
     try:
         return {row[0] for row in database.execute("SELECT name FROM migrations")}
-    except sqlite3.DatabaseError:  # an archive from before the names, or a damaged page, which `verify` has to name
+    except sqlite3.DatabaseError:  # an archive from before "names", or a damaged page, which `verify` reports
         return set([*STEPS][:number])
 
 
 def supply_imported(database: sqlite3.Connection) -> None:
-    """Create an empty table of imported versions for this connection, where its database has none.
+    """Create an empty temporary table `imported` if the database has none, so that queries can use it.
 
-    Facts in memory come from no archive, and an older archive that is opened to be read cannot be migrated; with this,
-    queries may name the table all the same.
+    Facts in memory have no such table, and an older archive that is opened for reading cannot be migrated.
     """
     try:
         database.execute("SELECT 1 FROM imported LIMIT 0")
@@ -154,7 +153,7 @@ def supply_imported(database: sqlite3.Connection) -> None:
 
 @contextmanager
 def savepoint(database: sqlite3.Connection) -> Iterator[None]:
-    """Undo what was written inside a transaction since here when something goes wrong, and only that."""
+    """Undo only the writes of this block if it raises, within a transaction."""
     database.execute("SAVEPOINT part")
     try:
         yield
@@ -167,10 +166,10 @@ def savepoint(database: sqlite3.Connection) -> Iterator[None]:
 
 
 class transaction:  # noqa: N801  reads as a verb where it is used
-    """`BEGIN IMMEDIATE` … `COMMIT`, or `ROLLBACK` when something goes wrong."""
+    """`BEGIN IMMEDIATE` … `COMMIT`, or `ROLLBACK` on an exception."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
-        """Take the connection, which is in autocommit mode."""
+        """Wrap a connection in autocommit mode."""
         self._database = database
 
     def __enter__(self) -> None:

@@ -1,7 +1,7 @@
-"""Model calls → what they cost, written beside their counts so that a report only has to add up.
+"""Write the cost of each model call next to its token counts, so that reports only have to sum.
 
-`price_id` says what was found for a call: nothing there means that nobody has looked yet, an empty text that there is
-no price. With another price table all calls are looked up again.
+`price_id` is NULL for a call that was not priced yet, and empty for a call without a price. With another price table,
+all calls are priced again.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _COUNTS = ", ".join(f"tok_{count}" for count in schema.COUNTS)
 
 
 def is_priced(database: sqlite3.Connection, prices: Prices) -> bool:
-    """Return whether every model call has its cost by a price table."""
+    """Return whether every model call is priced by a price table."""
     return _version(database) == prices.version and not schema.are_unpriced(database)
 
 
 def price_calls(database: sqlite3.Connection, prices: Prices) -> None:
-    """Give every model call its price, where that is not done yet.
+    """Price every model call that is not priced yet.
 
-    In a database that takes no writes (a read-only disk, another writer that does not come to an end) this connection
-    gets tables of its own in place of the stored ones.
+    If the database cannot be written, because it is read-only or another process is writing, this connection gets
+    temporary tables that hide the stored ones.
     """
     if is_priced(database, prices):
         return
@@ -61,7 +61,7 @@ def note_prices(database: sqlite3.Connection, prices: Prices) -> None:
 
 @contextmanager
 def priced_view(database: sqlite3.Connection, prices: Prices) -> Iterator[None]:
-    """Let a connection see every model call with its cost by a price table, whatever costs are stored."""
+    """Make a connection see the costs by a price table, regardless of the stored costs."""
     if is_priced(database, prices):
         yield
         return
@@ -74,7 +74,7 @@ def priced_view(database: sqlite3.Connection, prices: Prices) -> Iterator[None]:
 
 
 def shadow(database: sqlite3.Connection, prices: Prices) -> None:
-    """Put priced copies before the stored tables: SQLite looks for a name among the temporary tables first."""
+    """Hide the stored tables behind priced copies: SQLite resolves names to temporary tables first."""
     for table in _PRICED_TABLES:
         database.execute(schema.TABLES[table].create("temp"))
     database.execute("INSERT INTO temp.model_calls SELECT * FROM main.model_calls")
@@ -93,19 +93,19 @@ def _calls(database: sqlite3.Connection, which: str) -> list[Any]:
     ).fetchall()
 
 
-def _write(database: sqlite3.Connection, found: Iterable[tuple[int | None, str, str, str]]) -> None:
+def _write(database: sqlite3.Connection, costs: Iterable[tuple[int | None, str, str, str]]) -> None:
     database.executemany(
-        "UPDATE model_calls SET cost_nanousd = ?, price_id = ? WHERE session_id = ? AND message_id = ?", found
+        "UPDATE model_calls SET cost_nanousd = ?, price_id = ? WHERE session_id = ? AND message_id = ?", costs
     )
 
 
 def _priced(rows: list[Any], prices: Prices) -> Iterator[tuple[int | None, str, str, str]]:
     for session_id, message_id, at_us, model, *counts in rows:
-        found, price_id = priced(prices, model, from_microseconds(at_us), Tokens(*counts))
-        yield found, price_id, session_id, message_id
+        nanousd, price_id = priced(prices, model, from_microseconds(at_us), Tokens(*counts))
+        yield nanousd, price_id, session_id, message_id
 
 
 def priced(prices: Prices, model: str | None, at: datetime | None, tokens: Tokens) -> tuple[int | None, str]:
-    """Return the cost of one call in nano-dollars and the id of its price; what has no price costs nothing known."""
+    """Return the cost of a call in nano-dollars and the ID of its price; None and "" if the model has no price."""
     price = find(prices, model, at)
     return (None, NO_PRICE) if price is None else (cost(price, tokens), price.id)

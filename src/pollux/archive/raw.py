@@ -1,12 +1,12 @@
 """The client's files in SQLite, byte for byte.
 
-A file is a row; each time it was written anew it has another version; the bytes of a version stand in segments, one for
-each time something was added to it. Nothing that was kept is ever changed: a file that grew gets another segment, a
-file that is different gets another version. The client rewrites old `.json` sessions whole at every turn; such a
-version is compressed against the one before it and costs little more than what is new.
+A file has one or more *versions*, and the bytes of a version are stored in compressed *segments*. Archived bytes never
+change: a file that grew gets another segment, and a file whose archived beginning changed gets another version. The
+client rewrites `.json` sessions completely at every turn; such a version is compressed against the one before, so that
+it costs little more than its new part.
 
-Every segment has a SHA-256. `content` compares it each time that a segment is unpacked, so no reader gets damaged bytes
-and nothing is derived, merged or copied from them; `prepare` compares it with the disk before a file may go on.
+Every segment has a SHA-256. `content` checks it each time a segment is decompressed, so damaged bytes are never read,
+merged or copied; `prepare` checks it against the file on disk before a version may be continued.
 """
 
 from __future__ import annotations
@@ -23,39 +23,52 @@ from typing import NamedTuple
 import msgspec
 import zstandard
 
-from pollux.archive.inventory import Item, place_of
+from pollux.archive.inventory import DiskFile, original_path
 from pollux.errors import DamagedArchiveError
 from pollux.sessions.locate import held_inode
-from pollux.text.integers import clamped
+from pollux.text.numbers import clamped
 
 SEGMENT = 4 << 20
-"""Bytes of a file in one segment, at most."""
-_PROBE = 4096
+"""Maximum number of bytes in a segment."""
+PROBE = 4096
+"""Each version stores the SHA-256 of this many bytes at its beginning and at its end."""
 COMPARED_WHOLE = 16 << 20
-"""A file of which at most so many bytes are archived is compared whole each time that it grew; a larger one so many
-bytes at a time, from where the last comparison stopped. SHA-256 takes about 10 ms for them, or 40 without SHA-NI."""
+"""Up to this length, all archived bytes are compared with the disk each time the file grew; of a longer file, this many
+bytes at a time, continuing where the last comparison stopped. SHA-256 takes 10 ms for them, 40 ms without SHA-NI."""
+UNPACKING = (
+    DamagedArchiveError,
+    zstandard.ZstdError,
+    sqlite3.DatabaseError,
+    TypeError,
+    ValueError,
+    LookupError,
+    OverflowError,
+    MemoryError,
+)
+"""What reading a damaged segment may raise."""
 _PACKING = zstandard.ZstdCompressionParameters.from_level(
     3, hash_log=18, chain_log=17, enable_ldm=True, ldm_min_match=32, ldm_hash_rate_log=5
 )
-"""A session repeats itself over long distances: each message is written again whenever something is added to it."""
-_DEEPEST = 16
-"""How many versions may lean on each other before one stands alone again."""
-MOST_BASES = 64
-"""More segments than that never lean on each other: a longer chain leads back to itself."""
+"""Long-distance matching, because the client writes a message again whenever something is added to it."""
+_LEVEL = 3
+_MAX_DEPTH = 16
+"""Number of versions that are compressed against each other before one is compressed by itself again."""
+MAX_CHAIN = 64
+"""A longer chain of base segments is a cycle."""
 _TRIES, _PAUSE = 5, 0.02
 
 
-class Version(NamedTuple):
-    """One state of a file that was not just a continuation of the one before."""
+class KnownVersion(NamedTuple):
+    """The newest version of a file: how much of it is archived, and the SHA-256 of its beginning and end."""
 
     id: int
-    kept: int
+    length: int
     head: bytes
     tail: bytes
 
 
-class Segment(NamedTuple):
-    """Packed bytes of a file, ready to be stored."""
+class PackedSegment(NamedTuple):
+    """Compressed bytes of a file, ready to be stored."""
 
     start: int
     length: int
@@ -65,29 +78,29 @@ class Segment(NamedTuple):
     data: bytes
 
 
-class Before(msgspec.Struct, frozen=True):
-    """What the archive knows of a file before it looks at it again."""
+class KnownFile(msgspec.Struct, frozen=True):
+    """What the archive knows about a file before reading it again."""
 
     file_id: int
     inode: int
-    version: Version | None
+    version: KnownVersion | None
     segments: tuple[tuple[int, int, bytes], ...] = ()
-    """Start, length and digest of what is kept, in order."""
+    """Start, length and SHA-256 of each segment, in order."""
     mtime_ns: int = 0
     compared: int = 0
-    """Where the next comparison of a large file with the disk begins."""
+    """Where the next comparison of a large file with the disk starts."""
     base: tuple[int, int, bytes] | None = None
-    """A segment that a rewritten file may lean on: its id, the depth that makes, its bytes."""
+    """A segment that a rewritten file can be compressed against: its ID, the resulting depth, its bytes."""
 
 
-class Prepared(msgspec.Struct, frozen=True):
-    """What is new of a file: read and packed, but not stored yet."""
+class PendingWrite(msgspec.Struct, frozen=True):
+    """New bytes of a file, read and compressed but not stored yet."""
 
-    item: Item
-    before: Before | None
-    goes_on: bool
-    segments: tuple[Segment, ...]
-    kept: int
+    file: DiskFile
+    known: KnownFile | None
+    is_continuation: bool
+    segments: tuple[PackedSegment, ...]
+    length: int
     head: bytes
     tail: bytes
     size: int
@@ -98,14 +111,14 @@ class Prepared(msgspec.Struct, frozen=True):
 
     @property
     def n_new(self) -> int:
-        """New bytes."""
-        return sum(one.length for one in self.segments)
+        """The number of new bytes."""
+        return sum(segment.length for segment in self.segments)
 
 
-def before(database: sqlite3.Connection, item: Item, machine: str) -> Before | None:
-    """Return what is known of a file.
+def known_file(database: sqlite3.Connection, item: DiskFile, machine: str) -> KnownFile | None:
+    """Return what the archive knows about a file, or None for a new file.
 
-    A version whose rows are damaged counts as none: the file then gets a new version, whole.
+    Damaged rows are treated as no version, so that the file is archived again as a new version.
     """
     row = database.execute(
         "SELECT id, version_id, inode, mtime_ns, compared FROM files WHERE machine = ? AND home = ? AND path = ?",
@@ -118,43 +131,43 @@ def before(database: sqlite3.Connection, item: Item, machine: str) -> Before | N
     segments = database.execute(
         "SELECT start, length, sha256 FROM segments WHERE version_id = ? ORDER BY start", (version_id,)
     ).fetchall()
-    if version is None or not all(map(_is_sound_row, segments)) or not isinstance(compared, int):
-        return Before(file_id, inode, None)
-    base = _base(database, version) if item.path.endswith(".json") else None  # what the client rewrites whole
-    return Before(file_id, inode, version, tuple(segments), mtime_ns, compared, base)
+    if version is None or not all(map(_is_valid_row, segments)) or not isinstance(compared, int):
+        return KnownFile(file_id, inode, None)
+    base = _base(database, version) if item.path.endswith(".json") else None  # the client rewrites these
+    return KnownFile(file_id, inode, version, tuple(segments), mtime_ns, compared, base)
 
 
-def _is_sound_row(row: tuple[object, object, object]) -> bool:
+def _is_valid_row(row: tuple[object, object, object]) -> bool:
     return isinstance(row[0], int) and isinstance(row[1], int) and isinstance(row[2], bytes)
 
 
-def prepare(item: Item, known: Before | None) -> Prepared:
-    """Read and pack what is new of a file; needs no database, so that it can run beside everything else.
+def prepare(item: DiskFile, known: KnownFile | None) -> PendingWrite:
+    """Read and compress the new bytes of a file. Raises `OSError`.
 
-    Raises `OSError` if the file cannot be read.
+    Uses no database, so that it can run in a thread.
     """
     with open(item.place, "rb", buffering=0) as file:  # noqa: PTH123  a string from the inventory
         fd = file.fileno()
         status = os.fstat(fd)
         version = known.version if known else None
         compared = _compare(fd, known, version, status) if known and version else None
-        goes_on = compared is not None
-        kept = version.kept if version and goes_on else 0
-        pieces = _pieces(fd, kept, status.st_size) if goes_on else _whole_pieces(fd, item.path)
-        base = None if goes_on or known is None else known.base
+        is_continuation = compared is not None
+        length = version.length if version and is_continuation else 0
+        pieces = _pieces(fd, length, status.st_size) if is_continuation else _whole_pieces(fd, item.path)
+        base = None if is_continuation or known is None else known.base
         segments = []
         for piece in pieces:
-            segments.append(_packed(kept, piece, base if kept == 0 else None))
-            kept += len(piece)
-        head, tail = _probe(fd, 0, kept), _probe(fd, max(0, kept - _PROBE), kept)
+            segments.append(_packed(length, piece, base if length == 0 else None))
+            length += len(piece)
+        head, tail = _probe(fd, 0, length), _probe(fd, max(0, length - PROBE), length)
         if not item.path.endswith(".jsonl") and _stamp(os.fstat(fd)) != _stamp(status):
-            head = b""  # written while we read: whatever comes next is another version
-    return Prepared(
+            head = b""  # written while we read it, so the next read must start another version
+    return PendingWrite(
         item,
         known,
-        goes_on,
+        is_continuation,
         tuple(segments),
-        kept,
+        length,
         head,
         tail,
         status.st_size,
@@ -165,68 +178,52 @@ def prepare(item: Item, known: Before | None) -> Prepared:
     )
 
 
-def store(database: sqlite3.Connection, found: Prepared, *, machine: str, now_us: int) -> int:
-    """Store what was prepared; return the version it belongs to."""
-    known = found.before
-    mtime_ns, inode = clamped(found.mtime_ns), held_inode(found.inode)  # as the inventory has them
-    file_id = known.file_id if known else _new_file(database, found.item, machine, now_us)
+def store(database: sqlite3.Connection, new: PendingWrite, *, machine: str, now_us: int) -> int:
+    """Store prepared bytes and return the ID of their version."""
+    known = new.known
+    mtime_ns, inode = clamped(new.mtime_ns), held_inode(new.inode)  # as in the inventory
+    file_id = known.file_id if known else _new_file(database, new.file, machine, now_us)
     version = known.version if known else None
-    if version is None or not found.goes_on:
+    if version is None or not new.is_continuation:
         version = _new_version(database, file_id, now_us)
-    for segment in found.segments:
+    for segment in new.segments:
         _insert(database, version.id, segment)
     database.execute(
         "UPDATE versions SET kept = ?, head = ?, tail = ?, mtime_ns = ? WHERE id = ?",
-        (found.kept, found.head, found.tail, mtime_ns, version.id),
+        (new.length, new.head, new.tail, mtime_ns, version.id),
     )
     database.execute(
         "UPDATE files SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ?, compared = ?, last_us = ?, gone_us = NULL, "
         "version_id = ? WHERE id = ?",
-        (
-            found.size,
-            mtime_ns,
-            inode,
-            clamped(found.ctime_ns),
-            found.compared,
-            now_us,
-            version.id,
-            file_id,
-        ),
+        (new.size, mtime_ns, inode, clamped(new.ctime_ns), new.compared, now_us, version.id, file_id),
     )
     return version.id
 
 
-def keep(database: sqlite3.Connection, item: Item, *, machine: str, now_us: int) -> Prepared:
-    """Take in what is new of one file. Raises `OSError` if it cannot be read; then nothing has changed."""
-    found = prepare(item, before(database, item, machine))
-    store(database, found, machine=machine, now_us=now_us)
-    return found
-
-
-def current_version(database: sqlite3.Connection, version_id: int) -> Version | None:
-    """Return a version, or nothing if its row is missing or damaged."""
+def current_version(database: sqlite3.Connection, version_id: int) -> KnownVersion | None:
+    """Return a version, or None if its row is missing or damaged."""
     row = database.execute("SELECT id, kept, head, tail FROM versions WHERE id = ?", (version_id,)).fetchone()
     if row is None:
         return None
-    _, kept, head, tail = row
-    is_sound = isinstance(kept, int) and isinstance(head, bytes) and isinstance(tail, bytes)
-    return Version(*row) if is_sound else None
+    _, length, head, tail = row
+    is_valid = isinstance(length, int) and isinstance(head, bytes) and isinstance(tail, bytes)
+    return KnownVersion(*row) if is_valid else None
 
 
-def reader(database: sqlite3.Connection, version_id: int) -> Reader:
-    """Return the bytes of a version, to be read in any order. Raises `DamagedArchiveError` for damaged rows."""
+def reader(database: sqlite3.Connection, version_id: int) -> VersionReader:
+    """Open a version for random access. Raises `DamagedArchiveError` if rows of its segments are damaged."""
     rows = database.execute("SELECT start, length, id FROM segments WHERE version_id = ? ORDER BY start", (version_id,))
     segments = rows.fetchall()
     if not all(isinstance(start, int) and isinstance(length, int) for start, length, _ in segments):
         raise damaged(database, version_id, "a row of its segments has no valid range")
-    return Reader(database, version_id, segments)
+    return VersionReader(database, version_id, segments)
 
 
-class Reader:
-    """Reads a version from its segments; the last few stay unpacked."""
+class VersionReader:
+    """Reads a version from its segments; the last few stay decompressed."""
 
     def __init__(self, database: sqlite3.Connection, version_id: int, segments: list[tuple[int, int, int]]) -> None:
-        """Take the starts, lengths and ids of the segments, in order."""
+        """Open a version whose segments are given in order as start, length and ID."""
         self._database, self._version_id = database, version_id
         self._segments = segments
         self._starts = [start for start, _, _ in segments]
@@ -251,9 +248,9 @@ class Reader:
 
 
 def content(database: sqlite3.Connection, segment_id: int) -> bytes:
-    """Return the bytes of a segment, compared with their SHA-256. Raises `DamagedArchiveError` if they differ.
+    """Return the bytes of a segment. Raises `DamagedArchiveError` if they do not match their SHA-256.
 
-    The segments that it is compressed against need no comparison: where one of them is damaged, the result is.
+    Base segments need no check of their own: if one of them is damaged, the result is too.
     """
     try:
         chain = _chain(database, segment_id)
@@ -262,14 +259,19 @@ def content(database: sqlite3.Connection, segment_id: int) -> bytes:
             data = _unpacked(link.data, link.length, data)
         if len(data) != chain[0].length or _digest(data) != chain[0].sha256:
             raise _DamageError("they do not match their SHA-256")
-    except _UNPACKING as error:
+    except UNPACKING as error:
         raise _damaged_segment(database, segment_id, error) from None
     return data
 
 
+def compress(data: bytes) -> bytes:
+    """Compress bytes without a base segment."""
+    return zstandard.ZstdCompressor(_LEVEL).compress(data)
+
+
 def damaged(database: sqlite3.Connection, version_id: int, reason: str, where: str = "") -> DamagedArchiveError:
-    """Return the error that names the file of a version, and the archive that it is in."""
-    places = [row[2] for row in database.execute("PRAGMA database_list") if row[2]]  # facts alone may be in memory
+    """Return an error that names the file of a version and the archive."""
+    archives = [row[2] for row in database.execute("PRAGMA database_list") if row[2]]  # an in-memory one has no path
     try:
         row = database.execute(
             "SELECT CAST(home AS TEXT), CAST(path AS TEXT), number FROM versions JOIN files ON files.id = file_id "
@@ -278,8 +280,8 @@ def damaged(database: sqlite3.Connection, version_id: int, reason: str, where: s
         ).fetchone()
     except sqlite3.DatabaseError:
         row = None
-    file = f"Version {row[2]} of {place_of(row[0], row[1])}" if row else f"Version {version_id} of an unknown file"
-    return DamagedArchiveError(reason, f"{file}{where}", places[-1] if places else "in memory")
+    file = f"Version {row[2]} of {original_path(row[0], row[1])}" if row else f"Version {version_id} of an unknown file"
+    return DamagedArchiveError(reason, f"{file}{where}", archives[-1] if archives else "in memory")
 
 
 def _damaged_segment(database: sqlite3.Connection, segment_id: int, error: Exception) -> DamagedArchiveError:
@@ -289,12 +291,12 @@ def _damaged_segment(database: sqlite3.Connection, segment_id: int, error: Excep
         row = None
     if row is None:
         return damaged(database, 0, "they are missing", f", bytes of segment {segment_id}")
-    reason = str(error) if isinstance(error, _DamageError) else "they cannot be unpacked"
+    reason = str(error) if isinstance(error, _DamageError) else "they cannot be decompressed"
     return damaged(database, row[0], reason, f", bytes from {row[1]} on,")
 
 
 class _DamageError(ValueError):
-    """The bytes of a segment are missing or not those that were archived."""
+    """The bytes of a segment are missing, or differ from those that were archived."""
 
 
 class _Link(NamedTuple):
@@ -304,28 +306,23 @@ class _Link(NamedTuple):
     base_id: int | None
 
 
-_UNPACKING = (zstandard.ZstdError, sqlite3.DatabaseError, TypeError, ValueError, OverflowError, MemoryError)
-
-
 def _chain(database: sqlite3.Connection, segment_id: int) -> list[_Link]:
-    """Return a segment, the one that it is compressed against, and so on."""
+    """Return a segment, its base segment, the base of that, and so on."""
     chain: list[_Link] = []
-    following: int | None = segment_id
-    while following is not None:
-        row = database.execute(
-            "SELECT length, sha256, data, base_id FROM segments WHERE id = ?", (following,)
-        ).fetchone()
+    next_id: int | None = segment_id
+    while next_id is not None:
+        row = database.execute("SELECT length, sha256, data, base_id FROM segments WHERE id = ?", (next_id,)).fetchone()
         if row is None:
             raise _DamageError("what they are compressed against is missing")
-        if len(chain) > MOST_BASES:
+        if len(chain) > MAX_CHAIN:
             raise _DamageError("they are compressed against themselves")
         chain.append(_Link(*row))
-        following = chain[-1].base_id
+        next_id = chain[-1].base_id
     return chain
 
 
 def _unpacked(packed: bytes, length: int, base: bytes) -> bytes:
-    """Unpack data; a frame that claims to be longer than it should be is not tried, since it may be enormous."""
+    """Decompress data; a frame that claims to be longer than its segment is refused, since it may be enormous."""
     if zstandard.frame_content_size(packed) > length:
         raise zstandard.ZstdError("it is longer than it should be")
     dictionary = _dictionary(base)
@@ -334,10 +331,10 @@ def _unpacked(packed: bytes, length: int, base: bytes) -> bytes:
 
 
 def merge(database: sqlite3.Connection, version_id: int) -> int:
-    """Put small neighbouring segments of a version together; return how many fewer there are.
+    """Merge small neighbouring segments of a version and return by how many their number decreased.
 
-    Raises `DamagedArchiveError` if one of them is damaged: the caller's transaction has to be rolled back then, so
-    that no damage is given a new hash.
+    Raises `DamagedArchiveError` if one of them is damaged. The caller must then roll back its transaction, because a
+    damaged segment must not get a new SHA-256.
     """
     rows = database.execute(
         """
@@ -361,7 +358,7 @@ def merge(database: sqlite3.Connection, version_id: int) -> int:
 def _runs(rows: list[tuple[int, int, int]]) -> Iterator[list[tuple[int, int, int]]]:
     run: list[tuple[int, int, int]] = []
     for row in rows:
-        if run and (row[1] != run[-1][1] + run[-1][2] or sum(one[2] for one in run) + row[2] > SEGMENT):
+        if run and (row[1] != run[-1][1] + run[-1][2] or sum(length for _, _, length in run) + row[2] > SEGMENT):
             if len(run) > 1:
                 yield run
             run = []
@@ -370,69 +367,69 @@ def _runs(rows: list[tuple[int, int, int]]) -> Iterator[list[tuple[int, int, int
         yield run
 
 
-def _compare(fd: int, known: Before, version: Version, status: os.stat_result) -> int | None:
-    """Return where the next comparison begins, or nothing if a file does not begin with what is archived of it.
+def _compare(fd: int, known: KnownFile, version: KnownVersion, status: os.stat_result) -> int | None:
+    """Return where the next comparison starts, or None if the file does not start with its archived bytes.
 
-    A large file that was only appended to, as far as its times tell, is compared piece by piece: its beginning, its
-    end and some segments each time. Any other file is compared whole.
+    Of a large file that was only appended to, judging by its status, each call compares the beginning, the end and some
+    segments. Any other file is compared completely.
     """
-    if status.st_size < version.kept or _probe(fd, 0, version.kept) != version.head:
+    if status.st_size < version.length or _probe(fd, 0, version.length) != version.head:
         return None
-    if _probe(fd, max(0, version.kept - _PROBE), version.kept) != version.tail:
+    if _probe(fd, max(0, version.length - PROBE), version.length) != version.tail:
         return None
-    segments, following = known.segments, 0
-    if version.kept > COMPARED_WHOLE and _was_only_appended_to(known, version, status):
-        segments, following = _next_segments(known.segments, known.compared)
+    segments, next_start = known.segments, 0
+    if version.length > COMPARED_WHOLE and _was_only_appended_to(known, version, status):
+        segments, next_start = _next_segments(known.segments, known.compared)
     is_same = all(_digest(_read(fd, start, start + length)) == digest for start, length, digest in segments)
-    return following if is_same else None
+    return next_start if is_same else None
 
 
-def _was_only_appended_to(known: Before, version: Version, status: os.stat_result) -> bool:
-    """Return whether the status of a file tells of nothing but growth.
+def _was_only_appended_to(known: KnownFile, version: KnownVersion, status: os.stat_result) -> bool:
+    """Return whether the status of a file shows nothing but growth.
 
-    A write sets both times to the same moment; who sets the time of change back, or changes the mode, leaves them
-    different. Windows has the time of creation in `st_ctime_ns`.
+    A write sets mtime and ctime to the same moment; setting mtime back or changing the mode makes them differ. On
+    Windows `st_ctime_ns` is the time of creation.
     """
     is_last_change_a_write = os.name == "nt" or status.st_ctime_ns == status.st_mtime_ns
     is_later = status.st_mtime_ns >= known.mtime_ns
-    return known.inode == status.st_ino and status.st_size > version.kept and is_later and is_last_change_a_write
+    return known.inode == status.st_ino and status.st_size > version.length and is_later and is_last_change_a_write
 
 
 def _next_segments(
     segments: tuple[tuple[int, int, bytes], ...], position: int
 ) -> tuple[tuple[tuple[int, int, bytes], ...], int]:
-    """Return some segments from a position on, and where to go on the next time: at the beginning after the last."""
-    waiting = [one for one in segments if one[0] + one[1] > position] or list(segments)
+    """Return some segments from a position on, and the position to continue from: 0 after the last segment."""
+    remaining = [segment for segment in segments if segment[0] + segment[1] > position] or list(segments)
     n_bytes = 0
-    for number, (start, length, _) in enumerate(waiting):
+    for number, (start, length, _) in enumerate(remaining):
         if number and n_bytes + length > COMPARED_WHOLE:
-            return tuple(waiting[:number]), start
+            return tuple(remaining[:number]), start
         n_bytes += length
-    return tuple(waiting), 0
+    return tuple(remaining), 0
 
 
 def differs_from_disk(database: sqlite3.Connection, version_id: int, place: str) -> bool:
-    """Return whether a file does not begin with what is archived of it. Raises `OSError` if it cannot be read."""
+    """Return whether a file on disk differs from its archived bytes. Raises `OSError`."""
     segments = database.execute("SELECT start, length, sha256 FROM segments WHERE version_id = ?", (version_id,))
     with open(place, "rb", buffering=0) as file:  # noqa: PTH123  as in `prepare`
         fd = file.fileno()
         return any(
-            _is_sound_row(row) and _digest(_read(fd, row[0], row[0] + row[1])) != row[2] for row in segments.fetchall()
+            _is_valid_row(row) and _digest(_read(fd, row[0], row[0] + row[1])) != row[2] for row in segments.fetchall()
         )
 
 
-def _new_file(database: sqlite3.Connection, item: Item, machine: str, now_us: int) -> int:
-    found = database.execute(
+def _new_file(database: sqlite3.Connection, item: DiskFile, machine: str, now_us: int) -> int:
+    file_id = database.execute(
         "INSERT INTO files (machine, home, path, size, mtime_ns, inode, first_us, last_us) "
         "VALUES (?, ?, ?, 0, 0, 0, ?, ?)",
         (machine, item.home, item.path, now_us, now_us),
     ).lastrowid
-    assert found is not None
-    return found
+    assert file_id is not None
+    return file_id
 
 
-def _new_version(database: sqlite3.Connection, file_id: int, now_us: int) -> Version:
-    """Add a version under an id that no segment has: where rows of versions were lost, their segments may be left."""
+def _new_version(database: sqlite3.Connection, file_id: int, now_us: int) -> KnownVersion:
+    """Insert a version with an ID that no segment refers to: segments of lost version rows may still exist."""
     last_id = database.execute(
         "SELECT max(coalesce(max(id), 0), (SELECT coalesce(CAST(max(version_id) AS INTEGER), 0) FROM segments)) "
         "FROM versions"
@@ -443,11 +440,11 @@ def _new_version(database: sqlite3.Connection, file_id: int, now_us: int) -> Ver
         "FROM versions WHERE file_id = ?2",
         (last_id + 1, file_id, now_us),
     )
-    return Version(last_id + 1, 0, b"", b"")
+    return KnownVersion(last_id + 1, 0, b"", b"")
 
 
 def _whole_pieces(fd: int, path: str) -> Iterator[bytes]:
-    """Read a file from its beginning; an old session may be caught while the client rewrites it, so look again."""
+    """Yield a file from its beginning; wait briefly for a `.json` file that the client is rewriting at the moment."""
     first = _read(fd, 0, SEGMENT)
     if path.endswith(".json"):
         for _ in range(_TRIES):
@@ -466,25 +463,25 @@ def _pieces(fd: int, start: int, end: int | None) -> Iterator[bytes]:
         start += len(piece)
 
 
-def _base(database: sqlite3.Connection, version: Version) -> tuple[int, int, bytes] | None:
-    """Return the first segment of a version, for the next version to lean on, and how deep that makes it."""
+def _base(database: sqlite3.Connection, version: KnownVersion) -> tuple[int, int, bytes] | None:
+    """Return the first segment of a version, as a base for the next version: its ID, the depth above it, its bytes."""
     row = database.execute(
-        "SELECT id, depth + 1 FROM segments WHERE version_id = ? AND start = 0 AND depth < ?", (version.id, _DEEPEST)
+        "SELECT id, depth + 1 FROM segments WHERE version_id = ? AND start = 0 AND depth < ?", (version.id, _MAX_DEPTH)
     ).fetchone()
     try:
         return (row[0], row[1], content(database, row[0])) if row else None
     except DamagedArchiveError:
-        return None  # what is new stands alone; `verify` tells of the damage
+        return None  # the new version is compressed by itself; `verify` reports the damage
 
 
-def _packed(start: int, data: bytes, base: tuple[int, int, bytes] | None = None) -> Segment:
+def _packed(start: int, data: bytes, base: tuple[int, int, bytes] | None = None) -> PackedSegment:
     base_id, depth, dictionary = (base[0], base[1], _dictionary(base[2])) if base else (None, 0, None)
     packer = zstandard.ZstdCompressor(compression_params=_PACKING, dict_data=dictionary)
-    packed = bytes(memoryview(packer.compress(data)))  # a copy: the packer's own has room for all it was given
-    return Segment(start, len(data), _digest(data), base_id if dictionary else None, depth, packed)
+    packed = bytes(memoryview(packer.compress(data)))  # a copy, because the packer's buffer is as large as its input
+    return PackedSegment(start, len(data), _digest(data), base_id if dictionary else None, depth, packed)
 
 
-def _insert(database: sqlite3.Connection, version_id: int, segment: Segment) -> None:
+def _insert(database: sqlite3.Connection, version_id: int, segment: PackedSegment) -> None:
     database.execute(
         "INSERT INTO segments (version_id, start, length, sha256, base_id, depth, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
         (version_id, *segment),
@@ -492,7 +489,7 @@ def _insert(database: sqlite3.Connection, version_id: int, segment: Segment) -> 
 
 
 def _dictionary(data: bytes) -> zstandard.ZstdCompressionDict | None:
-    if len(data) < 8:  # noqa: PLR2004  less is no dictionary
+    if len(data) < 8:  # noqa: PLR2004  the minimum size of a dictionary
         return None
     return zstandard.ZstdCompressionDict(data, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
 
@@ -502,7 +499,7 @@ def _stamp(status: os.stat_result) -> tuple[int, int]:
 
 
 def _probe(fd: int, start: int, end: int) -> bytes:
-    return _digest(_read(fd, start, min(start + _PROBE, end)))
+    return _digest(_read(fd, start, min(start + PROBE, end)))
 
 
 def _read(fd: int, start: int, end: int) -> bytes:

@@ -1,26 +1,89 @@
-"""Readings of archived files: from where the last one stopped, and from the archive's own bytes."""
+"""Readings of archived files, continued from where the last one stopped.
+
+The state of a replay is stored as a snapshot, so that of a file that grew only the new lines have to be read. Snapshots
+are derived like the facts and dropped with them. They are plain data, since an archive may come from someone else; a
+checksum detects damage, and the file is then read from its beginning.
+"""
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
+import msgspec
+import zstandard
+
 from pollux import formats
-from pollux.archive.inventory import place_of
+from pollux.archive.inventory import original_path
 from pollux.archive.raw import damaged, reader
-from pollux.archive.snapshots import BadSnapshotError, Snapshot, restored, snapshot
 from pollux.formats import log
-from pollux.formats.source import Source, end_of_lines
-from pollux.model import Fate
-from pollux.sessions.replay.reading import Reading, finished, looks
-from pollux.sessions.replay.replay import Running
+from pollux.formats.operations import Document, Record
+from pollux.formats.source import Source, Span, end_of_lines
+from pollux.model import Fate, Problem, Tokens
+from pollux.sessions.replay import RecordedCall, TimelineEntry
+from pollux.sessions.replay.copies import Fingerprint
+from pollux.sessions.replay.reading import FileReading, finish_reading, record_lookups
+from pollux.sessions.replay.replay import Replayer, ReplayResult
+
+SNAPSHOT_SIZE = 1 << 20
+"""Smaller files get no snapshot: reading them again is faster."""
+
+
+class DamagedSnapshotError(Exception):
+    """A snapshot is damaged."""
+
+
+class _Call(msgspec.Struct, frozen=True, array_like=True):
+    id: str
+    entry: int
+    model: str | None
+    tokens: Tokens
+    line: int
+
+
+class _Document(msgspec.Struct, frozen=True, array_like=True):
+    spans: tuple[Span, ...]
+    salvaged: bool
+    has_list: bool
+
+
+class ReplaySnapshot(msgspec.Struct, frozen=True, array_like=True):
+    """The state of a replay, and how far it has read."""
+
+    offset: int
+    line: int
+    format: str
+    metadata: str
+    """As JSON, because it may contain unpaired surrogates, which msgpack cannot encode."""
+    seen: str
+    state: list[int | Record]
+    """Records; the index of an entry where that has the same record, which is the usual case."""
+    document: _Document | None
+    entries: list[TimelineEntry]
+    calls: list[_Call]
+    problems: list[Problem]
+    first_words: str | None
+    scratchpad_is_stale: bool | None
+    has_checkpoints: bool
+    by_id: dict[str, list[int]]
+    """Indexes of entries by ID, without IDs that name just the entry with the same ID."""
+    alive: list[int | str]
+    """IDs, or the indexes of the entries that have them."""
+    new: list[int | str]
+    repeats: bool
+
+
+_LEVEL = 3
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(ReplaySnapshot).decode
 
 
 def source_of(database: sqlite3.Connection, version_id: int, n_bytes: int | None = None) -> Source:
-    """Open the bytes of a version, as the archive has them, or only the first of them.
+    """Open the archived bytes of a version, or only the first `n_bytes` of them.
 
-    Raises `DamagedArchiveError` if its rows are missing or damaged; so does whoever reads bytes that are.
+    Raises `DamagedArchiveError` if its rows are missing or damaged; so does reading damaged bytes.
     """
     row = database.execute(
         "SELECT files.home, files.path, versions.mtime_ns, versions.kept, "
@@ -30,110 +93,195 @@ def source_of(database: sqlite3.Connection, version_id: int, n_bytes: int | None
     ).fetchone()
     if row is None:
         raise damaged(database, version_id, "its row is missing")
-    home, path, mtime_ns, kept, is_import = row
-    if not (isinstance(home, str) and isinstance(path, str) and isinstance(mtime_ns, int) and isinstance(kept, int)):
+    home, path, mtime_ns, length, is_import = row
+    if not (isinstance(home, str) and isinstance(path, str) and isinstance(mtime_ns, int) and isinstance(length, int)):
         raise damaged(database, version_id, "its row holds values of the wrong type")
     read = reader(database, version_id)
-    if read.size != kept:
-        raise damaged(database, version_id, f"{read.size} of {kept} bytes are there")
+    if read.size != length:
+        raise damaged(database, version_id, f"only {read.size} of {length} bytes are stored")
     modified = datetime.fromtimestamp(mtime_ns / 1e9, UTC)
     size = min(n_bytes, read.size) if n_bytes is not None and n_bytes >= 0 else read.size
     clipped = read if size == read.size else lambda start, end: read(start, min(end, size))
-    return Source(place_of(home, path), read=clipped, size=size, modified=modified, is_import=bool(is_import))
+    return Source(original_path(home, path), read=clipped, size=size, modified=modified, is_import=bool(is_import))
 
 
-def read_on(source: Source, kept: bytes | None) -> tuple[Reading, bytes]:
-    """Read a file, from where it was left if it was read before; return also what to set aside for the next time.
+def continue_reading(source: Source, snapshot: bytes | None) -> tuple[FileReading, bytes]:
+    """Read a file, continuing from a snapshot if there is one; return the reading and the snapshot for the next time.
 
-    That is what was set aside before where little has come since: to read it again is less work than to write all anew.
+    The old snapshot is returned again if little was added since: reading that twice costs less than a new snapshot.
     """
-    if kept and (found := _restored(source, kept)):
-        before, running = found
+    if snapshot and (state := _unpacked(source, snapshot)):
+        before, running = state
         if before.format == "log":
-            if source.size - before.offset < WORTH_A_SNAPSHOT:
-                return _with_the_rest(source, running, before.offset, before.line), kept
+            if source.size - before.offset < SNAPSHOT_SIZE:
+                return _read_to_end(source, running, before.offset, before.line), snapshot
             return _read_log(source, running, before.offset, before.line)
     original = source
     source, format_, operations = formats.opened(original)
-    running = Running(*looks(source))
+    running = Replayer(*record_lookups(source))
     if format_ == "log":
         return _read_log(source, running, 0, 0)
     for operation in operations:
-        running.take(operation)
-    aside = _aside(running, source, source.size, 0, format_)
-    return finished(source, format_, running.result, original), aside
+        running.apply(operation)
+    packed = _packed_if_large(running, source, source.size, 0, format_)
+    return finish_reading(source, format_, running.result, original), packed
 
 
-def taken_up(source: Source, kept: bytes) -> Reading:
-    """Take a reading up as it was set aside; only what came since has to be read."""
-    found = _restored(source, kept) if kept else None
-    if found is None:
-        return read_on(source, None)[0]
-    before, running = found
+def load_reading(source: Source, snapshot: bytes) -> FileReading:
+    """Return the reading of a file from its snapshot, plus what was added since."""
+    state = _unpacked(source, snapshot) if snapshot else None
+    if state is None:
+        return continue_reading(source, None)[0]
+    before, running = state
     if before.format == "log":
-        return _with_the_rest(source, running, before.offset, before.line)
+        return _read_to_end(source, running, before.offset, before.line)
     if before.format == "document":
-        return finished(source, "document", running.result, source)
-    return read_on(source, None)[0]
+        return finish_reading(source, "document", running.result, source)
+    return continue_reading(source, None)[0]
 
 
-def compare_versions(versions: Sequence[Reading]) -> list[bool]:
-    """Compare the versions of one file, oldest first; return for each whether a later one contains all its messages.
+def compare_versions(versions: Sequence[FileReading]) -> list[bool]:
+    """Compare the versions of a file, oldest first; return for each whether a later one contains all its messages.
 
-    Old releases rewrite a document at every turn and remove rewound messages from it, so a message of an earlier
-    version that the last one lacks gets the fate `rewound`. Versions that this machine has read itself are compared
-    with each other only: an import neither supersedes them nor takes back a message of theirs.
+    Old releases rewrite a document at every turn and remove rewound messages from it. So a message that the last
+    version lacks gets the fate `rewound`. Versions that this machine has read itself are compared only with each other:
+    an import neither supersedes them nor rewinds their messages.
     """
     ids = [{entry.id for entry in reading.replay.timeline} for reading in versions]
     is_import = [reading.original.is_import for reading in versions]
     is_superseded = []
     for number, reading in enumerate(versions):
-        alike = [place for place, kind in enumerate(is_import) if kind == is_import[number]]
-        covering = [place for place in alike if place > number]
+        same_kind = [index for index, kind in enumerate(is_import) if kind == is_import[number]]
+        candidates = [index for index in same_kind if index > number]
         if is_import[number]:
-            covering += [place for place, kind in enumerate(is_import) if not kind]
-        is_superseded.append(any(ids[number] <= ids[place] for place in covering))
+            candidates += [index for index, kind in enumerate(is_import) if not kind]
+        is_superseded.append(any(ids[number] <= ids[index] for index in candidates))
         if reading.format == "document" and not is_superseded[-1]:
             for entry in reading.replay.timeline:
-                if entry.id not in ids[alike[-1]]:
+                if entry.id not in ids[same_kind[-1]]:
                     entry.fate = Fate.REWOUND
     return is_superseded
 
 
-def _restored(source: Source, kept: bytes) -> tuple[Snapshot, Running] | None:
-    """Return a replay that was set aside, or nothing if it is damaged: the bytes of the file still tell everything."""
+def _unpacked(source: Source, snapshot: bytes) -> tuple[ReplaySnapshot, Replayer] | None:
+    """Return the replay of a snapshot, or None if that is damaged: then the file is read from its beginning."""
     try:
-        return restored(kept, *looks(source))
-    except BadSnapshotError:
+        return unpack_replay(snapshot, *record_lookups(source))
+    except DamagedSnapshotError:
         return None
 
 
-def _read_log(source: Source, running: Running, offset: int, line: int) -> tuple[Reading, bytes]:
-    """Read a log on; only whole lines are set aside, since the last one may still be growing."""
+def _read_log(source: Source, running: Replayer, offset: int, line: int) -> tuple[FileReading, bytes]:
+    """Continue reading a log; the snapshot ends with the last complete line, since a partial one may still grow."""
     end = end_of_lines(source, offset)
-    for found in source.lines(offset, line):
-        if found.start >= end:
+    for text_line in source.lines(offset, line):
+        if text_line.start >= end:
             break
-        line = found.number
-        for operation in log.operations(found, source.path):
-            running.take(operation)
-    aside = _aside(running, source, end, line, "log")
-    return _with_the_rest(source, running, end, line), aside
+        line = text_line.number
+        for operation in log.operations(text_line, source.path):
+            running.apply(operation)
+    packed = _packed_if_large(running, source, end, line, "log")
+    return _read_to_end(source, running, end, line), packed
 
 
-def _aside(running: Running, source: Source, offset: int, line: int, format_: str) -> bytes:
-    """Set a replay aside; one of a small file is not worth the room."""
-    if source.size < WORTH_A_SNAPSHOT or running.result.earlier:  # several sessions in one file are rare
+def _packed_if_large(running: Replayer, source: Source, offset: int, line: int, format_: str) -> bytes:
+    if source.size < SNAPSHOT_SIZE or running.result.earlier:  # several sessions in one file are rare
         return b""
-    return snapshot(running, offset=offset, line=line, format_=format_)
+    return pack_replay(running, offset=offset, line=line, format_=format_)
 
 
-def _with_the_rest(source: Source, running: Running, offset: int, line: int) -> Reading:
-    for found in source.lines(offset, line):
-        for operation in log.operations(found, source.path):
-            running.take(operation)
-    return finished(source, "log", running.result, source)
+def _read_to_end(source: Source, running: Replayer, offset: int, line: int) -> FileReading:
+    for text_line in source.lines(offset, line):
+        for operation in log.operations(text_line, source.path):
+            running.apply(operation)
+    return finish_reading(source, "log", running.result, source)
 
 
-WORTH_A_SNAPSHOT = 1 << 20
-"""A file smaller than this is read again in less time than it takes to tell."""
+def pack_replay(running: Replayer, *, offset: int, line: int, format_: str) -> bytes:
+    """Return the snapshot of a replay that has read a file up to an offset and a line."""
+    result, timeline = running.result, running.timeline
+    places = {entry.id: place for place, entry in enumerate(result.timeline)}
+    data = _encode(
+        ReplaySnapshot(
+            offset=offset,
+            line=line,
+            format=format_,
+            metadata=json.dumps(result.metadata),
+            seen=json.dumps(result.seen),
+            state=[_record_or_place(record, places, result.timeline) for record in result.state.values()],
+            document=_document(result.document),
+            entries=result.timeline,
+            calls=[
+                _Call(call.id, places[call.entry.id], call.model, call.tokens, call.line)
+                for call in result.calls.values()
+            ],
+            problems=result.problems,
+            first_words=result.first_words,
+            scratchpad_is_stale=result.scratchpad_is_stale,
+            has_checkpoints=result.has_checkpoints,
+            by_id={
+                id_: [places[entry.id] for entry in entries]
+                for id_, entries in timeline.by_id.items()
+                if [entry.id for entry in entries] != [id_]
+            },
+            alive=[places.get(id_, id_) for id_ in timeline.alive],
+            new=[places.get(id_, id_) for id_ in timeline.new],
+            repeats=timeline.repeats,
+        )
+    )
+    return zstandard.ZstdCompressor(_LEVEL, write_checksum=True).compress(data)
+
+
+def unpack_replay(
+    data: bytes, fingerprint: Callable[[Record], Fingerprint], words: Callable[[Record], str | None]
+) -> tuple[ReplaySnapshot, Replayer]:
+    """Return a snapshot and a replay in the same state. Raises `DamagedSnapshotError`."""
+    try:
+        state = _decode(zstandard.ZstdDecompressor().decompress(data))
+    except (zstandard.ZstdError, msgspec.DecodeError, UnicodeDecodeError, TypeError, MemoryError) as error:
+        raise DamagedSnapshotError(error) from None
+    entries = state.entries
+    result = ReplayResult(
+        metadata=json.loads(state.metadata),
+        seen=json.loads(state.seen),
+        state={record.id: record for record in _records(state.state, entries)},
+        document=_restored_document(state.document),
+        timeline=entries,
+        calls={
+            call.id: RecordedCall(call.id, entries[call.entry], call.model, call.tokens, call.line)
+            for call in state.calls
+        },
+        problems=state.problems,
+        first_words=state.first_words,
+        scratchpad_is_stale=state.scratchpad_is_stale,
+        has_checkpoints=state.has_checkpoints,
+    )
+    running = Replayer(fingerprint, words, result)
+    timeline = running.timeline
+    timeline.by_id = {entry.id: [entry] for entry in entries}
+    timeline.by_id |= {id_: [entries[place] for place in places] for id_, places in state.by_id.items()}
+    timeline.put_in_conversation({id_: timeline.by_id[id_] for id_ in _ids(state.alive, entries)})
+    timeline.new = [*_ids(state.new, entries)]
+    timeline.repeats = state.repeats
+    return state, running
+
+
+def _document(document: Document | None) -> _Document | None:
+    return _Document(document.spans, document.salvaged, document.has_list) if document else None
+
+
+def _restored_document(stored: _Document | None) -> Document | None:
+    return Document({}, (), stored.spans, stored.salvaged, stored.has_list) if stored else None
+
+
+def _record_or_place(record: Record, places: dict[str, int], entries: list[TimelineEntry]) -> int | Record:
+    place = places.get(record.id, -1)
+    return place if place >= 0 and entries[place].content is record else record
+
+
+def _records(places: list[int | Record], entries: list[TimelineEntry]) -> Iterator[Record]:
+    return (place if isinstance(place, Record) else entries[place].content for place in places)
+
+
+def _ids(places: list[int | str], entries: list[TimelineEntry]) -> Iterator[str]:
+    return (place if isinstance(place, str) else entries[place].id for place in places)

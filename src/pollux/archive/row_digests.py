@@ -1,10 +1,10 @@
-"""A SHA-256 for the rows of each session, so that `verify` sees cheaply that somebody changed them.
+"""A SHA-256 of the rows of each session, with which `verify` detects cheaply that rows were changed.
 
-It is written with the rows and protects against accidents and careless edits. Whoever changes rows on purpose can write
-another digest beside them: only a comparison with the bytes (`compare`) proves facts.
+It protects against accidents, not against someone who changes a row and its digest: only a comparison with the bytes
+(`verify_facts`) proves the facts.
 
-The rows of tool calls may be whole files, so they have a digest for each message, which is written once. That of the
-session is over those digests and all other rows.
+Rows of tool calls may contain whole files, so each message has a digest of its own for them, which is written once. The
+digest of a session covers those digests and all other rows.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _OF_SESSION = {
     "call_digests": "session_id = ? ORDER BY message_id",
 }
 _FEW = 20
-"""Messages that are looked up one by one; where more are new, all rows of the session are read."""
+"""Up to this many new messages are hashed one by one; for more, all rows of the session are read."""
 _encode = msgspec.msgpack.Encoder().encode
 
 
 def write(database: sqlite3.Connection, session_id: str) -> None:
-    """Write the digests of a session's rows, which have just been written."""
+    """Write the digests of a session whose rows were just written."""
     rows = database.execute(_WITHOUT_DIGEST, (session_id,)).fetchall()
     new = [message_id for (message_id,) in rows]
     if len(new) <= _FEW:
@@ -57,18 +57,18 @@ def write(database: sqlite3.Connection, session_id: str) -> None:
 
 
 def altered(database: sqlite3.Connection) -> Iterator[str]:
-    """Yield the sessions whose rows are not those that were written.
+    """Yield the sessions whose rows were changed since they were written.
 
-    A session that waits to be read again may have rows of two readings, and is left out.
+    Sessions that are about to be derived again are left out, since they may have rows of two readings.
     """
-    waiting = {row[0] for row in database.execute(_WAITING)}
+    pending = {row[0] for row in database.execute(_PENDING)}
     has_other_fates = {row[0] for row in database.execute(_OTHER_FATES)}
     rows = database.execute(
         "SELECT session_id, sha256 FROM sessions LEFT JOIN session_digests USING (session_id) ORDER BY session_id"
     ).fetchall()
     for session_id, sha256 in rows:
         is_same = session_id not in has_other_fates and _digest_of_session(database, session_id) == sha256
-        if session_id not in waiting and not (is_same and _has_its_calls(database, session_id)):
+        if session_id not in pending and not (is_same and _has_its_calls(database, session_id)):
             yield session_id
 
 
@@ -76,9 +76,9 @@ _WITHOUT_DIGEST = """
     SELECT message_id FROM messages WHERE session_id = ?1 AND calls_line IS NOT NULL
         AND message_id NOT IN (SELECT message_id FROM call_digests WHERE session_id = ?1)
 """
-_WAITING = """
+_PENDING = """
     SELECT session_id FROM session_files JOIN versions ON versions.id = file_version_id
-    LEFT JOIN readings ON readings.version_id = versions.id WHERE versions.kept IS NOT readings.kept
+    LEFT JOIN readings ON readings.version_id = versions.id WHERE versions.kept IS NOT readings.n_bytes
 """
 _OTHER_FATES = """
     SELECT DISTINCT session_id FROM tool_calls JOIN messages USING (session_id, message_id)
@@ -88,11 +88,11 @@ _EMPTY = hashlib.sha256().digest()
 
 
 def _digest_of_session(database: sqlite3.Connection, session_id: str) -> bytes:
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for table, which in _OF_SESSION.items():
-        query = f"SELECT {_columns(table)} FROM {table} WHERE {which}"  # noqa: S608  names of our own
-        whole.update(_encode(database.execute(query, (session_id,)).fetchall()))
-    return whole.digest()
+        query = f"SELECT {_columns(table)} FROM {table} WHERE {which}"  # noqa: S608  ours
+        digest.update(_encode(database.execute(query, (session_id,)).fetchall()))
+    return digest.digest()
 
 
 def _has_its_calls(database: sqlite3.Connection, session_id: str) -> bool:
@@ -102,7 +102,6 @@ def _has_its_calls(database: sqlite3.Connection, session_id: str) -> bool:
 
 
 def _digests_of_calls(database: sqlite3.Connection, session_id: str) -> dict[str, bytes]:
-    """Return the digests of all tool calls of a session by their message."""
     return _hashed(database, "session_id = ?", session_id)
 
 
@@ -121,9 +120,6 @@ def _hashed(database: sqlite3.Connection, which: str, *values: str) -> dict[str,
 
 @cache
 def _columns(table: str) -> str:
-    """Return the columns of a table that are written with the rest of a session.
-
-    The rows of one session are looked up by its ID; the fate of a tool call is that of its message.
-    """
+    """Return the columns of a table that are hashed: all but the session ID and those that are filled in later."""
     columns = schema.TABLES[table].columns
     return ", ".join(column.name for column in columns if not column.is_later and column.name != "session_id")

@@ -1,6 +1,6 @@
-"""The facts: tables derived from the raw bytes, thrown away and built again whenever the reader changes.
+"""The facts: tables derived from the archived bytes, dropped and rebuilt whenever the reader's version changes.
 
-Each table lists its columns once; statements, in-memory copies and Parquet files are made from that list.
+Each table lists its columns once; statements, in-memory copies and Parquet files are generated from that list.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import msgspec
 from msgspec.structs import astuple
 
 from pollux.model import Tokens
+from pollux.text.escape import escape_surrogates
 from pollux.text.times import microseconds
-from pollux.text.unicode import sound
 
 READER = "8"
-"""Raise this whenever the same bytes would give other facts."""
+"""Increase this whenever the same bytes would give other facts."""
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -30,20 +30,20 @@ class Column(msgspec.Struct, frozen=True):
     is_required: bool
     is_key: bool
     is_later: bool
-    """Whether it is written at another time than the rest of its row, from other rows: prices, owners, roots."""
+    """Whether it is filled in after the rest of the row, from other rows: prices, owners, roots."""
     is_private: bool
-    """Whether only the archive itself needs it, so that no lake has it."""
+    """Whether only the archive uses it, so that Parquet files leave it out."""
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A fact table; rows are tuples with a value for each of its columns, in their order."""
+    """A fact table; its rows are tuples with a value for each column, in order."""
 
     name: str
     columns: tuple[Column, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
+        """The names of all columns."""
         return tuple(column.name for column in self.columns)
 
     @property
@@ -53,16 +53,16 @@ class Table(msgspec.Struct, frozen=True):
 
     @property
     def blanked(self) -> str:
-        """What selects rows as they are first written: NULL in place of the columns that are written later."""
+        """The column list that selects rows as they were first written, with NULL for `LATER` columns."""
         return ", ".join("NULL" if column.is_later else column.name for column in self.columns)
 
     @property
     def insert(self) -> str:
-        """The statement that writes a row, in place of the one with the same key."""
+        """The statement that inserts a row, or replaces the row with the same key."""
         return f"INSERT OR REPLACE INTO {self.name} VALUES ({', '.join('?' * len(self.columns))})"  # noqa: S608  ours
 
     def create(self, database: str = "main") -> str:
-        """Return the statement that makes the table; keys of several columns are stored once."""
+        """Return the CREATE statement; tables with a composite key have no rowid, so the key is stored once."""
         columns = []
         for column in self.columns:
             constraint = " PRIMARY KEY" if self.key == (column.name,) else " NOT NULL" if column.is_required else ""
@@ -74,7 +74,7 @@ class Table(msgspec.Struct, frozen=True):
 
 
 def _table(name: str, columns: str) -> Table:
-    """Parse the columns of a table: a name and a type, then NULL (may be empty), KEY, LATER or PRIVATE."""
+    """Parse a list of columns: name and type, then any of NULL (nullable), KEY, LATER and PRIVATE."""
     parsed = []
     for line in columns.split(","):
         column, kind, *words = line.split()
@@ -89,7 +89,8 @@ _TOKENS = ", ".join(f"tok_{count} INTEGER" for count in COUNTS)
 _UNPRICED = ", ".join(f"unpriced_{count} INTEGER" for count in COUNTS)
 _COLUMNS: Mapping[str, str] = {
     "readings": """
-        version_id INTEGER KEY LATER, kept INTEGER LATER, is_superseded INTEGER LATER, look BLOB, snapshot BLOB
+        version_id INTEGER KEY LATER, n_bytes INTEGER LATER, is_superseded INTEGER LATER, cleanup_traits BLOB,
+        snapshot BLOB
     """,
     "sessions": """
         session_id TEXT KEY, kind TEXT, parent_session_id TEXT NULL, parent_call_id TEXT NULL, project_hash TEXT NULL,
@@ -97,7 +98,7 @@ _COLUMNS: Mapping[str, str] = {
         first_prompt TEXT, last_prompt TEXT, n_user INTEGER, n_gemini INTEGER, n_tool INTEGER, n_error INTEGER,
         n_rewound INTEGER, n_compressed INTEGER, models TEXT, cli_generation TEXT, extra_json TEXT,
         root_session_id TEXT LATER, last_used_us INTEGER NULL, is_stub INTEGER, is_deleted INTEGER LATER,
-        bundle TEXT LATER PRIVATE, body BLOB PRIVATE
+        bundle TEXT LATER PRIVATE, extra BLOB PRIVATE
     """,
     "session_files": """
         session_id TEXT KEY, file_version_id INTEGER KEY, role TEXT, format TEXT, problems INTEGER
@@ -112,12 +113,12 @@ _COLUMNS: Mapping[str, str] = {
     "messages": """
         session_id TEXT KEY, message_id TEXT KEY, seq INTEGER, kind TEXT, origin TEXT, fate TEXT, is_own INTEGER,
         at_us INTEGER NULL, model TEXT NULL, n_chars INTEGER, file_version_id INTEGER, line INTEGER,
-        words_line INTEGER PRIVATE, calls_line INTEGER NULL PRIVATE
+        text_line INTEGER PRIVATE, calls_line INTEGER NULL PRIVATE
     """,
     "model_calls": f"""
         session_id TEXT KEY, message_id TEXT KEY, at_us INTEGER NULL, model TEXT NULL, fate TEXT, {_TOKENS},
         tok_consistent INTEGER, cost_nanousd INTEGER NULL LATER, price_id TEXT NULL LATER, file_version_id INTEGER,
-        line INTEGER, copy_of TEXT NULL LATER
+        line INTEGER, owner_session_id TEXT NULL LATER
     """,
     "tool_calls": """
         session_id TEXT KEY, message_id TEXT KEY, idx INTEGER KEY, call_id TEXT NULL, raw_name TEXT, canonical TEXT,
@@ -135,7 +136,7 @@ _COLUMNS: Mapping[str, str] = {
         session_id TEXT KEY, message_id TEXT KEY, idx INTEGER KEY, n INTEGER KEY, file_version_id INTEGER,
         line INTEGER, message TEXT
     """,
-    "failures": "version_id INTEGER KEY, kept INTEGER, message TEXT",
+    "failures": "version_id INTEGER KEY, n_bytes INTEGER, message TEXT",
     "problems": "file_version_id INTEGER KEY, n INTEGER KEY, code TEXT, line INTEGER NULL, message TEXT",
     "call_digests": "session_id TEXT KEY, message_id TEXT KEY, sha256 BLOB",
     "session_digests": "session_id TEXT KEY, sha256 BLOB",
@@ -147,7 +148,7 @@ OF_SESSIONS = tuple(name for name, table in TABLES.items() if "session_id" in ta
 OF_MESSAGES = tuple(name for name in OF_SESSIONS if "message_id" in TABLES[name].names and name != "model_calls")
 
 NO_TIME = 1
-"""Stands for the quarter of calls without a time; no quarter begins there."""
+"""The quarter of calls without a time; no real quarter of an hour starts at 1 µs."""
 _OLD, _NEW, _REPLACED = (
     f"coalesce({row}.at_us - {row}.at_us % 900000000, {NO_TIME})" for row in ("OLD", "NEW", "replaced")
 )
@@ -159,7 +160,7 @@ _CHANGES = {
     "AFTER UPDATE": f"VALUES ({_OLD}), ({_NEW})",
     "AFTER DELETE": f"VALUES ({_OLD})",
 }
-"""When a call is written, and which quarters of an hour have other sums then."""
+"""For each kind of write to `model_calls`: the quarters of an hour whose sums it changes."""
 _NOTE_QUARTERS = """
     CREATE TRIGGER note_{name} {when} ON model_calls WHEN EXISTS (SELECT 1 FROM reports)
     BEGIN INSERT OR IGNORE INTO changed_quarters {quarters}; END
@@ -175,7 +176,7 @@ _CHANGED_IDS = {
     ("model_calls", "UPDATE"): "(OLD.session_id), (NEW.session_id)",
     ("model_calls", "DELETE"): "(OLD.session_id)",
 }
-"""Changes after which `dependents.update` has to look at a session again."""
+"""Changes after which `dependents.update` has to recompute a session."""
 _COUNT_CHANGE = """
     CREATE TRIGGER main.count_{table}_{change} AFTER {change} ON {table}
     BEGIN UPDATE generation SET number = number + 1; END
@@ -184,7 +185,7 @@ _COUNTED = ("readings", "sessions", "session_files")
 """Tables that, with `files`, decide which sessions the client deletes; every change of a row is counted."""
 _ANY_CHANGE = ("INSERT", "UPDATE", "DELETE")
 COUNTING_TRIGGERS = frozenset(f"count_{table}_{change}" for table in ("files", *_COUNTED) for change in _ANY_CHANGE)
-_BESIDE = (
+_AUXILIARY = (
     "CREATE INDEX sessions_by_bundle ON sessions (bundle)",
     "CREATE INDEX sessions_by_use ON sessions (last_used_us DESC, session_id)",
     """
@@ -197,7 +198,7 @@ _BESIDE = (
     "CREATE INDEX sessions_by_root ON sessions (root_session_id)",
     "CREATE INDEX sessions_by_parent ON sessions (parent_session_id) WHERE parent_session_id IS NOT NULL",
     "CREATE INDEX sessions_by_version ON session_files (file_version_id)",
-    "CREATE INDEX calls_by_owner ON model_calls (copy_of) WHERE copy_of IS NOT NULL",
+    "CREATE INDEX calls_by_owner ON model_calls (owner_session_id) WHERE owner_session_id IS NOT NULL",
     "DROP TABLE IF EXISTS main.reports",
     "DROP TABLE IF EXISTS main.changed_quarters",
     "DROP TABLE IF EXISTS main.changed_sessions",
@@ -208,14 +209,13 @@ _BESIDE = (
     "CREATE TABLE main.generation (number INTEGER NOT NULL)",
     "INSERT INTO generation VALUES (0)",
     *(_COUNT_CHANGE.format(table=table, change=change) for table in _COUNTED for change in _ANY_CHANGE),
-    "DROP TABLE IF EXISTS main.joined",
-    "CREATE TABLE main.joined (name TEXT PRIMARY KEY, bundle TEXT NOT NULL) WITHOUT ROWID",
+    "DROP TABLE IF EXISTS main.joined",  # its name up to reader 7
+    "DROP TABLE IF EXISTS main.merged_bundles",
+    "CREATE TABLE main.merged_bundles (name TEXT PRIMARY KEY, bundle TEXT NOT NULL) WITHOUT ROWID",
     *(_NOTE_QUARTERS.format(name=when[-6:], when=when, quarters=quarters) for when, quarters in _CHANGES.items()),
     *(_NOTE_SESSIONS.format(table=table, change=change, ids=ids) for (table, change), ids in _CHANGED_IDS.items()),
 )
-"""No facts themselves: what finds them, what was added up (`reports.cache`), what of that has changed, and what is read
-together (`joins.py`).
-"""
+"""Indexes, stored report sums (`reports.usage_sql`) with the triggers that invalidate them, and merged bundles."""
 _NO_OWNERS, _NO_PRICES = "unowned", "unpriced"
 
 VERSIONS = """
@@ -227,80 +227,80 @@ VERSIONS = """
     )
     AND typeof(files.path) = 'text' AND typeof(versions.kept) = 'integer'
 """
-"""All versions of session files that still matter; damaged rows are for `verify` to name.
+"""The versions of session files that facts are derived from, without rows that are damaged (`verify` reports those).
 
-`locate.session_file_kind` decides about each name; these patterns only keep files that are never sessions from being
-looked at again at every refresh.
+`locate.session_file_kind` decides about each name; the patterns only save a refresh from checking files that are never
+sessions.
 """
 UNREAD = f"""
-    {VERSIONS} AND versions.kept IS NOT readings.kept
-    AND NOT EXISTS (SELECT 1 FROM failures WHERE version_id = versions.id AND failures.kept = versions.kept)
+    {VERSIONS} AND versions.kept IS NOT readings.n_bytes
+    AND NOT EXISTS (SELECT 1 FROM failures WHERE version_id = versions.id AND failures.n_bytes = versions.kept)
 """  # noqa: S608  ours
-"""Those with bytes that the facts have not seen, but for files that are known to fail at just these bytes."""
+"""Versions with bytes that are not derived yet, except those that failed at exactly these bytes before."""
 
 
 def are_current(database: sqlite3.Connection) -> bool:
-    """Tell whether the facts were made by this reader."""
+    """Return whether the facts were derived by this version of the reader."""
     row = database.execute("SELECT value FROM facts_meta WHERE key = 'reader'").fetchone()
     return row is not None and row[0] == READER
 
 
 def are_behind(database: sqlite3.Connection) -> bool:
-    """Tell whether some session file has bytes that the facts have not seen, or calls have no owner yet."""
+    """Return whether some archived bytes are not derived yet, or some calls have no owner yet."""
     rows = database.execute(f"SELECT 1 {UNREAD} LIMIT 1")
     return rows.fetchone() is not None or are_unowned(database)
 
 
 def are_empty(database: sqlite3.Connection) -> bool:
-    """Return whether there are no sessions."""
+    """Return whether the archive has no sessions."""
     return database.execute("SELECT 1 FROM sessions LIMIT 1").fetchone() is None
 
 
 def are_unowned(database: sqlite3.Connection) -> bool:
-    """Tell whether calls were written of which nobody has looked yet whether other sessions hold them too."""
-    return _is_noted(database, _NO_OWNERS)
+    """Return whether calls were written for which `assign_owners` has not run yet."""
+    return _is_marked(database, _NO_OWNERS)
 
 
 def are_unpriced(database: sqlite3.Connection) -> bool:
-    """Tell whether calls were written whose price nobody has looked up yet."""
-    return _is_noted(database, _NO_PRICES)
+    """Return whether calls were written that have no price yet."""
+    return _is_marked(database, _NO_PRICES)
 
 
 def note_new_calls(database: sqlite3.Connection) -> None:
-    """Note that calls are written; it outlives whatever happens before somebody looks at them."""
+    """Record that new calls need owners and prices; the mark survives a crash before they get them."""
     database.executemany("INSERT OR IGNORE INTO facts_meta VALUES (?, '')", [(_NO_OWNERS,), (_NO_PRICES,)])
 
 
 def note_owned(database: sqlite3.Connection) -> None:
-    """Note that all calls have their owners."""
+    """Record that all calls have owners."""
     database.execute("DELETE FROM facts_meta WHERE key = ?", (_NO_OWNERS,))
 
 
 def note_priced(database: sqlite3.Connection) -> None:
-    """Note that all calls have their prices."""
+    """Record that all calls have prices."""
     database.execute("DELETE FROM facts_meta WHERE key = ?", (_NO_PRICES,))
 
 
-def _is_noted(database: sqlite3.Connection, key: str) -> bool:
+def _is_marked(database: sqlite3.Connection, key: str) -> bool:
     return database.execute("SELECT 1 FROM facts_meta WHERE key = ?", (key,)).fetchone() is not None
 
 
 def reset(database: sqlite3.Connection) -> None:
-    """Throw all facts away and make their tables anew."""
+    """Drop all facts and create empty tables."""
     make_tables(database)
     make_indexes(database)
 
 
 def make_tables(database: sqlite3.Connection) -> None:
-    """Make empty fact tables, without what finds rows and notes changes."""
+    """Create empty fact tables without indexes and triggers, for fast bulk inserts."""
     for name, table in TABLES.items():
         database.execute(f"DROP TABLE IF EXISTS main.{name}")
         database.execute(table.create())
 
 
 def make_indexes(database: sqlite3.Connection) -> None:
-    """Make the indexes, triggers and tables beside the facts."""
-    for statement in _BESIDE:
+    """Create the indexes, triggers and auxiliary tables of the facts."""
+    for statement in _AUXILIARY:
         database.execute(statement)
     if database.execute("SELECT 1 FROM main.sqlite_schema WHERE name = 'files'").fetchone():  # a worker has none
         for change in _ANY_CHANGE:
@@ -310,7 +310,7 @@ def make_indexes(database: sqlite3.Connection) -> None:
 
 
 def count_sessions(database: sqlite3.Connection) -> int:
-    """Return the number of sessions in the archive, subagents and stubs included."""
+    """Return the number of sessions, including subagents and stubs."""
     number: int = database.execute("SELECT count(*) FROM sessions").fetchone()[0]
     return number
 
@@ -318,16 +318,16 @@ def count_sessions(database: sqlite3.Connection) -> int:
 def sessions_of_homes(
     database: sqlite3.Connection, homes: Iterable[str], *, with_imports: bool = False
 ) -> set[str] | None:
-    """Return the IDs of the sessions that have, or had, a file in some homes; None if that is every session.
+    """Return the IDs of the sessions that have or had a file in the given homes; None if that is every session.
 
     Args:
         database: the archive.
         homes: paths of `.gemini` folders.
-        with_imports: whether sessions that were imported from other archives are returned as well.
+        with_imports: whether to include sessions imported from other archives.
 
     """
-    wanted = {sound(home) for home in homes}
-    if wanted.issuperset(row[0] for row in database.execute("SELECT DISTINCT home FROM files")):
+    roots = {escape_surrogates(home) for home in homes}
+    if roots.issuperset(row[0] for row in database.execute("SELECT DISTINCT home FROM files")):
         return None
     rows: list[Any] = database.execute(
         """
@@ -337,18 +337,18 @@ def sessions_of_homes(
         JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
         """
     ).fetchall()
-    return {session_id for session_id, home, is_import in rows if home in wanted or (with_imports and is_import)}
+    return {session_id for session_id, home, is_import in rows if home in roots or (with_imports and is_import)}
 
 
 def forget_sessions(database: sqlite3.Connection, ids: Iterable[str]) -> None:
-    """Take sessions out of the facts."""
+    """Delete all rows of some sessions."""
     keys = [(session_id,) for session_id in ids]
     for table in OF_SESSIONS:
         database.executemany(f"DELETE FROM {table} WHERE session_id = ?", keys)  # noqa: S608  a name from our table
 
 
 def rows(database: sqlite3.Connection, table: str) -> Iterator[Row]:
-    """Yield a table in the order of its key; for comparisons."""
+    """Yield the rows of a table in the order of its key."""
     yield from database.execute(f"SELECT * FROM {table} ORDER BY {', '.join(TABLES[table].key)}")  # noqa: S608
 
 
@@ -365,8 +365,8 @@ def call_row(
 ) -> Row:
     """Return a row of `model_calls`.
 
-    The key holds the IDs of session and message, the price a cost and the ID of the price, the place a version of a
-    file and a line. The owner is the session that the call is counted in, if that is another one.
+    `key` are the IDs of session and message, `price` is a cost in nano-dollars and the ID of its price, `place` is the
+    file version and the line that recorded the call. `owner` is the session that counts the call, if that is another.
     """
     return (*key, microseconds(at), model, fate, *astuple(tokens), tokens.is_consistent, *price, *place, owner)
 
@@ -377,7 +377,7 @@ def generation(database: sqlite3.Connection) -> int:
     return number
 
 
-def throw_away_reports(database: sqlite3.Connection) -> None:
+def clear_report_cache(database: sqlite3.Connection) -> None:
     """Delete the stored sums of reports."""
     database.execute("DELETE FROM reports")
     database.execute("DELETE FROM changed_quarters")

@@ -1,4 +1,4 @@
-"""The archive as a file: opened, checked, locked, closed."""
+"""Open, check, lock and close the archive file."""
 
 from __future__ import annotations
 
@@ -13,35 +13,37 @@ import msgspec
 
 from pollux.archive.lock import WriterLock
 from pollux.archive.migrations import STEPS, migrate, supply_imported
-from pollux.disk.private_files import make_private_folder
-from pollux.errors import ArchiveError, NoArchiveError, UnfinishedArchiveError
+from pollux.disk.write import make_private_folder
+from pollux.errors import ArchiveError, InvalidArchiveError, MissingArchiveError, UnfinishedArchiveError
 
 _BUSY_MS = 10_000
 _MAGIC, _HEAD = b"SQLite format 3\0", 100
-"""How every SQLite file begins, and how long its header is."""
+"""The first bytes of every SQLite file, and the length of its header."""
 
 
 class Archive(msgspec.Struct):
-    """An open archive; what SQLite has against it becomes an `ArchiveError`."""
+    """An open archive. As a context manager it turns SQLite's errors into `ArchiveError`."""
 
     database: sqlite3.Connection
     path: Path
     is_writable: bool
+    machine: str = "localhost"
+    """The name under which files of this computer are archived."""
     lock: WriterLock | None = None
-    why_not: str = ""
+    read_only_reason: str = ""
     """Why it is not writable."""
     lock_is_taken: bool = False
-    """Because somebody else is writing to it, that is."""
+    """Whether that is because another process is writing to it."""
 
     def close(self) -> None:
-        """Close, and give the lock back."""
+        """Close the database and release the lock."""
         self.database.close()
         if self.lock:
             self.lock.release()
 
-    def stop_writing(self, why: str) -> None:
-        """Go on as with an archive that cannot be written, and let others write."""
-        self.is_writable, self.why_not = False, why
+    def stop_writing(self, reason: str) -> None:
+        """Make the archive read-only and let other processes write."""
+        self.is_writable, self.read_only_reason = False, reason
         if self.lock:
             self.lock.release()
             self.lock = None
@@ -55,24 +57,32 @@ class Archive(msgspec.Struct):
             raise _refusal(self.path, error) from error
 
 
-def opened(path: Path, *, write: bool = True, wait: Callable[[str], None] | None = None) -> Archive:
-    """Open the archive, make it if there is none, and become its writer if nobody else is.
+def open_archive(
+    path: Path, *, machine: str = "localhost", write: bool = True, wait: Callable[[str], None] | None = None
+) -> Archive:
+    """Open an archive and create it if it is missing; for reading only, if another process is writing to it.
 
-    With `wait`, stay until the other writer is done; it is told who that is.
-    Raises `ArchiveError` for what is no archive, a broken one, or one from a newer Pollux, and `UnfinishedArchiveError`
-    for one that somebody else is just making.
+    Raises `ArchiveError` for a file that is no archive, is damaged or was written by a newer Pollux, and
+    `UnfinishedArchiveError` while another process is creating it.
+
+    Args:
+        path: the archive's file.
+        machine: the name under which files of this computer are archived.
+        write: whether to become the writer.
+        wait: called with the name of another writer; the call then waits until that has finished.
+
     """
     lock = WriterLock(path)
-    why_not, is_taken = ("", False) if write else ("opened for reading", False)
+    reason, is_taken = ("", False) if write else ("opened for reading", False)
     try:
         if write:
-            why_not = _locked(path, lock, wait)
-            is_taken = bool(why_not)
-        if not why_not:
-            return Archive(_writable(path), path, is_writable=True, lock=lock)
-    except (OSError, sqlite3.OperationalError) as error:  # a place that takes no writes
+            reason = _take_lock(path, lock, wait)
+            is_taken = bool(reason)
+        if not reason:
+            return Archive(_writable(path), path, is_writable=True, machine=machine, lock=lock)
+    except (OSError, sqlite3.OperationalError) as error:  # a read-only folder or file system
         lock.release()
-        why_not = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
     except sqlite3.DatabaseError as error:
         lock.release()
         raise _refusal(path, error) from None
@@ -80,15 +90,15 @@ def opened(path: Path, *, write: bool = True, wait: Callable[[str], None] | None
         lock.release()
         raise
     try:
-        database = _readable(path, why_not)
-        return Archive(database, path, is_writable=False, why_not=why_not, lock_is_taken=is_taken)
+        database = _readable(path, reason)
     except sqlite3.DatabaseError as error:
         raise _refusal(path, error) from None
+    return Archive(database, path, is_writable=False, machine=machine, read_only_reason=reason, lock_is_taken=is_taken)
 
 
 @contextmanager
 def read_transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """Hold one snapshot of a database, whoever writes to it meanwhile; inside another one, hold that."""
+    """Read one consistent snapshot of a database, within the current transaction if there is one."""
     if database.in_transaction:
         yield database
         return
@@ -102,15 +112,15 @@ def read_transaction(database: sqlite3.Connection) -> Iterator[sqlite3.Connectio
 
 @contextmanager
 def explained_errors(path: Path) -> Iterator[None]:
-    """Raise `ArchiveError` with a sentence for what SQLite has against an archive."""
+    """Turn SQLite's errors into an `ArchiveError` that names the archive."""
     try:
         yield
     except sqlite3.DatabaseError as error:
         raise _refusal(path, error) from error
 
 
-def _locked(path: Path, lock: WriterLock, wait: Callable[[str], None] | None) -> str:
-    """Become the writer, or say why not."""
+def _take_lock(path: Path, lock: WriterLock, wait: Callable[[str], None] | None) -> str:
+    """Become the writer and return an empty text, or return the reason why that is not possible."""
     make_private_folder(path.parent)
     if wait:
         lock.wait(wait)
@@ -133,7 +143,7 @@ def _writable(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _readable(path: Path, why: str) -> sqlite3.Connection:
+def _readable(path: Path, reason: str) -> sqlite3.Connection:
     if path.exists():
         check_size(path)
         with suppress(sqlite3.OperationalError):
@@ -145,16 +155,15 @@ def _readable(path: Path, why: str) -> sqlite3.Connection:
             return _checked(path, "mode=ro")  # a writer may have finished in between
         if has_journal(path):
             raise ArchiveError(
-                f"The newest part of {path} is in {path.name}-wal, which cannot be read here ({why}); "
-                "copy both to a place that can be written."
+                f"The newest part of {path} is in {path.name}-wal, which cannot be read here ({reason}); "
+                "copy both files to a writable folder and name the copy with --archive."
             )
         with suppress(sqlite3.OperationalError):
-            return _checked(path, "mode=ro&immutable=1")  # where not even a -shm file can be made
-    raise ArchiveError(f"There is no archive at {path} yet ({why}); name another with --archive.")
+            return _checked(path, "mode=ro&immutable=1")  # where not even a -shm file can be created
+    raise MissingArchiveError(path, reason)
 
 
 def _writer(path: Path) -> str | None:
-    """Return who is writing to an archive; nobody where there can be no lock."""
     lock = WriterLock(path)
     try:
         if not lock.path.exists() or lock.take():
@@ -167,7 +176,7 @@ def _writer(path: Path) -> str | None:
 
 
 def _checked(path: Path, options: str) -> sqlite3.Connection:
-    # One thread reads with a connection, and another may close it.
+    # One thread reads with the connection, another one may close it.
     address = f"{path.resolve().as_uri()}?{options}"
     database = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
     try:
@@ -182,9 +191,9 @@ def _checked(path: Path, options: str) -> sqlite3.Connection:
 
 
 def check_size(path: Path) -> None:
-    """Refuse what SQLite would not: a copy that was cut short, or a tiny file of somebody else's.
+    """Raise `sqlite3.DatabaseError` for files that SQLite itself accepts: a truncated copy, or a tiny other file.
 
-    While there is a journal beside it, the file may be shorter than it says; then SQLite knows better.
+    A database with a write-ahead log may be shorter than its header says, so then the length is not checked.
     """
     may_be_short = has_journal(path)
     with path.open("rb") as file:
@@ -193,21 +202,20 @@ def check_size(path: Path) -> None:
     if head and not head.startswith(_MAGIC):
         raise sqlite3.DatabaseError("file is not a database")
     page_size = int.from_bytes(head[16:18], "big")
-    said = int.from_bytes(head[28:32], "big") * (page_size if page_size > 1 else 1 << 16)
-    if not may_be_short and (0 < len(head) < _HEAD or said > size):
-        raise sqlite3.DatabaseError(f"it is cut short: {size} bytes of {said or 'more'}")
+    expected = int.from_bytes(head[28:32], "big") * (page_size if page_size > 1 else 1 << 16)
+    if not may_be_short and (0 < len(head) < _HEAD or expected > size):
+        raise sqlite3.DatabaseError(f"it is truncated: {size} bytes of {expected or 'more'}")
 
 
 def has_journal(path: Path) -> bool:
-    """Return whether the newest part of a database stands in a journal beside it."""
+    """Return whether the newest part of a database is still in its write-ahead log."""
     journal = path.with_name(path.name + "-wal")
     return journal.exists() and journal.stat().st_size > 0
 
 
 def _refusal(path: Path, error: sqlite3.DatabaseError) -> ArchiveError:
-    """Say in one sentence what is wrong, and what to do."""
     if isinstance(error, sqlite3.OperationalError):
         return ArchiveError(
-            f"The archive {path} cannot be used ({error}); see to its disk, or name another with --archive."
+            f"The archive {path} cannot be used ({error}); check its disk, or name another archive with --archive."
         )
-    return NoArchiveError(path, error)
+    return InvalidArchiveError(path, error)

@@ -1,63 +1,66 @@
 """Check an archive: every byte against its SHA-256, every reference, the rows of each session against their digest.
 
-Damage is named to the byte, with the place that still has the same bytes. Whether the facts follow from the bytes is
-another check, which derives all of them once more (`compare`).
+Damage is reported as a range of bytes, with the place where the same bytes still exist. `verify_facts` checks whether
+the facts follow from the bytes, by deriving all of them again.
 """
 
 from __future__ import annotations
 
-import platform
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import nullcontext
 
 import msgspec
 
 from pollux.archive import dependents, raw, row_digests, schema
-from pollux.archive.damage import Damage, VerifyReport, damage_of
-from pollux.archive.ingest import derive
-from pollux.archive.inventory import place_of
+from pollux.archive.damage import (
+    Damage,
+    StoredVersion,
+    VerifyReport,
+    archive_again,
+    damage_of,
+    repair_gap,
+    repair_segment,
+    segment_fault,
+    stored_segment,
+)
+from pollux.archive.ingest import derive_pending
+from pollux.archive.inventory import original_path
 from pollux.archive.lock import ForeignLockError, WriterLock
 from pollux.archive.migrations import transaction
-from pollux.archive.refresh import Refreshed
-from pollux.archive.repair import filled, mended, take_anew
-from pollux.archive.segments import Version, fault, segment
-from pollux.archive.store import Archive
+from pollux.archive.refresh import RefreshResult
+from pollux.archive.store import Archive, read_transaction
 from pollux.sessions.locate import Home, locate
 from pollux.sessions.reader import Progress
 
-NAMED = 5
-"""Rows that are named of each table."""
+MAX_NAMED = 5
+"""Number of damaged rows of a table that the report names."""
 PROVEN_BY_BYTES = "the facts (sessions, messages, calls) with the bytes they are derived from"
 _NEVER_COMPARED = "prices and project paths, which are looked up elsewhere"
 
 
 def verify(
-    archive: Archive,
-    homes: Sequence[Home] = (),
-    *,
-    repair: bool = False,
-    progress: Progress = lambda _done, _all: None,
+    archive: Archive, homes: Sequence[Home] = (), *, repair: bool = False, progress: Progress = lambda _done, _all: None
 ) -> VerifyReport:
-    """Check all that is archived; with `repair`, put back what can be had elsewhere."""
+    """Check all archived bytes and rows; with `repair`, restore bytes that still exist elsewhere."""
     report = VerifyReport(not_compared=[PROVEN_BY_BYTES, _NEVER_COMPARED])
     roots = [str(home.root) for home in homes]
-    with _one_moment(archive.database, is_wanted=not repair):
+    with nullcontext() if repair else read_transaction(archive.database):
         _check_file(archive.database, report)
         try:
             _check_types(archive.database, report)
             _check_references(archive.database, report)
-            _check_segments(archive.database, roots, report, progress, repair=repair)
-            _check_ranges(archive.database, roots, report, repair=repair)
-            _check_disk(archive.database, report, repair=repair)
+            _check_segments(archive, roots, report, progress, repair=repair)
+            _check_ranges(archive, roots, report, repair=repair)
+            _check_disk(archive, report, repair=repair)
             _check_facts(archive, report)
         except sqlite3.DatabaseError as error:
-            report.damage.append(Damage("sqlite", f"nothing more can be read: {error}"))
+            report.damage.append(Damage("sqlite", f"the rest cannot be read: {error}"))
     return report
 
 
 def damage_of_rows(archive: Archive) -> Damage | None:
-    """Return the first damage of the rows, if there is any; unpacks no bytes of files."""
+    """Return the first damaged row, or None; archived bytes are not checked."""
     report = VerifyReport()
     try:
         _check_types(archive.database, report)
@@ -68,38 +71,16 @@ def damage_of_rows(archive: Archive) -> Damage | None:
     return report.damage[0] if report.damage else None
 
 
-def rebuild(
-    archive: Archive,
-    *,
-    memory: Mapping[str, str],
-    progress: Progress = lambda _done, _all: None,
-) -> None:
-    """Throw the facts away and derive them anew; what is stopped in between is gone on with by the next refresh."""
+def rebuild(archive: Archive, *, memory: Mapping[str, str], progress: Progress = lambda _done, _all: None) -> None:
+    """Drop the facts and derive them again; the next refresh continues an interrupted rebuild."""
     with transaction(archive.database):
         schema.reset(archive.database)
     rederive(archive, memory=memory, progress=progress)
 
 
-def rederive(
-    archive: Archive,
-    *,
-    memory: Mapping[str, str],
-    progress: Progress = lambda _done, _all: None,
-) -> None:
-    """Bring the facts up to date with bytes that did not come from a refresh."""
-    derive(archive, Refreshed(locate(())), memory=memory, progress=progress)
-
-
-@contextmanager
-def _one_moment(database: sqlite3.Connection, *, is_wanted: bool) -> Iterator[None]:
-    """See the archive as it is now, whatever somebody else writes meanwhile."""
-    if is_wanted:
-        database.execute("BEGIN")
-    try:
-        yield
-    finally:
-        if database.in_transaction:
-            database.execute("ROLLBACK")
+def rederive(archive: Archive, *, memory: Mapping[str, str], progress: Progress = lambda _done, _all: None) -> None:
+    """Derive facts from bytes that were archived without a refresh."""
+    derive_pending(archive, RefreshResult(locate(())), memory=memory, progress=progress)
 
 
 def _check_file(database: sqlite3.Connection, report: VerifyReport) -> None:
@@ -107,8 +88,9 @@ def _check_file(database: sqlite3.Connection, report: VerifyReport) -> None:
         rows = [row[0] for row in database.execute("PRAGMA integrity_check(20)")]
     except sqlite3.DatabaseError as error:
         rows = [str(error)]
-    found = [line for row in rows if row != "ok" for line in row.split("\n")]
-    report.damage += [Damage("sqlite", f"SQLite: {line}") for line in found]
+    for row in rows:
+        if row != "ok":
+            report.damage += [Damage("sqlite", f"SQLite: {line}") for line in row.split("\n")]
 
 
 _RAW_TABLES = ("files", "versions", "segments")
@@ -116,7 +98,7 @@ _STORED_AS = {"INTEGER": "integer", "TEXT": "text", "BLOB": "blob"}
 
 
 def _check_types(database: sqlite3.Connection, report: VerifyReport) -> None:
-    """Name the rows that hold a value of another type than their column has: nothing that we write does."""
+    """Report rows with a value of another type than their column; Pollux never writes such rows."""
     for table in _RAW_TABLES:
         report.damage += _mistyped(database, table, "types", "id")
     if schema.are_current(database):
@@ -128,17 +110,20 @@ def _mistyped(database: sqlite3.Connection, table: str, code: str, key: str | No
     wrong = _wrong_types(database, table)
     rows = database.execute(f"SELECT {key or 'NULL'} FROM {table} WHERE {wrong}").fetchall()  # noqa: S608
     if rows:
-        shown = ", ".join(str(row[0]) for row in rows[:NAMED]) + (" …" if len(rows) > NAMED else "")
-        words = f"{len(rows)} rows of {table} hold a value of the wrong type"
-        yield Damage(code, f"{words} (rows {shown})" if key else words)
+        message = f"{len(rows)} rows of {table} hold a value of the wrong type"
+        yield Damage(code, f"{message} ({_row_list(rows)})" if key else message)
+
+
+def _row_list(rows: Sequence[tuple[object, ...]]) -> str:
+    return f"rows {', '.join(str(row[0]) for row in rows[:MAX_NAMED])}{' …' if len(rows) > MAX_NAMED else ''}"
 
 
 def _wrong_types(database: sqlite3.Connection, table: str) -> str:
-    """Return the condition that holds for rows with a value of another type than the column has."""
+    """Return the SQL condition for rows with a value of another type than their column."""
     conditions = []
     for _, name, declared, is_required, _, is_key in database.execute(f"PRAGMA table_info({table})"):
         if (table, name) == ("segments", "data"):
-            continue  # whatever it holds cannot be unpacked, and may be had elsewhere
+            continue  # reported as damaged bytes, which can be repaired
         allowed = [_STORED_AS[declared], *(() if is_required or is_key else ("null",))]
         conditions.append(f"typeof({table}.{name}) NOT IN ({', '.join(map(repr, allowed))})")
     return " OR ".join(conditions)
@@ -158,40 +143,44 @@ _REFERENCES = {
 
 
 def _check_references(database: sqlite3.Connection, report: VerifyReport) -> None:
-    for words, condition in _REFERENCES.items():
-        ids = [str(row[0]) for row in database.execute(f"SELECT id FROM {condition} ORDER BY id")]  # noqa: S608
-        if ids:
-            shown = ", ".join(ids[:NAMED]) + (" …" if len(ids) > NAMED else "")
-            report.damage.append(Damage("dangling", f"{len(ids)} {words} (rows {shown})"))
+    for message, condition in _REFERENCES.items():
+        rows = database.execute(f"SELECT id FROM {condition} ORDER BY id").fetchall()  # noqa: S608  ours
+        if rows:
+            report.damage.append(Damage("dangling", f"{len(rows)} {message} ({_row_list(rows)})"))
 
 
 def _check_segments(
-    database: sqlite3.Connection, roots: Sequence[str], report: VerifyReport, progress: Progress, *, repair: bool
+    archive: Archive, roots: Sequence[str], report: VerifyReport, progress: Progress, *, repair: bool
 ) -> None:
-    """Unpack every segment; what others lean on comes first, so that its repair is theirs too."""
-    sound = f"NOT ({_wrong_types(database, 'segments')})"
-    ids = [row[0] for row in database.execute(f"SELECT id FROM segments WHERE {sound} ORDER BY depth, id")]  # noqa: S608
-    n_bytes = database.execute(f"SELECT coalesce(sum(length), 0) FROM segments WHERE {sound}").fetchone()[0]  # noqa: S608
+    """Decompress every segment, base segments first, so that repairing one also repairs those that depend on it."""
+    database = archive.database
+    is_valid = f"NOT ({_wrong_types(database, 'segments')})"
+    ids = [row[0] for row in database.execute(f"SELECT id FROM segments WHERE {is_valid} ORDER BY depth, id")]  # noqa: S608
+    n_bytes = database.execute(f"SELECT coalesce(sum(length), 0) FROM segments WHERE {is_valid}").fetchone()[0]  # noqa: S608
     damaged: set[int] = set()
     for segment_id in ids:
         try:
-            one = segment(database, segment_id)
+            segment = stored_segment(database, segment_id)
         except sqlite3.DatabaseError as error:
             report.damage.append(Damage("bytes", f"segment {segment_id} cannot be read: {error}"))
             continue
         report.n_segments += 1
-        report.n_bytes += one.length
-        wrong = "what they are compressed against is damaged" if one.base_id in damaged else fault(database, one)
-        if wrong:
-            found = mended(database, one, wrong, roots, repair=repair)
-            report.damage.append(found)
-            if not found.is_repaired:
-                damaged.add(one.id)
+        report.n_bytes += segment.length
+        if segment.base_id in damaged:
+            fault: str | None = "what they are compressed against is damaged"
+        else:
+            fault = segment_fault(database, segment)
+        if fault:
+            damage = repair_segment(archive, segment, fault, roots, repair=repair)
+            report.damage.append(damage)
+            if not damage.is_repaired:
+                damaged.add(segment.id)
         progress(report.n_bytes, n_bytes)
 
 
-def _check_ranges(database: sqlite3.Connection, roots: Sequence[str], report: VerifyReport, *, repair: bool) -> None:
-    """Check that the segments of each version stand side by side, from its first byte to its last."""
+def _check_ranges(archive: Archive, roots: Sequence[str], report: VerifyReport, *, repair: bool) -> None:
+    """Check that the segments of each version cover it without gap or overlap."""
+    database = archive.database
     rows = database.execute(
         f"""
         SELECT versions.id, number, kept, head, tail, versions.id IS files.version_id, machine, home, path
@@ -202,7 +191,7 @@ def _check_ranges(database: sqlite3.Connection, roots: Sequence[str], report: Ve
     )
     of_version = f"version_id = ? AND NOT ({_wrong_types(database, 'segments')})"
     for row in rows.fetchall():
-        version = Version(*row)
+        version = StoredVersion(*row)
         position = 0
         segments = database.execute(
             f"SELECT start, length FROM segments WHERE {of_version} ORDER BY start",  # noqa: S608
@@ -210,23 +199,24 @@ def _check_ranges(database: sqlite3.Connection, roots: Sequence[str], report: Ve
         ).fetchall()
         for start, length in segments:
             if start > position:
-                report.damage.append(filled(database, version, position, start, roots, repair=repair))
+                report.damage.append(repair_gap(archive, version, position, start, roots, repair=repair))
             elif start < position:
                 end = min(position, start + length)
-                report.damage.append(damage_of("overlap", "they are there twice", version, version.number, start, end))
+                report.damage.append(damage_of("overlap", "they are stored twice", version, version.number, start, end))
             position = max(position, start + length)
-        if position < version.kept:
-            report.damage.append(filled(database, version, position, version.kept, roots, repair=repair))
-        elif position > version.kept:
-            words = f"they are there, but only {version.kept} were noted"
-            report.damage.append(damage_of("length", words, version, version.number, version.kept, position))
+        if position < version.length:
+            report.damage.append(repair_gap(archive, version, position, version.length, roots, repair=repair))
+        elif position > version.length:
+            fault = f"they are stored, but the version has only {version.length} bytes"
+            report.damage.append(damage_of("length", fault, version, version.number, version.length, position))
 
 
-def _check_disk(database: sqlite3.Connection, report: VerifyReport, *, repair: bool) -> None:
-    """Compare large files on the disk with what is archived of them: a refresh compares only some segments each time.
+def _check_disk(archive: Archive, report: VerifyReport, *, repair: bool) -> None:
+    """Compare large files on disk with their archived bytes, since a refresh compares only some segments each time.
 
-    A file whose status is not the one that was noted has changed since, which is for the next refresh to see.
+    Files whose status has changed since the last refresh are left to the next refresh.
     """
+    database = archive.database
     if not any(row[1] == "ctime_ns" for row in database.execute("PRAGMA table_info(files)")):
         return  # last written by an older Pollux
     rows = database.execute(
@@ -236,35 +226,36 @@ def _check_disk(database: sqlite3.Connection, report: VerifyReport, *, repair: b
         WHERE machine = ? AND gone_us IS NULL AND kept > ?
             AND NOT ({_wrong_types(database, "versions")}) AND NOT ({_wrong_types(database, "files")})
         """,  # noqa: S608  names of our own
-        (platform.node(), raw.COMPARED_WHOLE),
+        (archive.machine, raw.COMPARED_WHOLE),
     )
-    for version_id, number, home, path, *noted in rows.fetchall():
-        place = place_of(home, path)
+    for version_id, number, home, relative_path, *known_status in rows.fetchall():
+        path = original_path(home, relative_path)
         try:
-            status = place.stat()
-            now = [status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns]
-            if now != noted or not raw.differs_from_disk(database, version_id, str(place)):
+            stat = path.stat()
+            status = [stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_ctime_ns]
+            if status != known_status or not raw.differs_from_disk(database, version_id, str(path)):
                 continue
         except OSError:
-            continue  # gone or out of reach: what is archived of it is checked all the same
+            continue  # deleted or unreadable; its archived bytes were checked above
         if repair:
-            take_anew(database, version_id)
-        words = f"the file was edited inside the bytes that are archived as version {number}"
-        source = f"{place}; taken in as a new version"
-        report.damage.append(Damage("edited", words, platform.node(), str(place), number, source=source))
+            archive_again(database, version_id)
+        message = f"the file was edited inside the bytes that are archived as version {number}"
+        source = f"{path}; archived as a new version"
+        report.damage.append(Damage("edited", message, archive.machine, str(path), number, source=source))
 
 
 def _check_facts(archive: Archive, report: VerifyReport) -> None:
-    """Check that the facts belong together, and that the rows of each session are those that were written."""
+    """Check references between fact tables, and the rows of each session against their digest."""
     database = archive.database
     if not schema.are_current(database):
-        report.notes.append("The facts were made by another version of Pollux; the next `pollux sync` makes them anew.")
+        report.notes.append("The facts were made by another version of Pollux; the next `pollux sync` rebuilds them.")
         return
     if n_behind := _n_behind(database):
         files = "1 file is" if n_behind == 1 else f"{n_behind} files are"
-        is_now = is_written(archive)
-        who = f"just being read by {WriterLock(archive.path).owner()}" if is_now else "kept and not read yet"
-        report.notes.append(f"{files} {who}{'.' if is_now else '; the next `pollux sync` does it.'}")
+        if is_written(archive):
+            report.notes.append(f"{files} being read by {WriterLock(archive.path).owner()} at the moment.")
+        else:
+            report.notes.append(f"{files} archived but not read yet; run `pollux sync` to read them.")
     for table in schema.TABLES:
         names = {row[1] for row in database.execute(f"PRAGMA table_info({table})")}
         for column in names & {"file_version_id", "version_id"}:
@@ -276,13 +267,13 @@ def _check_facts(archive: Archive, report: VerifyReport) -> None:
 
 
 def is_written(archive: Archive) -> bool:
-    """Tell whether somebody else is writing to an archive; whoever does has put their name into the lock."""
+    """Return whether another process is writing to an archive; only then is its lock file not empty."""
     lock = WriterLock(archive.path)
     try:
         if archive.is_writable or not lock.path.stat().st_size:
             return False
         is_free = lock.take()
-    except (OSError, ForeignLockError):  # no lock can be there, or something else is: nobody has it
+    except (OSError, ForeignLockError):  # there is no lock file, or it is another file
         return False
     if is_free:
         lock.release()
@@ -290,15 +281,15 @@ def is_written(archive: Archive) -> bool:
 
 
 def _n_behind(database: sqlite3.Connection) -> int:
-    """Count the files that were kept before somebody was stopped, and are not read yet."""
+    """Return the number of session files that are archived but not derived, because a refresh was interrupted."""
     rows = database.execute(f"SELECT DISTINCT CAST(files.path AS TEXT) {schema.UNREAD}")
     return sum(_is_session(path) for (path,) in rows)
 
 
 def _is_session(path: str) -> bool:
-    _, _, _, *rest = path.split("/")
+    _, _, _, *names = path.split("/")
     return path.endswith((".json", ".jsonl")) and (
-        len(rest) == 2 or (len(rest) == 1 and rest[0].startswith("session-"))  # noqa: PLR2004  a subagent below its parent
+        len(names) == 2 or (len(names) == 1 and names[0].startswith("session-"))  # noqa: PLR2004  a subagent's file
     )
 
 
@@ -307,25 +298,30 @@ def _strays(database: sqlite3.Connection, table: str, column: str, other: str, k
         f"SELECT {column}, count(*) FROM {table} WHERE {column} NOT IN (SELECT {key} FROM {other}) "  # noqa: S608
         f"GROUP BY {column}"
     )
-    for one, number in rows:
-        yield Damage("facts", f"{number} rows of {table} belong to {noun} {one}, which is missing")
+    for missing_id, number in rows:
+        yield Damage("facts", f"{number} rows of {table} belong to {noun} {missing_id}, which is missing")
 
 
 def _altered(database: sqlite3.Connection) -> Iterator[Damage]:
-    """Name the first sessions whose rows somebody has changed."""
+    """Yield the first sessions whose rows were changed after they were derived."""
     altered = [*row_digests.altered(database), *dependents.sessions_with_wrong_sums(database)]
     sessions = list(dict.fromkeys(altered))
-    for session_id in sessions[:NAMED]:
+    for session_id in sessions[:MAX_NAMED]:
         yield Damage("facts", f"the rows of session {session_id} are not those that were derived")
-    if len(sessions) > NAMED:
-        yield Damage("facts", f"so are those of {len(sessions) - NAMED} more sessions")
+    if len(sessions) > MAX_NAMED:
+        yield Damage("facts", f"nor are those of {len(sessions) - MAX_NAMED} more sessions")
 
 
-_COUNTED = ("tool_calls", "messages", "session_files")
+_COUNTED = ("messages", "session_files")
+_OWN_TOOL_CALLS = """
+    SELECT session_id, count(*) FROM tool_calls JOIN messages USING (session_id, message_id)
+    WHERE is_own GROUP BY session_id
+"""
+"""A session does not count the calls in messages that it has taken over from another one."""
 
 
 class _Counts(msgspec.Struct, frozen=True):
-    """What the row of a session says of its other rows."""
+    """How many rows of other tables a session should have, according to its own row."""
 
     tool_calls: int = 0
     fates: dict[str, int] = {}
@@ -336,14 +332,15 @@ _decode_counts = msgspec.msgpack.Decoder(_Counts).decode
 
 
 def _miscounted(database: sqlite3.Connection) -> Iterator[Damage]:
-    """Compare what a session says of itself with the rows it has."""
-    counts = {
-        table: dict(database.execute(f"SELECT session_id, count(*) FROM {table} GROUP BY session_id").fetchall())  # noqa: S608
-        for table in _COUNTED
-    }
-    for session_id, body in database.execute("SELECT session_id, body FROM sessions ORDER BY session_id"):
+    """Compare the number of rows of each session with the counts in its own row."""
+    counts = {}
+    for table in _COUNTED:
+        rows = database.execute(f"SELECT session_id, count(*) FROM {table} GROUP BY session_id")  # noqa: S608  ours
+        counts[table] = dict(rows.fetchall())
+    counts["tool_calls"] = dict(database.execute(_OWN_TOOL_CALLS).fetchall())
+    for session_id, extra in database.execute("SELECT session_id, extra FROM sessions ORDER BY session_id"):
         try:
-            session = _decode_counts(body)
+            session = _decode_counts(extra)
         except (ValueError, TypeError):
             yield Damage("facts", f"the row of session {session_id} cannot be read")
             continue
@@ -353,14 +350,14 @@ def _miscounted(database: sqlite3.Connection) -> Iterator[Damage]:
             "session_files": len(session.files),
         }
         for table, number in expected.items():
-            there = counts[table].get(session_id, 0)
-            if there != number:
-                yield Damage("facts", f"session {session_id} has {there} of {number} rows of {table}")
+            n_rows = counts[table].get(session_id, 0)
+            if n_rows != number:
+                yield Damage("facts", f"session {session_id} has {n_rows} of {number} rows of {table}")
     yield from _without_session(database)
 
 
 def _without_session(database: sqlite3.Connection) -> Iterator[Damage]:
-    """Find files that were read and led to nothing, though nobody asked to forget their session."""
+    """Yield files that were read but belong to no session, although their session was not forgotten."""
     rows = database.execute(
         """
         SELECT machine, CAST(home AS TEXT), CAST(path AS TEXT), number
@@ -372,5 +369,5 @@ def _without_session(database: sqlite3.Connection) -> Iterator[Damage]:
     ).fetchall()
     forgotten = [str(row[0]) for row in database.execute("SELECT session_id FROM tombstones")]
     for machine, home, path, number in rows:
-        if not any(one[:8] in path for one in forgotten):
-            yield Damage("facts", "no session is known of this file", machine, str(place_of(home, path)), number)
+        if not any(session_id[:8] in path for session_id in forgotten):
+            yield Damage("facts", "no session refers to this file", machine, str(original_path(home, path)), number)

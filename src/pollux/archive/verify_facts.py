@@ -1,4 +1,4 @@
-"""Compare the facts of an archive with those that a rebuild makes, and with the messages that `show` reads."""
+"""Compare the facts of an archive with those that a rebuild derives, and with the messages that `show` reads."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pollux.archive import open_session, schema
 from pollux.archive.damage import Damage, VerifyReport
 from pollux.archive.migrations import supply_imported
 from pollux.archive.store import Archive
-from pollux.archive.verify import NAMED, PROVEN_BY_BYTES, rederive
+from pollux.archive.verify import MAX_NAMED, PROVEN_BY_BYTES, rederive
 from pollux.errors import PolluxError
 from pollux.model import Session
-from pollux.sessions.grouping import Group
+from pollux.sessions.grouping import OpenSession
 from pollux.sessions.locate import locate
 from pollux.sessions.reader import Progress
 
@@ -32,61 +32,59 @@ _NOT_COMPARED = {
     "model_calls": ("cost_nanousd", "price_id"),
     "session_digests": ("sha256",),
 }
-"""What has more than one right form, is known from elsewhere and may change, or is looked up later."""
+"""Columns with several valid forms, values that come from elsewhere and may change, or values filled in later."""
 _Row = tuple[Any, ...]
 _Values = Mapping[str, Any]
-"""What is compared of a message or a call, by the name that a report has for it."""
+"""The compared values of a message or a call, by the name that a report uses."""
 
 
 def verify_deeply(
-    archive: Archive,
-    report: VerifyReport,
-    *,
-    memory: Mapping[str, str],
-    progress: Progress = lambda _done, _all: None,
+    archive: Archive, report: VerifyReport, *, memory: Mapping[str, str], progress: Progress = lambda _done, _all: None
 ) -> None:
-    """Build all facts once more beside the archive and compare them table by table; then compare each timeline."""
+    """Rebuild all facts in a temporary database and compare them table by table; then compare each timeline."""
     if not report.bytes_are_sound:
-        report.notes.append("The facts were not compared with new ones: first the damage has to be repaired.")
+        report.notes.append("The facts were not compared with rebuilt ones; repair the damage first.")
         return
     if not schema.are_current(archive.database):
-        return  # there is a note already
+        return  # `verify` has added a note
     with tempfile.TemporaryDirectory(prefix="pollux-") as folder:
         before = _data_version(archive.database)
         new = _attached(archive, Path(folder, "facts.db"))
         try:
             schema.reset(new)
-            beside = Archive(new, archive.path, is_writable=True)
-            rederive(beside, memory=memory, progress=progress)
-            found = [one for table in schema.TABLES for one in _differences(archive.database, new, table)]
+            rebuilt = Archive(new, archive.path, is_writable=True, machine=archive.machine)
+            rederive(rebuilt, memory=memory, progress=progress)
+            damage = [
+                difference for table in schema.TABLES for difference in _differences(archive.database, new, table)
+            ]
         finally:
             new.close()
-    found += timeline_differences(archive.database)
-    if found and _data_version(archive.database) != before:
-        report.notes.append("The archive grew while its facts were compared; do it again when nobody writes to it.")
+    damage += timeline_differences(archive.database)
+    if damage and _data_version(archive.database) != before:
+        report.notes.append("Another process wrote to the archive during the comparison; run it again afterwards.")
         return
-    report.damage += found
-    report.not_compared = [one for one in report.not_compared if one != PROVEN_BY_BYTES]
+    report.damage += damage
+    report.not_compared = [what for what in report.not_compared if what != PROVEN_BY_BYTES]
 
 
 def timeline_differences(database: sqlite3.Connection) -> list[Damage]:
-    """Return where the messages that `show` reads from the archived bytes differ from the rows of their session."""
+    """Return the differences between the messages that `show` reads from the archived bytes and the fact tables."""
     damage: list[Damage] = []
     for session in open_session.history(database, locate(())).sessions:
         try:
             differences = _differences_from_rows(database, session)
         except PolluxError as error:
             differences = [str(error)]
-        damage += [Damage("facts", f"session {session.id}: {words}") for words in differences[:NAMED]]
-        if len(differences) > NAMED:
-            n_more = len(differences) - NAMED
+        damage += [Damage("facts", f"session {session.id}: {difference}") for difference in differences[:MAX_NAMED]]
+        if len(differences) > MAX_NAMED:
+            n_more = len(differences) - MAX_NAMED
             damage.append(Damage("facts", f"session {session.id}: {n_more} more differences from what `show` reads"))
     return damage
 
 
 def _differences_from_rows(database: sqlite3.Connection, session: Session) -> list[str]:
-    """Return what differs between the timeline of a session and its rows, one sentence for each difference."""
-    group = open_session.opened(database, session)
+    """Return a sentence for each difference between the timeline of a session and its rows."""
+    group = open_session.open_session(database, session)
     messages = _unequal("message", _shown_messages(group), _message_rows(database, session.id))
     calls = _unequal("model call", _shown_calls(group), _call_rows(database, session.id))
     return [*messages, *calls]
@@ -102,7 +100,7 @@ def _unequal(what: str, shown: Mapping[str, _Values], rows: Mapping[str, _Values
             yield f"{what} {id_}: `show` and the rows differ in {', '.join(names)}"
 
 
-def _shown_messages(group: Group) -> dict[str, _Values]:
+def _shown_messages(group: OpenSession) -> dict[str, _Values]:
     return {
         entry.id: {"order": seq, "kind": entry.kind, "fate": entry.fate, "number of tool calls": len(entry.tool_calls)}
         for seq, entry in enumerate(group.entries)
@@ -122,7 +120,7 @@ def _message_rows(database: sqlite3.Connection, session_id: str) -> dict[str, _V
     }
 
 
-def _shown_calls(group: Group) -> dict[str, _Values]:
+def _shown_calls(group: OpenSession) -> dict[str, _Values]:
     return {
         call.message_id: {"fate": call.fate, "tokens": msgspec.structs.astuple(call.tokens)} for call in group.usage()
     }
@@ -138,87 +136,92 @@ def _call_rows(database: sqlite3.Connection, session_id: str) -> dict[str, _Valu
 
 
 def comparable(table: str, columns: Sequence[str], row: _Row) -> _Row:
-    """Leave out what the archive does not hold itself, and what has more than one right form."""
+    """Return a row without the values that may differ from those of a rebuild."""
     left_out = _NOT_COMPARED.get(table, ())
-    return tuple(
-        None if name in left_out else _without_project(value) if (table, name) == ("sessions", "body") else value
-        for name, value in zip(columns, row, strict=True)
-    )
+    values: list[Any] = []
+    for name, value in zip(columns, row, strict=True):
+        if name in left_out:
+            values.append(None)
+        else:
+            values.append(_without_project(value) if (table, name) == ("sessions", "extra") else value)
+    return tuple(values)
 
 
 def _data_version(database: sqlite3.Connection) -> int:
-    found = database.execute("PRAGMA data_version").fetchone()[0]
-    assert isinstance(found, int)
-    return found
+    version: int = database.execute("PRAGMA data_version").fetchone()[0]
+    return version
 
 
-def _attached(archive: Archive, place: Path) -> sqlite3.Connection:
-    """Make a database for new facts that sees the bytes of an archive and cannot change them."""
-    database = sqlite3.connect(f"{place.as_uri()}", uri=True, isolation_level=None)
+def _attached(archive: Archive, path: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(f"{path.as_uri()}", uri=True, isolation_level=None)
     try:
-        database.execute("ATTACH ? AS kept", (f"{archive.path.resolve().as_uri()}?mode=ro",))
-        database.execute("SELECT count(*) FROM kept.files")
+        database.execute("ATTACH ? AS archive", (f"{archive.path.resolve().as_uri()}?mode=ro",))
+        database.execute("SELECT count(*) FROM archive.files")
     except sqlite3.OperationalError:
         with suppress(sqlite3.OperationalError):
-            database.execute("DETACH kept")
-        database.execute("ATTACH ? AS kept", (f"{archive.path.resolve().as_uri()}?mode=ro&immutable=1",))
+            database.execute("DETACH archive")
+        database.execute("ATTACH ? AS archive", (f"{archive.path.resolve().as_uri()}?mode=ro&immutable=1",))
     supply_imported(database)
     database.execute("CREATE TABLE main.facts_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
-    for table in schema.TABLES:  # so that no name means the archive's own
+    for table in schema.TABLES:  # so that no name refers to the archive's table
         database.execute(f"CREATE TABLE main.{table} (placeholder)")
     return database
 
 
 def _differences(old: sqlite3.Connection, new: sqlite3.Connection, table: str) -> Iterator[Damage]:
-    """Name the first rows of a table that are not as a rebuild makes them."""
+    """Yield the first rows of a table that differ from a rebuild."""
     columns = [row[1] for row in old.execute(f"PRAGMA table_info({table})")]
     keys = [row[0] for row in old.execute(f"PRAGMA table_info({table})") if row[5]]
-    n_found = 0
-    for key, there, rebuilt in _side_by_side(schema.rows(old, table), schema.rows(new, table), keys):
-        if there is not None and rebuilt is not None:
-            pairs = zip(comparable(table, columns, there), comparable(table, columns, rebuilt), strict=True)
-            which = [name for name, (one, other) in zip(columns, pairs, strict=True) if one != other]
-            words = f"differs from a rebuild in {', '.join(which)}" if which else ""
+    n_different = 0
+    for key, stored, rebuilt in _paired(schema.rows(old, table), schema.rows(new, table), keys):
+        if stored is not None and rebuilt is not None:
+            pairs = zip(comparable(table, columns, stored), comparable(table, columns, rebuilt), strict=True)
+            names = [
+                name for name, (old_value, new_value) in zip(columns, pairs, strict=True) if old_value != new_value
+            ]
+            difference = f"differs from a rebuild in {', '.join(names)}" if names else ""
         else:
-            words = "is in no rebuild" if rebuilt is None else "is missing"
-        n_found += bool(words)
-        if words and n_found <= NAMED:
-            yield Damage("facts", f"{table} {' '.join(map(str, key))}: {words}")
-    if n_found > NAMED:
-        yield Damage("facts", f"{table}: {n_found - NAMED} more rows are not as a rebuild makes them")
+            difference = "is in no rebuild" if rebuilt is None else "is missing"
+        n_different += bool(difference)
+        if difference and n_different <= MAX_NAMED:
+            yield Damage("facts", f"{table} {' '.join(map(str, key))}: {difference}")
+    if n_different > MAX_NAMED:
+        yield Damage("facts", f"{table}: {n_different - MAX_NAMED} more rows differ from a rebuild")
 
 
-def _side_by_side(
+def _paired(
     old: Iterator[_Row], new: Iterator[_Row], keys: Sequence[int]
 ) -> Iterator[tuple[_Row, _Row | None, _Row | None]]:
-    def key(row: _Row) -> _Row:
-        return tuple(row[place] for place in keys)
+    """Yield each key with its row in two sorted tables, or None where a table has no such row."""
 
-    one, other = next(old, None), next(new, None)
-    while one is not None or other is not None:
-        if one is not None and (other is None or _order(key(one)) < _order(key(other))):
-            yield key(one), one, None
-            one = next(old, None)
-        elif other is not None and (one is None or _order(key(other)) < _order(key(one))):
-            yield key(other), None, other
-            other = next(new, None)
-        elif one is not None:
-            yield key(one), one, other
-            one, other = next(old, None), next(new, None)
+    def key(row: _Row) -> _Row:
+        return tuple(row[index] for index in keys)
+
+    first, second = next(old, None), next(new, None)
+    while first is not None or second is not None:
+        if first is not None and (second is None or _order(key(first)) < _order(key(second))):
+            yield key(first), first, None
+            first = next(old, None)
+        elif second is not None and (first is None or _order(key(second)) < _order(key(first))):
+            yield key(second), None, second
+            second = next(new, None)
+        elif first is not None:
+            yield key(first), first, second
+            first, second = next(old, None), next(new, None)
 
 
 def _order(key: _Row) -> tuple[tuple[int, Any], ...]:
-    """Return what orders keys as SQLite does, which puts numbers before text, and text before other bytes."""
+    """Return a sort key that orders values as SQLite does: numbers before text, text before blobs."""
     return tuple((_RANKS.get(type(value), 1), value) for value in key)
 
 
 _RANKS: dict[type, int] = {type(None): 0, str: 2, bytes: 3}
 
 
-def _without_project(body: bytes) -> object:
-    """Return what a session's row says of it, but for its project; the body itself where it is damaged."""
+def _without_project(extra: bytes) -> object:
+    """Return the packed fields of a session without its project; unchanged if they are damaged."""
     try:
-        values = msgspec.msgpack.decode(body)
+        values = msgspec.msgpack.decode(extra)
     except (ValueError, TypeError):
-        return body
-    return {key: value for key, value in values.items() if key != "project"} if isinstance(values, dict) else body
+        return extra
+    return {key: value for key, value in values.items() if key != "project"} if isinstance(values, dict) else extra

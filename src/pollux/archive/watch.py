@@ -1,11 +1,11 @@
-"""Until stopped: what a running client writes is taken in as soon as it is on the disk.
+"""Sync whenever a running client writes something, until stopped.
 
-The system tells of changes, or, where it cannot (network file systems), the folders are looked through again and
-again. Twice a second, moreover, the folders themselves are looked at: one that is made, mounted or put in another's
-place is watched from then on. Nothing hangs on a single event: each only says that a refresh is due.
+The system reports changes; where it cannot, as on network file systems, the folders are polled. Twice a second the
+homes themselves are checked too, so that one that is created, mounted or replaced is watched from then on. No single
+event matters: each only says that a sync is due.
 
-On Linux every folder needs a watch of its own. The library would find them by following links, which may lead to the
-whole disk, so they are listed here, and listed again after each change: a new folder is a change of the one above it.
+On Linux every folder needs its own watch. watchfiles would find folders by following links, possibly across the whole
+disk, so they are listed here, and again after each change: a new folder is a change of its parent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TypeVar
 
 import msgspec
 
-from pollux.archive.refresh import Refreshed
+from pollux.archive.refresh import RefreshResult
 from pollux.archive.store import Archive
 from pollux.errors import ArchiveError
 from pollux.model import Problem
@@ -34,18 +34,18 @@ _Result = TypeVar("_Result")
 
 MOUNTS = Path("/proc/mounts")
 _STEP_MS, _DEBOUNCE_MS = 50, 200
-_LOOK_MS = 500
-"""How often the watched folders themselves are looked at."""
-_ANYWAY = 60.0
-"""Seconds after which there is a refresh although nothing was told."""
-_SHORTEST, _LONGEST = 0.25, 30.0
-"""Seconds between attempts when a refresh fails."""
+_CHECK_MS = 500
+"""Milliseconds between two checks of the homes themselves."""
+_MAX_WAIT = 60.0
+"""Seconds after which a sync runs although no change was reported."""
+_MIN_PAUSE, _MAX_PAUSE = 0.25, 30.0
+"""Seconds between attempts when a sync fails."""
 _EACH_FOLDER = sys.platform == "linux"
-_NAMED = 3
+_MAX_TITLES = 3
 _NO_TITLES: Mapping[str, str] = {}
-_FAR = {"9p", "afs", "ceph", "cifs", "drvfs", "lustre", "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs"}
-"""File systems on which others write without our system knowing."""
-_BLANKS = re.compile(r"\\(\d{3})")
+_REMOTE = {"9p", "afs", "ceph", "cifs", "drvfs", "lustre", "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs"}
+"""File systems that other computers can change without this system noticing."""
+_ESCAPED = re.compile(r"\\(\d{3})")
 
 
 class SyncReport(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class SyncReport(msgspec.Struct, frozen=True):
     homes: tuple[str, ...] = ()
     n_projects: int = 0
     n_files: int = 0
-    """Files with something new."""
+    """Files with new bytes."""
     n_bytes: int = 0
     """New bytes."""
     n_deleted: int = 0
@@ -67,8 +67,8 @@ class SyncReport(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
 
-def sync_report(archive: Archive, result: Refreshed) -> SyncReport:
-    """Return what a refresh copied, with the titles of the first few sessions."""
+def sync_report(archive: Archive, result: RefreshResult) -> SyncReport:
+    """Return the report of a refresh, with the titles of the first few sessions."""
     sessions = tuple(sorted(result.sessions))
     return SyncReport(
         archive.path,
@@ -76,91 +76,91 @@ def sync_report(archive: Archive, result: Refreshed) -> SyncReport:
         len(result.located.folders),
         result.n_files,
         result.n_bytes,
-        result.n_gone,
+        result.n_deleted,
         sessions,
-        _titles(archive.database, sessions[:_NAMED]),
+        _titles(archive.database, sessions[:_MAX_TITLES]),
         tuple(result.problems),
     )
 
 
 def watch(homes: Homes, sync: Callable[[], _Result], *, poll: bool, tell: Tell) -> Iterator[_Result]:
-    """Sync at once and again at every change, without end; yield what each sync returned.
+    """Sync immediately and after every change, and yield the result of each sync; never ends.
 
-    A sync that fails is tried again until it works, and `tell` gets each trouble once.
+    A failed sync is repeated until it succeeds; each different error is reported once with `tell`.
     """
     for _ in changes(homes, poll=poll, tell=tell):
-        yield _insist(sync, tell)
+        yield _retry(sync, tell)
 
 
-def changes(homes: Homes, *, poll: bool = False, tell: Tell = lambda _words: None) -> Iterator[None]:
-    """Yield at once, and then whenever something below the homes may be new; without end."""
+def changes(homes: Homes, *, poll: bool = False, tell: Tell = lambda _message: None) -> Iterator[None]:
+    """Yield immediately, and again whenever something in the homes may have changed; never ends."""
     while True:
         yield
-        folders, last = _folders(homes()), float("-inf")  # so that the first look sees what came before it
-        for is_new in _looks([*folders], poll=poll, tell=tell):
+        folders, last = _folders(homes()), float("-inf")  # changes before the first check must be noticed
+        for is_changed in _checks([*folders], poll=poll, tell=tell):
             if _folders(homes()) != folders:
                 break
-            if is_new or time.monotonic() - last > _ANYWAY:
+            if is_changed or time.monotonic() - last > _MAX_WAIT:
                 yield
                 last = time.monotonic()
 
 
-def is_far(folders: Iterable[str], mounts: str) -> bool:
-    """Tell by the table of mounts whether some folder is on a file system that tells nobody of its changes."""
+def is_remote(folders: Iterable[str], mounts: str) -> bool:
+    """Return whether a folder is on a file system that reports no changes, according to the table of mounts."""
     kinds = {}
     for line in mounts.splitlines():
-        _, place, kind, *_ = line.split(" ")
-        kinds[_BLANKS.sub(lambda found: chr(int(found[1], 8)), place)] = kind
-    return any(_is_far(kinds.get(_mount(os.path.realpath(one), kinds), "")) for one in folders)
+        _, mount_point, kind, *_ = line.split(" ")
+        kinds[_ESCAPED.sub(lambda match: chr(int(match[1], 8)), mount_point)] = kind
+    return any(_is_remote_kind(kinds.get(_mount(os.path.realpath(folder), kinds), "")) for folder in folders)
 
 
-def _mount(folder: str, places: Mapping[str, str]) -> str:
-    return next((one for one in (folder, *map(str, Path(folder).parents)) if one in places), "")
+def _mount(folder: str, mounts: Mapping[str, str]) -> str:
+    return next((path for path in (folder, *map(str, Path(folder).parents)) if path in mounts), "")
 
 
-def _is_far(kind: str) -> bool:
-    return kind in _FAR or kind.startswith(("nfs", "fuse.")) or kind == "fuse"
+def _is_remote_kind(kind: str) -> bool:
+    return kind in _REMOTE or kind.startswith(("nfs", "fuse.")) or kind == "fuse"
 
 
-def _looks(folders: Sequence[str], *, poll: bool, tell: Tell) -> Iterator[bool]:
-    """Yield, twice a second at least, whether something is new in the folders."""
+def _checks(folders: Sequence[str], *, poll: bool, tell: Tell) -> Iterator[bool]:
+    """Yield at least twice a second whether something in the folders has changed."""
     import watchfiles  # noqa: PLC0415  only a watch needs it
 
-    if folders and not poll and not is_far(folders, _mounts()):
+    if folders and not poll and not is_remote(folders, _mounts()):
         watched, is_first = _watched(folders), True
         try:
-            for found in watchfiles.watch(
+            for events in watchfiles.watch(
                 *watched,
                 recursive=not _EACH_FOLDER,
                 watch_filter=None,
                 debounce=_DEBOUNCE_MS,
                 step=_STEP_MS,
-                rust_timeout=_LOOK_MS,
+                rust_timeout=_CHECK_MS,
                 yield_on_timeout=True,
                 force_polling=False,
                 ignore_permission_denied=True,
             ):
-                yield bool(found)
-                if (found or is_first) and _watched(folders) != watched:
-                    return  # a folder came or went
+                yield bool(events)
+                if (events or is_first) and _watched(folders) != watched:
+                    return  # a folder was created or deleted
                 is_first = False
         except FileNotFoundError:
-            return  # gone since it was listed
-        except (OSError, RuntimeError) as error:  # no more watches to be had
-            tell(f"The system does not tell of changes ({error}); looking for them instead.")
-    yield from _compared(folders)
+            return  # deleted since it was listed
+        except (OSError, RuntimeError) as error:  # the limit of watches is reached
+            tell(f"The system cannot report changes ({error}); polling the folders instead.")
+    yield from _polled(folders)
 
 
-def _compared(folders: Sequence[str]) -> Iterator[bool]:
-    """Look through the folders again and again; watchfiles can, but takes changes within one second for one."""
+def _polled(folders: Sequence[str]) -> Iterator[bool]:
+    """Compare the folders again and again; watchfiles can poll too, but misses changes within the same second."""
     before = None
     while True:
-        began = time.monotonic()
+        started = time.monotonic()
         now = set(_stamps(folders))
-        took = time.monotonic() - began
+        took = time.monotonic() - started
         yield before is not None and now != before
         before = now
-        time.sleep(max(_LOOK_MS / 1000, 4 * took))  # most of the time is left to others, however far the folders are
+        time.sleep(max(_CHECK_MS / 1000, 4 * took))  # idle most of the time, even if the folders are slow
 
 
 def _stamps(folders: Sequence[str]) -> Iterator[tuple[str, int, int]]:
@@ -168,28 +168,26 @@ def _stamps(folders: Sequence[str]) -> Iterator[tuple[str, int, int]]:
         for place, _, names in os.walk(folder):
             for name in names:
                 path = os.path.join(place, name)  # noqa: PTH118  a hot loop
-                with suppress(OSError):  # gone since it was listed
+                with suppress(OSError):  # deleted since it was listed
                     status = os.stat(path)  # noqa: PTH116
                     yield path, status.st_size, status.st_mtime_ns
 
 
 def _watched(folders: Iterable[str]) -> list[str]:
-    """List the folders to watch: where each needs a watch of its own, also those below, but none behind a link."""
+    """Return the folders to watch, with subfolders if each needs its own watch, but without following links."""
     if not _EACH_FOLDER:
         return [*folders]
     return [place for folder in folders for place, _, _ in os.walk(folder)]
 
 
 def _folders(homes: Iterable[Home]) -> dict[str, tuple[int, int]]:
-    """Return the folders that are there, each with what tells it from another in its place."""
-    found = {}
+    """Return the existing folders with device and inode, which reveal that one was replaced."""
+    folders = {}
     for home in homes:
-        try:
+        with suppress(OSError):
             status = home.tmp.stat()
-        except OSError:
-            continue
-        found[str(home.tmp)] = (status.st_dev, status.st_ino)
-    return found
+            folders[str(home.tmp)] = (status.st_dev, status.st_ino)
+    return folders
 
 
 def _mounts() -> str:
@@ -199,20 +197,20 @@ def _mounts() -> str:
         return ""  # not Linux
 
 
-def _insist(sync: Callable[[], _Result], tell: Tell) -> _Result:
-    """Try until it works, with longer and longer pauses; say each trouble once."""
-    pause, told = _SHORTEST, ""
+def _retry(sync: Callable[[], _Result], tell: Tell) -> _Result:
+    """Sync until it succeeds, with increasing pauses; report each different error once."""
+    pause, reported = _MIN_PAUSE, ""
     while True:
         try:
             result = sync()
         except (ArchiveError, OSError, sqlite3.Error) as error:
-            if str(error) != told:
-                told = str(error)
-                tell(f"{told} Trying again until it works.")
+            if str(error) != reported:
+                reported = str(error)
+                tell(f"{reported} Trying again until it works.")
             time.sleep(pause)
-            pause = min(2 * pause, _LONGEST)
+            pause = min(2 * pause, _MAX_PAUSE)
             continue
-        if told:
+        if reported:
             tell("It works again.")
         return result
 

@@ -1,10 +1,12 @@
-"""`pollux completion`: the completion script of a shell."""
-# ruff: noqa: PLC0415  imported when the command runs
+"""`pollux completion`, and the values that a shell offers for sessions and projects."""
+# ruff: noqa: PLC0415  imported when the command runs or a shell completes
 
 from __future__ import annotations
 
+import os
+
 import click
-from click.shell_completion import get_completion_class
+from click.shell_completion import CompletionItem, get_completion_class
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -12,7 +14,7 @@ _SHELLS = ("bash", "zsh", "fish")
 @click.command()
 @click.argument("shell", type=click.Choice(_SHELLS), metavar=f"{{{'|'.join(_SHELLS)}}}", required=False)
 def command(shell: str | None) -> None:
-    """Print the completion script of a shell.
+    """Print a script that completes commands, options, sessions and projects in a shell.
 
     \b
       pollux completion bash > ~/.local/share/bash-completion/completions/pollux
@@ -22,7 +24,31 @@ def command(shell: str | None) -> None:
     from pollux.cli import pollux
 
     if shell is None:
-        raise click.UsageError(f"Say for which shell: {', '.join(_SHELLS)}.")
-    found = get_completion_class(shell)
-    assert found is not None
-    click.echo(found(pollux, {}, "pollux", "_POLLUX_COMPLETE").source())
+        raise click.UsageError(f"Name a shell: {', '.join(_SHELLS)}.")
+    completion = get_completion_class(shell)
+    assert completion is not None
+    click.echo(completion(pollux, {}, "pollux", "_POLLUX_COMPLETE").source())
+
+
+def session_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return short session IDs, newest first, with date and project; files once a path is begun."""
+    del param
+    if os.sep in incomplete or incomplete.startswith((".", "~")):
+        return [CompletionItem(incomplete, type="file")]
+    from pollux.library.completion import offered_sessions
+
+    sessions = offered_sessions(ctx.params.get("home") or ())
+    items = [
+        CompletionItem("latest", help="the newest session"),
+        *(CompletionItem(session.id8, help=f"{session.day}  {session.folder}".strip()) for session in sessions),
+    ]
+    return [item for item in items if item.value.startswith(incomplete)]
+
+
+def project_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the names of project folders."""
+    del param
+    from pollux.library.completion import offered_projects
+
+    names = offered_projects(ctx.params.get("home") or ())
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]

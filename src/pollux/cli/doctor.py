@@ -1,4 +1,4 @@
-"""`pollux doctor`: what was found where, and all that could not be read."""
+"""`pollux doctor`: list homes, files and problems."""
 # ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from pollux.cli.scope import Scope, options
 @click.command()
 @options(filters=None)
 def command(scope: Scope) -> None:
-    """Say what was found, which variable decided where, and everything that could not be read or is unknown.
+    """List the homes that are read and the setting that chose them, and everything that is unreadable or unknown.
+
+    Ends with status 1 if any file has problems, or if there are no sessions.
 
     \b
       pollux doctor
@@ -21,11 +23,12 @@ def command(scope: Scope) -> None:
     """
     from pollux.render.terminal.doctor import findings, fitted, plain
 
-    health = scope.library.doctor()
+    diagnosis = scope.library.doctor()
     scope.note_freshness()
     if scope.as_json:
-        output.print_json(health)
+        output.print_json(diagnosis)
     else:
-        for label, text in findings(health, output.short):
+        for label, text in findings(diagnosis, output.short):
             click.echo(fitted(label, text, output.width()) if output.is_terminal() else plain(label, text))
-    click.get_current_context().exit(1 if health.problems or not health.found.sessions else 0)
+    is_healthy = diagnosis.history.sessions and not diagnosis.problems
+    click.get_current_context().exit(0 if is_healthy else 1)

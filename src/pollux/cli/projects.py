@@ -1,4 +1,4 @@
-"""`pollux projects`: where sessions were held, and how we know."""
+"""`pollux projects`: list the folders in which sessions were started."""
 # ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from pollux.cli import output
 from pollux.cli.scope import Scope, options
@@ -15,40 +16,46 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@click.option("--scan", is_flag=True, help="Search likely folders for projects that are known only by a hash.")
+@output.limit_option("List at most N projects.")
+@output.table_options
 @options()
-@click.option("--scan", is_flag=True, help="Look through likely folders for projects that are known only by a hash.")
-def command(scope: Scope, *, scan: bool) -> None:
-    """List projects, the one last used first, and how their paths are known.
+def command(scope: Scope, *, scan: bool, limit: int | None, table: output.TableOptions) -> None:
+    """List projects, the last used first, and how their paths are known.
 
-    A path is proven when its SHA-256 is the session's project hash; a question mark stands behind one that is not.
-    What was proven once is remembered. In a pipe there is one line a project, with tabs between path, how it is known,
-    sessions, tokens, prompts and the time of the last message.
+    A path is proven if its SHA-256 is the project hash of the session; a question mark follows one that is not. Pollux
+    remembers proven paths. In a pipe there is a tab-separated line per project.
 
     \b
       pollux projects
       pollux projects --scan
     """
-    from pollux.render.terminal.tables import project_lines, project_table
+    from pollux.render.terminal.sessions import project_lines, project_table
 
     projects = scope.library.projects(scope.wanted, scan=scan)
+    projects = msgspec.structs.replace(projects, rows=projects.rows[:limit])
     scope.note_freshness()
     if scan:
-        output.words(f"{projects.n_found} of {projects.n_unknown} unknown projects found")
-        output.say_problems(projects.problems)
+        output.note(f"Found the paths of {projects.n_found} of {projects.n_unknown} unknown projects.")
+        output.print_problems(projects.problems)
     if scope.as_json:
         output.print_json(projects)
-    elif output.is_terminal() and projects.rows:
-        output.console().print(project_table(projects.rows, now=output.now(), width=output.width()))
-        _print_hints(projects)
     else:
-        output.write(line.encode("utf-8", "replace") for line in project_lines(projects.rows))
+        output.print_table(
+            projects.rows,
+            lambda: [project_table(projects.rows, now=output.now())],
+            lambda: project_lines(projects.rows, header=table.header),
+            table,
+        )
+        if output.is_terminal():
+            _print_hints(projects)
     if not projects.rows:
-        output.words("No projects here; `pollux doctor` says where was looked.")
+        output.note("No projects here. `pollux doctor` lists the folders that were searched.")
         click.get_current_context().exit(1)
 
 
 def _print_hints(projects: ProjectList) -> None:
     if any(row.project.path is None for row in projects.rows):
-        output.words("Some projects are known only by their hash: `pollux projects --scan` looks for them.")
+        output.note("Some projects are known only by their hash; `pollux projects --scan` searches for their folders.")
     for path, target in projects.moved.items():
-        output.words(f"{path} is gone; it may have moved to {target}")
+        output.note(f"{path} does not exist any more; it may have moved to {target}")

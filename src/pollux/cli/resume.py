@@ -1,4 +1,4 @@
-"""`pollux resume`: go on with a session in the client, in the folder where it belongs."""
+"""`pollux resume`: continue a session in Gemini CLI."""
 # ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pollux.cli import output
-from pollux.cli.complete import session_ids
+from pollux.cli.completion import session_ids
 from pollux.cli.scope import Scope, options
 from pollux.text import shell
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from pollux.library.resume import ResumePlan
 
 _WARNING = (
-    "Most releases of the client since 0.42 delete a session that was resumed as soon as another one is started in the "
-    "same project; it is kept here, and `pollux restore {id}` brings it back."
+    "Since 0.42, most releases of Gemini CLI delete a resumed session when another one is started in the same project. "
+    "This session is archived: `pollux restore {id}` brings it back."
 )
 
 
 @click.command()
-@click.argument("wanted", metavar="[ID]", default="latest", shell_complete=session_ids)
+@click.argument("session", metavar="[SESSION]", default="latest", shell_complete=session_ids)
+@click.option("--exec", "run", is_flag=True, help="Start Gemini CLI; restore the session first if it was deleted.")
+@click.option("--yes", is_flag=True, help="Restore without asking.")
 @options()
-@click.option("--exec", "run", is_flag=True, help="Start the client there; restore the session first if it is gone.")
-@click.option("--yes", is_flag=True, help="Do not ask before restoring.")
-def command(scope: Scope, wanted: str, *, run: bool, yes: bool) -> None:
-    """Print the command that goes on with a session in Gemini CLI, in the right folder; or run it.
+def command(scope: Scope, session: str, *, run: bool, yes: bool) -> None:
+    """Print the command that continues a session in Gemini CLI, in the right folder; or run it with --exec.
 
-    The client only finds sessions of the folder that it is started in. Most of its releases since 0.42 delete a session
-    that was resumed as soon as another one is started there: `pollux restore` brings it back as often as needed.
+    Gemini CLI only finds the sessions of the folder in which it is started. Since 0.42, most releases delete a resumed
+    session when another one is started there; `pollux restore` brings it back.
 
     \b
       pollux resume latest
@@ -40,53 +40,52 @@ def command(scope: Scope, wanted: str, *, run: bool, yes: bool) -> None:
     from pollux.views.contracts.archive import ResumeDocument
 
     if run and scope.as_json:
-        raise click.UsageError("--exec hands the terminal over to the client: leave --json out.")
+        raise click.UsageError("--exec starts Gemini CLI in this terminal and cannot be combined with --json.")
     scope.note_freshness()
-    plan = scope.library.resume(wanted, scope.wanted, may_rename=run)
+    plan = scope.library.resume(session, scope.wanted, may_rename=run)
     if run:
-        click.get_current_context().exit(_run(scope, plan, is_sure=yes))
+        click.get_current_context().exit(_run(scope, plan, yes=yes))
     if scope.as_json:
         output.print_json(ResumeDocument(plan.id, plan.folder, not plan.problems, plan.command))
     else:
         click.echo(plan.command)
     for sentence in (*plan.notes, *plan.problems):
-        output.words(sentence)
+        output.note(sentence)
     click.get_current_context().exit(1 if plan.problems else 0)
 
 
-def _run(scope: Scope, plan: ResumePlan, *, is_sure: bool) -> int:
-    """Start the client and wait for it; what it has written is archived at once, before it can delete it."""
+def _run(scope: Scope, plan: ResumePlan, *, yes: bool) -> int:
+    """Run the client, then archive what it has written before it can delete it. Return the client's exit status."""
     import shutil
     import subprocess
 
-    from pollux.library.client_command import CLIENT
+    from pollux.library.resume import CLIENT
 
     client = shutil.which(CLIENT)
     if client is None:
         raise click.ClickException(
-            f"There is no `{CLIENT}` on the PATH; `npm install -g @google/gemini-cli` brings it."
+            f"`{CLIENT}` is not on the PATH. Install it with `npm install -g @google/gemini-cli`."
         )
     if plan.restore and plan.restore.files:
-        _restore(plan, is_sure=is_sure)
-    words = [client, plan.option]
-    status = subprocess.run(words, cwd=plan.folder, env=plan.environ, check=False).returncode  # noqa: S603  as asked for
+        _restore(plan, yes=yes)
+    arguments = [client, plan.option]
+    status = subprocess.run(arguments, cwd=plan.folder, env=plan.environ, check=False).returncode  # noqa: S603
     if plan.restore:
         scope.library.refresh()
         if not plan.is_safe:
-            output.words(_WARNING.format(id=shell.quoted(plan.id)))
+            output.note(_WARNING.format(id=shell.quoted(plan.id)))
     return status
 
 
-def _restore(plan: ResumePlan, *, is_sure: bool) -> None:
-    """Write the session back, after a question."""
+def _restore(plan: ResumePlan, *, yes: bool) -> None:
     from pollux.render.terminal.archive import written_line
 
     assert plan.restore is not None
-    if not is_sure:
-        if not output.is_anybody_there():
-            raise click.UsageError("Nobody is here to be asked; say --yes to restore the session first.")
-        renamed = " under a new id, since other files of it are in the way" if plan.is_renamed else ""
-        question = f"The client would not find this session. Write it to {plan.restore.main}{renamed}?"
+    if not yes:
+        if not output.can_prompt():
+            raise click.UsageError("Cannot ask for confirmation without a terminal. Pass --yes to restore the session.")
+        renamed = " under a new ID, because other files of it exist" if plan.is_renamed else ""
+        question = f"Gemini CLI would not find this session. Restore it to {plan.restore.main}{renamed}?"
         click.confirm(question, default=True, abort=True, err=True)
     plan.write()
-    output.words(written_line(plan.restore, output.short))
+    output.note(written_line(plan.restore, output.short))

@@ -1,4 +1,4 @@
-"""Ending in good order: on Ctrl-C, when told to terminate, and when nobody reads any more."""
+"""End a command cleanly on Ctrl-C, on SIGTERM, and when the reader of its output has gone."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pollux.cli import output
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _PAUSE = 0.5
-"""Seconds within which a write may find out by itself that a pipe is closed."""
+"""Seconds in which a write may fail by itself after the pipe was closed."""
 
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """End in good order, with status 0, on Ctrl-C and when told to terminate; a second signal changes nothing."""
+    """End the block with status 0 on Ctrl-C and SIGTERM. Further signals are ignored while it ends."""
 
     def stop(*_: object) -> None:
         for number in _SIGNALS:
@@ -32,42 +32,42 @@ def ended_by_signals() -> Iterator[None]:
         with suppress(KeyboardInterrupt):
             yield
     finally:
-        for number, old in before:
-            signal.signal(number, old)
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 @contextmanager
 def until_stopped() -> Iterator[None]:
-    """End with status 0 on Ctrl-C, or when nobody reads any more."""
+    """End the block with status 0 on Ctrl-C, on SIGTERM, and when the reader of standard output closes the pipe."""
     is_over = threading.Event()
     with ended_by_signals():
-        _end_with_the_reader(is_over)
+        _interrupt_when_pipe_closes(is_over)
         try:
             yield
         except BrokenPipeError:
-            return  # or it would be said by the exit status
+            return
         except KeyboardInterrupt:
             if output.is_terminal():
-                click.echo(err=True)  # behind the terminal's ^C
+                click.echo(err=True)  # a new line after the terminal's ^C
         finally:
             is_over.set()
 
 
-def _end_with_the_reader(is_over: threading.Event) -> None:
-    """Stop when the other end of a pipe is closed: a write would tell, but the next one may be hours away."""
+def _interrupt_when_pipe_closes(is_over: threading.Event) -> None:
+    """Watch for a closed pipe in a thread, because the next write may be hours away."""
     try:
         stdout = sys.stdout.fileno()
-    except (OSError, ValueError):  # no file at all
+    except (OSError, ValueError):  # not a real file
         return
-    if sys.stdout.isatty() or not hasattr(select, "poll"):  # not on Windows
+    if sys.stdout.isatty() or not hasattr(select, "poll"):  # Windows has no poll
         return
     main = threading.get_ident()
-    ends = select.poll()
-    ends.register(stdout, 0)
+    poll = select.poll()
+    poll.register(stdout, 0)
 
     def wait() -> None:
-        ends.poll()
-        if not is_over.wait(_PAUSE):  # unless a write tells first
+        poll.poll()
+        if not is_over.wait(_PAUSE):
             signal.pthread_kill(main, signal.SIGINT)
 
     threading.Thread(target=wait, daemon=True).start()

@@ -1,4 +1,4 @@
-"""`pollux stats`: what was asked, answered and done."""
+"""`pollux stats`: count prompts, answers, tool calls, files and programs."""
 # ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
@@ -16,48 +16,48 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options(filters=FilterHelp("what happened", "what happened"), timezone=True)
-@click.option("--by", type=click.Choice(TABLES), help="One table, whole, instead of all in brief.")
-@click.option("--csv", "as_csv", is_flag=True, help="Every number of a table, as CSV; needs --by.")
-def command(scope: Scope, *, by: str | None, as_csv: bool) -> None:
-    """Count sessions, prompts, answers, tool calls and what came of them, files and programs.
+@click.option("--by", type=click.Choice(TABLES), help="Print one table in full instead of all in brief.")
+@click.option("--sort", metavar="COLUMN", help="Sort the table by a column, largest first, or by name; needs --by.")
+@output.limit_option("Print only the first N rows of the table; needs --by.", "--top")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV, with every column; needs --by.")
+@output.table_options
+@options(filters=FilterHelp("what happened", "what happened"), timezone=True, strict=True)
+def command(
+    scope: Scope, *, by: str | None, sort: str | None, top: int | None, as_csv: bool, table: output.TableOptions
+) -> None:
+    """Count sessions, prompts, answers, tool calls and their outcomes, files and programs.
 
-    All that ever happened is counted once, also what was rewound later. Active is the time between messages, without
-    pauses of a quarter of an hour and more. Money is the business of `pollux usage`.
+    Everything that happened is counted once, including what was rewound later. Active is the time between messages,
+    without pauses of 15 minutes and more. `pollux usage` counts money. In a pipe there is a tab-separated line per row.
 
     \b
       pollux stats --last 30d
       pollux stats --by tool --project .
+      pollux stats --by session --sort tokens --top 10
       pollux stats --json | jq '.totals'
     """
     if as_csv and (scope.as_json or by is None):
-        raise click.UsageError("--csv writes one table: say which with --by, and leave --json out.")
-    has_tables = scope.as_json or output.is_terminal()  # in a pipe there are only totals
-    found = scope.library.stats(StatsQuery(by, scope.wanted, has_tables))
+        raise click.UsageError("--csv prints one table: choose it with --by, and leave out --json.")
+    if by is None and (sort or top):
+        raise click.UsageError(f"{'--sort' if sort else '--top'} applies to one table: choose it with --by.")
+    has_tables = scope.as_json or output.is_terminal()  # a pipe gets only the totals
+    statistics = scope.library.stats(StatsQuery(by, scope.wanted, has_tables, sort, top))
     scope.note_freshness()
-    _print(found, scope, as_csv=as_csv)
-    click.get_current_context().exit(_status(found, scope))
+    _print(statistics, scope, table, as_csv=as_csv)
+    if not scope.as_json and statistics.is_empty:
+        output.note("Nothing matches. `pollux ls` lists the sessions.")
+    scope.finish(statistics.problems, found=not statistics.is_empty)
 
 
-def _print(found: Statistics, scope: Scope, *, as_csv: bool) -> None:
+def _print(statistics: Statistics, scope: Scope, table: output.TableOptions, *, as_csv: bool) -> None:
     from pollux.render.terminal import stats
 
     if scope.as_json:
-        output.print_json(found)
-    elif as_csv or not output.is_terminal():
-        lines = stats.section_csv(found.sections[0]) if as_csv else stats.lines(found)
-        output.write(one.encode("utf-8", "replace") for one in lines)
-    elif not found.is_empty:
-        console = output.console()
-        for one in stats.screen(found, width=output.width(), encoding=console.encoding):
-            console.print(one)
-
-
-def _status(found: Statistics, scope: Scope) -> int:
-    from pollux.cli.ls import say_count
-
-    if not scope.as_json:
-        if found.is_empty:
-            output.words("Nothing happened that fits; `pollux ls` lists the sessions there are.")
-        say_count(found.problems)
-    return 1 if found.problems or found.is_empty else 0
+        output.print_json(statistics)
+    elif as_csv:
+        output.print_lines(stats.stats_csv(statistics.sections[0], header=table.header))
+    elif not output.is_terminal():
+        output.print_lines(stats.stats_lines(statistics, header=table.header))
+    elif not statistics.is_empty:
+        screen = stats.stats_screen(statistics, width=output.width(), encoding=output.encoding())
+        output.print_screen(screen, pager=table.pager, has_header=statistics.summary is None)

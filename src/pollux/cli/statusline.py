@@ -1,4 +1,4 @@
-"""`pollux statusline`: one short line for a prompt."""
+"""`pollux statusline`: today's usage in one line."""
 # ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
@@ -7,8 +7,8 @@ import click
 
 from pollux.cli.scope import Scope, options
 
-_USUAL = "{tokens} tokens {cost}"
-_NAMES = ("calls", "cost", "input", "kept", "output", "project", "tokens")
+_DEFAULT = "{tokens} tokens {cost}"
+_NAMES = ("active", "calls", "cost", "input", "output", "project", "tokens")
 
 
 @click.command()
@@ -17,34 +17,36 @@ _NAMES = ("calls", "cost", "input", "kept", "output", "project", "tokens")
     "--format",
     "-f",
     "pattern",
-    default=_USUAL,
+    default=_DEFAULT,
     show_default=True,
-    help=f"What to say, with {', '.join(f'{{{name}}}' for name in _NAMES)} in it.",
+    help=f"Format of the line. Fields: {', '.join(f'{{{name}}}' for name in _NAMES)}.",
 )
-@click.option("--everything", is_flag=True, help="Of all projects, not only of the one you are in.")
-def command(scope: Scope, pattern: str, *, everything: bool) -> None:
-    """Say in one short line what the project you are in has used today, for a prompt or a status bar.
+@click.option("--all-projects", is_flag=True, help="Count all projects, not only the one of the current folder.")
+def command(scope: Scope, pattern: str, *, all_projects: bool) -> None:
+    """Print today's usage of the current project in one line, for a shell prompt or a status bar.
 
     \b
       PS1='$(pollux statusline) $ '
-      set -g status-right '#(pollux statusline --everything -f "{tokens} {cost}")'
+      set -g status-right '#(pollux statusline --all-projects -f "{cost}")'
     """
-    from pollux.render.terminal.text import line
+    from pollux.render.terminal.screen import line
     from pollux.render.terminal.usage import cost_of
     from pollux.text.numbers import Currency, count
 
-    today = scope.library.today(everywhere=everything)
+    today = scope.library.today(everywhere=all_projects)
+    if scope.library.freshness().state == "files-only":  # a prompt need not repeat that a watch is writing
+        scope.note_freshness()
     values = {
+        "active": count(today.active.tokens.total),
         "calls": str(today.billed.calls),
         "cost": cost_of(today.billed, Currency()),
         "input": count(today.billed.tokens.input),
-        "kept": count(today.active.tokens.total),
         "output": count(today.billed.tokens.output),
         "project": today.project,
         "tokens": count(today.billed.tokens.total),
     }
     try:
-        said = pattern.format(**values)
+        text = pattern.format(**values)
     except (AttributeError, IndexError, KeyError, ValueError):
-        raise click.UsageError(f"--format '{pattern}' is not understood; the names are {', '.join(_NAMES)}.") from None
-    click.echo(line(said, 1000))
+        raise click.UsageError(f"Invalid --format '{pattern}'; the fields are {', '.join(_NAMES)}.") from None
+    click.echo(line(text, 1000))

@@ -10,32 +10,30 @@ from pollux.cli.scope import Scope, options
 
 
 @click.command()
+@click.option("--raw-only", is_flag=True, help="Only copy bytes; the next command derives the facts from them.")
 @options(filters=None, all_homes=False)
-@click.option(
-    "--keep-only", is_flag=True, help="Only keep the bytes: the next command that asks reads what is in them."
-)
-def command(scope: Scope, *, keep_only: bool) -> None:
-    """Take everything that is new into the archive, once.
+def command(scope: Scope, *, raw_only: bool) -> None:
+    """Copy new and changed session files into the archive.
 
-    Every file of every project folder is kept, byte for byte, also after Gemini CLI has deleted it. Only what changed
-    is read. Whatever stops it, what was taken in stays, and the next time goes on from there.
+    Pollux archives every file of every project folder byte for byte, and keeps it after Gemini CLI has deleted it. It
+    reads only files that changed. If a sync is interrupted, what it copied stays, and the next sync continues.
 
-    First all bytes are kept, then what is in them is read. Where time is short, as in a hook, the first is enough.
+    A sync first copies bytes and then derives facts such as token counts from them. Where time is short, for example in
+    a hook, --raw-only does only the first step.
 
     \b
       pollux sync
-      pollux sync --keep-only
+      pollux sync --raw-only
       pollux sync --home /mnt/backup/alice
       pollux sync --json | jq .bytes
     """
     from pollux.render.terminal.archive import sync_line
 
-    report = scope.library.sync(derive=not keep_only, waiting=output.words)
+    report = scope.library.sync(derive=not raw_only, waiting=output.note)
     if scope.as_json:
         output.print_json(report)
     else:
         click.echo(sync_line(report, output.short))
-        output.say_problems(report.problems)
         if not report.n_projects:
-            output.words(output.NOTHING_HERE)
-    click.get_current_context().exit(1 if report.problems else 0)
+            output.note(output.NOTHING_HERE)
+    scope.finish(asked=report.problems)

@@ -1,4 +1,4 @@
-"""`pollux tail`: follow a running session in the terminal."""
+"""`pollux tail`: follow a running session."""
 # ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING
 import click
 
 from pollux.cli import output
-from pollux.cli.arguments import reference_from_argument
-from pollux.cli.complete import session_ids
+from pollux.cli.completion import session_ids
+from pollux.cli.options import options_from, reference_from_argument, transcript_options
 from pollux.cli.scope import Scope, options
 from pollux.cli.signals import until_stopped
-from pollux.cli.transcript_options import options_from, transcript_options
 
 if TYPE_CHECKING:
-    from pollux.library.follow import Following
+    from pollux.library.follow import FollowedSession
 
 _TITLE = 60
 """Characters of a title."""
 
 
 @click.command()
-@click.argument("wanted", metavar="[ID|FILE]", default="latest", shell_complete=session_ids)
-@options()
+@click.argument("session", metavar="[SESSION]", default="latest", shell_complete=session_ids)
 @transcript_options
 @click.option(
     "--blocks",
@@ -32,16 +30,18 @@ _TITLE = 60
     type=click.IntRange(0),
     default=10,
     show_default=True,
-    help="Begin with so many of the last prompts, answers and tool calls.",
+    metavar="N",
+    help="Print the last N prompts, answers and tool calls first.",
 )
+@options()
 def command(
-    scope: Scope, wanted: str, *, detail: str | None, branches: str | None, thoughts: bool | None, count: int
+    scope: Scope, session: str, *, detail: str | None, branches: str | None, thoughts: bool | None, count: int
 ) -> None:
-    """Follow a running session and its subagents until Ctrl-C: the newest, unless another is named.
+    """Follow a running session and its subagents until Ctrl-C: the newest, or the one that SESSION names.
 
-    Prompts, answers and tool calls are shown as soon as Gemini CLI has written them; a line tells what was rewound or
-    compressed. Where there is no session yet, one is waited for. With --json, every message is an object on a line of
-    its own, and comes again when it has changed.
+    Prompts, answers and tool calls appear as soon as Gemini CLI writes them, and a line reports what is rewound or
+    compressed. If there is no session yet, the command waits for one. With --json, every message is a JSON object on
+    its own line, which is printed again when it changes.
 
     \b
       pollux tail
@@ -49,25 +49,25 @@ def command(
       pollux tail a82545c4 --detail full
       pollux tail --json | jq -r .text
     """
-    from pollux.render.terminal.transcript import transcript
+    from pollux.render.terminal.transcript import render_transcript
 
     with until_stopped():
-        reference = reference_from_argument(scope, wanted)
-        following = scope.library.follow(reference, scope.wanted, output.words, wait=True)
-        _say_what(following)
+        reference = reference_from_argument(scope, session)
+        following = scope.library.follow(reference, scope.wanted, output.note, wait=True)
+        _announce(following)
         if scope.as_json:
             for message in following.messages(count):
                 output.print_json(message)
             return
-        shown = options_from(detail, branches, thoughts=thoughts)
-        with output.paged(wanted=False) as console:
-            for renderable in transcript(following.blocks(shown, count), encoding=console.encoding):
+        chosen = options_from(detail, branches, thoughts=thoughts)
+        with output.paged(pager=False) as console:
+            for renderable in render_transcript(following.blocks(chosen, count), encoding=console.encoding):
                 console.print(renderable)
 
 
-def _say_what(following: Following) -> None:
+def _announce(following: FollowedSession) -> None:
     from pollux.views.session_text import title
 
     session = following.session
-    words = f'Following {following.short_id} in {session.project.name}: "{title(session, _TITLE)}"'
-    output.words(f"{words} Ctrl-C ends it.")
+    name = f'{following.short_id} in {session.project.name}: "{title(session, _TITLE)}"'
+    output.note(f"Following {name}. Press Ctrl-C to stop.")

@@ -1,4 +1,4 @@
-"""`pollux verify`: check the archive, and repair what can be repaired."""
+"""`pollux verify`: check archived bytes and facts, and repair damage."""
 # ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
@@ -7,31 +7,33 @@ from pathlib import Path
 
 import click
 
-from pollux.cli import key_options as keyring
 from pollux.cli import output
+from pollux.cli.keys import load_trusted_keys, trusted_keys
 from pollux.cli.scope import Scope, options
 
 
 @click.command()
-@options(filters=None, all_homes=False)
 @click.option(
-    "--repair", is_flag=True, help="Put back bytes that are elsewhere with the same hash; derive wrong facts anew."
+    "--repair",
+    is_flag=True,
+    help="Restore damaged segments from files or versions with the same SHA-256, and rebuild wrong facts.",
 )
-@click.option("--deep", is_flag=True, help="Also derive all facts once more from the bytes, and compare.")
+@click.option("--deep", is_flag=True, help="Also derive all facts again from the archived bytes and compare them.")
 @click.option(
     "--seal",
     metavar="[FILE]",
     is_flag=False,
     flag_value="",
-    help="Instead, compare the bytes with the archive's seals, or with one in a FILE kept elsewhere.",
+    help="Compare archived bytes with the archive's seals, or with the copy of a seal in FILE.",
 )
-@keyring.believed_keys
+@trusted_keys
+@options(filters=None, all_homes=False)
 def command(scope: Scope, *, repair: bool, deep: bool, seal: str | None, keys: tuple[str, ...]) -> None:
-    """Compare every archived byte with its SHA-256, and the rows of each session with the digest written with them.
+    """Check archived bytes against their SHA-256, and the facts of each session against their digest.
 
-    Damage is named with the place that still has the same bytes: the client's own file, a copy of it, another version.
-    Whether the facts follow from the bytes is only checked with --deep: a digest tells of accidents, and whoever
-    forges rows can write it anew. Ends with status 1 if something is damaged.
+    For each damaged segment, the command names where the same bytes still exist: the client's own file, a copy of it or
+    another version. `--repair` restores them from there. The digest of facts detects accidents, not forgery: run
+    `--deep` to check that the facts follow from the bytes. The exit status is 1 if anything is damaged.
 
     \b
       pollux verify
@@ -45,11 +47,11 @@ def command(scope: Scope, *, repair: bool, deep: bool, seal: str | None, keys: t
     path = scope.library.archive.path
     if seal is not None:
         if repair or deep:
-            raise click.UsageError("--seal looks for what was changed since; --repair and --deep are for another time.")
+            raise click.UsageError("--seal cannot be combined with --repair or --deep: run them separately.")
         _compare_with_seals(scope, seal, keys)
         return
     if keys:
-        raise click.UsageError("--key says whose seals to believe: give --seal with it.")
+        raise click.UsageError("--key names a key that checks seals: add --seal.")
     report = scope.library.verify(repair=repair, deep=deep)
     if scope.as_json:
         output.print_json(VerifyDocument(report, path, deep))
@@ -57,21 +59,20 @@ def command(scope: Scope, *, repair: bool, deep: bool, seal: str | None, keys: t
         for line in verify_lines(report, path, output.short):
             click.echo(line)
         for note in verify_notes(report, path, output.short):
-            output.words(note)
+            output.note(note)
     click.get_current_context().exit(0 if report.is_sound else 1)
 
 
 def _compare_with_seals(scope: Scope, seal: str, keys: tuple[str, ...]) -> None:
-    """Check that no byte was changed or removed since the archive was sealed."""
-    from pollux.cli.record_verify import say
+    from pollux.cli.record import print_verdict
     from pollux.library.sealing import read_seal
     from pollux.views.contracts.proofs import VerdictDocument
 
     path = scope.library.archive.path
-    given = read_seal(Path(seal)) if seal else None
-    verdict = scope.library.archive.verify_seals(keyring.believed(keys), given)
+    copy = read_seal(Path(seal)) if seal else None
+    verdict = scope.library.archive.verify_seals(load_trusted_keys(keys), copy)
     if scope.as_json:
         output.print_json(VerdictDocument(verdict, str(path)))
     else:
-        say(verdict, output.short(path))
-    click.get_current_context().exit(0 if verdict.is_good else 1)
+        print_verdict(verdict, output.short(path))
+    click.get_current_context().exit(0 if verdict.is_ok else 1)

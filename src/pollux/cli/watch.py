@@ -1,4 +1,4 @@
-"""`pollux watch`: copy what is new into the archive as it comes, until stopped."""
+"""`pollux watch`: copy session files into the archive as the client writes them."""
 # ruff: noqa: PLC0415  imported when the command runs
 
 from __future__ import annotations
@@ -19,39 +19,42 @@ if TYPE_CHECKING:
 
 
 @click.command()
+@click.option("--quiet", "-q", is_flag=True, help="Print only problems, not what is archived.")
+@click.option("--poll", is_flag=True, help="Check for changes at intervals; automatic on network folders.")
+@click.option("--install", "action", flag_value="install", help="Start `pollux watch` at every login.")
+@click.option("--uninstall", "action", flag_value="uninstall", help="Remove the service that --install wrote.")
+@click.option("--yes", "-y", is_flag=True, help="Write the service file without asking.")
 @options(filters=None, all_homes=False)
-@click.option("--quiet", "-q", is_flag=True, help="Say nothing of what is taken in, only of trouble.")
-@click.option("--poll", is_flag=True, help="Look for changes instead of being told; automatic on network folders.")
-@click.option("--install", "action", flag_value="install", help="Have the system start this at every login.")
-@click.option("--uninstall", "action", flag_value="uninstall", help="Undo that.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask before writing the service file.")
 def command(scope: Scope, *, quiet: bool, poll: bool, action: str | None, yes: bool) -> None:
-    """Take everything new into the archive as soon as Gemini CLI writes it, until stopped with Ctrl-C.
+    """Copy session files into the archive as soon as Gemini CLI writes them, until you press Ctrl-C.
 
-    A turn is kept within a second; a session that the client deletes a moment later is kept too. What fails, a full
-    disk for example, is said once and tried again.
+    Each turn is archived within a second, even if the client deletes the session a moment later. If archiving fails,
+    for example because the disk is full, the error is printed once and archiving is tried again.
 
     \b
       pollux watch
       pollux watch --quiet --home /mnt/alice --home /mnt/bob
-      pollux watch --install      a service file for systemd or launchd
+      pollux watch --install      write a service for systemd or launchd
     """
     from pollux.library import services
 
     if action:
         service = services.watch_service(scope.library.config, sys.executable, poll=poll)
-        _uninstall(service) if action == "uninstall" else _install(scope, service, yes=yes)
+        if action == "install":
+            _install(scope, service, yes=yes)
+        else:
+            _uninstall(service)
         return
     with ended_by_signals():
         _watch(scope, poll=poll, quiet=quiet)
 
 
 def _watch(scope: Scope, *, poll: bool, quiet: bool) -> None:
-    known: set[Problem] = set()
+    printed: set[Problem] = set()
     is_first = True
-    for report in scope.library.watch(poll=poll, tell=output.words):
-        output.say_problems(problem for problem in report.problems if problem not in known)
-        known.update(report.problems)
+    for report in scope.library.watch(poll=poll, tell=output.note):
+        output.print_problems(problem for problem in report.problems if problem not in printed)
+        printed.update(report.problems)
         if not quiet:
             _print(scope, report, is_first=is_first)
         is_first = False
@@ -65,7 +68,7 @@ def _print(scope: Scope, report: SyncReport, *, is_first: bool) -> None:
             output.print_json(report)
     elif is_first:
         click.echo(sync_line(report, output.short))
-        output.words("Watching; Ctrl-C ends it.")
+        output.note("Watching for changes. Press Ctrl-C to stop.")
     elif line := watch_line(report, output.now(), output.width()):
         click.echo(line)
 
@@ -75,21 +78,21 @@ def _install(scope: Scope, service: Service, *, yes: bool) -> None:
 
     scope.library.outputs.check(service.path)
     click.echo(service.text, nl=False)
-    place = output.short(service.path)
-    if not yes and not output.is_anybody_there():
-        output.words(f"Nothing is written yet: with --yes this goes to {place}.")
+    path = output.short(service.path)
+    if not yes and not output.can_prompt():
+        output.note(f"Nothing was written: cannot ask for confirmation without a terminal. Pass --yes to write {path}.")
         return
-    if not yes and not click.confirm(f"Write this to {place}?", err=True):
-        output.words("Nothing was written.")
+    if not yes and not click.confirm(f"Write this to {path}?", err=True):
+        output.note("Nothing was written.")
         return
     services.install(service)
-    output.words("\n".join([f"Written to {place}. Now run:", *(f"  {line}" for line in service.to_enable)]))
+    output.note("\n".join([f"Wrote {path}. Now run:", *(f"  {line}" for line in service.to_enable)]))
 
 
 def _uninstall(service: Service) -> None:
     from pollux.library import services
 
-    place = output.short(service.path)
+    path = output.short(service.path)
     if not services.uninstall(service):
-        raise click.ClickException(f"There is no {place}; nothing to remove.")
-    output.words("\n".join([f"{place} is removed. Now run:", *(f"  {line}" for line in service.to_disable)]))
+        raise click.ClickException(f"{path} does not exist, so there is no service to remove.")
+    output.note("\n".join([f"Removed {path}. Now run:", *(f"  {line}" for line in service.to_disable)]))

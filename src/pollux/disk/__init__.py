@@ -1,1 +1,1 @@
-"""Reading and writing files safely: regular files only, private files, writes that happen whole or not at all."""
+"""Read and write files safely: only regular files, private to the user, written completely or not at all."""

@@ -1,4 +1,4 @@
-"""The state, as the client's own `/export-session` writes it and `gemini --session-file` takes it."""
+"""The state of a session, as the client's `/export-session` writes it and `gemini --session-file` reads it."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ from typing import Any
 
 import msgspec
 
-from pollux.exports.source import Subject
+from pollux.exports.source import ExportSource
 from pollux.formats import lenient
 from pollux.formats.parts import is_resumable, title_words
 from pollux.model import Json
-from pollux.sessions.replay.reading import Reading, state
-from pollux.sessions.replay.reading import first_words as whole_first_words
-from pollux.text.times import stamp
+from pollux.sessions.replay.reading import FileReading, state
+from pollux.sessions.replay.reading import first_words as first_words_of
+from pollux.text.times import client_timestamp
 
 _KEYS = ("sessionId", "projectHash", "startTime", "lastUpdated", "summary", "memoryScratchpad", "directories", "kind")
 
 
-def render(subject: Subject) -> Iterator[bytes]:
-    """Write a session's state."""
-    return written(subject.group.main.reading, subject.clean if subject.redactor else None)
+def render(source: ExportSource) -> Iterator[bytes]:
+    """Yield the state of a session."""
+    return render_state(source.group.main.reading, source.clean if source.redactor else None)
 
 
-def written(reading: Reading, clean: Callable[[Json], Json] | None = None) -> Iterator[bytes]:
-    """Write one file's state as pretty JSON, message by message: a huge session never stands whole in memory."""
+def render_state(reading: FileReading, clean: Callable[[Json], Json] | None = None) -> Iterator[bytes]:
+    """Yield the state of one file as indented JSON, message by message to save memory."""
     n_messages, n_user, has_content = 0, 0, False
-    first_words = whole_first_words(reading)
+    first_words = first_words_of(reading)
     head = _head(reading)
     if clean:
-        head, first_words = {key: clean(value) for key, value in head.items()}, first_words and str(clean(first_words))
+        head = {key: clean(value) for key, value in head.items()}
+        first_words = first_words and str(clean(first_words))
     has_list = reading.replay.document is None or reading.replay.document.has_list
     yield b"{\n" + b",\n".join(b"  " + _pair(key, value) for key, value in head.items())
     yield b',\n  "messages": [' if has_list else b""
@@ -49,19 +50,21 @@ def written(reading: Reading, clean: Callable[[Json], Json] | None = None) -> It
     yield b"".join(b",\n  " + _pair(key, value) for key, value in tail.items()) + b"\n}\n"
 
 
-def _head(reading: Reading) -> dict[str, Any]:
-    found = reading.replay.metadata or reading.replay.seen
+def _head(reading: FileReading) -> dict[str, Any]:
+    metadata = reading.replay.metadata or reading.replay.seen
     if reading.replay.document:
-        return {key: value for key, value in found.items() if key not in ("userMessageCount", "hasResumableContent")}
-    head = {key: found[key] for key in _KEYS if key in found}
-    first = next((entry.at for entry in reading.replay.timeline if entry.at), None) or stamp(reading.source.modified)
+        return {key: value for key, value in metadata.items() if key not in ("userMessageCount", "hasResumableContent")}
+    head = {key: metadata[key] for key in _KEYS if key in metadata}
+    first = next((entry.at for entry in reading.replay.timeline if entry.at), None) or client_timestamp(
+        reading.source.modified
+    )
     for key in ("startTime", "lastUpdated"):
         head[key] = head.get(key) or first
     return head
 
 
 def _tail(
-    reading: Reading, n_messages: int, n_user: int, first_words: str | None, *, has_content: bool
+    reading: FileReading, n_messages: int, n_user: int, first_words: str | None, *, has_content: bool
 ) -> dict[str, Any]:
     """Return the counts that the client's reader adds."""
     if reading.replay.document:
@@ -80,12 +83,12 @@ def _pair(key: str, value: object) -> bytes:
 
 def _pretty(data: bytes) -> bytes:
     try:
-        data.decode("utf-8")  # the fast one does not look
+        data.decode("utf-8")  # msgspec does not validate UTF-8
         return msgspec.json.format(data, indent=2)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _dumps(lenient.decode(data), indent=2)
 
 
 def _dumps(value: object, indent: int | None = None) -> bytes:
-    """Encode as JavaScript does: text as it is, a lone surrogate as an escape."""
+    """Return JSON as JavaScript writes it: text unescaped, an unpaired surrogate as an escape."""
     return json.dumps(value, ensure_ascii=False, indent=indent).encode("utf-8", "backslashreplace")

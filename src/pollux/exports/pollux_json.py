@@ -1,4 +1,4 @@
-"""Our own lossless form of a session: metadata, every message with its fate, every model call, every problem."""
+"""The lossless JSON of a session: metadata, every message with its fate, every model call, every problem."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from pollux import __version__
-from pollux.exports.source import Subject
+from pollux.exports.source import ExportSource
 from pollux.model import Json, Message
 from pollux.text.encode import encode
 from pollux.views.contracts import problem_row, session_row, tokens_row, when
@@ -15,38 +15,37 @@ from pollux.views.contracts import problem_row, session_row, tokens_row, when
 SCHEMA = "pollux.export/1"
 
 
-def render_json(subject: Subject) -> Iterator[bytes]:
-    """Write one object, piece by piece."""
-    head = _head(subject)
-    yield encode(head)[:-1] + b',"timeline":['
-    for number, message in enumerate(subject.messages()):
+def render_json(source: ExportSource) -> Iterator[bytes]:
+    """Yield one JSON object, piece by piece."""
+    yield encode(_head(source))[:-1] + b',"timeline":['
+    for number, message in enumerate(source.messages()):
         yield (b",\n" if number else b"\n") + encode(_message(message))
-    yield b'\n],"usage":' + encode(list(_usage(subject)))
-    yield b',"problems":' + encode([problem_row(problem) for problem in subject.session.problems]) + b"}\n"
+    yield b'\n],"usage":' + encode(list(_usage(source)))
+    yield b',"problems":' + encode([problem_row(problem) for problem in source.session.problems]) + b"}\n"
 
 
-def render_lines(subject: Subject) -> Iterator[bytes]:
-    """Write one record a line: the session, its messages, its model calls, its problems."""
-    yield encode({"type": "session", **_head(subject)}) + b"\n"
-    for message in subject.messages():
+def render_lines(source: ExportSource) -> Iterator[bytes]:
+    """Yield one record per line: the session, its messages, its model calls, its problems."""
+    yield encode({"type": "session", **_head(source)}) + b"\n"
+    for message in source.messages():
         yield encode({"type": "message", **_message(message)}) + b"\n"
-    for call in _usage(subject):
+    for call in _usage(source):
         yield encode({"type": "model_call", **call}) + b"\n"
-    for problem in subject.session.problems:
+    for problem in source.session.problems:
         yield encode({"type": "problem", **problem_row(problem)}) + b"\n"
 
 
-def _head(subject: Subject) -> dict[str, Json]:
-    session, main = subject.session, subject.group.main
+def _head(source: ExportSource) -> dict[str, Json]:
+    session, main = source.session, source.group.main
     return {
         "schema": SCHEMA,
         "pollux": __version__,
-        "session": session_row(session, subject.by_id, subject.prices),
+        "session": session_row(session, source.by_id, source.prices),
         "generation": session.generation,
         "parent_call": session.parent_call,
         "children": session.children,
-        "metadata": subject.clean(dict(main.seen)),
-        "sources": subject.sources(),
+        "metadata": source.clean(dict(main.seen)),
+        "sources": source.sources(),
         "state": list(main.reading.replay.state) or None,
     }
 
@@ -57,8 +56,8 @@ def _message(message: Message) -> dict[str, Json]:
     return plain
 
 
-def _usage(subject: Subject) -> Iterator[dict[str, Json]]:
-    for call in subject.session.calls:
+def _usage(source: ExportSource) -> Iterator[dict[str, Json]]:
+    for call in source.session.calls:
         yield {
             "message": call.message_id,
             "at": when(call.at),

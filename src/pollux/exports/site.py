@@ -1,4 +1,4 @@
-"""A folder of transcripts as a whole: its sessions by project, what they used, and on which days."""
+"""The contents of an index of exported sessions: sessions by project, their usage, and the usage of each day."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, timedelta
 
-from pollux.exports import Written
+from pollux.exports import ExportedSession
 from pollux.model import ModelCall, Project, Session, Usage
 from pollux.prices import Prices, usage_of
 
 MOST_DAYS = 366
-"""Days that a chart shows; what is older is in the list."""
+"""Days in a chart; older sessions are in the list only."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A session in the list, with what it and its subagents used."""
+class IndexRow:
+    """A session in the index, with the usage of its subagents included."""
 
     session: Session
     name: str
@@ -25,54 +25,52 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
-    """The sessions of a project, the newest first."""
+class ProjectGroup:
+    """The sessions of a project, newest first."""
 
     project: Project
-    rows: tuple[Row, ...]
+    rows: tuple[IndexRow, ...]
     usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """All that an index tells."""
+    """The contents of an index."""
 
-    shelves: tuple[Shelf, ...]
-    """Those with the newest sessions first."""
+    groups: tuple[ProjectGroup, ...]
+    """The project with the newest session first."""
     usage: Usage
     days: tuple[tuple[date, Usage], ...]
     """Every day from the first to the last, in UTC."""
 
     @property
     def n_sessions(self) -> int:
-        """How many there are."""
-        return sum(len(shelf.rows) for shelf in self.shelves)
+        """Return the number of sessions."""
+        return sum(len(group.rows) for group in self.groups)
 
 
-def site_of(written: Sequence[Written], prices: Prices) -> Site:
-    """Put the sessions of a folder in order."""
-    shelves: dict[str, list[Row]] = defaultdict(list)
-    for one in sorted(written, key=_newest_first):
-        row = Row(one.session, one.name, usage_of(_calls(one), prices))
-        shelves[one.session.project.key].append(row)
-    made = tuple(
-        Shelf(rows[0].session.project, tuple(rows), _sum(row.usage for row in rows)) for rows in shelves.values()
+def build_site(written: Sequence[ExportedSession], prices: Prices) -> Site:
+    """Group the sessions of a folder by project and add up their usage."""
+    rows_by_project: dict[str, list[IndexRow]] = defaultdict(list)
+    for export in sorted(written, key=_newest_first):
+        row = IndexRow(export.session, export.name, usage_of(_calls(export), prices))
+        rows_by_project[export.session.project.key].append(row)
+    groups = tuple(
+        ProjectGroup(rows[0].session.project, tuple(rows), sum((row.usage for row in rows), Usage()))
+        for rows in rows_by_project.values()
     )
-    calls = (call for one in written for call in _calls(one))
-    return Site(made, _sum(shelf.usage for shelf in made), _days(calls, prices))
+    calls = (call for export in written for call in _calls(export))
+    return Site(groups, sum((group.usage for group in groups), Usage()), _days(calls, prices))
 
 
-def _calls(one: Written) -> Iterable[ModelCall]:
-    return (call for session in (one.session, *one.agents) for call in session.calls)
+def _calls(export: ExportedSession) -> Iterable[ModelCall]:
+    for session in (export.session, *export.agents):
+        yield from session.calls
 
 
-def _newest_first(one: Written) -> tuple[float, str]:
-    at = one.session.last_used
-    return -at.timestamp() if at else 0.0, one.name
-
-
-def _sum(usages: Iterable[Usage]) -> Usage:
-    return sum(usages, Usage())
+def _newest_first(export: ExportedSession) -> tuple[float, str]:
+    at = export.session.last_used
+    return -at.timestamp() if at else 0.0, export.name
 
 
 def _days(calls: Iterable[ModelCall], prices: Prices) -> tuple[tuple[date, Usage], ...]:

@@ -1,7 +1,7 @@
-"""What is handed over: a session with its messages, its subagents and the options, behind which nothing secret is left.
+"""The input of every export: a session with its messages, subagents and options.
 
-A format takes everything from its subject. Where a redactor is at work, whatever comes out of here is redacted already;
-what a format takes from the files themselves goes through `clean` first.
+If there is a redactor, everything that a format reads from here is redacted already; values that a format reads from
+the session files itself must go through `clean`.
 """
 
 from __future__ import annotations
@@ -9,124 +9,129 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from pollux.model import Json, Message, Session
-from pollux.prices import Prices as Prices  # noqa: PLC0414  callers make subjects with it
+from pollux.model import Fate, Json, Message, Session
+from pollux.prices import Prices as Prices  # noqa: PLC0414  callers pass it on
 from pollux.sessions.family import children
-from pollux.sessions.grouping import Group
+from pollux.sessions.grouping import OpenSession
 from pollux.views import transcript
 
-Beside = Callable[[str, bytes], str]
-"""Puts a file next to the one that is being written, and returns how to refer to it."""
+if TYPE_CHECKING:
+    from pollux.redaction.redactor import Redactor
 
-
-class Redactor(Protocol):
-    """Takes secrets and names out of what it is given."""
-
-    def json(self, value: Json) -> Json:
-        """Redact all texts of a decoded value."""
-
-    def message(self, message: Message) -> Message:
-        """Redact a message."""
-
-    def session(self, session: Session) -> Session:
-        """Redact what a list says of a session."""
+SideFileWriter = Callable[[str, bytes], str]
+"""Writes a file next to the export, and returns the path to refer to it."""
+RETRACTED = (Fate.REWOUND, Fate.ROLLED_BACK, Fate.REPLACED)
+"""Fates of messages that the user or the client took back. A compressed message was part of the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """How a session is to be handed over; each format takes what concerns it."""
+class ExportOptions:
+    """How to export a session; each format uses the options that it supports."""
 
     detail: transcript.Detail = transcript.Detail.NORMAL
     branches: transcript.Branches = transcript.Branches.ACTIVE
     thoughts: bool | None = None
     include: frozenset[str] = frozenset()
-    """What a format leaves out unless asked."""
+    """What a format leaves out by default."""
     split: int | None = None
-    """Prompts in a file; without it, one file."""
+    """Prompts per file; None for a single file."""
     semconv: str = "1.41"
     """The version of OpenTelemetry's conventions."""
+    folds: bool = False
+    """Whether readers can unfold text: then hidden text and, unless redacted, dropped messages are exported too."""
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
-    """A session to hand over, with all that a format may ask for."""
+class ExportSource:
+    """A session to export."""
 
     session: Session
-    group: Group
+    group: OpenSession
     by_id: Mapping[str, Session]
-    """All sessions that are known, to look subagents up."""
-    opened: Callable[[Session], Group]
+    """All known sessions, to look up subagents."""
+    open_session: Callable[[Session], OpenSession]
     prices: Prices
-    wanted: Wanted = Wanted()
+    export_options: ExportOptions = ExportOptions()
     redactor: Redactor | None = None
-    beside: Beside | None = None
-    """Without it there is one place only, and what does not fit in is lost or put in."""
+    write_side_file: SideFileWriter | None = None
+    """None if the export is a single stream; then attachments are embedded or lost."""
     name: str = ""
-    """What its file is called, where it has one."""
+    """The name of the exported file, if it is one."""
     index_page: str = ""
-    """The page beside it that leads to all sessions, where there is one."""
+    """The page in the same folder that lists all sessions, if there is one."""
     losses: Counter[str] = field(default_factory=Counter)
-    """What the form cannot hold, in words, and how often; renderers count as they go."""
+    """What the format cannot represent, and how often; renderers add to it."""
 
     def messages(self) -> Iterator[Message]:
-        """Yield the timeline, one whole message at a time."""
-        found = self.group.messages()
-        return map(self.redactor.message, found) if self.redactor else found
+        """Yield the timeline."""
+        messages = self.group.messages()
+        return map(self.redactor.message, messages) if self.redactor else messages
 
     def shown_messages(self) -> Iterator[Message]:
-        """Yield the same for people to read, with very long texts cut; whole ones to a redactor, which needs them."""
+        """Yield the timeline for display, with very long texts cut, except for a redactor, which needs all text."""
         return self.messages() if self.redactor else self.group.messages(shortened=True)
 
     def clean(self, value: Json) -> Json:
-        """Give back what may be told of a value that comes from a file."""
+        """Return a value from a session file, redacted if there is a redactor."""
         return self.redactor.json(value) if self.redactor else value
 
-    def children(self) -> Iterator[Subject]:
-        """Yield the subagents, each as a subject of its own."""
+    def children(self) -> Iterator[ExportSource]:
+        """Yield the subagents."""
         for session in children(self.session, self.by_id):
-            yield replace(self, session=self._told(session), group=self.opened(session))
+            redacted = self.redactor.session(session) if self.redactor else session
+            yield replace(self, session=redacted, group=self.open_session(session))
 
     def sources(self) -> list[dict[str, Json]]:
-        """Say which files this comes from, with the digests of their bytes."""
+        """Return the session files with the SHA-256 of their bytes."""
         return [
             {
-                "path": self.clean(str(one.reading.path)),
-                "role": one.role,
-                "sha256": one.reading.original.sha256(),
+                "path": self.clean(str(file.reading.path)),
+                "role": file.role,
+                "sha256": file.reading.original.sha256(),
             }
-            for one in self.group.files
+            for file in self.group.files
         ]
 
     @property
-    def options(self) -> transcript.Options:
+    def options(self) -> transcript.TranscriptOptions:
         """The options of a transcript."""
-        wanted = self.wanted
-        return transcript.Options(wanted.detail, wanted.branches, wanted.thoughts, self.session.project.path)
+        options, path = self.export_options, self.session.project.path
+        folds_dropped = options.folds and self.redactor is None
+        return transcript.TranscriptOptions(
+            options.detail, options.branches, options.thoughts, path, options.folds, folds_dropped
+        )
 
-    def _told(self, session: Session) -> Session:
-        return self.redactor.session(session) if self.redactor else session
 
-
-def subject(  # noqa: PLR0913  all that a subject is made of
+def export_source(  # noqa: PLR0913  the fields of a source
     session: Session,
-    group: Group,
+    group: OpenSession,
     by_id: Mapping[str, Session],
-    opened: Callable[[Session], Group],
+    open_session: Callable[[Session], OpenSession],
     prices: Prices,
     *,
-    wanted: Wanted | None = None,
+    options: ExportOptions | None = None,
     redactor: Redactor | None = None,
-    beside: Beside | None = None,
+    write_side_file: SideFileWriter | None = None,
     name: str = "",
     index_page: str = "",
-) -> Subject:
-    """Make a subject of a session."""
-    told = redactor.session(session) if redactor else session
-    return Subject(told, group, by_id, opened, prices, wanted or Wanted(), redactor, beside, name, index_page)
+) -> ExportSource:
+    """Return the source of a session, redacted if there is a redactor."""
+    return ExportSource(
+        session=redactor.session(session) if redactor else session,
+        group=group,
+        by_id=by_id,
+        open_session=open_session,
+        prices=prices,
+        export_options=options or ExportOptions(),
+        redactor=redactor,
+        write_side_file=write_side_file,
+        name=name,
+        index_page=index_page,
+    )
 
 
-def folder_beside(name: str) -> str:
-    """Name the folder for what belongs to a file, which stands beside it."""
+def side_folder(name: str) -> str:
+    """Return the name of the folder for the side files of an exported file."""
     return f"{name.rpartition('.')[0] or name}_files"

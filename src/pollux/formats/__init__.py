@@ -1,4 +1,4 @@
-"""Bytes → operations: one module a generation, decided by content and not by suffix."""
+"""Read session files into operations: one module per generation, chosen by content and not by suffix."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pollux.model import Problem
 
 
 class Generation(NamedTuple):
-    """A form in which sessions were ever written; the first whose `sniff` fits is taken."""
+    """A format of session files; the first whose `sniff` matches is used."""
 
     name: str
     sniff: Callable[[bytes], bool]
@@ -37,7 +37,7 @@ GENERATIONS = (
 
 
 class Opened(NamedTuple):
-    """A file, its generation, and its operations, still to be read."""
+    """A file, its generation, and an iterator of its operations."""
 
     source: Source
     format: str
@@ -45,9 +45,9 @@ class Opened(NamedTuple):
 
 
 def opened(source: Source) -> Opened:
-    """Tell the generation of a file and begin to read it."""
+    """Determine the generation of a file and return its operations."""
     head = source.head()
-    generation = next((one for one in GENERATIONS if one.sniff(head)), None)
+    generation = next((candidate for candidate in GENERATIONS if candidate.sniff(head)), None)
     if generation is None:
         return Opened(source, "unreadable", iter([_empty(source)]))
     if generation.name == "log" and _is_document(source, head):
@@ -55,23 +55,23 @@ def opened(source: Source) -> Opened:
     if generation.convert:
         return _converted(source, generation)
     if generation.read is None:
-        text = f"a {generation.name} file holds no session of its own"
+        text = f"a {generation.name} file contains no session"
         return Opened(source, generation.name, iter([Problem("no-session", text, str(source.path))]))
     return Opened(source, generation.name, generation.read(source))
 
 
 def _converted(source: Source, generation: Generation) -> Opened:
-    """Write a file of another shape anew as a log, in memory, so that everything after this is the same."""
+    """Convert a file of another format to a log in memory, so that all further code handles logs only."""
     assert generation.convert is not None
-    found = generation.convert(source.whole(), name=source.path.name, modified=source.modified)
-    lines = [lenient.encode(one) for one in ({**found.header, "projectHash": ""}, *found.messages)]
+    converted = generation.convert(source.whole(), name=source.path.name, modified=source.modified)
+    lines = [lenient.encode(record) for record in ({**converted.header, "projectHash": ""}, *converted.messages)]
     rewritten = Source(source.path, data=b"\n".join(lines), modified=source.modified)
-    problems = [msgspec.structs.replace(problem, file=str(source.path)) for problem in found.problems]
+    problems = [msgspec.structs.replace(problem, file=str(source.path)) for problem in converted.problems]
     return Opened(rewritten, generation.name, iter([*log.read(rewritten), *problems]))
 
 
 def _is_document(source: Source, head: bytes) -> bool:
-    """Tell whether a file that begins like a log is one document after all: the client's last resort."""
+    """Return whether a file that starts like a log is one document, which the client tries last."""
     first = head.partition(b"\n")[0]
     try:
         decoded, _ = records.wire(first)
@@ -81,10 +81,10 @@ def _is_document(source: Source, head: bytes) -> bool:
         if b'"messages"' not in first:
             return False
     try:
-        return source.size <= document.AT_ONCE and "sessionId" in document.sound(source.whole())[0].fields
+        return source.size <= document.AT_ONCE and "sessionId" in document.parse_document(source.whole())[0].fields
     except ValueError:
         return False
 
 
 def _empty(source: Source) -> Problem:
-    return Problem("empty-file", "the file is empty: the client was stopped while it wrote", str(source.path), 1)
+    return Problem("empty-file", "the file is empty: the client was stopped while writing it", str(source.path), 1)

@@ -1,7 +1,8 @@
-"""Trajectories (ATIF, Harbor RFC 0001): the steps of an agent, ours and those of others, as a session.
+"""Read trajectories (ATIF, Harbor RFC 0001), written by Pollux or by other programs, as sessions.
 
-What a trajectory of ours keeps under `extra.gemini` and `extra.pollux` comes back as it was. In those of others, steps
-have no ids; they are made up. Subagents inside a trajectory are sessions of their own, and not shown.
+Pollux's own trajectories carry the original data in `extra.gemini` and `extra.pollux`, which is restored unchanged. The
+steps of other programs have no IDs, so IDs are generated. Subagents inside a trajectory are separate sessions and are
+not shown.
 """
 
 from __future__ import annotations
@@ -68,105 +69,107 @@ class _Step(msgspec.Struct):
     metrics: _Metrics | None = None
     extra: _Extra | None = None
     after_step: int = 0
-    """Of a message that is no step: how many steps come before it."""
+    """Number of steps before a message that is not a step itself."""
 
 
-class _Told(msgspec.Struct):
+class _StepMessage(msgspec.Struct):
     message: Wire
-    is_taken_back: bool = False
+    is_dropped: bool = False
 
 
 _SIGN = re.compile(rb'"schema_version"\s*:\s*"ATIF-v')
 _TYPES = {"user": "user", "agent": "gemini", "system": "info"}
-_TAKEN_BACK = frozenset({"rewound", "rolled_back", "replaced"})
+_DROPPED = frozenset({"rewound", "rolled_back", "replaced"})
 
 
 def sniff(head: bytes) -> bool:
-    """Tell from the first bytes of a file whether it is a trajectory."""
+    """Return whether a file that starts with these bytes is a trajectory."""
     if not _SIGN.search(head):
         return False
     return any(key.depth == 1 and key.name == "schema_version" for key in keys(head_text(head)))
 
 
 def convert(data: bytes, *, name: str, modified: datetime) -> Converted:
-    """Convert one trajectory; a bad step becomes a message of kind `unknown` and a problem."""
-    del modified  # a trajectory without times has none
+    """Convert one trajectory; an invalid step becomes a message of kind `unknown` and a problem."""
+    del modified  # a trajectory without times has no times
     document, torn = decode(data)
-    whole: Wire = document if isinstance(document, dict) else {}
-    problems = [*torn, *_problems(whole)]
-    session_id, made_up = whole.get("trajectory_id") or whole.get("session_id"), {"id"}
+    trajectory: Wire = document if isinstance(document, dict) else {}
+    problems = [*torn, *_problems(trajectory)]
+    session_id, made_up = trajectory.get("trajectory_id") or trajectory.get("session_id"), {"id"}
     if not isinstance(session_id, str):
         session_id = stem(name)
         made_up.add("session_id")
-    extra = _extra_of(whole)
-    messages = [*_messages(_Reader(session_id, whole, extra), problems)]
+    extra = _extra_of(trajectory)
+    messages = [*_messages(_StepConverter(session_id, trajectory, extra), problems)]
     header: Wire = {**_times(messages), **extras(extra.gemini), "sessionId": session_id}
     return Converted(header, (*messages, *_lost_calls(extra.pollux)), tuple(problems), frozenset(made_up))
 
 
-def _problems(whole: Wire) -> Iterator[Problem]:
-    if not isinstance(whole.get("steps"), list):
-        yield Problem("no-steps", "no list of steps: this is not a whole trajectory")
-    inner = whole.get("subagent_trajectories")
+def _problems(trajectory: Wire) -> Iterator[Problem]:
+    if not isinstance(trajectory.get("steps"), list):
+        yield Problem("no-steps", "has no list of steps: this is not a complete trajectory")
+    inner = trajectory.get("subagent_trajectories")
     if isinstance(inner, list) and inner:
         yield Problem("inner-trajectory", f"{len(inner)} subagent(s) inside this trajectory are not shown")
 
 
-def _extra_of(whole: Wire) -> _Extra:
+def _extra_of(trajectory: Wire) -> _Extra:
     try:
-        return msgspec.convert(whole.get("extra") or {}, _Extra)
+        return msgspec.convert(trajectory.get("extra") or {}, _Extra)
     except msgspec.ValidationError:
-        return _Extra()  # somebody else's
+        return _Extra()  # another program's
 
 
-class _Reader:
-    """Puts steps into the client's words, and remembers results for the messages that only name them."""
+class _StepConverter:
+    """Converts steps to the client's messages, and stores results for messages that only name them."""
 
-    def __init__(self, session_id: str, whole: Wire, extra: _Extra) -> None:
-        self.steps = whole.get("steps")
+    def __init__(self, session_id: str, trajectory: Wire, extra: _Extra) -> None:
+        self.steps = trajectory.get("steps")
         self.others = extra.pollux.get("messages")
-        agent = whole.get("agent")
+        agent = trajectory.get("agent")
         self._model = agent.get("model_name") if isinstance(agent, dict) else None
         self._session_id = session_id
         self._results: dict[str, Json] = {}
 
-    def read(self, number: int, step: _Step) -> Iterator[_Told]:
-        """Yield the message of a step, and notices for what it observed that no call asked for."""
+    def convert(self, number: int, step: _Step) -> Iterator[_StepMessage]:
+        """Yield the message of a step, and a notice for each result that belongs to no call."""
         extra = step.extra or _Extra()
         if extra.pollux.get("is_empty"):
             return
         message = self._message(number, step, extra.gemini)
-        yield _Told(message, extra.pollux.get("fate") in _TAKEN_BACK)
-        for index, result in enumerate(one for one in _results(step) if one.source_call_id is None):
-            told = {"id": f"{message['id']}#{index}", "type": "info", "content": _words(result.content)}
-            yield _Told({**told, **_present(timestamp=step.timestamp)})
+        yield _StepMessage(message, extra.pollux.get("fate") in _DROPPED)
+        without_call = [result for result in _results(step) if result.source_call_id is None]
+        for index, result in enumerate(without_call):
+            notice = {"id": f"{message['id']}#{index}", "type": "info", "content": _text(result.content)}
+            yield _StepMessage({**notice, **_present(timestamp=step.timestamp)})
 
-    def unread(self, number: int, step: Json) -> _Told:
-        """Keep what is no step as it is."""
-        return _Told({"id": f"{self._session_id}#{number}", "type": "unknown", "content": [step]})
+    def wrap_invalid(self, number: int, step: Json) -> _StepMessage:
+        """Return a message of kind `unknown` that contains an invalid step unchanged."""
+        return _StepMessage({"id": f"{self._session_id}#{number}", "type": "unknown", "content": [step]})
 
     def _message(self, number: int, step: _Step, gemini: Wire) -> Wire:
         is_ours = isinstance(gemini.get("id"), str)
         kind = _TYPES.get(step.source, step.source)
-        told = _present(
+        fields = _present(
             timestamp=step.timestamp,
             model=step.model_name or (self._model if kind == "gemini" and not is_ours else None),
             thoughts=[{"subject": "", "description": step.reasoning_content}] if step.reasoning_content else None,
             tokens=_tokens(step.metrics) if step.metrics else None,
             toolCalls=[*self._calls(step)] or None,
         )
-        message: Wire = {"id": f"{self._session_id}#{number}", "type": kind, "content": _content(step.message), **told}
+        content = _content(step.message)
+        message: Wire = {"id": f"{self._session_id}#{number}", "type": kind, "content": content, **fields}
         message |= gemini
         if "content" in gemini:
             message["content"] = self._filled(gemini["content"])
         return message
 
     def _calls(self, step: _Step) -> Iterator[Wire]:
-        found = {one.source_call_id: one for one in _results(step)}
+        results = {result.source_call_id: result for result in _results(step)}
         for call in step.tool_calls or ():
             own = call.extra.gemini if call.extra else {}
             wire: Wire = {"id": call.tool_call_id, "name": call.function_name, "args": call.arguments, **own}
-            if result := found.get(call.tool_call_id):
+            if result := results.get(call.tool_call_id):
                 response, *media = _result(result)
                 self._results[call.tool_call_id] = response
                 named = {"id": call.tool_call_id, "name": call.function_name, "response": response}
@@ -174,7 +177,7 @@ class _Reader:
             yield wire
 
     def _filled(self, content: Json) -> Json:
-        """Give responses that are only named their words back."""
+        """Return a content with the responses that it only names."""
         filled: list[Json] = []
         for part in content if isinstance(content, list) else []:
             match part:
@@ -185,31 +188,31 @@ class _Reader:
         return filled
 
 
-def _messages(reader: _Reader, problems: list[Problem]) -> Iterator[Wire]:
-    """Yield the messages in their order; what was taken back is followed by the rewind that does it."""
-    for is_taken_back, run in groupby(_told(reader, problems), lambda one: one.is_taken_back):
-        messages = [one.message for one in run]
+def _messages(converter: _StepConverter, problems: list[Problem]) -> Iterator[Wire]:
+    """Yield the messages in order; each run of dropped ones is followed by the rewind that drops it."""
+    for is_dropped, run in groupby(_step_messages(converter, problems), lambda message: message.is_dropped):
+        messages = [step_message.message for step_message in run]
         yield from messages
-        if is_taken_back:
+        if is_dropped:
             yield {"$rewindTo": messages[0]["id"]}
 
 
-def _told(reader: _Reader, problems: list[Problem]) -> Iterator[_Told]:
-    """Read the steps, and what is no step in its place among them."""
-    waiting = [one for _, one in _typed(reader.others, []) if isinstance(one, _Step)]
-    for number, step in _typed(reader.steps, problems):
+def _step_messages(converter: _StepConverter, problems: list[Problem]) -> Iterator[_StepMessage]:
+    """Yield the messages of the steps, and messages that are not steps at their positions among them."""
+    waiting = [step for _, step in _typed(converter.others, []) if isinstance(step, _Step)]
+    for number, step in _typed(converter.steps, problems):
         while waiting and waiting[0].after_step < number:
-            yield from reader.read(0, waiting.pop(0))
+            yield from converter.convert(0, waiting.pop(0))
         if isinstance(step, _Step):
-            yield from reader.read(number, step)
+            yield from converter.convert(number, step)
         else:
-            yield reader.unread(number, step)
+            yield converter.wrap_invalid(number, step)
     for step in waiting:
-        yield from reader.read(0, step)
+        yield from converter.convert(0, step)
 
 
 def _typed(values: Json, problems: list[Problem]) -> Iterator[tuple[int, _Step | Json]]:
-    """Give each step its number and its type, and say which have none."""
+    """Yield the number of each step, and the step as a `_Step` or, if it is invalid, unchanged with a problem."""
     for number, value in enumerate(values if isinstance(values, list) else (), 1):
         try:
             yield number, msgspec.convert(value, _Step)
@@ -219,7 +222,7 @@ def _typed(values: Json, problems: list[Problem]) -> Iterator[tuple[int, _Step |
 
 
 def _content(message: str | list[_Part]) -> Json:
-    return message if isinstance(message, str) else [_part(one) for one in message]
+    return message if isinstance(message, str) else [_part(part) for part in message]
 
 
 def _part(part: _Part) -> Json:
@@ -229,7 +232,7 @@ def _part(part: _Part) -> Json:
 
 
 def _tokens(metrics: _Metrics) -> Wire | None:
-    """Take the API's own counts where they are kept; else what others count comes nearest."""
+    """Return the API's own counts if they are there, else the closest equivalent of the trajectory's counts."""
     if metrics.extra and metrics.extra.gemini:
         return metrics.extra.gemini
     prompt, completion = metrics.prompt_tokens, metrics.completion_tokens
@@ -243,41 +246,40 @@ def _results(step: _Step) -> list[_Result]:
 
 
 def _result(result: _Result) -> list[Json]:
-    """Return what the model was told of a call, and the media that came with it."""
     own = result.extra.gemini if result.extra else {}
-    words = _words(result.content)
-    response: Json = {} if words is None else {"error" if own.get("is_error") else "output": words}
+    text = _text(result.content)
+    response: Json = {} if text is None else {"error" if own.get("is_error") else "output": text}
     if "response" in own:
         response = own["response"]
     elif "error" in own:
-        response = {"output": words, "error": own["error"]}
+        response = {"output": text, "error": own["error"]}
     media = own.get("parts")
     if not isinstance(media, list):
-        media = [_part(one) for one in result.content if one.source] if isinstance(result.content, list) else []
+        media = [_part(part) for part in result.content if part.source] if isinstance(result.content, list) else []
     return [response, *media]
 
 
-def _words(content: str | list[_Part] | None) -> str | None:
+def _text(content: str | list[_Part] | None) -> str | None:
     if not isinstance(content, list):
         return content
-    texts = [one.text for one in content if one.text is not None]
+    texts = [part.text for part in content if part.text is not None]
     return "".join(texts) if texts else None
 
 
 def _lost_calls(own: Wire) -> Iterator[Wire]:
-    """Yield the model calls that no step tells of as empty answers, at the end those that were taken back."""
-    calls = own.get("calls")
-    found = [one for one in calls if isinstance(one, dict)] if isinstance(calls, list) else []
-    gone = [one for one in found if one.get("fate") in _TAKEN_BACK]
-    for one in (*(one for one in found if one not in gone), *gone):
-        told = {key: value for key, value in one.items() if key not in {"message_id", "fate"}}
-        yield {"id": one.get("message_id"), "type": "gemini", "content": "", **told}
-    if gone:
-        yield {"$rewindTo": gone[0].get("message_id")}
+    """Yield the model calls that no step contains as empty answers, dropped ones last."""
+    recorded = own.get("calls")
+    calls = [call for call in recorded if isinstance(call, dict)] if isinstance(recorded, list) else []
+    dropped = [call for call in calls if call.get("fate") in _DROPPED]
+    for call in [*(call for call in calls if call not in dropped), *dropped]:
+        fields = {key: value for key, value in call.items() if key not in {"message_id", "fate"}}
+        yield {"id": call.get("message_id"), "type": "gemini", "content": "", **fields}
+    if dropped:
+        yield {"$rewindTo": dropped[0].get("message_id")}
 
 
 def _times(messages: list[Wire]) -> Wire:
-    times = [one["timestamp"] for one in messages if isinstance(one.get("timestamp"), str)]
+    times = [message["timestamp"] for message in messages if isinstance(message.get("timestamp"), str)]
     return {"startTime": times[0], "lastUpdated": times[-1]} if times else {}
 
 

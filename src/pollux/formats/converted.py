@@ -1,7 +1,7 @@
-"""Secondary shapes, converted into the client's own words for a session: a header and messages.
+"""Common code for formats that are converted to the client's session records: a header and messages.
 
-What is not a session file (saved histories, logged prompts, captured output) is brought into the shape that the client
-itself records, so that one replay and one reading of messages serve all. What had to be made up for that is said.
+Saved histories, captured output and trajectories are converted to the records that the client itself writes, so that
+the same replay handles all of them. The result says which IDs and times had to be generated.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ import msgspec
 
 from pollux.formats import lenient
 from pollux.model import Json, Problem
-from pollux.text.times import instant, stamp
+from pollux.text.times import client_timestamp
 
 Wire: TypeAlias = dict[str, Json]
-"""A header, message or tool call in the client's own words."""
+"""A header, message or tool call as the client records it."""
 
 
 class Converted(msgspec.Struct, frozen=True):
-    """One session in the client's own words."""
+    """One session as the client would record it."""
 
     header: Wire
     messages: tuple[Wire, ...] = ()
     problems: tuple[Problem, ...] = ()
-    """Without a file: only the caller knows where the bytes came from."""
+    """Without `file`, which only the caller knows."""
     synthesised: frozenset[str] = frozenset()
-    """Which facts are made up: `id` and `timestamp` (of messages), `session_id`."""
+    """Which fields were generated: `id` and `timestamp` (of messages), `session_id`."""
 
 
 class Salvage(NamedTuple):
-    """What could be read of a JSON text."""
+    """The value that could be read from a JSON text, where it ends, and the fault that ended it."""
 
     value: Json
     end: int
     fault: json.JSONDecodeError | None
 
 
-class Key(NamedTuple):
+class JsonKey(NamedTuple):
     """A key of a JSON text."""
 
     depth: int
@@ -56,13 +56,13 @@ class Key(NamedTuple):
 
 _SPACE = " \t\n\r"
 _TOKEN = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")(?:\s*:\s*(?=(\S?)))?|[\[{]|[\]}]|"', re.DOTALL)
-_INTEGER = 19  # digits that every JSON library takes for an integer
+_INTEGER = 19  # digits that every JSON library reads as an integer
 _OPERATORS = frozenset({"id", "messages", "sessionId"})
-"""Keys that make a record of a session file what it is, besides those with a dollar sign."""
+"""Keys that determine the type of a record in a session file, besides those with a dollar sign."""
 
 
 def decode(data: bytes) -> tuple[Json, tuple[Problem, ...]]:
-    """Decode a whole file; of a broken one, the values that are complete up to the break."""
+    """Decode a file; of a broken one, the complete values before the fault."""
     try:
         return msgspec.json.decode(data.removeprefix(lenient.BOM)), ()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -73,15 +73,14 @@ def decode(data: bytes) -> tuple[Json, tuple[Problem, ...]]:
     if fault is None and end == len(text):
         return value, ()
     fault = fault or json.JSONDecodeError("Extra data", text, end)
-    return value, (
-        Problem("torn-json", f"not JSON from here on ({fault.msg}); what stands before is kept", line=fault.lineno),
-    )
+    text = f"not JSON from here on ({fault.msg}); the values before are used"
+    return value, (Problem("torn-json", text, line=fault.lineno),)
 
 
 def salvage(text: str, start: int = 0) -> Salvage:
-    """Read the JSON value at a place as far as it goes.
+    """Decode the JSON value at an offset as far as possible.
 
-    Of a broken object or list the complete leading values are kept, also those of a list directly in an object.
+    Of a broken object or list the complete leading values are returned, including those of a list inside an object.
     """
     at = _skip(text, start)
     value: Json = None
@@ -100,7 +99,7 @@ def salvage(text: str, start: int = 0) -> Salvage:
 
 
 def utf8(data: bytes) -> bytes:
-    """Return the text of a file as sound UTF-8 without mark, whatever a shell has made of it on redirection."""
+    """Return the text of a file as valid UTF-8 without a byte order mark; PowerShell redirects output as UTF-16."""
     encoding = json.detect_encoding(data)
     if not encoding.startswith("utf-8"):
         data = data.decode(encoding, "replace").encode()
@@ -108,12 +107,12 @@ def utf8(data: bytes) -> bytes:
 
 
 def head_text(head: bytes) -> str:
-    """Return the first bytes of a file as text to recognise it by: fast, and not to be read from."""
+    """Return the first bytes of a file as text, good enough to determine its format."""
     return head.decode(json.detect_encoding(head), "replace").lstrip()
 
 
-def keys(text: str) -> Iterator[Key]:
-    """Yield each key of a JSON text, down to its end or to where it is cut."""
+def keys(text: str) -> Iterator[JsonKey]:
+    """Yield each key of a JSON text, which may be truncated."""
     depth = 0
     for token in _TOKEN.finditer(text):
         first = token[0][0]
@@ -123,36 +122,29 @@ def keys(text: str) -> Iterator[Key]:
             depth -= 1
             if depth <= 0:
                 return
-        elif token[1] is None:  # a string that is cut
+        elif token[1] is None:  # a truncated string
             return
         elif token[2] is not None:
-            yield Key(depth, token[1][1:-1], token[2])
+            yield JsonKey(depth, token[1][1:-1], token[2])
 
 
 def extras(fields: Wire) -> Wire:
-    """Keep what else a file says about a session, apart from what the replay would take for an instruction."""
+    """Return fields for a session's header; those that the replay would interpret are moved into `other`."""
     clashing = {key: value for key, value in fields.items() if key in _OPERATORS or key.startswith("$")}
-    rest = {key: value for key, value in fields.items() if key not in clashing}
-    return rest | {"other": clashing} if clashing else rest
+    harmless = {key: value for key, value in fields.items() if key not in clashing}
+    return harmless | {"other": clashing} if clashing else harmless
 
 
 def stem(name: str) -> str:
-    """Return what a file is called, without its last suffix."""
+    """Return a file's name without its last suffix."""
     return PurePosixPath(name).stem or "unknown"
 
 
 def stamp_after(at: datetime, *, seconds: int = 0, milliseconds: int = 0) -> str:
-    """Write as the client does the time so much after another one."""
-    with suppress(OverflowError):  # a clock at the end of time: order is lost, the conversation is not
+    """Return the client's timestamp for a time after another one."""
+    with suppress(OverflowError):  # at the end of the calendar only the order is lost
         at += timedelta(seconds=seconds, milliseconds=milliseconds)
-    return stamp(at)
-
-
-def time_from(value: Json) -> datetime | None:
-    """Read a time as the client writes it; one beyond the calendar is none."""
-    with suppress(OverflowError):
-        return instant(value)
-    return None
+    return client_timestamp(at)
 
 
 def _fill_object(fields: Wire, text: str, at: int) -> int:
@@ -162,7 +154,7 @@ def _fill_object(fields: Wire, text: str, at: int) -> int:
         key, at = _value(text, at)
         at = _pass(":", text, _skip(text, at))
         if not isinstance(key, str):
-            raise json.JSONDecodeError("A key that is no string", text, at)
+            raise json.JSONDecodeError("A key that is not a string", text, at)
         if text.startswith("[", at):
             fields[key] = items = list[Json]()
             at = _fill_list(items, text, at)
@@ -188,7 +180,7 @@ def _value(text: str, at: int) -> tuple[Json, int]:
     except RecursionError:
         raise json.JSONDecodeError("Nested too deeply", text, at) from None
     if end == len(text) and isinstance(value, int | float):
-        raise json.JSONDecodeError("A number that may be cut", text, at)
+        raise json.JSONDecodeError("A number that may be truncated", text, at)
     return value, end
 
 
@@ -209,8 +201,9 @@ def _integer(digits: str) -> int | str:
 
 
 def _float(digits: str) -> float | str:
-    return value if isfinite(value := float(digits)) else digits
+    value = float(digits)
+    return value if isfinite(value) else digits
 
 
-# What no JSON library could write again is kept as it stands.
+# Numbers that no JSON library could write again stay text.
 _DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=str)

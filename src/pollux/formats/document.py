@@ -1,8 +1,8 @@
-"""The document generation (0.4–0.38): one JSON object holds the whole session, rewritten at every change.
+"""Read the document generation (0.4–0.38): one JSON object contains the whole session, rewritten at every change.
 
-A sound file of ordinary size is decoded at once, and of a huge one each message by itself. A broken file is read by its
-layout: the client indents by two, and JSON keeps line ends out of strings, so a line of four blanks and a brace begins
-or ends a message.
+A valid file of ordinary size is decoded at once, a huge one message by message. A broken file is read by its layout:
+the client indents by two spaces, and JSON strings contain no line ends, so a line of four spaces and a brace starts or
+ends a message.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _MESSAGE_ENDS = (b"    }", b"    },")
 
 
 def sniff(head: bytes) -> bool:
-    """Tell from the first bytes of a file whether it is of this generation: an indented object that begins like one."""
+    """Return whether a file that starts with these bytes is an indented object with the client's first keys."""
     return bool(_BEGINNING.match(head))
 
 
 def looks_indented(head: bytes) -> bool:
-    """Tell whether a file may be of this generation though it does not begin like it."""
+    """Return whether a file with other first keys may still be of this generation."""
     return bool(_INDENTED.search(head))
 
 
 def read(source: Source) -> Iterator[Operation]:
-    """Read one file; a bad message becomes a problem, never a gap."""
+    """Yield the operations of one file; an invalid message becomes a problem."""
     try:
-        document, problems = sound(source.whole()) if source.size <= AT_ONCE else _one_by_one(source)
+        document, problems = parse_document(source.whole()) if source.size <= AT_ONCE else _one_by_one(source)
     except (ValueError, InexactError):
         yield from _by_layout(source)
         return
@@ -53,18 +53,18 @@ def read(source: Source) -> Iterator[Operation]:
     yield from (msgspec.structs.replace(problem, file=str(source.path)) for problem in problems)
 
 
-def sound(data: bytes) -> tuple[Document, list[Problem]]:
-    """Read a whole document; raises `ValueError` if it is not one."""
+def parse_document(data: bytes) -> tuple[Document, list[Problem]]:
+    """Parse a complete document. Raises `ValueError` if it is not one."""
     try:
-        return _whole(data)
+        return _parse(data)
     except ValueError:
-        document, problems = _whole(lenient.mask(data))
-    exact = lenient.decode(data)  # the mask has changed what it says
-    found = {key: value for key, value in exact.items() if key != "messages" or value is None}
-    return msgspec.structs.replace(document, fields=found), problems
+        document, problems = _parse(lenient.mask(data))
+    exact = lenient.decode(data)  # masking replaced characters in the metadata
+    exact_fields = {key: value for key, value in exact.items() if key != "messages" or value is None}
+    return msgspec.structs.replace(document, fields=exact_fields), problems
 
 
-def _whole(data: bytes) -> tuple[Document, list[Problem]]:
+def _parse(data: bytes) -> tuple[Document, list[Problem]]:
     raw = fields(data)
     array = raw.get("messages", b"")
     return _document(metadata(raw), array, _elements(array, data) if array[:1] == b"[" else iter(()))
@@ -86,22 +86,23 @@ def _elements(array: bytes, data: bytes) -> Iterator[_Element]:
 
 
 def _one_by_one(source: Source) -> tuple[Document, list[Problem]]:
-    """Read a huge document, message by message.
+    """Read a huge document message by message.
 
-    Raises `ValueError` if it is none, and `InexactError` if something else than objects stands in its list.
+    Raises `ValueError` if it is not a document, and `InexactError` if its list contains anything but objects.
     """
     short = shorten(source, Span(0, source.size), has_lists=True, exactly=True)
     if short is None:
         raise InexactError
     try:
         raw = fields(short.text)
-        found = metadata(raw)
+        header = metadata(raw)
     except ValueError:
         raw = fields(lenient.mask(short.text))
-        found = {key: value for key, value in lenient.decode(short.text).items() if key != "messages"}
+        header = {key: value for key, value in lenient.decode(short.text).items() if key != "messages"}
     array = raw.get("messages", b"")
-    messages = short.messages(array) if array[:1] == b"[" else ()
-    return _document(found, array, (_element(source, one.span, 1 + one.n_lines) for one in messages), source)
+    positions = short.messages(array) if array[:1] == b"[" else ()
+    messages = (_element(source, position.span, 1 + position.n_lines) for position in positions)
+    return _document(header, array, messages, source)
 
 
 def _element(source: Source, span: Span, number: int) -> _Element:
@@ -110,20 +111,20 @@ def _element(source: Source, span: Span, number: int) -> _Element:
 
 
 def _document(
-    found_fields: dict[str, Json], array: bytes, messages: Iterable[_Element], source: Source | None = None
+    header: dict[str, Json], array: bytes, messages: Iterable[_Element], source: Source | None = None
 ) -> tuple[Document, list[Problem]]:
     has_null = False
     spans, records, problems = [], [], []
     for element in messages:
         spans.append(element.span)
-        found, problem = _readable_message(element, source)
-        records += found
-        problems += problem
+        new_records, new_problems = _readable_message(element, source)
+        records += new_records
+        problems += new_problems
         has_null = has_null or element.data == b"null"
     if array == b"null":
-        found_fields = {**found_fields, "messages": None}
-    refusals = list(_refusals(found_fields, array, has_null=has_null))
-    document = Document(found_fields, tuple(records), tuple(spans), bool(refusals), has_list=array[:1] == b"[")
+        header = {**header, "messages": None}
+    refusals = list(_refusals(header, array, has_null=has_null))
+    document = Document(header, tuple(records), tuple(spans), bool(refusals), has_list=array[:1] == b"[")
     return document, [*refusals, *problems]
 
 
@@ -134,54 +135,54 @@ def _readable_message(element: _Element, source: Source | None) -> tuple[list[Re
         return _message(element._replace(data=lenient.mask(element.data)), source)
 
 
-def _refusals(found: Mapping[str, Json], array: bytes, *, has_null: bool) -> Iterator[Problem]:
-    """Say why the client would not read this document, though it is JSON."""
-    if "sessionId" not in found:
-        yield Problem("no-session-id", "no session id: the client takes this file for corrupt", line=1)
+def _refusals(header: Mapping[str, Json], array: bytes, *, has_null: bool) -> Iterator[Problem]:
+    """Yield the reasons why the client would not read this document, though it is JSON."""
+    if "sessionId" not in header:
+        yield Problem("no-session-id", "no session ID: the client considers this file corrupt", line=1)
     if array and array != b"null" and array[:1] != b"[":
-        yield Problem("no-message", "the messages are no list: the client takes this file for corrupt", line=1)
+        yield Problem("no-message", "the messages are not a list: the client considers this file corrupt", line=1)
     elif has_null:
-        yield Problem("no-message", "a message is null: the client takes this file for corrupt", line=1)
+        yield Problem("no-message", "a message is null: the client considers this file corrupt", line=1)
 
 
 def _message(
     element: _Element, source: Source | None = None, *, salvaged: bool = False
 ) -> tuple[list[Record], list[Problem]]:
-    """Make the record of one element of the list; an element without an id gets one by its place."""
+    """Return the record of one element of the list; an element without an ID gets one from its line number."""
     data, span, line, short = element
     decoded, bad = wire(data)
     if salvaged and not decoded.is_message:
-        return [], []  # a piece of one that is broken
-    problems = [Problem("bad-value", f"values of an unexpected type were left out: {bad}", line=line)] if bad else []
+        return [], []  # part of a broken message
+    problems = [Problem("bad-value", f"values of an unexpected type are ignored: {bad}", line=line)] if bad else []
     if decoded.id is msgspec.UNSET:
-        problems.append(Problem("no-message", "an element of the list of messages has no id", line=line))
+        problems.append(Problem("no-message", "an element of the list of messages has no ID", line=line))
         if decoded.type is None:
             return [], problems
         decoded.id = f"line-{line}"
-    found = record(decoded, data, span, line, short)
-    if source and has_mark(found):  # an id is never cut
+    message = record(decoded, data, span, line, short)
+    if source and has_mark(message):  # an ID must never be cut
         return _message(_Element(lenient.mask(source.slice(span)), span, line), salvaged=salvaged)
-    return [found], problems
+    return [message], problems
 
 
 class _Place(NamedTuple):
-    """Where lines stand in the file, and the number of the first."""
+    """The span of some lines, and the number of the first."""
 
     number: int
     span: Span
 
 
 class _Layout(msgspec.Struct):
-    """What has been found so far in a file that is read line by line."""
+    """The state of reading a broken document line by line, by its indentation."""
 
     source: Source
     outside: list[_Place] = msgspec.field(default_factory=list)
-    """The lines around the list of messages."""
+    """The lines before and after the list of messages."""
     runs: list[_Place] = msgspec.field(default_factory=list)
-    """The same, where no message stands between them taken together."""
+    """The same, with adjacent lines joined."""
     is_new_run: bool = True
     inside: _Place | None = None
-    """The lines of the message at hand."""
+    """The lines of the current message."""
     in_list: bool = False
     records: list[Record] = msgspec.field(default_factory=list)
     spans: list[Span] = msgspec.field(default_factory=list)
@@ -195,14 +196,15 @@ def _by_layout(source: Source) -> Iterator[Operation]:
         last = line.number
         _take_line(layout, line)
     _end_message(layout)
-    found, is_whole = _fields_outside(layout)
-    if not is_whole:
+    header, is_complete = _fields_outside(layout)
+    if not is_complete:
         _save_outside(layout)
-        text = "the file is cut short" if layout.outside or layout.records else "the file holds no session"
-        layout.problems.append(Problem("torn-document", f"{text}; {len(layout.records)} message(s) saved", line=last))
-    salvaged = not is_whole or bool(layout.problems)
-    if found or layout.records:
-        yield Document(found, tuple(layout.records), tuple(layout.spans), salvaged)
+        text = "the file is truncated" if layout.outside or layout.records else "the file contains no session"
+        text = f"{text}; {len(layout.records)} message(s) recovered"
+        layout.problems.append(Problem("torn-document", text, line=last))
+    salvaged = not is_complete or bool(layout.problems)
+    if header or layout.records:
+        yield Document(header, tuple(layout.records), tuple(layout.spans), salvaged)
     yield from (msgspec.structs.replace(problem, file=str(source.path)) for problem in layout.problems)
 
 
@@ -232,21 +234,20 @@ def _take_line(layout: _Layout, line: Line | LongLine) -> None:
 
 
 def _end_message(layout: _Layout) -> None:
-    """Read the lines of one message, or what whole records are in them."""
     place, layout.inside = layout.inside, None
     if place is None:
         return
     data, short = value_at(layout.source, place.span)
-    text = data.removesuffix(b",")
-    blanks = len(text) - len(text.lstrip())
-    span = Span(place.span.start + blanks, place.span.end - (len(data) - len(text)))
-    element = _Element(lenient.mask(text.strip()), span, place.number, short)
+    value = data.removesuffix(b",")
+    blanks = len(value) - len(value.lstrip())
+    span = Span(place.span.start + blanks, place.span.end - (len(data) - len(value)))
+    element = _Element(lenient.mask(value.strip()), span, place.number, short)
     try:
         records, problems = _message(element, layout.source)
     except ValueError as error:
         records, problems = _fragments(layout.source, place)
-        words = f"a message that is not JSON ({error}); {len(records)} saved from it"
-        problems.append(Problem("torn-message", words, line=place.number))
+        text = f"a message is not JSON ({error}); {len(records)} recovered from it"
+        problems.append(Problem("torn-message", text, line=place.number))
     else:
         layout.spans.append(span)
     layout.records += records
@@ -263,7 +264,7 @@ def _take_outside(layout: _Layout, place: _Place) -> None:
 
 
 def _save_outside(layout: _Layout) -> None:
-    """Look for messages where none should be: the line that begins or ends their list may be broken."""
+    """Recover messages outside the list: the line that starts or ends the list may be broken."""
     for run in layout.runs:
         records, problems = _fragments(layout.source, run)
         layout.records += records
@@ -281,21 +282,21 @@ def _fragments(source: Source, place: _Place) -> tuple[list[Record], list[Proble
     data, short = value_at(source, place.span)
     data = lenient.mask(data)
     start = place.span.start
-    for found in lenient.fragments(data):
-        number = place.number + data.count(b"\n", 0, found.start)
-        span = short.span(found.start, found.end) if short else Span(start + found.start, start + found.end)
-        element = _Element(data[found.start : found.end], span, number, short)
+    for fragment in lenient.fragments(data):
+        number = place.number + data.count(b"\n", 0, fragment.start)
+        span = short.span(*fragment) if short else Span(start + fragment.start, start + fragment.end)
+        element = _Element(data[fragment.start : fragment.end], span, number, short)
         try:
             more, new = _message(element, source, salvaged=True)
         except ValueError:
-            continue  # nested almost too deeply
+            continue  # nested too deeply for the typed decoder
         records += more
         problems += new
     return records, problems
 
 
 def _fields_outside(layout: _Layout) -> tuple[dict[str, Json], bool]:
-    """Decode the metadata around the messages, as far as it goes; say whether it was whole."""
+    """Return the metadata around the messages as far as it can be decoded, and whether it is complete."""
     places = [place.span for place in layout.outside if place.span.end - place.span.start <= LONG]
     n_bytes = sum(place.span.end - place.span.start for place in layout.outside)
     if n_bytes <= LONG:
@@ -303,10 +304,10 @@ def _fields_outside(layout: _Layout) -> tuple[dict[str, Json], bool]:
             return metadata(fields(lenient.mask(b"\n".join(map(layout.source.slice, places))))), True
         except ValueError:
             pass
-    found: dict[str, Json] = {}
-    for place in places:  # every value that stands in one line
+    header: dict[str, Json] = {}
+    for place in places:  # each value on a single line
         try:
-            found |= metadata(fields(b"{" + lenient.mask(layout.source.slice(place)).strip().rstrip(b",") + b"}"))
+            header |= metadata(fields(b"{" + lenient.mask(layout.source.slice(place)).strip().rstrip(b",") + b"}"))
         except ValueError:
             continue
-    return found, False
+    return header, False

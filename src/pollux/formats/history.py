@@ -1,8 +1,8 @@
-"""Saved API histories: what the model was sent and what it answered, without ids, times and counts.
+"""Read saved API histories: requests and answers without IDs, times and token counts.
 
 `{history: Content[]}` (`/chat save` since 0.16), a bare `Content[]` (`/chat save` before, `/chat share`, bug reports),
-restore points (`checkpoints/*.json`) and the dumps of failed API calls. Ids and times are made up from the file's name:
-entry *n* is *n* seconds, and its part *m* another *m* milliseconds, after the first.
+restore points (`checkpoints/*.json`) and dumps of failed API calls. IDs and times are generated from the file's name:
+entry *n* is *n* seconds after the first, and its part *m* another *m* milliseconds later.
 """
 
 from __future__ import annotations
@@ -15,19 +15,17 @@ from urllib.parse import unquote
 
 from pollux.formats.converted import Converted, Wire, decode, extras, head_text, keys, stamp_after, stem
 from pollux.model import Json, Problem
-from pollux.text.times import stamp
+from pollux.text.times import client_timestamp
 
 
 class _Entry(NamedTuple):
-    """One entry of a history as a message."""
-
     message: Wire
     parts: list[Json]
     faults: list[tuple[str, str]]
 
 
 class _Response(NamedTuple):
-    """A functionResponse part and the media that came with it."""
+    """A function response and the media parts that follow it."""
 
     fields: Wire
     parts: list[Json]
@@ -35,7 +33,7 @@ class _Response(NamedTuple):
 
 
 _HOLDERS = ("clientHistory", "history", "context")
-"""Where an object keeps its entries; `history` beside `clientHistory` is what was on the screen."""
+"""Keys with the entries of an object; next to `clientHistory`, `history` is what the screen showed."""
 _KINDS = {"user": "user", "model": "gemini"}
 _MEDIA = ("inlineData", "fileData")
 _CANCELLED = "[Operation Cancelled]"
@@ -48,7 +46,7 @@ _CHECKPOINT_NAME = re.compile(r"checkpoint-(.+)")
 
 
 def sniff(head: bytes) -> bool:
-    """Tell from the first bytes of a file whether it is a saved history."""
+    """Return whether a file that starts with these bytes is a saved history."""
     text = head_text(head)
     if text.startswith("["):
         return any(key.depth == 2 and key.name == "parts" for key in keys(text))  # noqa: PLR2004  list, object
@@ -64,33 +62,32 @@ def sniff(head: bytes) -> bool:
 
 
 def convert(data: bytes, *, name: str, modified: datetime) -> Converted:
-    """Convert one file; a bad entry becomes a message of kind `unknown` and a problem."""
+    """Convert one file; an invalid entry becomes a message of kind `unknown` and a problem."""
     document, torn = decode(data)
-    holder, entries, rest = _contents(document)
+    holder, contents, other_fields = _contents(document)
     problems = [*torn]
     if holder is None and not torn:
-        problems.append(Problem("no-history", "no history array: this is not a saved conversation"))
+        problems.append(Problem("no-history", "has no list of history entries: this is not a saved conversation"))
     own = stem(name)
     start = _time_from_name(own) or modified
-    read = [_entry(entry) for entry in entries]
-    _link_calls(read, start)
+    entries = [_entry(content) for content in contents]
+    _link_calls(entries, start)
     messages: list[Wire] = []
-    for index, (message, _, faults) in enumerate(read):
+    for index, (message, _, faults) in enumerate(entries):
         messages.append({"id": f"{own}#{index}", "timestamp": stamp_after(start, seconds=index), **message})
         problems += (Problem(code, f"{holder}[{index}]: {fault}") for code, fault in faults)
     made_up = {"id", "timestamp"}
-    session_id = rest.get("sessionId")
+    session_id = other_fields.get("sessionId")
     if isinstance(session_id, str) and session_id:
-        del rest["sessionId"]
+        del other_fields["sessionId"]
     else:
         session_id = own
         made_up.add("session_id")
-    header: Wire = {"sessionId": session_id, **_times(start, len(messages)), **_tag(own), **extras(rest)}
+    header: Wire = {"sessionId": session_id, **_times(start, len(messages)), **_tag(own), **extras(other_fields)}
     return Converted(header, tuple(messages), tuple(problems), frozenset(made_up))
 
 
 def _contents(document: Json) -> tuple[str | None, list[Json], Wire]:
-    """Return where the entries were found, the entries, and all else."""
     if isinstance(document, list):
         return "entries", document, {}
     if not isinstance(document, dict):
@@ -98,13 +95,13 @@ def _contents(document: Json) -> tuple[str | None, list[Json], Wire]:
     for holder in _HOLDERS:
         entries = document.get(holder)
         if isinstance(entries, list):
-            rest = {key: value for key, value in document.items() if key != holder}
-            return holder, [_request(entry) for entry in entries] if holder == "context" else entries, rest
+            other_fields = {key: value for key, value in document.items() if key != holder}
+            return holder, [_request(entry) for entry in entries] if holder == "context" else entries, other_fields
     return None, [], document
 
 
 def _request(entry: Json) -> Json:
-    """Give a role to the request that failed: the client adds it to the history as bare parts."""
+    """Return an entry with a role: the client adds a failed request to the history as bare parts."""
     match entry:
         case {"role": _} | {"parts": _} | None:
             return entry
@@ -115,21 +112,21 @@ def _request(entry: Json) -> Json:
 
 
 def _times(start: datetime, n_messages: int) -> Wire:
-    return {"startTime": stamp(start), "lastUpdated": stamp_after(start, seconds=max(n_messages - 1, 0))}
+    return {"startTime": client_timestamp(start), "lastUpdated": stamp_after(start, seconds=max(n_messages - 1, 0))}
 
 
 def _tag(name: str) -> Wire:
-    found = _CHECKPOINT_NAME.fullmatch(name)
-    return {"tag": unquote(found[1])} if found else {}
+    match = _CHECKPOINT_NAME.fullmatch(name)
+    return {"tag": unquote(match[1])} if match else {}
 
 
 def _time_from_name(name: str) -> datetime | None:
     if dated := _SESSION_NAME.fullmatch(name) or _DATED_NAME.fullmatch(name):
-        year, month, day, *rest = (int(number) for number in re.findall(r"\d+", dated[1]))
-        hour, minute, second, millisecond = [*rest, 0, 0][:4]
+        year, month, day, *time = (int(number) for number in re.findall(r"\d+", dated[1]))
+        hour, minute, second, millisecond = [*time, 0, 0][:4]
         try:
             return datetime(year, month, day, hour, minute, second, millisecond * 1000, tzinfo=UTC)
-        except ValueError:  # the 31st of February
+        except ValueError:  # such as the 31st of February
             return None
     if numbered := _NUMBERED_NAME.fullmatch(name):
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(numbered[1]))
@@ -137,7 +134,6 @@ def _time_from_name(name: str) -> datetime | None:
 
 
 def _entry(entry: Json) -> _Entry:
-    """Make the message of one entry, and say what is wrong with it."""
     if not isinstance(entry, dict):
         return _Entry({"type": "unknown", "content": [entry]}, [], [("bad-entry", "not an object")])
     faults: list[tuple[str, str]] = []
@@ -158,13 +154,13 @@ def _entry(entry: Json) -> _Entry:
         case other:
             parts = [] if other is None else [other]
             faults.append(("no-parts", "no list of parts"))
-    rest = {key: value for key, value in entry.items() if key not in {"role", "parts"}}
+    other_fields = {key: value for key, value in entry.items() if key not in {"role", "parts"}}
     message: Wire = {"type": kind, "content": parts}
-    return _Entry(message | {"entry": rest} if rest else message, parts, faults)
+    return _Entry(message | {"entry": other_fields} if other_fields else message, parts, faults)
 
 
 def _link_calls(entries: list[_Entry], start: datetime) -> None:
-    """Record what came of each call: its response stands in a later entry, with the call's id or in its order."""
+    """Add its result to each call: the response is in a later entry, with the call's ID or in the same order."""
     by_id: dict[str, Wire] = {}
     turn: list[Wire] = []
     was_model = False
@@ -195,32 +191,31 @@ def _calls(parts: list[Json], start: datetime, second: int) -> Iterator[Wire]:
 
 
 def _responses(parts: list[Json]) -> Iterator[_Response]:
-    """Yield the responses of an entry, each with the media that follow it."""
-    found: _Response | None = None
+    response: _Response | None = None
     for place, part in enumerate(parts):
         match part:
             case {"functionResponse": dict(fields)}:
-                if found:
-                    yield found
-                found = _Response(fields, [part], place)
-            case dict() if found and any(key in part for key in _MEDIA):
-                found.parts.append(part)
+                if response:
+                    yield response
+                response = _Response(fields, [part], place)
+            case dict() if response and any(key in part for key in _MEDIA):
+                response.parts.append(part)
             case _:
-                if found:
-                    yield found
-                found = None
-    if found:
-        yield found
+                if response:
+                    yield response
+                response = None
+    if response:
+        yield response
 
 
 def _key(call: Wire) -> str:
-    """Return the id to match by: since 0.43 it begins with the tool's name, but not everywhere."""
+    """Return the ID by which to match calls and responses: since 0.43 only some start with the tool's name."""
     own = call.get("id")
     return own.removeprefix(f"{call.get('name')}__") if isinstance(own, str) else ""
 
 
 def _asked(response: Wire, turn: list[Wire]) -> Wire | None:
-    """Find the call that a response answers by name and order, where one of both has no id."""
+    """Return the call that a response answers, by name and order, if the call or the response has no ID."""
     for call in turn:
         has_two_ids = "id" in call and isinstance(response.get("id"), str)
         if "result" not in call and call["name"] == response.get("name") and not has_two_ids:

@@ -1,4 +1,4 @@
-"""JSON as the client's runtime takes it, where the fast decoder is stricter, and what can be saved from broken JSON."""
+"""Decode JSON as leniently as the client's runtime does, and recover what is intact in broken JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pollux.formats.source import Span
 from pollux.model import Json, Problem
 
 BOM = b"\xef\xbb\xbf"
-BOM_PROBLEM = Problem("byte-order-mark", "the file begins with a byte order mark, which the client cannot read", line=1)
+BOM_PROBLEM = Problem("byte-order-mark", "the file starts with a byte order mark, which the client cannot read", line=1)
 
 _ESCAPE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a pair
@@ -24,15 +24,12 @@ _ESCAPE = re.compile(
 )
 _RECORD = re.compile(rb'\{\s*"(?:id|\$set|\$rewindTo|sessionId)"\s*:')
 _KEY = re.compile(r'\s*[{,]\s*("(?:sessionId|projectHash|startTime|lastUpdated|kind|summary|directories)")\s*:\s*')
-_TRIES = 1000  # each costs time in proportion to what stands before it
+_TRIES = 1000  # each costs time proportional to the text before it
 _BROKEN = {0xDC00 + byte: "?" for byte in range(0x80, 0x100)}
 
 
 def decode(data: bytes) -> Any:  # noqa: ANN401  the decoding edge
-    """Decode a JSON value, with lone surrogates and broken UTF-8 where JavaScript accepts them.
-
-    Raises `ValueError` for what is not JSON.
-    """
+    """Decode a JSON value; like JavaScript, accept lone surrogates and broken UTF-8. Raises `ValueError`."""
     try:
         return msgspec.json.decode(data)
     except RecursionError:
@@ -46,9 +43,9 @@ def decode(data: bytes) -> Any:  # noqa: ANN401  the decoding edge
 
 
 def mask(data: bytes) -> bytes:
-    """Replace lone surrogates and broken UTF-8, so that the fast decoder takes what JavaScript takes.
+    """Replace lone surrogates and broken UTF-8, so that the fast decoder accepts what JavaScript accepts.
 
-    Byte for byte: every value keeps its place, and the truth is still in the file.
+    Each replacement has the same length, so that the offsets of values do not change.
     """
     masked = _ESCAPE.sub(lambda match: b"\\ufffd" if match[1] else match[0], data)
     try:
@@ -59,16 +56,16 @@ def mask(data: bytes) -> bytes:
 
 
 def encode(value: object) -> bytes:
-    """Encode for the typed decoder, lone surrogates replaced."""
+    """Encode a value as JSON, with lone surrogates replaced."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def fragments(data: bytes, start: int = 0) -> Iterator[Span]:
-    """Find the complete records inside a line or file that is not valid as a whole.
+    """Yield the complete records inside an invalid line or file; records inside a record are not yielded again.
 
-    Half a record with another one glued to it is the usual case. Objects nested in a found one are not found again.
+    Mostly the line is a partial record directly followed by a complete one.
     """
-    text = data.decode("latin-1")  # one character a byte, so that positions are offsets
+    text = data.decode("latin-1")  # one character per byte, so that positions are offsets
     position, n_failed = start, 0
     while n_failed < _TRIES and (match := _RECORD.search(data, position)):
         try:
@@ -82,16 +79,16 @@ def fragments(data: bytes, start: int = 0) -> Iterator[Span]:
 
 
 def leading_fields(data: bytes) -> dict[str, Json]:
-    """Read the metadata at the beginning of an object that is cut short; empty unless it begins with some."""
+    """Return the metadata at the start of a truncated object; {} if it starts with other fields."""
     text = data.decode("utf-8", "replace")
-    found: dict[str, Json] = {}
+    fields: dict[str, Json] = {}
     position = 0
     while match := _KEY.match(text, position):
         try:
-            found[json.loads(match[1])], position = _DECODER.raw_decode(text, match.end())
+            fields[json.loads(match[1])], position = _DECODER.raw_decode(text, match.end())
         except (ValueError, RecursionError):
             break
-    return found
+    return fields
 
 
 def _refuse(constant: str) -> None:
@@ -103,9 +100,10 @@ def _integer(digits: str) -> int | None:
 
 
 def _float(digits: str) -> float | None:
-    return found if isfinite(found := float(digits)) else None
+    value = float(digits)
+    return value if isfinite(value) else None
 
 
 _DIGITS = 4300
-"""More are too many for Python; to JavaScript they are infinity, which it writes as `null`."""
+"""Python refuses to convert more; for JavaScript such a number is infinite, which it writes as `null`."""
 _DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_float, parse_constant=_refuse)

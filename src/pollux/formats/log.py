@@ -1,4 +1,4 @@
-"""The log generation (0.39–): one JSON record a line, appended and never taken back."""
+"""Read the log generation (since 0.39): one JSON record per line, appended and never changed."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from pollux.model import Kind, Problem
 
 _KINDS = frozenset({Kind.USER, Kind.GEMINI, Kind.INFO, Kind.WARNING, Kind.ERROR})
 TOUCH = re.compile(rb'\{"\$set":\{"lastUpdated":"([-0-9T:.Z]{24})"\}\}')
-"""Says only when the session was last touched, as every second line does."""
+"""A record with nothing but the time of the last update, as every second line is."""
 SEPARATORS = ("\u2028".encode(), "\u2029".encode())
-"""Characters at which the client's reader cuts a line on Node.js 24 and later, but not on Node.js 23 and earlier."""
+"""Characters at which the client's reader splits a line on Node.js 24 and later, but not on Node.js 23 and earlier."""
 _SEPARATOR = re.compile(b"|".join(SEPARATORS))
 _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{"(?:sessionId|projectHash|startTime|lastUpdated|kind|id|\$\w+)":')
 
 
 def sniff(head: bytes) -> bool:
-    """Tell from the first bytes of a file whether it is of this generation: it begins with one of its records."""
+    """Return whether a file that starts with these bytes starts with a record of this generation."""
     return bool(_BEGINNING.match(head))
 
 
 def read(source: Source) -> Iterator[Operation]:
-    """Read one file; what a line cannot say becomes a problem, never a gap."""
+    """Yield the operations of one file; an invalid line becomes a problem."""
     for line in source.lines():
         yield from operations(line, source.path)
 
 
 class _ShortLine(NamedTuple):
-    """A short text in place of a long line."""
+    """A long line, represented by a short text."""
 
     number: int
     data: bytes
@@ -47,23 +47,23 @@ class _ShortLine(NamedTuple):
 
 
 def operations(line: Line | LongLine, path: Path) -> list[Operation]:
-    """Read one line: no operation in a blank one, several in one that is broken and could be saved."""
+    """Return the operations of one line: none for a blank line, several if records were recovered from a broken one."""
     if isinstance(line, LongLine):
         return _in_file([*_long_line(line), *_split_by_newer_node(line)], path)
     if touch := TOUCH.fullmatch(line.data):
         return [Update(line.number, {"lastUpdated": touch[1].decode()})]
     if not line.data or line.data.isspace():
         return []
-    found = _line(line)
+    result = _line(line)
     if not line.data.isascii():
-        found += _split_by_newer_node(line)
-    if len(found) == 1 and type(found[0]) is not Problem:
-        return found
-    return _in_file(found, path)
+        result += _split_by_newer_node(line)
+    if len(result) == 1 and type(result[0]) is not Problem:
+        return result
+    return _in_file(result, path)
 
 
 def has_separator(data: bytes) -> bool:
-    """Return whether some bytes contain a character at which newer releases of Node.js cut a line."""
+    """Return whether some bytes contain a character at which newer releases of Node.js split a line."""
     return not data.isascii() and _SEPARATOR.search(data) is not None
 
 
@@ -75,41 +75,44 @@ def _split_by_newer_node(line: Line | LongLine) -> list[Operation]:
         is_split = has_separator(line.data)
     if not is_split:
         return []
-    text = "contains U+2028 or U+2029, at which Gemini CLI cuts the line on Node.js 24 and later, and so loses it"
+    text = "contains U+2028 or U+2029, at which Gemini CLI on Node.js 24 and later splits the line and so loses it"
     return [Problem("split-by-newer-node", text, line=line.number)]
 
 
-def _in_file(found: list[Operation], path: Path) -> list[Operation]:
-    return [msgspec.structs.replace(one, file=str(path)) if isinstance(one, Problem) else one for one in found]
+def _in_file(result: list[Operation], path: Path) -> list[Operation]:
+    return [
+        msgspec.structs.replace(operation, file=str(path)) if isinstance(operation, Problem) else operation
+        for operation in result
+    ]
 
 
 def _long_line(line: LongLine) -> list[Operation]:
-    """Read a line from a short text of it; from the whole line, where the short one cannot say everything exactly."""
+    """Read a long line through a short text; read the complete line if the short text is not exact enough."""
     for is_exact in (False, True):
         short = shorten(line.source, line.span, has_lists=True, exactly=is_exact)
         if short is None:
             break
         try:
-            found = _line(_ShortLine(line.number, short.text, short, line))
+            result = _line(_ShortLine(line.number, short.text, short, line))
         except InexactError:
             continue
-        if not any(_has_mark(one) for one in found):
-            return found
+        if not any(_has_mark(operation) for operation in result):
+            return result
     return _line(Line(line.number, line.start, line.data))
 
 
 def _has_mark(operation: Operation) -> bool:
-    """Return whether something was cut out of an id or of metadata, which must be whole."""
+    """Return whether an ID or metadata was cut, which must be complete."""
     return has_mark(operation.fields if isinstance(operation, Header | Update) else operation)
 
 
 def _line(line: Line | _ShortLine) -> list[Operation]:
     try:
-        return _whole(line.data, line)
+        return _parse(line.data, line)
     except ValueError as first:
         masked = _masked(line)
         try:
-            return [_exact(one, line.data) for one in _whole(masked.data, masked)]
+            return [_exact(operation, line.data) for operation in _parse(masked.data, masked)]
         except ValueError:
             return [*_salvage(_with_lists(masked), str(first))]
 
@@ -120,7 +123,7 @@ def _masked(line: Line | _ShortLine) -> Line | _ShortLine:
 
 
 def _with_lists(line: Line | _ShortLine) -> Line | _ShortLine:
-    """Return a line with all messages in it, also those that a short text only says the places of."""
+    """Return a line with all its messages, including those whose bytes a short text omits."""
     if isinstance(line, Line) or not line.short.has_lists:
         return line
     long = line.line
@@ -131,7 +134,7 @@ def _with_lists(line: Line | _ShortLine) -> Line | _ShortLine:
 
 
 def _exact(operation: Operation, data: bytes) -> Operation:
-    """Give metadata the values that stand in the file: the mask has changed what it says."""
+    """Return an operation with the exact metadata of the file, which masking changed."""
     if not isinstance(operation, Header | Update) or not operation.fields:
         return operation
     value = lenient.decode(data)
@@ -140,13 +143,12 @@ def _exact(operation: Operation, data: bytes) -> Operation:
 
 
 def _span(line: Line | _ShortLine, start: int, end: int) -> Span:
-    """Return where a part of a line stands in the file."""
     _refuse_list(line)
     return line.short.span(start, end) if isinstance(line, _ShortLine) else Span(line.start + start, line.start + end)
 
 
 def _refuse_list(line: Line | _ShortLine) -> None:
-    """Raise `InexactError` if a list of messages was left out of a line which is read as something else."""
+    """Raise `InexactError` if a short text omits a list of messages and the line is read as another record."""
     if isinstance(line, _ShortLine) and line.short.elements:
         raise InexactError
 
@@ -155,16 +157,16 @@ def _short(line: Line | _ShortLine) -> Short | None:
     return line.short if isinstance(line, _ShortLine) else None
 
 
-def _whole(data: bytes, line: Line | _ShortLine, *, salvaged: bool = False, start: int = 0) -> list[Operation]:
-    """Tell what a record does; raises `ValueError` if it is not JSON all through."""
+def _parse(data: bytes, line: Line | _ShortLine, *, salvaged: bool = False, start: int = 0) -> list[Operation]:
+    """Return the operations of a record. Raises `ValueError` if it is not valid JSON."""
     decoded, bad = wire(data)
     problems = [_bad_value(bad, line)] if bad else []
-    if decoded.rewind_to is not msgspec.UNSET:  # the first test that fits decides, in the client's own order
+    if decoded.rewind_to is not msgspec.UNSET:  # the first matching test decides, in the client's order
         _refuse_list(line)
         return [*problems, Rewind(line.number, decoded.rewind_to, salvaged)]
     if decoded.id is not msgspec.UNSET:
         if salvaged and not decoded.is_message:
-            return []  # a piece of one that is broken
+            return []  # part of a broken message
         return [
             *problems,
             Put(record(decoded, data, _span(line, start, start + len(data)), line.number, _short(line)), salvaged),
@@ -184,15 +186,15 @@ def _whole(data: bytes, line: Line | _ShortLine, *, salvaged: bool = False, star
 
 
 def _without_id(decoded: Wire, data: bytes, line: Line | _ShortLine, start: int) -> list[Operation]:
-    """Return a message that the client passes over, since it has no id: it was said all the same."""
+    """Return a message that the client skips because it has no ID; it still belongs to the timeline."""
     decoded.id = f"line-{line.number}"
-    problem = Problem("no-message", "a message without an id, which the client passes over", line=line.number)
-    found = record(decoded, data, _span(line, start, start + len(data)), line.number, _short(line))
-    return [Put(found, salvaged=True), problem]
+    problem = Problem("no-message", "a message without an ID, which the client skips", line=line.number)
+    message = record(decoded, data, _span(line, start, start + len(data)), line.number, _short(line))
+    return [Put(message, salvaged=True), problem]
 
 
 def _records(array: bytes, line: Line | _ShortLine) -> tuple[tuple[Record, ...] | None, list[Problem]]:
-    """Read a list of messages inside a line, each with its place in the file; `None` for what is no list."""
+    """Return the records of a list of messages inside a line; None if the value is not a list."""
     if array[:1] != b"[":
         _refuse_list(line)
         return None, []
@@ -207,7 +209,7 @@ def _records(array: bytes, line: Line | _ShortLine) -> tuple[tuple[Record, ...] 
                 raise InexactError
             records.append(new)
         else:
-            problems.append(Problem("no-message", "an element of a list of messages has no id", line=line.number))
+            problems.append(Problem("no-message", "an element of a list of messages has no ID", line=line.number))
     return tuple(records), problems
 
 
@@ -222,33 +224,33 @@ def _elements(array: bytes, line: Line | _ShortLine) -> Iterator[tuple[Span, byt
 
 
 def _salvage(line: Line | _ShortLine, reason: str) -> Iterator[Operation]:
-    """Take the whole records out of a line that is not JSON: half a record with another glued to it, mostly."""
+    """Yield the complete records in a line that is not JSON, mostly a partial record followed by another one."""
     if line.data.startswith(lenient.BOM):
         yield lenient.BOM_PROBLEM
-    n_found = 0
+    n_recovered = 0
     if head := lenient.leading_fields(line.data.removeprefix(lenient.BOM)):
-        n_found += 1
+        n_recovered += 1
         yield Header(line.number, head, salvaged=True)
     for span in lenient.fragments(line.data):
         try:
-            found = _whole(line.data[span.start : span.end], line, salvaged=True, start=span.start)
+            result = _parse(line.data[span.start : span.end], line, salvaged=True, start=span.start)
         except ValueError:
-            continue  # nested almost too deeply
-        n_found += sum(1 for operation in found if not isinstance(operation, Problem))
-        yield from found
-    saved = f"{n_found} record(s) saved from it" if n_found else "nothing could be saved from it"
-    yield Problem("torn-line", f"not JSON ({reason}); {saved}", line=line.number)
+            continue  # nested too deeply for the typed decoder
+        n_recovered += sum(1 for operation in result if not isinstance(operation, Problem))
+        yield from result
+    recovered = f"{n_recovered} record(s) recovered from it" if n_recovered else "nothing could be recovered from it"
+    yield Problem("torn-line", f"not JSON ({reason}); {recovered}", line=line.number)
 
 
 def _unknown(data: bytes, line: Line | _ShortLine) -> Problem:
     value = lenient.decode(data)
     if not isinstance(value, dict):
-        return Problem("unknown-record", f"a record that is no object: {str(value)[:40]}", line=line.number)
+        return Problem("unknown-record", f"a record that is not an object: {str(value)[:40]}", line=line.number)
     operators = [key for key in value if key.startswith("$")]
     if operators:
         return Problem("unknown-operator", f"unknown operator {', '.join(operators)}", line=line.number)
-    return Problem("unknown-record", f"a record of unknown kind, with keys {sorted(value)[:8]}", line=line.number)
+    return Problem("unknown-record", f"a record of an unknown type, with keys {sorted(value)[:8]}", line=line.number)
 
 
 def _bad_value(bad: str, line: Line | _ShortLine) -> Problem:
-    return Problem("bad-value", f"values of an unexpected type were left out: {bad}", line=line.number)
+    return Problem("bad-value", f"values of an unexpected type are ignored: {bad}", line=line.number)

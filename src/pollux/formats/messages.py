@@ -1,4 +1,4 @@
-"""The client's message record → our message, whole: the one place where its words and ours meet."""
+"""Convert the client's message records to messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pollux.model import (
     Thought,
     Tokens,
 )
-from pollux.text.times import instant
+from pollux.text.times import parse_time
 
 KNOWN_FIELDS = frozenset(
     {"id", "timestamp", "type", "content", "displayContent", "thoughts", "tokens", "model", "toolCalls"}
@@ -38,19 +38,19 @@ def message(
     file: str | None = None,
     line: int | None = None,
 ) -> Message:
-    """Build a message from its recordings: the one with the words, and those with the calls and the thoughts."""
-    found = parts(content.get("content"))
+    """Build a message from the recordings with its text, its calls and its thoughts."""
+    all_parts = parts(content.get("content"))
     return Message(
         id=str(content.get("id", "")),
         kind=_kind(content.get("type")),
         origin=origin,
         fate=fate,
-        at=instant(content.get("timestamp")),
-        parts=tuple(part for part in found if not isinstance(part, Thought)),
+        at=parse_time(content.get("timestamp")),
+        parts=tuple(part for part in all_parts if not isinstance(part, Thought)),
         thoughts=thoughts((thinking or content).get("thoughts"))
-        or tuple(part for part in found if isinstance(part, Thought)),
+        or tuple(part for part in all_parts if isinstance(part, Thought)),
         tool_calls=tool_calls((calls or content).get("toolCalls")),
-        display=_typed(parts(content.get("displayContent")), found) if origin in _TYPED else None,
+        display=_typed(parts(content.get("displayContent")), all_parts) if origin in _TYPED else None,
         model=model,
         tokens=tokens,
         file=file,
@@ -60,7 +60,7 @@ def message(
 
 
 def unknown_fields(value: Json) -> Iterator[str]:
-    """Yield the fields of a message and of its tool calls that no release known to us writes."""
+    """Yield the fields of a message and of its tool calls that no known release writes."""
     if not isinstance(value, dict):
         return
     yield from (key for key in value if key not in KNOWN_FIELDS)
@@ -74,7 +74,7 @@ _TYPED = frozenset({Origin.HUMAN, Origin.LOADED})
 
 
 def _typed(shown: tuple[Part, ...], sent: tuple[Part, ...]) -> tuple[Part, ...] | None:
-    """Return what was typed, if it is not just what was sent: files, hooks and the client itself add to a prompt."""
+    """Return what was typed, if it differs from what was sent: files, hooks and the client itself add to a prompt."""
     text = "".join(part.text for part in shown or sent if isinstance(part, Text))
     typed = user_origin(text)[1]
     return (Text(typed),) if typed != text.strip() else shown or None

@@ -1,7 +1,7 @@
-"""Operations: what one record of a session file says, light enough to be kept by the hundred thousand.
+"""Operations: the meaning of one record of a session file, small enough to hold a hundred thousand in memory.
 
-The text of a message stays in its file. A record knows its span there, and the few facts that a list, a count or the
-replay needs; `formats.messages` builds the whole message from the same bytes when somebody wants to read it.
+The text of a message stays in its file. A record has its position there and the few facts that lists, counts and the
+replay need; `formats.messages` builds the complete message from the same bytes on demand.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class CallHead(msgspec.Struct, frozen=True, rename="camel"):
-    """What a list needs to know of a tool call."""
+    """The fields of a tool call that lists need."""
 
     id: str | None = None
     name: str = ""
@@ -29,7 +29,7 @@ class CallHead(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True):
-    """One recording of a message; the same message may be recorded many times."""
+    """One recording of a message, which may be recorded many times."""
 
     id: str
     kind: str
@@ -40,30 +40,30 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
     has_thoughts: bool
     origin: Origin
     prompt: str
-    """What a user message says, for titles and lists; cut at `PROMPT_KEPT` characters. Empty for all others."""
+    """The text of a user message, cut at `PROMPT_KEPT` characters; empty for all others."""
     span: Span
     line: int
     checksum: int = 0
-    """Of the whole prompt, where it was cut: two long ones may begin alike."""
+    """Of the complete prompt, if it was cut: two long prompts may start with the same text."""
     n_chars: int = 0
-    """Length of its words."""
+    """Length of its text."""
     responses: tuple[str, ...] = ()
-    """The ids of the calls that a user message answers."""
+    """IDs of the calls that a user message answers."""
     is_masked: bool = False
-    """Tool output in it was replaced by a note where to find it."""
+    """Whether tool output was replaced by a note that names a file."""
     is_bare: bool = False
-    """An answer without model and tokens, written as the API wants it: the client recorded its history again."""
+    """Whether it is an answer in the API's form, without model and tokens: the client recorded its history again."""
     sent: str = ""
-    """The beginning of what went to the model in place of the prompt, if it is not the prompt: custom commands."""
+    """Start of what was sent to the model instead of the prompt, as for custom commands; else empty."""
     asked: tuple[CallHead, ...] = ()
-    """The calls that its words ask for, where there are no records of them."""
+    """Calls that its content requests, if there are no records of them."""
 
 
 PROMPT_KEPT = 1000
 
 
 class Header(msgspec.Struct, frozen=True):
-    """Metadata of the session; a compact document carries its messages here too."""
+    """Metadata of the session; in a compact document also its messages."""
 
     line: int
     fields: Mapping[str, Json]
@@ -76,11 +76,11 @@ class Put(msgspec.Struct, frozen=True):
 
     record: Record
     salvaged: bool = False
-    """Taken out of a line that the client cannot read, and so not part of its state."""
+    """Whether it comes from a line that the client cannot read, and is not part of the client's state."""
 
 
 class Update(msgspec.Struct, frozen=True):
-    """`$set`: some metadata, and perhaps the whole list of messages anew."""
+    """`$set`: new metadata, and perhaps a new list of all messages (a checkpoint)."""
 
     line: int
     fields: Mapping[str, Json]
@@ -89,7 +89,7 @@ class Update(msgspec.Struct, frozen=True):
 
 
 class Rewind(msgspec.Struct, frozen=True):
-    """`$rewindTo`: this message and all after it are dropped."""
+    """`$rewindTo`: drop this message and all after it."""
 
     line: int
     target: str
@@ -97,23 +97,23 @@ class Rewind(msgspec.Struct, frozen=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """Metadata and all messages at once, as the client's older releases wrote them."""
+    """Metadata and all messages in one JSON document, as older releases wrote them."""
 
     fields: Mapping[str, Json]
     records: tuple[Record, ...]
     spans: tuple[Span, ...]
-    """Every element of the list, also those that are no messages."""
+    """Every element of the list, including those that are not messages."""
     salvaged: bool = False
-    """The client cannot read this file."""
+    """Whether the client cannot read this file."""
     has_list: bool = True
-    """Whether there is a list of messages at all."""
+    """Whether the document has a list of messages."""
 
 
 Operation: TypeAlias = Header | Put | Update | Rewind | Document | Problem
 
 
 def drop_from(messages: dict[str, T], target: str) -> list[T]:
-    """Remove a message and all after it, or everything if it is not there; return what was removed, the last first."""
+    """Remove a message and all after it, or all messages if it is missing; return those removed, last first."""
     dropped = []
     while messages:
         id_, value = messages.popitem()

@@ -1,4 +1,4 @@
-"""What a recorded text really is: the client files much under `user` that nobody typed (`docs/formats.md`)."""
+"""Determine the origin of a message: the client records many messages as `user` that no human typed."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ _USER_TEXTS = (
     ),
     (re.compile(r"\[Function Response: [^\]\n]+\]"), Origin.TOOL_RESPONSE),
 )
-"""What texts of the client look like. Each goes on as nobody types: users quote the beginnings."""
+"""Texts of the client. Each pattern includes more than the first words, because users quote those."""
 _BEGINNINGS = (
     *("I ran the ", "Here is ", "System: ", "[System: ", "[Function Response: ", "This is the Gemini CLI."),
     *("- **Workspace ", "First, reason in ", "Your task is "),
 )
-"""How they all begin: most prompts need no closer look."""
+"""The first words of all these texts, to skip the patterns for most prompts."""
 
 _REFERENCED = "\n--- Content from referenced files ---"
-"""Behind this the client puts the files that a prompt names with @."""
+"""Precedes the files that a prompt names with @."""
 _FILE = "\nContent from @"
 _FILES_END = "--- End of content ---"
 
 _STEERING = re.compile(r"User steering update:\n<user_input>\n(.*?)\n</user_input>", re.DOTALL)
-"""A hint that was typed while the tools ran, and went to the model with their results."""
+"""A hint that was typed while tools ran, and was sent to the model with their results."""
 
 _CONTINUE = "Please continue."
 
@@ -71,22 +71,22 @@ _NOTICES = frozenset({Kind.INFO, Kind.WARNING, Kind.ERROR})
 
 
 class Words(NamedTuple):
-    """What a `user` message is, and what it says."""
+    """The origin and the text of a `user` message."""
 
     origin: Origin
     prompt: str
-    """What was typed; for messages that nobody typed, what they say."""
+    """What was typed; for other messages their text."""
     sent: str = ""
-    """What went to the model, where it is not what was typed."""
+    """What was sent to the model, if it differs from what was typed."""
 
 
 def user_words(
     text: str, display: str | None, *, n_responses: int = 0, has_media: bool = False, is_string: bool = False
 ) -> Words:
-    """Return what a recorded `user` message is, from its content and what the client shows in its place.
+    """Return the origin and text of a `user` message, from its content and from what the client displayed instead.
 
-    From 0.28 on, when contents ceased to be strings, the client also records what it shows for a typed prompt, wherever
-    it sends something else.
+    Since 0.28, when contents ceased to be strings, the client also records what it displays for a typed prompt if it
+    sends something else.
     """
     if n_responses and not text:
         return Words(Origin.TOOL_RESPONSE, text)
@@ -94,18 +94,18 @@ def user_words(
     if is_string:
         return Words(origin, sent)
     if origin == Origin.CONTINUE and sent == _CONTINUE and display is None:
-        return Words(Origin.HUMAN, sent)  # the client's own push is shown as the prompt that it belongs to
+        return Words(Origin.HUMAN, sent)  # the client displays its own request to continue as the last prompt
     if origin != Origin.HUMAN:
         return Words(origin, sent)
     if display is None:
-        is_of_hook = text.rstrip().endswith(_HOOK_END)  # which is shown without this block, if it was typed
-        return Words(Origin.HOOK_CONTEXT if is_of_hook else origin, sent)
+        is_from_hook = text.rstrip().endswith(_HOOK_END)  # a typed prompt would have a display without this block
+        return Words(Origin.HOOK_CONTEXT if is_from_hook else origin, sent)
     typed = user_origin(display)[1].strip() or sent
     return Words(origin, typed, "" if typed == sent else sent)
 
 
 def user_origin(text: str, *, n_responses: int = 0, has_media: bool = False) -> tuple[Origin, str]:
-    """Return what a `user` message is, and the words in it that a human typed (for all others: what it says)."""
+    """Return the origin of a `user` message, and the text that a human typed; for other origins its whole text."""
     hint = _STEERING.match(text)
     if hint:
         return Origin.HUMAN, hint[1]
@@ -125,47 +125,45 @@ def user_origin(text: str, *, n_responses: int = 0, has_media: bool = False) -> 
 
 
 def _without_files(typed: str) -> str:
-    """Return a prompt without the files that the client put behind it."""
     prompt, marker, files = typed.partition(_REFERENCED)
     is_added = not files or files.startswith(_FILE) or files.endswith(_FILES_END)
     return prompt.rstrip() if marker and is_added else typed
 
 
 def _without_blocks(text: str) -> tuple[str, Origin | None]:
-    """Return a prompt without what the client puts before and hooks put behind it, and what the first of it was."""
-    found: Origin | None = None
+    """Return a prompt without the blocks that the client and hooks added, and the origin of the first block."""
+    first: Origin | None = None
     for tag, origin in _BLOCKS:
         if text.startswith(f"<{tag}>"):
-            block, end, rest = text.partition(f"</{tag}>")
-            if _is_typed_block(origin, block, rest):
+            block, end, after = text.partition(f"</{tag}>")
+            if _is_typed_block(origin, block, after):
                 break
-            found = found or origin
-            text = rest.strip() if end else ""
-    stop = len(text)  # a text may end with thousands of blocks: it is cut once
+            first = first or origin
+            text = after.strip() if end else ""
+    stop = len(text)  # a text may end with thousands of blocks, so it is sliced only once
     while text.endswith(_HOOK_END, 0, stop) and (start := text.rfind(_HOOK_START, 0, stop)) > 0:
-        found = found or Origin.HOOK_CONTEXT
-        stop = _end_of_words(text, start)
-    return text[:stop], found
+        first = first or Origin.HOOK_CONTEXT
+        stop = _skip_space_before(text, start)
+    return text[:stop], first
 
 
-def _end_of_words(text: str, end: int) -> int:
-    """Return where the words before some place end."""
+def _skip_space_before(text: str, end: int) -> int:
     while end and text[end - 1].isspace():
         end -= 1
     return end
 
 
-def _is_typed_block(origin: Origin, block: str, rest: str) -> bool:
-    """Return whether somebody typed the tags of a block: a preamble has lines, and nothing follows a summary."""
+def _is_typed_block(origin: Origin, block: str, after: str) -> bool:
+    """Return whether a human typed the tags of a block: a preamble has several lines, and nothing follows a summary."""
     if origin == Origin.SESSION_CONTEXT:
         return "\n" not in block
-    return rest.startswith(" ") or (origin == Origin.STATE_SNAPSHOT and bool(rest.strip()))
+    return after.startswith(" ") or (origin == Origin.STATE_SNAPSHOT and bool(after.strip()))
 
 
 def origin_of(
     kind: str, text: str, *, n_responses: int = 0, has_media: bool = False, is_counted: bool = False
 ) -> Origin:
-    """Return what a message of any kind is; what a model was counted for was said by it."""
+    """Return the origin of a message of any kind; an answer with token counts is always the model's."""
     if kind == Kind.USER:
         return user_origin(text, n_responses=n_responses, has_media=has_media)[0]
     if kind in _NOTICES:
@@ -174,5 +172,5 @@ def origin_of(
 
 
 def one_line(text: str) -> str:
-    """Fold all white space: a title keeps every character that the client would throw away."""
+    """Return a text with each run of white space replaced by one space."""
     return re.sub(r"\s+", " ", text).strip()

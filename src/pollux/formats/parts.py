@@ -1,10 +1,10 @@
-"""The client's content → our parts: a string, a part, or a list of both, in whatever form a release wrote it."""
+"""Convert the client's content to parts: a string, a part, or a list of both, in the form of any release."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pollux.formats.short import LeftOut
+from pollux.formats.short import ElidedText
 from pollux.model import (
     Attachment,
     Code,
@@ -16,40 +16,40 @@ from pollux.model import (
     Thought,
     Unknown,
 )
-from pollux.text.times import instant
+from pollux.text.times import parse_time
 
 _KNOWN = frozenset({"text", "thought", "thoughtSignature", "callIndex"})
 _JS_SPACE = "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"  # noqa: E501  what JavaScript's trim() takes off
 
 
 def parts(content: Any) -> tuple[Part, ...]:  # noqa: ANN401  the decoding edge
-    """Convert a content of any form."""
+    """Convert the content of a message."""
     if content is None or content == "":
         return ()
     if isinstance(content, list):
-        return tuple(part for one in content for part in _parts(one))
+        return tuple(part for value in content for part in _parts(value))
     return _parts(content)
 
 
 def attachments(values: list[Any]) -> tuple[Attachment, ...]:
-    """Return only the media among some parts."""
+    """Return only the attachments among some parts."""
     return tuple(part for part in parts(values) if isinstance(part, Attachment))
 
 
 def thoughts(values: Any) -> tuple[Thought, ...]:  # noqa: ANN401
-    """Convert the list of thoughts that stands beside the content."""
-    found = []
+    """Convert the list of thoughts that is recorded next to the content."""
+    converted = []
     for value in values if isinstance(values, list) else [values] if values else []:
         if isinstance(value, dict):
             subject, text = value.get("subject"), value.get("description")
-            found.append(Thought(_text(text), _text(subject), instant(value.get("timestamp"))))
+            converted.append(Thought(_text(text), _text(subject), parse_time(value.get("timestamp"))))
         else:
-            found.append(Thought(_text(value)))
-    return tuple(found)
+            converted.append(Thought(_text(value)))
+    return tuple(converted)
 
 
 def verbose_text(content: Any) -> str:  # noqa: ANN401
-    """Return a content as the client renders it to decide whether a session is worth resuming."""
+    """Return a content as the client renders it to decide whether a session can be resumed."""
     texts: list[str] = []
     waiting = [content]
     while waiting:  # lists may be nested deeper than functions may call each other
@@ -71,13 +71,13 @@ def _verbose_part(part: dict[str, Any]) -> str:
 
 
 def is_ignored(text: str) -> bool:
-    """Tell whether the client takes a user's text for none."""
+    """Return whether the client ignores a user's text."""
     trimmed = text.strip(_JS_SPACE)
     return not trimmed or trimmed.startswith(("/", "?", "<session_context>", "<hook_context>"))
 
 
 def is_resumable(message: dict[str, Any]) -> bool:
-    """Tell whether the client takes a message for conversation."""
+    """Return whether the client considers a message part of a conversation."""
     text = verbose_text(message.get("content"))
     if message.get("type") == "user":
         return not is_ignored(text)
@@ -91,7 +91,7 @@ def _length(value: object) -> int:
 
 
 def title_words(message: dict[str, Any]) -> str | None:
-    """Return what the client would take for a title from a user's message; `None` if it would not look at it."""
+    """Return the title that the client would take from a user's message; None if it would ignore the message."""
     content = message.get("content")
     if not content or not is_resumable(message):
         return None
@@ -114,23 +114,23 @@ _SHOWN = {
 
 
 def _parts(value: Any) -> tuple[Part, ...]:  # noqa: ANN401
-    """Convert one part; one that holds several things becomes several."""
+    """Convert one part; a part with several kinds of content becomes several parts."""
     if isinstance(value, str):
         return (Text(value),) if value else ()
     if not isinstance(value, dict):
         return (Unknown(value),)
-    found: list[Part] = []
+    converted: list[Part] = []
     text = value.get("text")
     if isinstance(text, str) and (text or len(value) == 1):
-        found.append(Thought(text) if value.get("thought") else Text(text))
-    for key, one in value.items():
+        converted.append(Thought(text) if value.get("thought") else Text(text))
+    for key, inner in value.items():
         if key in _KNOWN:
             continue
         convert = _CONVERT.get(key)
-        found.append(convert(one) if convert and isinstance(one, dict) else Unknown({key: one}))
-    if not found and not isinstance(text, str):
-        found.append(Unknown(value))
-    return tuple(found)
+        converted.append(convert(inner) if convert and isinstance(inner, dict) else Unknown({key: inner}))
+    if not converted and not isinstance(text, str):
+        converted.append(Unknown(value))
+    return tuple(converted)
 
 
 def _function_call(value: dict[str, Any]) -> Part:
@@ -143,10 +143,10 @@ def _function_response(value: dict[str, Any]) -> Part:
 
 def _inline(value: dict[str, Any]) -> Part:
     data = _text(value.get("data"))
-    n_chars = data.length if isinstance(data, LeftOut) else len(data)
+    n_chars = data.length if isinstance(data, ElidedText) else len(data)
     size = n_chars * 3 // 4 - data[-2:].count("=")
-    kept = None if isinstance(data, LeftOut) else data
-    return Attachment(_text(value.get("mimeType")) or "application/octet-stream", size, data=kept)
+    complete = None if isinstance(data, ElidedText) else data
+    return Attachment(_text(value.get("mimeType")) or "application/octet-stream", size, data=complete)
 
 
 def _file(value: dict[str, Any]) -> Part:

@@ -1,7 +1,7 @@
-"""A JSON object → what kind of record it is and, for a message, its light `Record`.
+"""Decode the JSON objects of session files: their type and, for a message, its light `Record`.
 
-The typed decoder skips what a list does not need and is as fast as reading the file. Where it refuses, a slower way
-keeps whatever is well formed: one bad value spoils only itself.
+The typed decoder skips fields that lists do not need and is as fast as reading the file. If it rejects an object, a
+slower way keeps every valid value, so that an invalid one affects only itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SESSION_ID, PROJECT_HASH = "sessionId", "projectHash"
 START_TIME, LAST_UPDATED, MEMORY_SCRATCHPAD = "startTime", "lastUpdated", "memoryScratchpad"
 """Keys of a session's metadata."""
 ID_INSIDE = re.compile(rb'"sessionId"\s*:\s*"([^"\\]{8})')
-"""The beginning of a session ID, wherever in a file it is."""
+"""The first characters of a session ID anywhere in a file."""
 
 
 class _Response(msgspec.Struct):
@@ -45,7 +45,7 @@ class _Part(msgspec.Struct):
 
 
 _LARGEST = 1 << 31
-"""More tokens than any call can have; so that no sum and no price is beyond what a table holds."""
+"""More tokens than any call can have, so that no sum and no price exceeds 64 bits."""
 _Count: TypeAlias = Annotated[int, msgspec.Meta(gt=-_LARGEST, lt=_LARGEST)]
 
 
@@ -59,7 +59,7 @@ class _Tokens(msgspec.Struct):
 
 
 class Wire(msgspec.Struct):
-    """One object of a session file, of whatever kind: only what decides and what counts."""
+    """One object of a session file of any type, with only the fields that decide and count."""
 
     rewind_to: str | msgspec.UnsetType = msgspec.field(name="$rewindTo", default=msgspec.UNSET)
     id: str | msgspec.UnsetType = msgspec.UNSET
@@ -77,12 +77,12 @@ class Wire(msgspec.Struct):
 
     @property
     def is_header(self) -> bool:
-        """Whether it says which session this is."""
+        """Whether it identifies the session."""
         return self.session_id is not msgspec.UNSET and self.project_hash is not msgspec.UNSET
 
     @property
     def is_message(self) -> bool:
-        """Whether it is surely a message: tool calls, their responses and arguments may have an id, too."""
+        """Whether it is certainly a message: tool calls, responses and arguments may also have an ID."""
         return self.timestamp is not None and bool(self.content)
 
 
@@ -103,10 +103,10 @@ _decode_elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def wire(data: bytes) -> tuple[Wire, str | None]:
-    """Return the decoded object, and the names of the values that had to be left out of it, if any.
+    """Return the decoded object, and the names of invalid values that it lacks, if any.
 
-    Raises `ValueError` for what the fast decoder does not take (see `lenient.mask`). Returns an empty `Wire` for a
-    value that is not an object.
+    Raises `ValueError` for text that the fast decoder rejects (see `lenient.mask`). Returns an empty `Wire` for a value
+    that is not an object.
     """
     try:
         return _decode_wire(data), None
@@ -118,13 +118,13 @@ def wire(data: bytes) -> tuple[Wire, str | None]:
         return Wire(), None
     bad = _drop_bad_values(value)
     decoded = _decode_wire(lenient.encode(value))
-    if decoded.set:  # with the bytes of the file, because its messages are looked up there (`elements`)
+    if decoded.set:  # the bytes of the file, in which `elements` searches for the messages
         decoded.set = msgspec.Raw(fields(data)["$set"])
     return decoded, bad
 
 
 def record(wire: Wire, data: bytes, span: Span, line: int, short: Short | None = None) -> Record:
-    """Return the light record of a message; where it was decoded from a short text, with the counts of the long one."""
+    """Return the light record of a message; if it was decoded from a short text, with the lengths of the long one."""
     kind = wire.type or Kind.UNKNOWN
     tokens = wire.tokens
     if kind == Kind.USER:
@@ -164,7 +164,7 @@ def record(wire: Wire, data: bytes, span: Span, line: int, short: Short | None =
 
 
 def _calls(wire: Wire, data: bytes) -> tuple[CallHead, ...]:
-    """Return the recorded calls; one that was recorded without a status has ended as its result says."""
+    """Return the recorded calls; the status of a call without one is derived from its result."""
     calls = tuple(wire.tool_calls or ())
     if all(call.status for call in calls):
         return calls
@@ -179,7 +179,7 @@ def _calls(wire: Wire, data: bytes) -> tuple[CallHead, ...]:
 
 
 def counts(tokens: _Tokens) -> Tokens:
-    """Return recorded counts. A total that the file does not contain is the sum of the counts that it does contain."""
+    """Return recorded counts; a missing total is the sum of the other counts."""
     prompt, output, thoughts, tool = tokens.input or 0, tokens.output or 0, tokens.thoughts or 0, tokens.tool or 0
     total = prompt + output + thoughts + tool if tokens.total is None else tokens.total
     return Tokens(prompt, tokens.cached or 0, output, thoughts, tool, total)
@@ -190,7 +190,7 @@ def _checksum(prompt: str, short: Short | None) -> int:
 
 
 def fields(data: bytes) -> dict[str, bytes]:
-    """Split an object into its values, undecoded; raises `ValueError` if it is none."""
+    """Return the undecoded values of an object. Raises `ValueError` for any other value."""
     try:
         return {key: bytes(value) for key, value in _decode_fields(data).items()}
     except RecursionError:
@@ -198,7 +198,7 @@ def fields(data: bytes) -> dict[str, bytes]:
 
 
 def elements(array: bytes, data: bytes) -> Iterator[tuple[Span, bytes]]:
-    """Yield the values of an array, undecoded, each with its place in the text that contains the array.
+    """Yield the undecoded values of an array, each with its position in the text that contains the array.
 
     Raises `ValueError` if the text does not contain the array, or if it is nested too deeply.
     """
@@ -216,9 +216,9 @@ def elements(array: bytes, data: bytes) -> Iterator[tuple[Span, bytes]]:
 
 
 def _place(part: bytes, data: bytes) -> int:
-    """Return where a large value begins in its text.
+    """Return the offset of a large value in its text.
 
-    It searches for the first bytes only, because `find` prepares a search for a long text by walking through all of it.
+    Searches only for the first bytes, because `find` processes the whole pattern before it searches.
     """
     head = part[:256]
     place = data.find(head)
@@ -230,7 +230,7 @@ def _place(part: bytes, data: bytes) -> int:
 
 
 def metadata(raw: dict[str, bytes]) -> dict[str, Json]:
-    """Decode all metadata, but not the messages."""
+    """Decode all metadata except the messages."""
     return {key: lenient.decode(value) for key, value in raw.items() if key != "messages"}
 
 
@@ -260,7 +260,7 @@ def _head(content: msgspec.Raw) -> _Head:
 
 
 def _drop_bad_values(value: dict[str, Any]) -> str | None:
-    """Take out what the typed decoder would refuse, and say what it was."""
+    """Remove values that the typed decoder would reject, and return their names."""
     bad = [key for key in _TEXTS if key in value and not isinstance(value[key], str)]
     bad += [key for key in _TEXTS_OR_NULL if not isinstance(value.get(key), str | None)]
     tokens = value.get("tokens")
@@ -293,7 +293,7 @@ def _good_call(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _good_parts(value: object) -> list[object]:
-    """Keep of each part what the head needs and what has the right type."""
+    """Return the fields of each part that `_head` needs and that have the right type."""
     return [_good_part(part) for part in (value if isinstance(value, list) else [value])]
 
 

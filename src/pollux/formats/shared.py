@@ -1,8 +1,8 @@
-"""Conversations shared as Markdown: what `/chat share` writes into a file whose name ends with `.md`.
+"""Read conversations that `/chat share` wrote as Markdown.
 
-Each entry of the history is a section below its role: words as they are, calls and responses as JSON. The client leaves
-all else out (pictures, code that ran at the API), glues the texts of an entry together and puts thoughts among them;
-nothing in the file tells. A text that itself looks like a section or a call is taken for one.
+Each entry of the history is a section under its role, with plain text, and calls and responses as JSON. The client
+omits everything else (images, code that ran on the API's side) and joins the texts and thoughts of an entry without a
+mark. A text that itself looks like a section or a call is read as one.
 """
 
 from __future__ import annotations
@@ -28,50 +28,47 @@ _PARTS = {"Command": "functionCall", "Response": "functionResponse"}
 
 
 def sniff(head: bytes) -> bool:
-    """Tell from the first bytes of a file whether it is a shared conversation."""
+    """Return whether a file that starts with these bytes is a shared conversation."""
     return _START.match(head_text(head)) is not None
 
 
 def convert(data: bytes, *, name: str, modified: datetime) -> Converted:
-    """Convert one file into the history that it was written from, as far as it tells, and that into a session."""
+    """Convert one file to the history that it was written from, and that to a session."""
     text = utf8(data).decode().lstrip()
-    if text.partition("\n")[0].endswith("\r"):  # an editor or a check-out has changed the ends of lines
+    if text.partition("\n")[0].endswith("\r"):  # an editor or a check-out converted the line ends
         text = text.replace("\r\n", "\n")
-    entries: list[Json] = [{"role": role.lower(), "parts": [*_parts(words)]} for role, words in _sections(text)]
-    found = history.convert(lenient.encode(entries), name=name, modified=modified)
-    return msgspec.structs.replace(found, problems=(*found.problems, *_torn(text)))
+    entries: list[Json] = [{"role": role.lower(), "parts": [*_parts(body)]} for role, body in _sections(text)]
+    converted = history.convert(lenient.encode(entries), name=name, modified=modified)
+    return msgspec.structs.replace(converted, problems=(*converted.problems, *_torn(text)))
 
 
 def _sections(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the role and the words of each entry."""
     for heading, end in _with_ends(_SECTION, text):
         yield heading[1] or heading[2], text[heading.end() : end]
 
 
-def _parts(words: str) -> Iterator[Json]:
-    """Yield texts, calls and responses in their order."""
+def _parts(text: str) -> Iterator[Json]:
     at = 0
-    for opening, limit in _with_ends(_OPENING, words):
-        end = words.find(_CLOSING, opening.end(), limit)
-        fields = _fields(words[opening.end() : end]) if end >= 0 else None
+    for opening, limit in _with_ends(_OPENING, text):
+        end = text.find(_CLOSING, opening.end(), limit)
+        fields = _fields(text[opening.end() : end]) if end >= 0 else None
         if fields is not None:
-            if before := words[at : opening.start()]:
+            if before := text[at : opening.start()]:
                 yield {"text": before}
             yield {_PARTS[opening[1]]: fields}
             at = end + len(_CLOSING)
-    if rest := words[at:]:
-        yield {"text": rest}
+    if after := text[at:]:
+        yield {"text": after}
 
 
 def _with_ends(pattern: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], int]]:
-    """Yield what fits, each with the place where the next begins."""
-    for one, following in pairwise((*pattern.finditer(text), None)):
-        assert one is not None
-        yield one, following.start() if following else len(text)
+    """Yield each match with the start of the next match, or the end of the text."""
+    for match, following in pairwise((*pattern.finditer(text), None)):
+        assert match is not None
+        yield match, following.start() if following else len(text)
 
 
 def _fields(text: str) -> Wire | None:
-    """Decode a call or a response; what is none stays what it is, a text."""
     try:
         value = lenient.decode(text.encode())
     except ValueError:
@@ -80,8 +77,7 @@ def _fields(text: str) -> Wire | None:
 
 
 def _torn(text: str) -> Iterator[Problem]:
-    """Tell of a call at the end that was cut."""
     openings = [*_OPENING.finditer(text)]
     if openings and text.find(_CLOSING, openings[-1].end()) < 0:
         line = 1 + text.count("\n", 0, openings[-1].start())
-        yield Problem("torn-json", "the file ends within a tool call, which is kept as text", line=line)
+        yield Problem("torn-json", "the file ends within a tool call, which is read as text", line=line)

@@ -1,6 +1,6 @@
-"""The bytes of one file: read once from front to back, and again by span when a message is wanted.
+"""Read the bytes of one file: once from start to end, and again by position when a message is needed.
 
-Memory does not grow with a line: one that is longer than `LONG` is not read but only told by its place, and
+Memory does not grow with the length of a line: of one longer than `LONG` only the position is returned, and
 `formats.short` makes a short text of it.
 """
 
@@ -16,26 +16,26 @@ from io import FileIO
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from pollux.disk.regular_files import open_regular
+from pollux.disk.read import open_regular
 
 _BLOCK = 4 << 20
 HEAD = 64 << 10
-"""Bytes in which a file says what it is, and whose."""
+"""Bytes at the start of a file that identify its generation and its session."""
 _LOOK_BACK = 1 << 20
 LONG = 8 << 20
-"""Bytes of a line or message that are read at once; of a longer one only a short text is made."""
+"""Longest line or message that is read at once, in bytes; of a longer one only a short text is made."""
 _RETURNS = re.compile(rb"\r")
 
 
 class Span(NamedTuple):
-    """Where a JSON value stands in its file, in bytes."""
+    """The position of a JSON value in its file, in bytes."""
 
     start: int
     end: int
 
 
 class Line(NamedTuple):
-    """One line without its end."""
+    """One line without its line end."""
 
     number: int
     start: int
@@ -43,7 +43,7 @@ class Line(NamedTuple):
 
 
 class LongLine(NamedTuple):
-    """The place of a line that is too long to be read at once."""
+    """The position of a line that is too long to be read at once."""
 
     number: int
     span: Span
@@ -51,17 +51,17 @@ class LongLine(NamedTuple):
 
     @property
     def start(self) -> int:
-        """Where it begins."""
+        """Offset of the line."""
         return self.span.start
 
     @property
     def data(self) -> bytes:
-        """All of it, however long."""
+        """The complete line."""
         return self.source.slice(self.span)
 
 
 class Source:
-    """A file, or bytes from elsewhere, of which it holds a few blocks at a time."""
+    """A file or bytes from elsewhere, read in blocks."""
 
     def __init__(
         self,
@@ -73,9 +73,9 @@ class Source:
         modified: datetime | None = None,
         is_import: bool = False,
     ) -> None:
-        """Open a file, or take its contents: as bytes, or as a function that returns those between two offsets.
+        """Open a file, or use its contents given as bytes or as a function that returns the bytes between two offsets.
 
-        `is_import` says that the bytes came from another archive and that this machine never read the file itself.
+        `is_import`: the bytes came from another archive, and this machine never read the file.
         """
         self.path = path
         self.modified = modified or datetime.fromtimestamp(0, UTC)
@@ -92,14 +92,14 @@ class Source:
 
     def _open(self, path: Path) -> None:
         self._file = file = open_regular(path)
-        weakref.finalize(self, file.close)  # many sources are simply let go
+        weakref.finalize(self, file.close)  # many sources are never closed explicitly
         stat = os.fstat(file.fileno())
         self.size = stat.st_size
         self.modified = datetime.fromtimestamp(stat.st_mtime, UTC)
         self._read = lambda start, end: _pread(file.fileno(), end - start, start)
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file, if there is one."""
         if self._file:
             self._file.close()
 
@@ -110,15 +110,15 @@ class Source:
         self.close()
 
     def head(self) -> bytes:
-        """Return the first bytes, enough to tell the generation."""
+        """Return the first bytes, enough to determine the generation."""
         return self.slice(Span(0, HEAD))
 
     def slice(self, span: Span) -> bytes:
-        """Return the bytes of a span; fewer if the file has shrunk meanwhile."""
+        """Return the bytes of a span; fewer if the file has shrunk."""
         return self._read(span.start, span.end)
 
     def contains(self, text: bytes, span: Span) -> bool:
-        """Return whether a short text stands somewhere in a span."""
+        """Return whether a span contains a short text."""
         before = b""
         for block in self.blocks(*span):
             if text in before + block:
@@ -127,39 +127,39 @@ class Source:
         return False
 
     def whole(self) -> bytes:
-        """Return everything; only for formats that cannot be read piece by piece."""
+        """Return all bytes; only for formats that cannot be read in blocks."""
         return b"".join(self.blocks())
 
     def blocks(self, start: int = 0, end: int | None = None) -> Iterator[bytes]:
-        """Yield the bytes between two places in large pieces."""
+        """Yield the bytes between two offsets in large blocks."""
         while block := self._read(start, start + _BLOCK if end is None else min(start + _BLOCK, end)):
             yield block
             start += len(block)
 
     def lines(self, start: int = 0, number: int = 0) -> Iterator[Line | LongLine]:
-        r"""Yield the lines as the client's reader cuts them: at `\n`, `\r\n` and a lone `\r`.
+        r"""Yield the lines as the client's reader splits them: at `\n`, `\r\n` and a lone `\r`.
 
         Args:
-            start: where to begin, just behind a `\n`.
-            number: how many lines there are before that.
+            start: offset of the first line, just after a `\n`.
+            number: number of lines before it.
 
         """
-        rest: list[bytes] = []
-        n_rest = 0
+        partial: list[bytes] = []
+        n_partial = 0
         position = start
         while block := self._read(position, position + _BLOCK):
             position += len(block)
             last = block.rfind(b"\n") + 1
             if not last:
-                rest.append(block)
-                n_rest += len(block)
-                if n_rest > LONG:
-                    rest, n_rest, number = [], 0, number + 1
+                partial.append(block)
+                n_partial += len(block)
+                if n_partial > LONG:
+                    partial, n_partial, number = [], 0, number + 1
                     start = yield from self._long_line(start, number)
                     position = start
                 continue
-            data = b"".join([*rest, block[:last]])
-            rest, n_rest = [block[last:]], len(block) - last
+            data = b"".join([*partial, block[:last]])
+            partial, n_partial = [block[last:]], len(block) - last
             at = 0
             while at < len(data):
                 end = data.index(b"\n", at)
@@ -171,11 +171,11 @@ class Source:
                     yield line
                 at = end + 1
             start += len(data)
-        if tail := b"".join(rest):
+        if tail := b"".join(partial):
             yield from _cut(Line(number + 1, start, tail))
 
     def _long_line(self, start: int, number: int) -> Generator[Line | LongLine, None, int]:
-        r"""Yield the parts of a long line between its `\r`, and return where the next line begins."""
+        r"""Yield the parts of a long line between its `\r`, and return the offset of the next line."""
         position = start
         for block in self.blocks(start):
             stop = block.find(b"\n")
@@ -195,7 +195,7 @@ class Source:
         return Line(number, span.start, self.slice(span))
 
     def sha256(self) -> str:
-        """Return the digest of the whole file."""
+        """Return the SHA-256 of the file."""
         digest = hashlib.sha256()
         for block in self.blocks():
             digest.update(block)
@@ -203,7 +203,7 @@ class Source:
 
 
 def end_of_lines(source: Source, start: int) -> int:
-    """Return the end of the last whole line after a place in a file; that place where there is none."""
+    """Return the end of the last complete line after an offset; the offset itself if there is none."""
     position = source.size
     while position > start:
         begin = max(start, position - _LOOK_BACK)

@@ -1,7 +1,7 @@
-"""Captured output of headless runs: the events of `-o stream-json`, one a line, and the one object of `-o json`.
+"""Read captured output of headless runs: the events of `-o stream-json`, one per line, or the object of `-o json`.
 
 Both are what the client prints, not what it records: a tool's output is its display, thoughts are missing, and tokens
-are totals of the run, so no message has any. Captures are often mixed with what the client says on standard error.
+are totals of the run, so that no message has any. Captures often contain the client's messages on standard error.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from itertools import groupby
 
 import msgspec
 
-from pollux.formats.converted import Converted, Wire, decode, extras, head_text, keys, salvage, stem, time_from, utf8
+from pollux.formats.converted import Converted, Wire, decode, extras, head_text, keys, salvage, stem, utf8
 from pollux.model import Json, Problem
-from pollux.text.times import stamp
+from pollux.text.times import client_timestamp, parse_time
 
 _EVENTS = {
     "init": "session_id",
@@ -25,39 +25,37 @@ _EVENTS = {
     "error": "severity",
     "result": "status",
 }
-"""What each event must have; a session file has messages of type `error` too."""
+"""A key that each event must have, because session files also contain messages of type `error`."""
 _EVENT = b'{"type":'
 _EVENT_SIGN = re.compile(rf'"type"\s*:\s*"(?:{"|".join(_EVENTS)})"')
 _OUTPUT = frozenset({"session_id", "response", "stats", "error", "warnings"})
 _OUTPUT_START = re.compile(rf'\{{(?<![^\n]\{{)\s*"(?:{"|".join(sorted(_OUTPUT))})"\s*:')  # in the first column
-_SESSION_START = re.compile(r'\{\s*"(?:sessionId|id)"')  # by far the most files: told apart at a glance
-_TRIES = 1000  # objects to look at in a file that has so many and not the one
+_SESSION_START = re.compile(r'\{\s*"(?:sessionId|id)"')  # most files: a quick way out
+_TRIES = 1000  # objects to decode at most in search of the output
 _SHOWN = 80  # characters of a line that is quoted in a problem
 
 
 class _Capture(msgspec.Struct):
-    """A session as far as its events have been taken in."""
-
     name: str
     at: str
-    """The time of the newest event."""
+    """Time of the newest event."""
     started: str | None = None
     session_id: str | None = None
-    rest: Wire = msgspec.field(default_factory=dict)
-    """What the first and the last event say about the session."""
+    metadata: Wire = msgspec.field(default_factory=dict)
+    """Other fields of the first and the last event."""
     messages: list[Wire] = msgspec.field(default_factory=list)
     calls: dict[str, Wire] = msgspec.field(default_factory=dict)
     results: list[Json] = msgspec.field(default_factory=list)
     problems: list[Problem] = msgspec.field(default_factory=list)
     made_up: set[str] = msgspec.field(default_factory=lambda: {"id", "session_id"})
     text: str | None = None
-    """What the open answer says so far; none where the next text begins a message."""
+    """Text of the unfinished answer; None if the next text starts a new message."""
     asked: list[Json] | None = None
-    """The calls of the last message, if it is an answer that may ask for more."""
+    """Calls of the last message, if it is an answer to which more calls may be added."""
 
 
 def sniff(head: bytes) -> bool:
-    """Tell from the first bytes of a file whether it is captured output; lines of other kinds may stand before it."""
+    """Return whether a file that starts with these bytes is captured output; other lines may precede it."""
     text = head_text(head)
     if _SESSION_START.match(text):
         return False
@@ -73,7 +71,7 @@ def sniff(head: bytes) -> bool:
 
 
 def convert(data: bytes, *, name: str, modified: datetime) -> Converted:
-    """Convert one file; lines that are no events become problems."""
+    """Convert one file; lines that are not events become problems."""
     data = utf8(data)
     lines = [*_lines(data)]
     if any(value is not None and _is_event(value) for _, _, value in lines):
@@ -82,14 +80,13 @@ def convert(data: bytes, *, name: str, modified: datetime) -> Converted:
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, str, Wire | None]]:
-    """Yield number, words and object of each line that is not blank."""
     for number, line in enumerate(data.split(b"\n"), 1):
         if line.strip():
             yield number, *_cut(line)
 
 
 def _cut(line: bytes) -> tuple[str, Wire | None]:
-    """Cut a line into words and the object that ends it."""
+    """Split a line into text and the object at its end."""
     start = 0 if line.lstrip().startswith(b"{") else line.find(_EVENT)
     value, torn = decode(line[start:]) if start >= 0 else (None, ())
     return (line[:start].decode(), value) if isinstance(value, dict) and not torn else (line.decode(), None)
@@ -101,7 +98,7 @@ def _is_event(value: Wire) -> bool:
 
 
 def _converted_stream(lines: list[tuple[int, str, Wire | None]], name: str, modified: datetime) -> Converted:
-    capture = _Capture(name, stamp(modified))
+    capture = _Capture(name, client_timestamp(modified))
     noise: list[tuple[int, str]] = []
     for number, text, event in lines:
         if text.strip():
@@ -113,9 +110,9 @@ def _converted_stream(lines: list[tuple[int, str, Wire | None]], name: str, modi
     last_number, last_text, last_event = lines[-1]
     if last_event is None and (last_text.lstrip().startswith("{") or _EVENT.decode() in last_text):
         noise.pop()
-        capture.problems.append(Problem("torn-line", f"an event that is cut: {_quoted(last_text)}", line=last_number))
+        capture.problems.append(Problem("torn-line", f"a truncated event: {_quoted(last_text)}", line=last_number))
     elif not capture.results:
-        capture.problems.append(Problem("torn-stream", "the run was cut short: it has no result", line=last_number))
+        capture.problems.append(Problem("torn-stream", "the run was interrupted: it has no result", line=last_number))
     capture.problems += _noise_problems(noise)
     return Converted(
         _stream_header(capture), tuple(capture.messages), tuple(capture.problems), frozenset(capture.made_up)
@@ -127,14 +124,14 @@ def _stream_header(capture: _Capture) -> Wire:
         "sessionId": capture.session_id or capture.name,
         "startTime": capture.started,
         "lastUpdated": capture.at,
-        **extras(capture.rest),
+        **extras(capture.metadata),
     }
     return header | {"results": capture.results} if len(capture.results) > 1 else header
 
 
 def _take_time(capture: _Capture, event: Wire) -> None:
     at = event.get("timestamp")
-    if isinstance(at, str) and time_from(at):
+    if isinstance(at, str) and parse_time(at):
         capture.at = at
     else:
         capture.made_up.add("timestamp")
@@ -148,35 +145,33 @@ def _take_event(capture: _Capture, event: Wire, line: int) -> None:
         case {"type": "message", "role": "assistant", "content": str(text)}:
             if capture.text is None or event.get("delta") is not True:
                 _end_text(capture)
-                _add_answer(capture, _rest(event, "role", "content", "delta"))
+                _add_answer(capture, _other_fields(event, "role", "content", "delta"))
                 capture.text = ""
             capture.text = (capture.text or "") + text
         case {"type": "message", "role": "user", "content": str(text)}:
-            _add_message(capture, "user", [{"text": text}], _rest(event, "role", "content"))
+            _add_message(capture, "user", [{"text": text}], _other_fields(event, "role", "content"))
         case {"type": "tool_use", "tool_name": str(name), "tool_id": str(call_id)}:
             _take_call(capture, event, name, call_id)
         case {"type": "tool_result", "tool_id": str(call_id)} if call_id in capture.calls:
             _take_tool_result(capture, event, capture.calls[call_id])
         case {"type": "error", "severity": "warning" | "error" as severity, "message": str(text)}:
-            _add_message(capture, severity, [{"text": text}], _rest(event, "severity", "message"))
+            _add_message(capture, severity, [{"text": text}], _other_fields(event, "severity", "message"))
         case {"type": "result"}:
             _take_result(capture, event)
         case _:
             kind = event.get("type")
             kind = kind if isinstance(kind, str) and kind else "unknown"
             _add_message(capture, kind, [], event)
-            capture.problems.append(
-                Problem("unknown-event", f"an event of kind {kind!r} that Pollux cannot place", line=line)
-            )
+            capture.problems.append(Problem("unknown-event", f"an event of the unknown type {kind!r}", line=line))
 
 
 def _take_init(capture: _Capture, event: Wire, session_id: str, line: int) -> None:
-    """Begin the session; a second run of the same session goes on with it."""
+    """Start the session; a second run of the same session continues it."""
     capture.session_id = capture.session_id or session_id
     capture.made_up.discard("session_id")
-    capture.rest |= _rest(event, "session_id")
+    capture.metadata |= _other_fields(event, "session_id")
     if capture.session_id != session_id:
-        text = f"another session, {session_id}, begins here; split the file to see them apart"
+        text = f"another session, {session_id}, starts here; split the file to read both"
         capture.problems.append(Problem("second-session", text, line=line))
 
 
@@ -184,7 +179,7 @@ def _take_call(capture: _Capture, event: Wire, name: str, call_id: str) -> None:
     _end_text(capture)
     asked = _add_answer(capture, {}) if capture.asked is None else capture.asked
     call: Wire = {
-        **_rest(event, "tool_name", "tool_id", "parameters"),
+        **_other_fields(event, "tool_name", "tool_id", "parameters"),
         "id": call_id,
         "name": name,
         "args": event.get("parameters", {}),
@@ -197,10 +192,10 @@ def _take_call(capture: _Capture, event: Wire, name: str, call_id: str) -> None:
 
 
 def _take_tool_result(capture: _Capture, event: Wire, call: Wire) -> None:
-    """Complete the call; what is printed is the tool's display, and the model was sent at most the error."""
+    """Complete the call: the output is the tool's display, and only an error was also sent to the model."""
     _end_text(capture)
     capture.asked = None
-    call |= _rest(event, "tool_id", "output", *call)
+    call |= _other_fields(event, "tool_id", "output", *call)
     call |= {"status": event.get("status", "success"), "timestamp": capture.at}
     if "output" in event:
         call["resultDisplay"] = event["output"]
@@ -211,9 +206,9 @@ def _take_tool_result(capture: _Capture, event: Wire, call: Wire) -> None:
 
 
 def _take_result(capture: _Capture, event: Wire) -> None:
-    rest = _rest(event)
-    capture.results.append(rest)
-    capture.rest |= rest
+    result = _other_fields(event)
+    capture.results.append(result)
+    capture.metadata |= result
     match event:
         case {"error": {"message": str(text)}}:
             _add_message(capture, "error", [{"text": text}], {})
@@ -221,7 +216,7 @@ def _take_result(capture: _Capture, event: Wire) -> None:
 
 def _add_answer(capture: _Capture, extra: Wire) -> list[Json]:
     _add_message(capture, "gemini", [], extra)
-    if model := capture.rest.get("model"):
+    if model := capture.metadata.get("model"):
         capture.messages[-1]["model"] = model
     capture.asked = []
     return capture.asked
@@ -236,18 +231,17 @@ def _add_message(capture: _Capture, kind: str, content: list[Json], extra: Wire)
 
 
 def _end_text(capture: _Capture) -> None:
-    """Give the open answer its text."""
     if capture.text is not None:
         capture.messages[-1]["content"] = [{"text": capture.text}]
         capture.text = None
 
 
-def _rest(event: Wire, *known: str) -> Wire:
+def _other_fields(event: Wire, *known: str) -> Wire:
     return {key: value for key, value in event.items() if key not in {"type", "timestamp", *known}}
 
 
 def _noise_problems(noise: list[tuple[int, str]]) -> Iterator[Problem]:
-    """Yield one problem for each run of lines that are no events."""
+    """Yield one problem for each run of lines that are not events."""
     for _, run in groupby(enumerate(noise), lambda numbered: numbered[1][0] - numbered[0]):
         lines = [line for _, line in run]
         number, text = lines[0]
@@ -268,31 +262,31 @@ def _converted_output(text: str, name: str, modified: datetime) -> Converted:
     header = extras({key: value for key, value in output.items() if key not in {"session_id", "response"}})
     header |= {
         "sessionId": own if isinstance(own, str) else name,
-        "startTime": stamp(modified),
-        "lastUpdated": stamp(modified),
+        "startTime": client_timestamp(modified),
+        "lastUpdated": client_timestamp(modified),
     }
     messages = tuple(
-        {"id": f"{name}#{index}", "timestamp": stamp(modified), **message}
+        {"id": f"{name}#{index}", "timestamp": client_timestamp(modified), **message}
         for index, message in enumerate(_output_messages(output))
     )
     return Converted(header, messages, tuple(problems), frozenset(made_up))
 
 
 def _output(text: str) -> tuple[Wire, int, int, list[Problem]]:
-    """Find the object of `-o json` among other words, with its place."""
+    """Return the object of `-o json` among other text, with its start and end, and problems."""
     first: tuple[Wire, int, int, list[Problem]] | None = None
     position, n_tries = 0, 0
-    while n_tries < _TRIES and (found := _OUTPUT_START.search(text, position)):
+    while n_tries < _TRIES and (match := _OUTPUT_START.search(text, position)):
         n_tries += 1
-        value, end, fault = salvage(text, found.start())
-        position = max(end, found.end())
-        torn = [Problem("torn-json", f"cut short ({fault.msg})", line=fault.lineno)] if fault else []
+        value, end, fault = salvage(text, match.start())
+        position = max(end, match.end())
+        torn = [Problem("torn-json", f"truncated ({fault.msg})", line=fault.lineno)] if fault else []
         output = value if isinstance(value, dict) else {}
-        place = output, found.start(), len(text) if fault else end, torn
-        first = first or place
+        candidate = output, match.start(), len(text) if fault else end, torn
+        first = first or candidate
         if not {"session_id", "response", "stats"}.isdisjoint(output):
-            return place
-    return first or ({}, 0, 0, [Problem("no-output", "neither an event nor an answer of the client was found")])
+            return candidate
+    return first or ({}, 0, 0, [Problem("no-output", "contains neither an event nor an answer of the client")])
 
 
 def _noise_around(text: str, start: int, end: int) -> Iterator[tuple[int, str]]:

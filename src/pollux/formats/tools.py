@@ -1,7 +1,7 @@
-"""The table of tool names: what every name that a session can hold means.
+"""The table of tool names.
 
-Canonical names and categories are words for statistics, labels are those of other usage reports, kinds are those the
-client gives to editors over ACP (its own `agent` is `think` there, its `plan` and `communicate` are `other`).
+Canonical names and categories are for statistics, labels are those of other usage reports, and kinds are those that the
+client reports to editors over ACP (its own `agent` is `think` there, its `plan` and `communicate` are `other`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from functools import lru_cache
 import msgspec
 
 
-class Tool(msgspec.Struct, frozen=True):
-    """What is known about a tool by its name."""
+class ToolInfo(msgspec.Struct, frozen=True):
+    """Facts about a tool."""
 
     name: str
     """As recorded."""
@@ -21,13 +21,13 @@ class Tool(msgspec.Struct, frozen=True):
     category: str
     kind: str
     label: str
-    """The name itself where usage reports have no word for it."""
+    """The name itself if usage reports have no label for it."""
     display: str
-    """As the newest client shows it."""
+    """The name that the newest client displays."""
     paths: tuple[str, ...] = ()
-    """Arguments that hold a path or a list of them, the newest spelling first."""
+    """Arguments that contain a path or a list of paths, newest spelling first."""
     commands: tuple[str, ...] = ()
-    """Arguments that hold a shell command."""
+    """Arguments that contain a shell command."""
     is_agent: bool = False
     """Whether a call starts a subagent."""
     mcp_server: str | None = None
@@ -48,27 +48,26 @@ _BROWSER = (
 )
 
 
-def _passed(name: str, canonical: str, category: str, kind: str, display: str, paths: tuple[str, ...] = ()) -> Tool:
-    """Make a row whose name passes through as its label."""
-    return Tool(name, canonical, category, kind, name, display, paths)
+def _passed(name: str, canonical: str, category: str, kind: str, display: str, paths: tuple[str, ...] = ()) -> ToolInfo:
+    return ToolInfo(name, canonical, category, kind, name, display, paths)
 
 
-def _agent(name: str, canonical: str, category: str, display: str) -> Tool:
-    return Tool(name, canonical, category, "think", name, display, is_agent=True)
+def _agent(name: str, canonical: str, category: str, display: str) -> ToolInfo:
+    return ToolInfo(name, canonical, category, "think", name, display, is_agent=True)
 
 
-ROWS: tuple[Tool, ...] = (
-    Tool("run_shell_command", "shell_exec", "Execute", "execute", "Bash", "Shell", _FOLDER, ("command", "cmd")),
-    Tool("write_file", "file_write", "Edit", "edit", "Write", "WriteFile", _FILE),
-    Tool("replace", "file_edit", "Edit", "edit", "Edit", "Edit", _FILE),
-    Tool("delete_file", "file_delete", "Edit", "delete", "Delete", "DeleteFile", _FILE),
-    Tool("read_file", "file_read", "Read", "read", "Read", "ReadFile", _FILE),
-    Tool("read_many_files", "file_read", "Read", "read", "Read", "ReadManyFiles", ("include", "paths")),
-    Tool("list_directory", "file_read", "Read", "search", "LS", "ReadFolder", _FOLDER),
-    Tool("glob", "file_search", "Search", "search", "Glob", "FindFiles", _FOLDER),
-    Tool("grep_search", "file_search", "Search", "search", "Grep", "SearchText", _FOLDER),
-    Tool("google_web_search", "web_access", "Fetch", "search", "WebSearch", "GoogleSearch"),
-    Tool("web_fetch", "web_access", "Fetch", "fetch", "WebFetch", "WebFetch"),
+ROWS: tuple[ToolInfo, ...] = (
+    ToolInfo("run_shell_command", "shell_exec", "Execute", "execute", "Bash", "Shell", _FOLDER, ("command", "cmd")),
+    ToolInfo("write_file", "file_write", "Edit", "edit", "Write", "WriteFile", _FILE),
+    ToolInfo("replace", "file_edit", "Edit", "edit", "Edit", "Edit", _FILE),
+    ToolInfo("delete_file", "file_delete", "Edit", "delete", "Delete", "DeleteFile", _FILE),
+    ToolInfo("read_file", "file_read", "Read", "read", "Read", "ReadFile", _FILE),
+    ToolInfo("read_many_files", "file_read", "Read", "read", "Read", "ReadManyFiles", ("include", "paths")),
+    ToolInfo("list_directory", "file_read", "Read", "search", "LS", "ReadFolder", _FOLDER),
+    ToolInfo("glob", "file_search", "Search", "search", "Glob", "FindFiles", _FOLDER),
+    ToolInfo("grep_search", "file_search", "Search", "search", "Grep", "SearchText", _FOLDER),
+    ToolInfo("google_web_search", "web_access", "Fetch", "search", "WebSearch", "GoogleSearch"),
+    ToolInfo("web_fetch", "web_access", "Fetch", "fetch", "WebFetch", "WebFetch"),
     _passed("list_background_processes", "shell_background", "Read", "read", "List Background Processes"),
     _passed("read_background_output", "shell_background", "Read", "read", "Read Background Output"),
     _passed("list_mcp_resources", "mcp_resource", "Search", "search", "List MCP Resources"),
@@ -117,15 +116,15 @@ ALIASES: dict[str, str] = {
 }
 
 
-def _renamed(row: Tool, name: str) -> Tool:
+def _renamed(row: ToolInfo, name: str) -> ToolInfo:
     return msgspec.structs.replace(row, name=name, label=name if row.label == row.name else row.label)
 
 
 _BY_NAME = {row.name: row for row in ROWS}
 _KNOWN = {row.display: row for row in ROWS} | {alias: _BY_NAME[name] for alias, name in ALIASES.items()} | _BY_NAME
 
-TOOLS: dict[str, Tool] = {name: _renamed(row, name) for name, row in _KNOWN.items()}
-"""Every known name, display names and aliases too."""
+TOOLS: dict[str, ToolInfo] = {name: _renamed(row, name) for name, row in _KNOWN.items()}
+"""Every known name, including display names and aliases."""
 
 _DISCOVERED = "discovered_tool_"
 _MCP_DISPLAY = " MCP Server)"
@@ -134,31 +133,31 @@ _MCP_NAME_TAKEN = re.compile(r"(.*?[^_])__([^_].*)", re.DOTALL)  # until 0.32, w
 
 
 @lru_cache(maxsize=4096)
-def tool(name: str, display_name: str | None = None) -> Tool:
-    """Look a tool up by its name, else by its display name; an unknown one keeps its name."""
+def tool(name: str, display_name: str | None = None) -> ToolInfo:
+    """Return the facts about a tool, by its name or else its display name; an unknown tool keeps its name."""
     row = TOOLS.get(name)
     if row is None and display_name in _KNOWN:
         row = _renamed(_KNOWN[display_name], name)
     if row is None:
-        row = Tool(name, name.lower(), "Other", "other", name, display_name or name)
+        row = ToolInfo(name, name.lower(), "Other", "other", name, display_name or name)
     server, mcp_tool = _mcp_names(name, display_name)
     return msgspec.structs.replace(row, mcp_server=server, mcp_tool=mcp_tool) if server else row
 
 
 def is_known(name: str, display_name: str | None = None) -> bool:
-    """Tell whether a tool is in the table, of an MCP server, or found by the user's discovery command."""
+    """Return whether a tool is in the table, from an MCP server, or from the user's discovery command."""
     if name in TOOLS or display_name in TOOLS or name.startswith(_DISCOVERED):
         return True
     return tool(name, display_name).mcp_server is not None
 
 
 def strip_call_prefix(call_id: str, name: str) -> str:
-    """Take off the tool's name that the client puts before the API's call ids since 0.43."""
+    """Return a call ID without the tool's name, which the client prepends to the API's IDs since 0.43."""
     return call_id.removeprefix(f"{name.strip() or 'generic_tool'}__")
 
 
 def _mcp_names(name: str, display_name: str | None) -> tuple[str, str] | tuple[None, None]:
-    """Server and tool; a server's name may contain `_`, so only the display name tells them apart for certain."""
+    """Return server and tool; a server's name may contain `_`, so only the display name separates them for certain."""
     if display_name and display_name.endswith(_MCP_DISPLAY):
         mcp_tool, _, server = display_name.removesuffix(_MCP_DISPLAY).rpartition(" (")
         if mcp_tool and server:

@@ -1,4 +1,4 @@
-"""Tools that look after the archive itself: what is in it, less room, backups, other archives, sessions to forget."""
+"""Maintenance of the archive: info, compact, backup, import, forget, and checks of its seals."""
 # ruff: noqa: PLC0415  imported when a tool is used
 
 from __future__ import annotations
@@ -10,47 +10,48 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pollux.errors import PolluxError
 from pollux.library import project_memory
 from pollux.library.config import UsageError
 from pollux.library.freshness import archive_file
 from pollux.text.times import microseconds
 
 if TYPE_CHECKING:
-    from pollux.archive.backup import Copied
-    from pollux.archive.files import ArchivedFile
-    from pollux.archive.forget import Forgotten
-    from pollux.archive.maintenance import Compacted, Info
+    from pollux.archive.forget import ForgetResult
+    from pollux.archive.load_sessions import ArchivedFile
+    from pollux.archive.maintenance import ArchiveInfo, BackupResult, CompactResult
+    from pollux.archive.undo import UndoCopy, UndoResult
     from pollux.library.freshness import Reporter
     from pollux.library.library import Library
     from pollux.library.snapshot import Snapshot
-    from pollux.proofs.chain import Given
+    from pollux.proofs.chain import SealCopy
     from pollux.proofs.public import PublicKey
     from pollux.proofs.verdict import Verdict
     from pollux.views.contracts.archive import ImportDocument
 
 
 class ForgetPlan(msgspec.Struct, frozen=True):
-    """What is going to be removed for good."""
+    """What `forget` is going to remove, for the user to confirm."""
 
     titles: Mapping[str, str]
     """The sessions, by ID."""
     n_subagents: int
     n_files: int
     unreadable: tuple[str, ...]
-    """Files of sessions that Pollux fails to read."""
+    """Files that Pollux fails to read."""
     shared: Mapping[str, list[str]]
-    """Files whose bytes will stay because they also hold other sessions, with the IDs of those."""
+    """Files that stay because they also contain other sessions, with the IDs of those."""
 
 
 def accept(_plan: ForgetPlan) -> None:
-    """Agree to a plan without asking."""
+    """Confirm a plan without asking."""
 
 
 class ArchiveTools:
-    """What can be done with an archive as a whole; made by `Library.archive`."""
+    """Operations on a whole archive; see `Library.archive`."""
 
     def __init__(self, library: Library, report: Reporter) -> None:
-        """Take the library, and a function that is told about long work."""
+        """Store the library, and a callback for progress bars."""
         self._library, self._config, self._report = library, library.config, report
 
     @property
@@ -58,39 +59,40 @@ class ArchiveTools:
         """The archive's file. Raises `UsageError` if the library works without an archive."""
         return archive_file(self._config)
 
-    def info(self) -> Info:
-        """Return what the archive holds, how much room it takes, and who writes to it."""
+    def info(self) -> ArchiveInfo:
+        """Return the counts and sizes of the archive, and the process that is writing to it."""
         from pollux.archive import maintenance
 
         with maintenance.readable(self.path) as archive:
             return maintenance.info(archive)
 
-    def compact(self) -> Compacted:
-        """Put small segments together and write the file anew without gaps."""
-        from pollux.archive import maintenance
+    def compact(self) -> CompactResult:
+        """Merge small segments, rewrite the file without gaps, and delete the undo copies."""
+        from pollux.archive import maintenance, undo
 
         with maintenance.writable(self.path) as archive, self._report("compacting") as progress:
+            undo.remove_all(self.path)
             return maintenance.compact(archive, progress=progress)
 
-    def backup(self, target: Path, *, force: bool = False) -> Copied:
+    def backup(self, target: Path, *, force: bool = False) -> BackupResult:
         """Copy the archive into a file or folder, and check every byte of the copy."""
-        from pollux.archive.backup import backup
+        from pollux.archive.maintenance import backup
 
         with self._report("copying") as progress:
             return backup(self.path, target.expanduser(), force=force, progress=progress)
 
     def backup_files(self, target: Path) -> list[Path]:
         """Return all files that a backup replaces or removes."""
-        from pollux.archive.backup import target_of
+        from pollux.archive.maintenance import backup_target
 
-        path = target_of(self.path, target.expanduser())
+        path = backup_target(self.path, target.expanduser())
         return [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")]
 
     def import_(self, source: Path) -> ImportDocument:
-        """Import another archive; one that fails or is stopped changes nothing."""
+        """Import another archive. An import that fails or is interrupted changes nothing."""
         from pollux.archive import foreign, import_archive, maintenance
         from pollux.library.keys import own_public_keys
-        from pollux.proofs.imported_seals import adopt_own
+        from pollux.proofs.verify_archive import adopt_own
         from pollux.views.contracts.archive import ImportDocument
 
         path, source = self.path, source.expanduser().absolute()
@@ -101,19 +103,24 @@ class ArchiveTools:
         memory = project_memory.load(self._config)
         with (
             self._library.stale(),
-            foreign.opened(source) as theirs,
-            maintenance.writable(path, create=True) as archive,
+            foreign.open_foreign(source) as theirs,
+            maintenance.writable(path, machine=self._config.machine, create=True) as archive,
             self._report("importing") as progress,
         ):
-            merged = import_archive.take_in(archive, theirs, memory=memory, now_us=self._now_us(), progress=progress)
+            merged = import_archive.import_archive(
+                archive, theirs, memory=memory, now_us=self._now_us(), progress=progress
+            )
             return ImportDocument(merged, source, adopt_own(archive, own_public_keys(self._config.keys_dir)))
 
-    def forget(self, references: Sequence[str], confirm: Callable[[ForgetPlan], None] = accept) -> Forgotten:
-        """Remove sessions with all that is archived of them, after all that is new of them was read.
+    def forget(
+        self, references: Sequence[str], confirm: Callable[[ForgetPlan], None] = accept, *, undo: bool = True
+    ) -> ForgetResult:
+        """Remove sessions and everything archived of them, after a refresh.
 
         Args:
-            references: IDs, prefixes, `latest`, `@2`, or the names of files, also of those that cannot be read.
-            confirm: gets the plan before anything is removed; an exception that it raises stops the removal.
+            references: IDs, prefixes, `latest`, `@2`, or file names, also of unreadable files.
+            confirm: receives the plan before anything is removed; an exception that it raises cancels the removal.
+            undo: whether `undo_forget` can bring the sessions back for a week.
 
         """
         from pollux.archive import forget
@@ -130,14 +137,33 @@ class ArchiveTools:
                     now_us=self._now_us(),
                     memory=project_memory.load(self._config),
                     progress=progress,
+                    undo=undo,
                 )
 
-    def verify_seals(self, known: Sequence[PublicKey], copy: Given | None = None) -> Verdict:
-        """Check that no byte was changed or removed since the archive was sealed.
+    def undo_forget(self, references: Sequence[str] = ()) -> list[UndoResult]:
+        """Bring back what `forget` removed: with the sessions whose IDs begin so, or else the last time.
+
+        Raises `PolluxError` if there is no such undo copy.
+        """
+        from pollux.archive import maintenance, undo
+
+        with self._library.stale(), maintenance.writable(self.path) as archive, self._report("reading") as progress:
+            undo.remove_expired(self.path, self._now_us())
+            copies = undo.undo_copies(self.path)
+            if references:
+                copies = [_undo_copy(copies, reference) for reference in references]
+            if not copies:
+                raise PolluxError("There is nothing to undo: no session was forgotten in the last 7 days.")
+            memory = project_memory.load(self._config)
+            chosen = [*dict.fromkeys(copies)] if references else copies[:1]
+            return [undo.bring_back(archive, copy, memory=memory, progress=progress) for copy in chosen]
+
+    def verify_seals(self, known: Sequence[PublicKey], copy: SealCopy | None = None) -> Verdict:
+        """Check that no byte has changed or disappeared since the archive was sealed.
 
         Args:
-            known: the keys whose seals to believe.
-            copy: a seal that was kept elsewhere; None for those in the archive.
+            known: keys whose seals are trusted.
+            copy: a seal that was stored elsewhere; None for those in the archive.
 
         """
         from pollux.archive import maintenance
@@ -152,7 +178,7 @@ class ArchiveTools:
 
 def _find_sessions_and_files(snapshot: Snapshot, references: Sequence[str]) -> tuple[list[str], list[ArchivedFile]]:
     """Return the IDs of the sessions that references name, and archived files that Pollux fails to read."""
-    from pollux.archive.files import file_at
+    from pollux.archive.load_sessions import file_at
     from pollux.errors import FailedSessionError
     from pollux.library.select import find_session
 
@@ -166,6 +192,13 @@ def _find_sessions_and_files(snapshot: Snapshot, references: Sequence[str]) -> t
                 if file := file_at(snapshot.database, path):
                     files[file.id] = file
     return list(ids), list(files.values())
+
+
+def _undo_copy(copies: Sequence[UndoCopy], reference: str) -> UndoCopy:
+    for copy in copies:
+        if any(session_id.startswith(reference) for session_id in copy.sessions):
+            return copy
+    raise PolluxError(f"No session that was forgotten in the last 7 days matches '{reference}'.")
 
 
 def _with_absolute_path(reference: str) -> str:

@@ -1,4 +1,4 @@
-"""Names that a shell offers, found by the names of files alone, so that a key press needs no reading."""
+"""Sessions and projects for shell completion, taken from file names, because reading files would be too slow."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pollux.library.config import UsageError, configure
-from pollux.sessions.locate import Located, locate, name_facts
+from pollux.sessions.locate import HomeScan, locate, name_facts
 
 _HASH_DIGITS = 64
 """Hex digits of SHA-256."""
 
 
 class OfferedSession(NamedTuple):
-    """A session as far as the name of its file says."""
+    """What a file name says about a session."""
 
     id8: str
     day: str
@@ -22,7 +22,7 @@ class OfferedSession(NamedTuple):
 
 
 def offered_sessions(named_homes: Sequence[Path]) -> list[OfferedSession]:
-    """Return the sessions of some homes, the newest first."""
+    """Return the sessions of some homes, newest first."""
     newest: dict[str, tuple[str, str]] = {}
     for file in _located(named_homes).files:
         started, id8 = name_facts(file.path.name)
@@ -38,7 +38,7 @@ def offered_projects(named_homes: Sequence[Path]) -> list[str]:
     return sorted({_short(folder.name) for folder in _located(named_homes).folders})
 
 
-def _located(named_homes: Sequence[Path]) -> Located:
+def _located(named_homes: Sequence[Path]) -> HomeScan:
     try:
         homes = configure(named_homes=named_homes, archive=None).homes
     except UsageError:  # reported when the command runs

@@ -1,26 +1,26 @@
-"""The doctor's examination: what is where, and all that could not be read or is unknown."""
+"""Examine the homes: which files were found, and everything that is unreadable or unknown."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pollux.disk.regular_files import PROMPT_LOG, problem_of, read_side_file
+from pollux.disk.read import PROMPT_LOG, problem_of, read_side_file
 from pollux.formats import prompts
 from pollux.model import Problem
-from pollux.reports.doctor import Diagnosis, Unknowns, look_into, lost
-from pollux.sessions.reader import History, in_order
+from pollux.reports.doctor import Diagnosis, Unknowns, inspect_file, sessions_only_in_log
+from pollux.sessions.reader import History, sort_sessions
 from pollux.sessions.replay.reading import cannot_derive, reason_of
 
 if TYPE_CHECKING:
     from pollux.formats.prompts import LoggedPrompt
     from pollux.library.freshness import Reporter
     from pollux.library.snapshot import Snapshot
-    from pollux.sessions.locate import Located
+    from pollux.sessions.locate import HomeScan
 
 
 def examine(snapshot: Snapshot, report: Reporter) -> Diagnosis:
-    """Return what was found, with everything that could not be read or is unknown."""
-    sessions = in_order(snapshot.sessions.load(snapshot.ids))
+    """Return the sessions of the homes, with everything that is unreadable or unknown."""
+    sessions = sort_sessions(snapshot.sessions.load(snapshot.ids))
     located = snapshot.located
     unknowns, failures = _unknowns(located, report)
     logged, log_problems = _logged_prompts(located)
@@ -28,11 +28,13 @@ def examine(snapshot: Snapshot, report: Reporter) -> Diagnosis:
     for session in sessions:
         problems += session.problems
     problems = [*dict.fromkeys(problems)]
-    return Diagnosis(History(located, sessions), unknowns, lost(logged, sessions, located.files), problems)
+    return Diagnosis(
+        History(located, sessions), unknowns, sessions_only_in_log(logged, sessions, located.files), problems
+    )
 
 
-def _unknowns(located: Located, report: Reporter) -> tuple[Unknowns, list[Problem]]:
-    """Return how often each name occurs that no table has, and the files whose reading raises an error."""
+def _unknowns(located: HomeScan, report: Reporter) -> tuple[Unknowns, list[Problem]]:
+    """Return how often each unknown name occurs, and the files that Pollux fails to read."""
     unknowns = Unknowns()
     problems: list[Problem] = []
     files = list(located.files)
@@ -40,9 +42,9 @@ def _unknowns(located: Located, report: Reporter) -> tuple[Unknowns, list[Proble
     with report("examining") as progress:
         for file in files:
             try:
-                look_into(file, unknowns)
+                inspect_file(file, unknowns)
             except OSError:
-                continue  # the sessions report it
+                continue  # the session reports it
             except Exception as error:  # noqa: BLE001  reported; the other files must be examined
                 problems.append(cannot_derive(file.path, reason_of(error)))
             finally:
@@ -51,8 +53,8 @@ def _unknowns(located: Located, report: Reporter) -> tuple[Unknowns, list[Proble
     return unknowns, problems
 
 
-def _logged_prompts(located: Located) -> tuple[list[LoggedPrompt], list[Problem]]:
-    """Return what the client's logs say was typed, and what could not be read of them."""
+def _logged_prompts(located: HomeScan) -> tuple[list[LoggedPrompt], list[Problem]]:
+    """Return the prompts in the client's logs, and the problems of the logs."""
     logged: list[LoggedPrompt] = []
     problems: list[Problem] = []
     for folder in located.folders:

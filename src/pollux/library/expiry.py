@@ -1,4 +1,4 @@
-"""Which sessions the client will delete, when and why, by what is on the disk and in the archive."""
+"""Forecast which sessions the client will delete, when and why."""
 # ruff: noqa: PLC0415  imported when the question is asked
 
 from __future__ import annotations
@@ -11,27 +11,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pollux.library.freshness import Reporter, read_only
+from pollux.reports.freshness import FreshnessState
 from pollux.sessions.projects.paths import is_project_hash
-from pollux.text.unicode import sound
+from pollux.text.escape import escape_surrogates
 
 if TYPE_CHECKING:
     from pollux.library.snapshot import Snapshot
-    from pollux.reports.status import ArchivedFile, FolderPolicy
-    from pollux.sessions.client_settings import Policy, Settings
-    from pollux.sessions.locate import Folder, Home, SessionFile
-    from pollux.sessions.projects.resolve import Known
-    from pollux.sessions.retention import Chat, Fate
+    from pollux.reports.status import ArchivedState, FolderPolicy
+    from pollux.sessions.client_settings import ClientSettings, RetentionPolicy
+    from pollux.sessions.locate import Home, ProjectFolder, SessionFile
+    from pollux.sessions.projects.resolve import ProjectClaims
+    from pollux.sessions.retention import CleanupFile, Deletion
 
 
 @dataclass(slots=True)
 class Forecast:
     """What the client's clean-up would do at its next start."""
 
-    deletions: dict[Path, Fate] = field(default_factory=dict)
-    by_key: dict[tuple[str, str], Fate] = field(default_factory=dict)
-    """The same by home and path, as the tables have them."""
+    deletions: dict[Path, Deletion] = field(default_factory=dict)
+    by_key: dict[tuple[str, str], Deletion] = field(default_factory=dict)
+    """The same by home and path, as in the tables."""
     archived: dict[Path, bool] = field(default_factory=dict)
-    """The session files on the disk, and whether the archive has every byte of each."""
+    """Whether the archive has every byte of each session file."""
     policies: list[FolderPolicy] = field(default_factory=list)
     is_stable: bool = True
     """Whether archive and settings alone decide; not if a file was read from the disk or is always of now."""
@@ -50,7 +51,7 @@ def forecast(
 ) -> Forecast:
     """Apply the client's clean-up rules to each project folder."""
     from pollux.reports.status import archive_key
-    from pollux.sessions.retention import fates
+    from pollux.sessions.retention import forecast_deletions
 
     made = Forecast(policies=folder_policies(snapshot) if policies is None else policies)
     archived = _archived_files(snapshot)
@@ -61,61 +62,62 @@ def forecast(
             chats, keys = [], {}
             for file in folder.files:
                 path, key = file.path, archive_key(file)
-                known = archived.get(key)
-                known = known if known and known.is_whole(file) else None
-                made.archived[path] = known is not None
+                copy = archived.get(key)
+                copy = copy if copy and copy.is_complete(file) else None
+                made.archived[path] = copy is not None
                 if file.what != "leftover":
-                    chats.append(_chat(file, path, known, now))
-                    if not file.parent and (known is None or known.look is None or known.look.is_of_now):
+                    chats.append(_chat(file, path, copy, now))
+                    traits = copy.cleanup_traits if copy else None
+                    if not file.parent and (traits is None or traits.is_of_now):
                         made.is_stable = False
-                    keys[path] = key if snapshot.is_archived else ("", sound(file.place))
+                    keys[path] = key if snapshot.is_archived else ("", escape_surrogates(file.place))
                 done += file.size
                 progress(done, n_bytes)
-            deletions = fates(chats, policy, now=now)
+            deletions = forecast_deletions(chats, policy, now=now)
             made.deletions.update(deletions)
             for path, fate in deletions.items():
                 made.by_key[keys[path]] = fate
     return made
 
 
-def _archived_files(snapshot: Snapshot) -> dict[tuple[str, str], ArchivedFile]:
-    """Return what the archive has, also if it lacks so much that sessions are read from their files."""
+def _archived_files(snapshot: Snapshot) -> dict[tuple[str, str], ArchivedState]:
+    """Return the archived files, even if sessions are read from session files."""
     from pollux.errors import PolluxError
     from pollux.reports.status import archived_files
 
     config = snapshot.config
-    if snapshot.is_archived:
+    if snapshot.is_archived and snapshot.freshness.state != FreshnessState.COMBINED:
         return archived_files(snapshot.database, config.machine)
     if config.archive is None:
         return {}
     try:
         with read_only(config.archive) as archive:
             return archived_files(archive.database, config.machine)
-    except PolluxError:  # there is none yet
+    except (PolluxError, OSError):  # there is none yet, or it may not be read
         return {}
 
 
-def deletion_times(snapshot: Snapshot, made: Forecast) -> dict[str, Fate]:
-    """Return when and why the client deletes each session with messages that it deletes at all."""
+def deletion_times(snapshot: Snapshot, made: Forecast) -> dict[str, Deletion]:
+    """Return when and why the client will delete each session with messages, if it will."""
     from pollux.reports.status import first_deletions
 
     times = first_deletions(snapshot.database, made.by_key)
     return times if snapshot.ids is None else {key: fate for key, fate in times.items() if key in snapshot.ids}
 
 
-def _chat(file: SessionFile, path: Path, known: ArchivedFile | None, now: datetime) -> Chat:
-    """Look at one file: in the archive if it has been read there, else on the disk."""
+def _chat(file: SessionFile, path: Path, known: ArchivedState | None, now: datetime) -> CleanupFile:
+    """Return what the clean-up knows about a file, from the archive if possible, else from the disk."""
     from pollux.sessions.replay.reading import read
-    from pollux.sessions.retention import Chat, chat, chat_from
+    from pollux.sessions.retention import CleanupFile, cleanup_file, cleanup_file_from_reading
 
     if file.parent:
-        return Chat(path, file.parent, size=file.size)
-    if known and known.look:
-        return chat(known.look, file, path, now=now)
+        return CleanupFile(path, file.parent, size=file.size)
+    if known and known.cleanup_traits:
+        return cleanup_file(known.cleanup_traits, file, path, now=now)
     try:
-        return chat_from(read(path), file, now=now)
+        return cleanup_file_from_reading(read(path), file, now=now)
     except OSError:
-        return Chat(path, is_readable=False, size=file.size)  # reported by the history already
+        return CleanupFile(path, is_readable=False, size=file.size)  # reported by the history already
 
 
 class _SettingsReader:
@@ -123,33 +125,33 @@ class _SettingsReader:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self._files: dict[Path, Settings | None] = {}
-        self._known: dict[Home, Known] = {}
+        self._files: dict[Path, ClientSettings | None] = {}
+        self._known: dict[Home, ProjectClaims] = {}
 
-    def policy(self, folder: Folder) -> tuple[str | None, Policy]:
-        """Tell which project a folder belongs to, and what the client's settings say there."""
+    def policy(self, folder: ProjectFolder) -> tuple[str | None, RetentionPolicy]:
+        """Return the project of a folder, and the retention policy that applies there."""
         from pollux.sessions import client_settings
         from pollux.sessions.projects import resolve
         from pollux.sessions.retention import HASHED
 
         if is_project_hash(folder.name) and not folder.has_marker:
-            return None, client_settings.Policy(off=HASHED)
+            return None, client_settings.RetentionPolicy(off=HASHED)
         home = folder.home
         if home not in self._known:
-            self._known[home] = resolve.known_paths(home.root, home.tmp, home.link_limit)
+            self._known[home] = resolve.read_claims(home.root, home.tmp, home.link_limit)
         claim = self._known[home].by_folder.get(folder.name)
         project = claim.path if claim else None
-        return project, client_settings.policy(list(self._layers(home, project)))
+        return project, client_settings.retention_policy(list(self._layers(home, project)))
 
-    def _layers(self, home: Home, project: str | None) -> Iterator[Settings]:
-        """Yield the settings that count in a project, the strongest last."""
+    def _layers(self, home: Home, project: str | None) -> Iterator[ClientSettings]:
+        """Yield the settings that apply to a project, highest precedence last."""
         from pollux.sessions.client_settings import is_trusted
 
         defaults, system = _system_settings(self._environ)
-        root = home.root.parent.parent / ".gemini" if home.how.endswith("sandbox") else home.root
+        root = home.root.parent.parent / ".gemini" if home.source.endswith("sandbox") else home.root
         users = self._read(root / "settings.json", root if home.link_limit else None)
-        below = [one for one in (self._read(defaults), users) if one]
-        above = [one for one in (self._read(system),) if one]
+        below = [settings for settings in (self._read(defaults), users) if settings]
+        above = [settings for settings in (self._read(system),) if settings]
         own = None
         if project and Path(project).is_absolute() and Path(project) != root.parent:
             own = self._read(Path(project, ".gemini", "settings.json"), Path(project))
@@ -159,21 +161,21 @@ class _SettingsReader:
             yield own
         yield from above
 
-    def _read(self, path: Path, within: Path | None = None) -> Settings | None:
-        """Read a file of settings; no link may lead out of the folder that it must lie in."""
-        from pollux.disk.regular_files import is_missing, read_side_file
-        from pollux.sessions.client_settings import Settings, settings_from
+    def _read(self, path: Path, within: Path | None = None) -> ClientSettings | None:
+        """Read a settings file; it must not link outside `within`."""
+        from pollux.disk.read import is_missing, read_side_file
+        from pollux.sessions.client_settings import ClientSettings, parse_settings
 
         if path not in self._files:
             try:
-                self._files[path] = settings_from(str(path), read_side_file(path, within=within), self._environ)
+                self._files[path] = parse_settings(str(path), read_side_file(path, within=within), self._environ)
             except OSError as error:
-                self._files[path] = None if is_missing(error) else Settings(str(path), unread=error.strerror)
+                self._files[path] = None if is_missing(error) else ClientSettings(str(path), unread=error.strerror)
         return self._files[path]
 
 
 def _system_settings(environ: Mapping[str, str]) -> tuple[Path, Path]:
-    """Return where an administrator's defaults and an administrator's last word are."""
+    """Return the paths of the administrator's defaults and overrides."""
     folders = {"darwin": "/Library/Application Support/GeminiCli", "win32": "C:\\ProgramData\\gemini-cli"}
     system = Path(environ.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH") or Path(_system_folder(folders), "settings.json"))
     defaults = environ.get("GEMINI_CLI_SYSTEM_DEFAULTS_PATH")

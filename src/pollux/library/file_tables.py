@@ -1,4 +1,4 @@
-"""Facts made from session files, in tables of the same shape as the archive's."""
+"""Facts of session files, in tables of the same shape as the archive's."""
 # ruff: noqa: PLC0415  imported when files are read
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class FileTables:
-    """The files of some homes, read when a question needs them; one thread at a time uses them."""
+    """Tables of the session files of some homes, filled on first use and locked to one thread at a time."""
 
     def __init__(self, config: Config, report: Reporter) -> None:
-        """Take the settings, and a function that is told how far reading is."""
+        """Store the settings, and a callback for progress bars."""
         self._config, self._report = config, report
         self._history: History | None = None
         self._tables: dict[bool, tuple[sqlite3.Connection, list[Problem]]] = {}
@@ -34,7 +34,7 @@ class FileTables:
 
     @contextmanager
     def snapshot(self, prices: Prices, freshness: Freshness, *, tools: bool) -> Iterator[Snapshot]:
-        """Hold the facts; with `tools`, also those for which all messages are read."""
+        """Open a snapshot of the tables; with `tools`, also of those that need every message."""
         with self._lock:
             memory = project_memory.with_current_folder(self._config)
             history = self._read(memory)
@@ -42,7 +42,7 @@ class FileTables:
             yield Snapshot(self._config, database, SessionFiles(history, failures), history.located, freshness, memory)
 
     def clear(self) -> None:
-        """Let the next question read the files again."""
+        """Discard the tables, so that the next snapshot reads the files again."""
         with self._lock:
             self._history = None
             for database, _ in self._tables.values():

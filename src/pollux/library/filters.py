@@ -1,4 +1,4 @@
-"""Filters resolved to sessions: which of the sessions in scope belong to a project."""
+"""Parse filters, and find the sessions of a project."""
 # ruff: noqa: PLC0415  imported when a filter needs it
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pollux.errors import NoSuchProjectError
+from pollux.errors import PolluxError, ProjectNotFoundError
 from pollux.library import project_memory
 from pollux.library.config import UsageError
 from pollux.model import Project
@@ -19,6 +19,7 @@ from pollux.reports.filters import ALL, Filter
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
 
+    from pollux.library.config import Config
     from pollux.library.snapshot import Snapshot
 
 __all__ = ["ALL", "Announce", "Filter", "ignore_note", "parse_filter", "prove_projects", "sessions_of_project"]
@@ -26,8 +27,20 @@ __all__ = ["ALL", "Announce", "Filter", "ignore_note", "parse_filter", "prove_pr
 Announce = Callable[[str], None]
 
 
+class NoSessionsInFolderError(ProjectNotFoundError):
+    """The folder that `--project` names has no sessions."""
+
+    def __init__(self, config: Config, query: str) -> None:
+        """Build the message from the folder that the user typed."""
+        folder = os.path.normpath(config.cwd / os.path.expanduser(query))  # noqa: PTH111  does not fail for `~nobody`
+        name = f"the current folder, {folder}" if folder == str(config.cwd) else folder
+        PolluxError.__init__(
+            self, f"No sessions in {name}. Run `pollux projects` to list the projects that have sessions."
+        )
+
+
 def ignore_note(_sentence: str) -> None:
-    """Drop a note."""
+    """Discard a note."""
 
 
 def parse_filter(
@@ -40,45 +53,49 @@ def parse_filter(
     now: datetime,
     zone: tzinfo | None = None,
 ) -> Filter:
-    """Return the filter that a user has typed. Raises `UsageError`.
+    """Return the filter for the options that the user typed. Raises `UsageError`.
 
-    Dates are days of a zone, or of the system's own.
+    Dates are days in `zone`, or in the system's own zone.
     """
     from pollux.reports import filters
 
     if since and last:
-        raise UsageError("--since and --last both say where to begin: give one of them.")
-    start = filters.moment("--since", since, now=now, zone=zone) if since else None
-    start = filters.before("--last", last, now=now) if last else start
-    end = filters.moment("--until", until, now=now, zone=zone) if until else None
+        raise UsageError("--since and --last both set the start: use only one.")
+    start = filters.parse_date("--since", since, now=now, zone=zone) if since else None
+    start = filters.parse_age("--last", last, now=now) if last else start
+    end = filters.parse_date("--until", until, now=now, zone=zone) if until else None
     if start and end and end <= start:
         first = f"--since {since}" if since else f"--last {last}"
-        raise UsageError(f"--until {until} is before {first}: nothing lies between them.")
+        raise UsageError(f"--until {until} is before {first}, so no session can match.")
     return Filter(project, start, end, model)
 
 
 def sessions_of_project(
     snapshot: Snapshot, query: str | None, announce: Announce = ignore_note
 ) -> Collection[str] | None:
-    """Return the IDs of the sessions of a project within the scope; None if the scope is everything.
+    """Return the IDs of a project's sessions; None if no project is given and the snapshot covers everything.
 
-    A project that is known by its hash alone is found by hashing the folder that was typed and, if the query names no
-    known project exactly, the folders where projects usually are. Raises `NoSuchProjectError`.
+    A project of which only the hash is known is found by hashing the folder that was typed and, if no known project
+    has exactly this name, folders in which projects usually are. Raises `NoSuchProjectError`.
     """
     if query is None:
         return snapshot.ids
     from pollux.sessions.projects import search
 
     config = snapshot.config
-    known = snapshot.projects()
+    projects = snapshot.projects()
     if snapshot.ids is not None:
-        known = {session_id: known[session_id] for session_id in snapshot.ids if session_id in known}
-    if unproven_hashes(known.values()):
-        known = _prove(snapshot, known, query, announce)
-    matching = set(search.find(tuple(dict.fromkeys(known.values())), query, config.cwd, config.user_home))
-    if not matching and known:
-        raise NoSuchProjectError(query)
-    return {session_id for session_id, project in known.items() if project in matching}
+        projects = {session_id: projects[session_id] for session_id in snapshot.ids if session_id in projects}
+    if unproven_hashes(projects.values()):
+        projects = _prove(snapshot, projects, query, announce)
+    matching = set(search.find(tuple(dict.fromkeys(projects.values())), query, config.cwd, config.user_home))
+    if not matching and projects:
+        raise NoSessionsInFolderError(config, query) if _is_folder(query) else ProjectNotFoundError(query)
+    return {session_id for session_id, project in projects.items() if project in matching}
+
+
+def _is_folder(query: str) -> bool:
+    return query in (".", "..", "~") or os.sep in query or (os.altsep is not None and os.altsep in query)
 
 
 def unproven_hashes(projects: Iterable[Project]) -> set[str]:
@@ -87,7 +104,7 @@ def unproven_hashes(projects: Iterable[Project]) -> set[str]:
 
 
 def prove_projects(projects: dict[str, Project], roots: Iterable[Path], *, depth: int = 4) -> dict[str, Project]:
-    """Return the projects of sessions with the paths of folders below some roots that have their hash."""
+    """Return the projects with the paths of folders below some roots whose hash they have."""
     from pollux.sessions.projects import search
 
     paths = search.scan(roots, unproven_hashes(projects.values()), depth=depth)
@@ -95,7 +112,7 @@ def prove_projects(projects: dict[str, Project], roots: Iterable[Path], *, depth
     for session_id, project in projects.items():
         path = paths.get(project.hash or "")
         if path and not project.proven:
-            project = msgspec.structs.replace(project, path=path, how="scan", proven=True)  # noqa: PLW2901
+            project = msgspec.structs.replace(project, path=path, source="scan", proven=True)  # noqa: PLW2901
         proven[session_id] = project
     return proven
 
@@ -104,11 +121,11 @@ def _prove(snapshot: Snapshot, known: dict[str, Project], query: str, announce: 
     from pollux.sessions.projects import search
 
     config = snapshot.config
-    typed = Path(os.path.expanduser(query))  # noqa: PTH111  which does not fail over `~nobody`
+    typed = Path(os.path.expanduser(query))  # noqa: PTH111  does not fail for `~nobody`
     proven = prove_projects(known, [typed], depth=0)
     if not search.is_exact(set(proven.values()), query, config.cwd, config.user_home):
         # A folder with exactly this name may belong to a project that is known by its hash alone.
-        announce("No such project is known yet; looking through likely folders …")
+        announce("No known project has this name; searching likely folders …")
         roots = [typed] if typed.is_dir() else search.likely_roots(config.user_home)
         proven = prove_projects(proven, roots)
     project_memory.store(config, proven.values())

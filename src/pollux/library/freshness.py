@@ -1,10 +1,11 @@
-"""Bringing the archive up to date before a question is answered, and what to read where that is not possible."""
+"""Refresh the archive before it is read, or decide what to read instead."""
 # ruff: noqa: PLC0415  imported when an archive is opened
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,60 +13,98 @@ import msgspec
 from pollux.errors import PolluxError
 from pollux.library import project_memory
 from pollux.library.config import UsageError
-from pollux.reports.freshness import Freshness, Source
+from pollux.reports.freshness import Freshness, FreshnessState
+from pollux.text.times import microseconds
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from tempfile import TemporaryDirectory
 
     from pollux.archive.damage import Damage
-    from pollux.archive.refresh import Refreshed
+    from pollux.archive.refresh import RefreshResult
     from pollux.archive.store import Archive
     from pollux.archive.watch import SyncReport
     from pollux.library.config import Config
     from pollux.library.filters import Announce
     from pollux.prices import Prices
-    from pollux.sessions.locate import Located
+    from pollux.sessions.locate import HomeScan
     from pollux.sessions.reader import Progress
 
 Reporter = Callable[[str], AbstractContextManager["Progress"]]
-"""Called with a word when long work begins; what it returns is told how far the work is."""
+"""Starts a progress bar with a label, and returns the function that updates it."""
 NOTHING_TO_SYNC = "There is nothing to do without an archive"
 
 
 def no_report(_label: str) -> AbstractContextManager[Progress]:
-    """Report nothing."""
+    """Show no progress bar."""
     return nullcontext(lambda _done, _all: None)
 
 
 class Refresh(msgspec.Struct, frozen=True):
-    """What a refresh found on the disk and made of it."""
+    """The result of a refresh: the files of the homes, and what to read."""
 
-    located: Located
+    located: HomeScan
     freshness: Freshness
+    archive: Path | None = None
+    """The archive to read; None for session files."""
 
 
-def refresh(config: Config, prices: Prices, report: Reporter = no_report, *, add_up: bool = False) -> Refresh:
-    """Bring the archive up to date with the homes; say what to read if that is not possible.
+class Scratch:
+    """A temporary folder, created when it is needed."""
+
+    def __init__(self) -> None:
+        """Create nothing yet."""
+        self._folder: TemporaryDirectory[str] | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The folder, which only the user may enter. Raises `OSError` if none can be created."""
+        if self._folder is None:
+            from tempfile import TemporaryDirectory
+
+            self._folder = TemporaryDirectory(prefix="pollux-")
+        return Path(self._folder.name)
+
+    def close(self) -> None:
+        """Delete the folder."""
+        if self._folder:
+            self._folder.cleanup()
+            self._folder = None
+
+
+def refresh(
+    config: Config, prices: Prices, scratch: Scratch, report: Reporter = no_report, *, add_up: bool = False
+) -> Refresh:
+    """Bring the archive up to date with the homes, or decide what to read instead.
 
     Every model call gets its cost; with `add_up`, the sums by time are stored too, which `usage` starts from.
+    An archive that cannot be written is copied to `scratch` if it lacks files and has others that are deleted.
     """
     from pollux.archive import store
-    from pollux.errors import UnfinishedArchiveError
+    from pollux.errors import MissingArchiveError, UnfinishedArchiveError
     from pollux.sessions.locate import locate
 
-    if config.archive is None:
-        return Refresh(locate(config.homes), Freshness(Source.FILES))
-    try:
-        archive = store.opened(config.archive)
-    except UnfinishedArchiveError as error:
-        return Refresh(locate(config.homes), Freshness(Source.FILES, f"The archive is not ready yet: {error.why}"))
-    with archive:
-        return _refresh(archive, config, prices, report, add_up=add_up)
+    reason = ""
+    if config.archive is not None:
+        try:
+            archive = store.open_archive(config.archive, machine=config.machine)
+        except UnfinishedArchiveError as error:
+            reason = f"The archive is not ready yet: {error.why}"
+        except MissingArchiveError as error:
+            reason = f"No archive can be created at {config.archive} ({error.reason})"
+        except OSError as error:  # in a folder that the user may not enter
+            reason = f"No archive can be created at {config.archive} ({error.strerror})"
+        else:
+            with archive:
+                state = _refresh(archive, config, prices, report, add_up=add_up)
+                if state.freshness.state == FreshnessState.COMBINED:
+                    state = _refresh_copy(archive, state, config, prices, scratch, report)
+                return state
+    return Refresh(locate(config.homes), Freshness(FreshnessState.FILES, reason))
 
 
 @contextmanager
 def explained_damage(path: Path | None) -> Iterator[None]:
-    """Raise `PolluxError` for an exception that damaged rows of an archive explain, and nothing else does."""
+    """Replace an exception by a `PolluxError` if damaged rows of the archive caused it."""
     try:
         yield
     except (TypeError, ValueError, LookupError, ArithmeticError) as error:
@@ -73,8 +112,8 @@ def explained_damage(path: Path | None) -> Iterator[None]:
         if damage is None:
             raise
         raise PolluxError(
-            f"The archive {path} is damaged ({damage.message}); `pollux verify --repair` derives the facts anew and "
-            "puts back what is on the disk, otherwise restore the archive from a backup."
+            f"The archive {path} is damaged ({damage.message}). Run `pollux verify --repair`, or restore the archive "
+            "from a backup."
         ) from error
 
 
@@ -85,13 +124,13 @@ def _damage_of_rows(path: Path) -> Damage | None:
     try:
         archive = readable(path)
     except PolluxError:
-        return None  # none that rows could be read from
+        return None  # it cannot even be opened
     with archive:
         return damage_of_rows(archive)
 
 
-def archive_file(config: Config, reason: str = "This is about the archive") -> Path:
-    """Return the archive's absolute path. Raises `UsageError`, with a reason, if the library works without one."""
+def archive_file(config: Config, reason: str = "This command needs the archive") -> Path:
+    """Return the archive's absolute path. Raises `UsageError` with the reason if the library has no archive."""
     if config.archive is None:
         raise UsageError(f"{reason}: leave --no-archive and POLLUX_ARCHIVE=- out.")
     return config.archive.expanduser().absolute()
@@ -99,22 +138,29 @@ def archive_file(config: Config, reason: str = "This is about the archive") -> P
 
 def update(
     archive: Archive, config: Config, report: Reporter = no_report, *, label: str = "reading", derive: bool = True
-) -> Refreshed:
-    """Copy what is new in the homes into an archive that is open for writing.
+) -> RefreshResult:
+    """Copy new files of the homes into an archive that is open for writing.
 
     Args:
-        archive: to write to.
+        archive: the open archive.
         config: names the homes.
-        report: told how far the work is.
-        label: the name of the work in that report.
-        derive: whether facts are derived from the new bytes too.
+        report: shows progress.
+        label: the label of the progress bar.
+        derive: also derive facts from the new bytes.
 
     """
     from pollux.archive.refresh import refresh
+    from pollux.archive.undo import remove_expired
 
+    remove_expired(archive.path, microseconds(config.clock()) or 0)
     with report(label) as progress:
         result = refresh(
-            archive, config.current_homes(), memory=project_memory.load(config), progress=progress, derives=derive
+            archive,
+            config.current_homes(),
+            clock=config.clock,
+            memory=project_memory.load(config),
+            progress=progress,
+            derives=derive,
         )
     _remember_projects(archive, config, result)
     return result
@@ -122,27 +168,28 @@ def update(
 
 @contextmanager
 def writing(config: Config, report: Reporter = no_report, *, create: bool = False) -> Iterator[tuple[Archive, Refresh]]:
-    """Hold the archive as its only writer, up to date with the homes.
+    """Refresh the archive and keep it locked for writing.
 
-    Raises `PolluxError` if there is none or it cannot be written, also if another process is writing to it.
+    Raises `PolluxError` if there is no archive, it is read-only, or another process is writing to it.
     """
     from pollux.archive.maintenance import writable
 
-    with writable(archive_file(config), create=create) as archive:
+    with writable(archive_file(config), machine=config.machine, create=create) as archive:
         result = update(archive, config, report)
-        yield archive, Refresh(result.located, _freshness(archive, result))
+        yield archive, Refresh(result.located, _freshness(archive, result), archive.path)
 
 
 def sync(config: Config, report: Reporter, waiting: Announce, *, derive: bool = True) -> SyncReport:
-    """Copy what is new in the homes into the archive, and make the archive if there is none.
+    """Copy new files of the homes into the archive; create the archive if there is none.
 
-    Calls get no prices here: a watch may have another price table than the user, and each would price all calls anew.
+    Model calls are not priced: a watching process may use another price table than the user, and the two would reprice
+    all calls in turn.
 
     Args:
         config: names the archive and the homes.
-        report: told how far the work is.
-        waiting: told who else is writing to the archive; the call waits for that process.
-        derive: whether facts are derived from the new bytes too.
+        report: shows progress.
+        waiting: receives a note if another process is writing to the archive, which the call then waits for.
+        derive: also derive facts from the new bytes.
 
     """
     from pollux.archive.maintenance import writable
@@ -151,27 +198,51 @@ def sync(config: Config, report: Reporter, waiting: Announce, *, derive: bool = 
     def wait(process: str) -> None:
         waiting(f"Waiting for {process}, which is writing to the archive …")
 
-    with writable(archive_file(config, NOTHING_TO_SYNC), create=True, wait=wait) as archive:
+    path = archive_file(config, NOTHING_TO_SYNC)
+    with writable(path, machine=config.machine, create=True, wait=wait) as archive:
         return sync_report(archive, update(archive, config, report, label="taking in", derive=derive))
 
 
 def _refresh(archive: Archive, config: Config, prices: Prices, report: Reporter, *, add_up: bool) -> Refresh:
     from pollux.archive.pricing import price_calls
     from pollux.archive.refresh import refresh_to_read
+    from pollux.archive.undo import remove_expired
     from pollux.reports import usage_sql
 
     memory = project_memory.load(config)
     with report("reading") as progress:
-        result = refresh_to_read(archive, config.homes, memory=memory, progress=progress)
+        result = refresh_to_read(archive, config.homes, clock=config.clock, memory=memory, progress=progress)
     if archive.is_writable:
+        remove_expired(archive.path, microseconds(config.clock()) or 0)
         price_calls(archive.database, prices)
         if add_up:
-            usage_sql.update_time_parts(archive.database, prices.version)
+            usage_sql.update_quarter_sums(archive.database, prices.version)
     _remember_projects(archive, config, result)
-    return Refresh(result.located, _freshness(archive, result))
+    freshness = _freshness(archive, result)
+    return Refresh(result.located, freshness, None if freshness.state == FreshnessState.FILES else archive.path)
 
 
-def _remember_projects(archive: Archive, config: Config, result: Refreshed) -> None:
+def _refresh_copy(
+    archive: Archive, state: Refresh, config: Config, prices: Prices, scratch: Scratch, report: Reporter
+) -> Refresh:
+    """Add the files that a read-only archive lacks to a copy of it; without room for that, read the archive alone."""
+    from pollux.archive.maintenance import temporary_copy
+    from pollux.errors import ArchiveError
+
+    alone = Refresh(state.located, msgspec.structs.replace(state.freshness, state=FreshnessState.BEHIND), archive.path)
+    try:
+        copy = temporary_copy(archive, scratch.folder / "archive.db", machine=config.machine)
+    except (OSError, ArchiveError):
+        return alone
+    with copy:
+        combined = _refresh(copy, config, prices, report, add_up=False)
+    if combined.freshness.state != FreshnessState.CURRENT:
+        return alone
+    freshness = msgspec.structs.replace(state.freshness, problems=combined.freshness.problems)
+    return Refresh(combined.located, freshness, copy.path)
+
+
+def _remember_projects(archive: Archive, config: Config, result: RefreshResult) -> None:
     """Store the project paths that new sessions prove."""
     from pollux.reports.sessions import SessionQuery, projects
 
@@ -179,7 +250,7 @@ def _remember_projects(archive: Archive, config: Config, result: Refreshed) -> N
         project_memory.store(config, projects(archive.database, SessionQuery(subagents=True, empty=True)))
 
 
-def _freshness(archive: Archive, result: Refreshed) -> Freshness:
+def _freshness(archive: Archive, result: RefreshResult) -> Freshness:
     state, reason = _state(archive, result.located)
     return Freshness(
         state,
@@ -187,31 +258,34 @@ def _freshness(archive: Archive, result: Refreshed) -> Freshness:
         archive.lock_is_taken,
         result.n_files,
         result.n_bytes,
-        result.n_gone,
+        result.n_deleted,
         tuple(result.problems),
     )
 
 
-def _state(archive: Archive, located: Located) -> tuple[Source, str]:
-    """Return whether an archive answers better than the files on the disk, and whether it lacks something."""
+def _state(archive: Archive, located: HomeScan) -> tuple[FreshnessState, str]:
+    """Return whether to read the archive or the files, and why."""
     from pollux.archive import schema
-    from pollux.archive.refresh import files_say_more, lacks_files
+    from pollux.archive.refresh import has_deleted_files, lacks_bytes, lacks_files
 
     if archive.is_writable:
-        return Source.CURRENT, ""
-    database, why = archive.database, archive.why_not
+        return FreshnessState.CURRENT, ""
+    database, why = archive.database, archive.read_only_reason
     if archive.lock_is_taken:
         if not schema.are_current(database) or schema.are_empty(database):
-            return Source.FILES, f"The archive does not hold everything yet: {why}"
+            return FreshnessState.FILES, f"The archive does not hold everything yet: {why}"
         is_behind = schema.are_behind(database) or lacks_files(database, located)
-        return (Source.BEHIND if is_behind else Source.CURRENT), why
-    if not schema.are_current(database) or files_say_more(database, located):
-        return Source.FILES, f"The archive cannot be brought up to date: {why}"
-    return Source.BEHIND, why
+        return (FreshnessState.BEHIND if is_behind else FreshnessState.CURRENT), why
+    if schema.are_current(database):
+        if not lacks_bytes(database, located):
+            return FreshnessState.BEHIND, why
+        if has_deleted_files(database):
+            return FreshnessState.COMBINED, why
+    return FreshnessState.FILES, f"The archive cannot be brought up to date: {why}"
 
 
 def read_only(path: Path) -> Archive:
     """Open an archive for reading only."""
     from pollux.archive import store
 
-    return store.opened(path, write=False)
+    return store.open_archive(path, write=False)

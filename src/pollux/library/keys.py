@@ -1,4 +1,4 @@
-"""The keys in use: the one to sign with, and those whose signatures are believed."""
+"""Find the key to sign with, and the keys whose signatures are trusted."""
 
 from __future__ import annotations
 
@@ -13,70 +13,70 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pollux.errors import PolluxError
 from pollux.library.config import UsageError
 from pollux.proofs import keys
-from pollux.proofs.keys import Key
-from pollux.proofs.public import PublicKey, Trust, public_key, shown
+from pollux.proofs.keys import KeyInfo
+from pollux.proofs.public import PublicKey, Trust, read_public_key, thumbprint_text
 
 AskPassphrase = Callable[[str], bytes]
-"""Asks for the passphrase of the key with this name."""
+"""Asks the user for the passphrase of the named key."""
 
 
 class SigningKey(NamedTuple):
-    """A private key, unlocked, and its name."""
+    """An unlocked private key and its name."""
 
     private: Ed25519PrivateKey
     name: str
 
 
 class BelievedKeys(NamedTuple):
-    """Public keys to check signatures with, and sentences about files in the folder that are no usable keys."""
+    """Trusted public keys, and messages about unusable key files in the folder."""
 
     keys: list[PublicKey]
     faults: list[str]
 
 
 def create_key(folder: Path, name: str, passphrase: bytes | None = None) -> PublicKey:
-    """Write a new key into a folder and return its public half; no key is ever overwritten."""
-    return keys.create(folder, name, passphrase)
+    """Create a key in a folder and return its public half; never overwrite one."""
+    return keys.create_key(folder, name, passphrase)
 
 
-def known_keys(folder: Path) -> list[Key]:
-    """Return the keys in a folder: the user's own, and public ones of others."""
-    return keys.known(folder)
+def known_keys(folder: Path) -> list[KeyInfo]:
+    """Return the keys in a folder: the user's own and public keys of others."""
+    return keys.list_keys(folder)
 
 
 def own_public_keys(folder: Path) -> list[PublicKey]:
-    """Return the public halves of the keys that the user can sign with."""
-    return [key.public for key in keys.known(folder) if key.is_own and key.public]
+    """Return the public halves of the user's own keys."""
+    return [key.public for key in keys.list_keys(folder) if key.is_own and key.public]
 
 
 def thumbprint(public: PublicKey) -> str:
-    """Return the thumbprint of a key (RFC 9679), as it is printed."""
-    return shown(public.id)
+    """Return the thumbprint of a key (RFC 9679) for display."""
+    return thumbprint_text(public.id)
 
 
 def signing_key(folder: Path, wanted: str | None, ask: AskPassphrase) -> SigningKey:
-    """Return the key to sign with: the one wanted, else the default one, else the only one."""
+    """Return the named key, else the default one, else the only one."""
     path = _private_path(folder, wanted)
-    return SigningKey(keys.unlocked(path, lambda: ask(path.stem)), path.stem)
+    return SigningKey(keys.load_private_key(path, lambda: ask(path.stem)), path.stem)
 
 
 def find_public_key(folder: Path, wanted: str | None) -> PublicKey:
-    """Return the public key of this name or file; without a name, the user's default or only one."""
-    return public_key(_public_path(folder, wanted or _usual_name(folder)))
+    """Return the public key with this name or path; without a name, the user's default or only one."""
+    return read_public_key(_public_path(folder, wanted or _usual_name(folder)))
 
 
 def believed_keys(folder: Path, wanted: Sequence[str] = ()) -> BelievedKeys:
-    """Return the public keys of these names or files; without any, all usable ones in the folder."""
+    """Return the public keys with these names or paths; without any, all usable ones in the folder."""
     if wanted:
-        return BelievedKeys([public_key(_public_path(folder, name)) for name in wanted], [])
-    known = keys.known(folder)
+        return BelievedKeys([read_public_key(_public_path(folder, name)) for name in wanted], [])
+    stored = keys.list_keys(folder)
     trust = {True: Trust.OWN, False: Trust.FOLDER}
-    believed = [replace(key.public, trust=trust[key.is_own]) for key in known if key.public]
-    return BelievedKeys(believed, [key.fault for key in known if key.fault])
+    believed = [replace(key.public, trust=trust[key.is_own]) for key in stored if key.public]
+    return BelievedKeys(believed, [key.error for key in stored if key.error])
 
 
 def _own_names(folder: Path) -> list[str]:
-    return [key.name for key in keys.known(folder) if key.is_own]
+    return [key.name for key in keys.list_keys(folder) if key.is_own]
 
 
 def _usual_name(folder: Path) -> str:
@@ -84,7 +84,7 @@ def _usual_name(folder: Path) -> str:
     if keys.DEFAULT in own or not own:
         return keys.DEFAULT
     if len(own) > 1:
-        raise UsageError(f"Say which key: {', '.join(own)}.")
+        raise UsageError(f"You have several keys: name one of {', '.join(own)}.")
     return own[0]
 
 
@@ -96,10 +96,10 @@ def _private_path(folder: Path, wanted: str | None) -> Path:
     if name in own:
         return folder / f"{name}.pem"
     if not own:
-        raise PolluxError("There is no key to sign with yet; `pollux keys create` makes one.")
+        raise PolluxError("You have no key to sign with; `pollux keys create` makes one.")
     if wanted is None:
-        raise UsageError(f"Say with --key which key to sign with: {', '.join(own)}.")
-    raise UsageError(f"There is no key '{name}' of yours; the keys are {', '.join(own)}.")
+        raise UsageError(f"You have several keys: pass --key with one of {', '.join(own)}.")
+    raise UsageError(f"You have no private key '{name}'; your keys are {', '.join(own)}.")
 
 
 def _public_path(folder: Path, wanted: str) -> Path:
@@ -108,4 +108,4 @@ def _public_path(folder: Path, wanted: str) -> Path:
             return folder / f"{wanted}{suffix}"
     if os.sep in wanted or Path(wanted).is_file():
         return Path(wanted)
-    raise UsageError(f"There is no key '{wanted}', neither as a file nor in {folder}; see `pollux keys list`.")
+    raise UsageError(f"No key '{wanted}': no such file, and none in {folder}. Run `pollux keys list` to list keys.")

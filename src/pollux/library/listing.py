@@ -1,4 +1,4 @@
-"""Pages of sessions."""
+"""List sessions, saved conversations and problems."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from pollux.errors import PolluxError
 from pollux.reports.sessions import Page, SavedPage, SessionPage
-from pollux.text.integers import parse_integer
+from pollux.text.numbers import parse_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def session_page(snapshot: Snapshot, wanted: Filter, page: Page, announce: Announce) -> SessionPage:
-    """Return a page of the sessions that a filter chooses, the last used first."""
+    """Return a page of the sessions that match a filter, last used first."""
     from pollux.library import select  # noqa: PLC0415  not needed to parse arguments
     from pollux.reports import sessions  # noqa: PLC0415
 
@@ -49,14 +49,14 @@ def session_page(snapshot: Snapshot, wanted: Filter, page: Page, announce: Annou
 
 
 def saved_page(snapshot: Snapshot, wanted: Filter, limit: int | None) -> SavedPage:
-    """Return the conversations that `/chat save` stored, within a filter."""
+    """Return the conversations that `/chat save` stored and that match a filter."""
     from pollux.library import project_memory  # noqa: PLC0415
-    from pollux.reports.filters import chosen  # noqa: PLC0415
+    from pollux.reports.filters import filter_sessions  # noqa: PLC0415
     from pollux.sessions.reader import saved  # noqa: PLC0415
 
     config = snapshot.config
     history = saved(snapshot.located, memory=project_memory.with_current_folder(config))
-    rows = chosen(history.sessions, wanted, cwd=config.cwd, user_home=config.user_home)[:limit]
+    rows = filter_sessions(history.sessions, wanted, cwd=config.cwd, user_home=config.user_home)[:limit]
     problems = [*history.problems]
     for session in (*rows, *history.unreadable):
         problems += session.problems
@@ -64,7 +64,7 @@ def saved_page(snapshot: Snapshot, wanted: Filter, limit: int | None) -> SavedPa
 
 
 def session_row(snapshot: Snapshot, reference: str, wanted: Filter) -> SessionRow:
-    """Return the row of the one session that a reference names."""
+    """Return the row of the session that a reference names."""
     from pollux.library import select  # noqa: PLC0415
     from pollux.reports import sessions  # noqa: PLC0415
 
@@ -73,7 +73,7 @@ def session_row(snapshot: Snapshot, reference: str, wanted: Filter) -> SessionRo
 
 
 def problems(snapshot: Snapshot, wanted: Filter) -> tuple[Problem, ...]:
-    """Return the problems of the sessions that a filter chooses, and those that belong to no session."""
+    """Return the problems of the sessions that match a filter, and those that belong to no session."""
     from pollux.library import select  # noqa: PLC0415
     from pollux.reports import sessions  # noqa: PLC0415
 
@@ -83,7 +83,7 @@ def problems(snapshot: Snapshot, wanted: Filter) -> tuple[Problem, ...]:
 
 
 def _problems(snapshot: Snapshot, sessions: Iterable[Session]) -> tuple[Problem, ...]:
-    """Return the problems that belong to no session, and those of some sessions, each once."""
+    """Return the problems of some sessions, and those that belong to no session, without duplicates."""
     problems = [*snapshot.freshness.problems, *snapshot.sessions.problems()]
     for session in {session.id: session for session in sessions}.values():
         problems += session.problems

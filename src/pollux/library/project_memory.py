@@ -1,4 +1,4 @@
-"""What was once proven about the paths of projects: remembered, and added to by trying hashes on folders."""
+"""A cache of proven project paths, by hash."""
 # ruff: noqa: PLC0415  imported when a command runs
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def load(config: Config) -> dict[str, str]:
-    """Return the pairs of hash and path that were proven before."""
-    from pollux.sessions.projects import claims
+    """Return the cached paths by hash."""
+    from pollux.sessions.projects import resolve
 
-    return claims.load_memory(config.project_memory)
+    return resolve.load_project_paths(config.project_memory)
 
 
 def with_current_folder(config: Config) -> dict[str, str]:
-    """Return the pairs proven before, and those of the current folder and the folders above it."""
+    """Return the cached paths, with the current folder and its parents added."""
     from pollux.sessions.projects.paths import project_hash, spellings
 
     pairs = load(config)
@@ -33,26 +33,26 @@ def with_current_folder(config: Config) -> dict[str, str]:
 
 
 def store(config: Config, projects: Iterable[Project]) -> Problem | None:
-    """Remember the paths that these projects prove and that are not known yet; without an archive, nothing."""
-    from pollux.sessions.projects import claims
+    """Cache the proven paths of projects; without an archive, store nothing."""
+    from pollux.sessions.projects import resolve
 
     if config.archive is None:
         return None
-    known = load(config)
+    cached = load(config)
     proven = {project.hash: project.path for project in projects if project.proven}
-    new = {digest: path for digest, path in proven.items() if digest and path and known.get(digest) != path}
-    return claims.remember(config.project_memory, new) if new else None
+    new = {digest: path for digest, path in proven.items() if digest and path and cached.get(digest) != path}
+    return resolve.save_project_paths(config.project_memory, new) if new else None
 
 
 def learn(config: Config, hashes: Iterable[str], pairs: Mapping[str, str]) -> None:
-    """Remember the paths of projects that are known by their hash alone, as far as the pairs have them."""
-    from pollux.sessions.projects import claims
+    """Cache the paths of these hashes, as far as `pairs` has them."""
+    from pollux.sessions.projects import resolve
 
     new = {digest: pairs[digest] for digest in hashes if digest in pairs}
     if new and not new.items() <= load(config).items():
-        claims.remember(config.project_memory, new)
+        resolve.save_project_paths(config.project_memory, new)
 
 
 def memory_path() -> Path:
-    """Return where proven project paths are remembered."""
+    """Return the file of the cache."""
     return data_folder() / "projects.json"

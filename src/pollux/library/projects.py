@@ -1,4 +1,4 @@
-"""The list of projects, and the search for paths of those that are known by a hash alone."""
+"""List projects, and search for the folders of those of which only the hash is known."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
 
 def project_list(snapshot: Snapshot, wanted: Filter, announce: Announce, *, scan: bool) -> ProjectList:
-    """Return the projects of the sessions that a filter chooses.
+    """Return the projects of the sessions that match a filter.
 
-    With `scan`, the hashes of likely folders are compared with those of projects without a path first, and paths that
-    are proven so are stored.
+    With `scan`, likely folders are hashed first to find the paths of projects that have none; proven paths are cached.
     """
     every = msgspec.structs.replace(wanted, subagents=True, empty=True)
     query = session_query(snapshot, every, announce)

@@ -1,4 +1,4 @@
-"""The files of a session as they are, byte for byte."""
+"""Read the files of a session byte for byte."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_raw(library: Library, reference: Ref, number: int | None, wanted: Filter) -> Iterator[Source]:
-    """Open a file of a session, from the disk or from the archive: the n-th, or the one that the client would load.
+    """Open file `number` of a session, or the one that the client would load, from the disk or from the archive.
 
-    A file that was named is opened whatever it contains; if it is deleted, its newest version in the archive.
+    A path is opened regardless of its content; if the file is deleted, its newest archived version is opened.
     """
     if isinstance(reference, Path) and os.path.lexists(reference):
         source = _open(reference)
@@ -40,7 +40,7 @@ def open_raw(library: Library, reference: Ref, number: int | None, wanted: Filte
 
 
 def files_of(snapshot: Snapshot | None, reference: Ref, wanted: Filter) -> tuple[FileRef, ...]:
-    """Return the files of a session, also if none of them can be read."""
+    """Return the files of a session, even if Pollux cannot read them."""
     if isinstance(reference, Path):
         return open_file(reference)[0].files
     assert snapshot is not None
@@ -51,7 +51,7 @@ def files_of(snapshot: Snapshot | None, reference: Ref, wanted: Filter) -> tuple
 
 
 def line_of(source: Source, number: int) -> Iterator[bytes]:
-    """Yield the bytes of one line of a file, and a line feed. Raises `PolluxError` if there is no such line."""
+    """Yield the bytes of one line, with a line feed. Raises `PolluxError` if the file has fewer lines."""
     for line in source.lines():
         if line.number == number:
             if isinstance(line, LongLine):
@@ -64,7 +64,7 @@ def line_of(source: Source, number: int) -> Iterator[bytes]:
 
 
 def _sources(snapshot: Snapshot, reference: str, wanted: Filter) -> tuple[list[Source], Source]:
-    """Return the files of a session, and the one that the client would load."""
+    """Return the files of a session, and among them the one that the client would load."""
     try:
         group = open_named(snapshot, reference, wanted)[1]
     except FailedSessionError as error:
@@ -77,13 +77,13 @@ def _chosen(sources: list[Source], main: Source, number: int | None) -> Source:
     if number is None:
         return main
     if number > len(sources):
-        raise UsageError(f"--file {number}: this has {len(sources)} in all; `pollux raw --path` lists them.")
+        raise UsageError(f"--file {number}: the session has only {len(sources)} files; `pollux raw --path` lists them.")
     return sources[number - 1]
 
 
 def _archived(snapshot: Snapshot, path: Path) -> Source:
     """Open the newest version of a file that is in the archive only."""
-    from pollux.archive.files import file_at  # noqa: PLC0415  only for deleted files
+    from pollux.archive.load_sessions import file_at  # noqa: PLC0415  only for deleted files
     from pollux.archive.readings import source_of  # noqa: PLC0415
 
     file = file_at(snapshot.database, path.absolute()) if snapshot.is_archived else None

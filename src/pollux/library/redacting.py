@@ -1,4 +1,4 @@
-"""Redaction of exports: which sessions are redacted, with whose names, and what came of it."""
+"""Redact exports, and report what was replaced."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pollux.library.config import Config, UsageError
-from pollux.redaction import Finding, Redactor, redactor
+from pollux.library.export_options import optional_rules
+from pollux.redaction import OPTIONAL_RULES, Finding, Redactor, redactor
 
 if TYPE_CHECKING:
     from pollux.library.export_options import RedactionOptions
@@ -30,53 +31,70 @@ class RedactionReport(msgspec.Struct, frozen=True):
     """What redaction replaced, and what it could not look into."""
 
     replaced: Mapping[str, int]
-    """What was found and by which rule, the most frequent first."""
+    """Number of replacements by kind and rule, most frequent first."""
     unscanned: tuple[UnscannedData, ...]
     findings: tuple[Finding, ...]
-    """What was found, place by place."""
+    """Every match with its place."""
     dry_run: bool
+    kinds: Mapping[str, int] = {}
+    """How often something of each kind was replaced, the most frequent first."""
+    rules_off: tuple[str, ...] = ()
+    """The optional rules that were not switched on."""
+    is_shared: bool = False
+    """Whether the result is made for other people."""
 
 
 class Redaction:
-    """Makes a redactor per session, so that pseudonyms of one do not depend on the others, and sums up their work."""
+    """Creates a redactor per session, so that pseudonyms do not depend on other sessions, and adds up the results."""
 
     def __init__(self, options: RedactionOptions, config: Config, *, is_for_others: bool) -> None:
-        """Take what was asked for; a format that is made to be published is always redacted. Raises `UsageError`."""
+        """Store the options. Formats for publication are always redacted, otherwise raises `UsageError`."""
         is_public = options.share or is_for_others
         if options.redact is False and is_public:
             raise UsageError("What is made for others is always redacted: leave --no-redact out.")
-        self.is_wanted = bool(options.redact) or options.dry_run or is_public
-        self._options, self._config = options, config
+        options.check()
+        self.is_wanted = options.is_requested or is_public
+        self._options, self._config, self._is_public = options, config, is_public
+        self._rules = optional_rules(options.rules)
         self._redactors: list[Redactor] = []
 
     @property
     def made_by(self) -> str:
-        """All that the result depends on besides the sessions."""
-        return f"{self.is_wanted} {self._options.share} {self._config.user_name() if self.is_wanted else ''}"
+        """Everything besides the sessions that the output depends on."""
+        options, user_name = self._options, self._config.user_name() if self.is_wanted else ""
+        custom = f" {options.words} {self._rules}" if options.words or self._rules else ""
+        return f"{self.is_wanted} {options.share} {user_name}{custom}"
 
     def redactor(self, session: Session, messages: Iterable[Message]) -> Redactor | None:
-        """Return a redactor that knows all names of a session: one may be told at the end and used at the beginning."""
+        """Return a redactor that has read the whole session, because a name may be introduced after its first use."""
         if not self.is_wanted:
             return None
         config = self._config
-        made = redactor(user_home=config.user_home, user_name=config.user_name(), drop_binary=self._options.share)
+        made = redactor(
+            user_home=config.user_home,
+            user_name=config.user_name(),
+            words=self._options.words,
+            rules=self._rules,
+            drop_binary=self._options.share,
+        )
         for owner in _owners(session):
-            made.know(owner, is_user=True)
+            made.add_user(owner)
         for message in messages:
             made.learn(message)
         self._redactors.append(made)
         return made
 
     def report(self) -> RedactionReport | None:
-        """Return what was replaced so far; None if nothing is redacted."""
+        """Return the replacements so far; None if redaction is off."""
         if not self.is_wanted:
             return None
-        replaced, unscanned = Counter[str](), Counter[tuple[str, str, bool]]()
+        replaced, unscanned, kinds = Counter[str](), Counter[tuple[str, str, bool]](), Counter[str]()
         findings: list[Finding] = []
         for made in self._redactors:
             report = made.report()
             for match in report.replaced:
                 replaced[f"{match.finds} ({match.rule})"] += match.count
+                kinds[match.kind.value] += match.count
             for data in report.unscanned:
                 unscanned[data.what, data.media_type, data.is_dropped] += data.count
             findings += made.findings()
@@ -88,6 +106,9 @@ class Redaction:
             ),
             tuple(findings),
             self._options.dry_run,
+            dict(kinds.most_common()),
+            tuple(rule.id for rule in OPTIONAL_RULES if rule.id not in self._rules),
+            self._is_public,
         )
 
 

@@ -1,4 +1,4 @@
-"""Open the sessions that references name: an ID, `latest`, the name of an archived file, or a file on the disk."""
+"""Open the session that a reference names: an ID, `latest`, an archived file, or a file on the disk."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pollux.archive.load_sessions import damaged_rows
-from pollux.errors import NoSuchSessionError, PolluxError
+from pollux.errors import PolluxError, SessionNotFoundError
 from pollux.library.config import UsageError
 from pollux.library.select import find_session
 from pollux.reports.filters import ALL, Filter
 from pollux.reports.sessions import families, roots
-from pollux.sessions.grouping import Group
+from pollux.sessions.grouping import OpenSession
 from pollux.sessions.reader import from_file, saved, saved_tag
 from pollux.text.shell import quoted
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from pollux.model import Problem, Session
 
 Ref = str | Path
-"""A text is looked up among the sessions; a path is a file to read, wherever it is."""
+"""A string is looked up among the sessions; a path is read directly."""
 _NOT_REASONS = ("no-session", "no-session-id")
-"""Problems that only repeat that a file contains no session."""
+"""Problems that only say that a file contains no session."""
 _UNREAD = ("unreadable-file", "cannot-derive")
 
 
@@ -34,20 +34,20 @@ class NoSessionInFileError(PolluxError):
     """A file that the user named contains no session."""
 
     def __init__(self, path: Path, reason: str, name: str | None = None) -> None:
-        """Take the file, why it contains none, and what to call it."""
+        """Build the message from the file, the reason and the name to show for the file."""
         self.path, self.reason = path, reason
-        super().__init__(f"{name or path} contains no session{reason}; `pollux ls` lists the sessions there are.")
+        super().__init__(f"{name or path} contains no session{reason}. Run `pollux ls` to list sessions.")
 
 
-def open_file(path: Path) -> tuple[Session, Group]:
-    """Open the session of a file, wherever it is."""
+def open_file(path: Path) -> tuple[Session, OpenSession]:
+    """Open the session in a file."""
     if not os.path.lexists(path):
-        raise PolluxError(f"There is no file {path}; `pollux ls` lists the sessions there are.")
+        raise PolluxError(f"There is no file {path}. Run `pollux ls` to list sessions.")
     session, group = from_file(path)
     if group.timeline or group.main.reading.id:
         return session, group
     if group.main.reading.format == "prompts":
-        raise PolluxError(f"{path} is the client's log of what was typed; sessions are in `chats` beside it.")
+        raise PolluxError(f"{path} is the client's log of prompts; the sessions are in the `chats` folder next to it.")
     reasons = [f": {problem.message}" for problem in session.problems if problem.code not in _NOT_REASONS]
     raise NoSessionInFileError(path, reasons[0] if reasons else "")
 
@@ -56,8 +56,8 @@ def load_session(snapshot: Snapshot, reference: str, wanted: Filter = ALL) -> Se
     """Return the session that a reference names. Raises the errors of `find_session`, and `UsageError` for a folder."""
     try:
         session_id = find_session(snapshot, reference, wanted)
-    except NoSuchSessionError:
-        if os.path.isdir(reference):  # noqa: PTH112  which answers no where Path.is_dir() raises
+    except SessionNotFoundError:
+        if os.path.isdir(reference):  # noqa: PTH112  Path.is_dir() may raise
             raise folder_error(reference) from None
         raise
     loaded = snapshot.with_learned_paths(snapshot.sessions.load([session_id]))
@@ -66,7 +66,7 @@ def load_session(snapshot: Snapshot, reference: str, wanted: Filter = ALL) -> Se
     return loaded[0]
 
 
-def open_named(snapshot: Snapshot, reference: str, wanted: Filter = ALL) -> tuple[Session, Group]:
+def open_named(snapshot: Snapshot, reference: str, wanted: Filter = ALL) -> tuple[Session, OpenSession]:
     """Open the session or the saved conversation that a reference names."""
     try:
         session = load_session(snapshot, reference, wanted)
@@ -79,7 +79,9 @@ def open_named(snapshot: Snapshot, reference: str, wanted: Filter = ALL) -> tupl
     return session, snapshot.sessions.open(session)
 
 
-def open_session(snapshot: Snapshot, reference: str, wanted: Filter = ALL) -> tuple[Session, Group, dict[str, Session]]:
+def open_session(
+    snapshot: Snapshot, reference: str, wanted: Filter = ALL
+) -> tuple[Session, OpenSession, dict[str, Session]]:
     """Open the session or the saved conversation that a reference names; also return its family by ID."""
     session, group = open_named(snapshot, reference, wanted)
     return session, group, load_families(snapshot, [session.id], [session])
@@ -87,8 +89,8 @@ def open_session(snapshot: Snapshot, reference: str, wanted: Filter = ALL) -> tu
 
 def open_reference(
     snapshot: Snapshot | None, reference: Ref, wanted: Filter = ALL
-) -> tuple[Session, Group, dict[str, Session]]:
-    """Open what a reference names: a file, or with a snapshot a session; also return its family by ID."""
+) -> tuple[Session, OpenSession, dict[str, Session]]:
+    """Open the session that a reference names, and return it with its family by ID; a path needs no snapshot."""
     if isinstance(reference, Path):
         session, group = open_file(reference)
         return session, group, {session.id: session}
@@ -97,12 +99,12 @@ def open_reference(
 
 
 def load_families(snapshot: Snapshot, ids: Collection[str], loaded: Collection[Session] = ()) -> dict[str, Session]:
-    """Return the sessions of the families that some sessions belong to, by ID: those above and below them.
+    """Return some sessions with their parents and subagents, by ID.
 
     Args:
-        snapshot: where to look.
+        snapshot: to load from.
         ids: the sessions.
-        loaded: sessions of these families that are loaded already.
+        loaded: members of these families that are already loaded.
 
     """
     by_id = {session.id: session for session in loaded}
@@ -116,20 +118,20 @@ def load_families(snapshot: Snapshot, ids: Collection[str], loaded: Collection[S
 
 
 def folder_error(reference: str) -> UsageError:
-    """Return the error for a folder that was named in place of a session."""
+    """Return the error for a folder that the user named instead of a session."""
     return UsageError(
-        f"{reference} is a folder, not a session; `pollux ls --home {quoted(reference)}` lists what it holds."
+        f"{reference} is a folder, not a session. Run `pollux ls --home {quoted(reference)}` to list its sessions."
     )
 
 
 def _saved_file(snapshot: Snapshot, tag: str) -> Path | None:
-    """Return the file of the one conversation that was saved under a tag."""
+    """Return the file of the conversation that was saved with a tag; None if several have it."""
     matching = [session for session in saved(snapshot.located).sessions if saved_tag(session) == tag]
     return matching[0].files[0].path if len(matching) == 1 else None
 
 
 def _with_unread(session: Session, problems: Sequence[Problem]) -> Session:
-    """Return a session with the problems of unreadable files that by their names are its own."""
+    """Add the problems of unreadable files whose names contain the session's ID."""
     ending = f"-{session.id[:8]}."
     unread = [problem for problem in problems if problem.code in _UNREAD and problem.file and ending in problem.file]
     return msgspec.structs.replace(session, problems=(*session.problems, *unread)) if unread else session

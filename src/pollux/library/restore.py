@@ -1,4 +1,4 @@
-"""Writing a session back below a Gemini home."""
+"""Write a session back to a Gemini home."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pollux.archive import restore as archive_restore
-from pollux.library.client_command import UnsafeIdError, command_line
 from pollux.library.config import UsageError
 from pollux.library.references import load_session
+from pollux.library.resume import UnsafeIdError, command_line
 from pollux.sessions.homes import homes
 from pollux.text.escape import printable
 from pollux.views.contracts.archive import RestorePlan
@@ -30,19 +30,19 @@ def restore(
 ) -> RestorePlan:
     """Write a session back to where the client looks for it, and return what was written.
 
-    Raises `RestoreError` if it cannot be done; it never overwrites a file.
+    Never overwrites a file. Raises `RestoreError` if that would be necessary.
 
     Args:
         snapshot: of an archive.
         reference: the session.
-        wanted: a filter that the reference is looked up within.
-        to: another home than the session's own.
-        new_id: whether the copy gets another ID, under which nothing can be in the way.
-        dry_run: whether to write nothing.
+        wanted: the reference is looked up among the sessions that match.
+        to: a home other than the session's own.
+        new_id: give the copy a new ID, which collides with no file.
+        dry_run: write nothing.
 
     """
     if snapshot.archive is None:
-        raise UsageError("What the client deleted is in the archive alone: leave --no-archive out.")
+        raise UsageError("Sessions are restored from the archive: leave --no-archive out.")
     config = snapshot.config
     session = load_session(snapshot, reference, wanted)
     plan = archive_restore.plan(
@@ -55,7 +55,7 @@ def restore(
     )
     is_written = bool(plan.files) and not dry_run
     if is_written:
-        archive_restore.carry_out(plan)
+        archive_restore.write_plan(plan)
     warnings = list(_warnings(session, plan.home))
     command = None
     try:

@@ -1,4 +1,4 @@
-"""Seals of the archive: signed roots over all that it contains, and proofs that a seal covers something."""
+"""Seal the archive with signed Merkle roots, and prove what a seal covers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from pollux.library.records import archive_of, read_input, record_maker
 from pollux.library.references import load_session
 from pollux.library.select import find_session
 from pollux.proofs.canonical import json_bytes
-from pollux.proofs.chain import Given, given_from
-from pollux.proofs.continuation import continuation
-from pollux.proofs.inclusion import prove
-from pollux.proofs.seal import Sealed, seal
+from pollux.proofs.chain import SealCopy, seal_copy_from
+from pollux.proofs.inclusion import prove, prove_consistency
+from pollux.proofs.seal import SealOutcome, seal
 
 if TYPE_CHECKING:
     from pollux.library.keys import SigningKey
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class SealResult(NamedTuple):
-    """The newest seal, what it covers for the first time, and the seal as a file to be kept elsewhere."""
+    """The newest seal, what is new in it, and its bytes for a file."""
 
-    sealed: Sealed
+    sealed: SealOutcome
     file: bytes | None
 
 
@@ -39,20 +38,20 @@ def seal_archive(
     with_entries: bool = False,
     report: Reporter = no_report,
 ) -> SealResult:
-    """Copy what is new into the archive, and sign a Merkle root over all that it contains, chained to the seal before.
+    """Refresh the archive, and sign a Merkle root over its whole content, chained to the previous seal.
 
     Args:
-        library: with the archive.
-        key: to sign with.
+        library: names the archive.
+        key: the signing key.
         again: sessions whose records are sealed again.
-        issuer: a name to seal under.
-        with_entries: whether the file contains all sealed entries, which name every file.
-        report: told how far the work is.
+        issuer: a name to put into the seal.
+        with_entries: include all sealed entries, which name every file, in the returned bytes.
+        report: shows progress.
 
     """
     with library.writing(create=True) as snapshot:
         archive = snapshot.archive
-        assert archive is not None  # nothing else can be written to
+        assert archive is not None  # only an archive is writable
         with report("sealing") as progress:
             by_id = {session.id: session for session in snapshot.sessions.load(None)}
             sealed = seal(
@@ -67,26 +66,26 @@ def seal_archive(
         if sealed.seal is None:
             return SealResult(sealed, None)
         entries = tuple(body for _, body in seals.entries(archive.database)) if with_entries else None
-        return SealResult(sealed, Given(sealed.data, entries).file_bytes)
+        return SealResult(sealed, SealCopy(sealed.data, entries).file_bytes)
 
 
 def prove_session(library: Library, reference: str) -> bytes:
-    """Return the proof that the last seal covers a session and the files that it was read from."""
+    """Return the proof that the last seal covers a session and its files."""
     with library.snapshot() as snapshot:
         archive = archive_of(snapshot)
         return json_bytes(prove(archive, load_session(snapshot, reference).id)) + b"\n"
 
 
 def prove_continuation(library: Library, older: Path) -> bytes:
-    """Return the proof that the last seal covers all that an older one in a file covered."""
+    """Return the proof that the last seal covers everything that an older seal in a file covers."""
     with library.snapshot() as snapshot:
-        return json_bytes(continuation(archive_of(snapshot), read_seal(older).data)) + b"\n"
+        return json_bytes(prove_consistency(archive_of(snapshot), read_seal(older).data)) + b"\n"
 
 
-def read_seal(path: Path) -> Given:
-    """Return a seal that was kept in a file."""
+def read_seal(path: Path) -> SealCopy:
+    """Return the seal in a file."""
     try:
-        return given_from(read_input(path))
+        return seal_copy_from(read_input(path))
     except UnreadableFileError:
         raise
     except PolluxError as error:

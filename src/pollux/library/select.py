@@ -1,37 +1,41 @@
-"""The session that a reference names: an ID, a prefix of one, `latest`, `@2`, or the name of a file."""
+"""Find the session that a reference names: an ID, a prefix of one, `latest`, `@2`, or a file name."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from pollux.errors import AmbiguousSessionError, FailedSessionError, NoSuchSessionError, PolluxError
+from pollux.errors import AmbiguousSessionError, FailedSessionError, PolluxError, SessionNotFoundError
 from pollux.library.filters import Announce, ignore_note, sessions_of_project
 from pollux.reports import sessions
 from pollux.reports.filters import ALL, Filter
 from pollux.reports.sessions import SessionQuery
 from pollux.sessions.reader import failed_files, short_id_of
-from pollux.text.integers import parse_integer
+from pollux.text.numbers import parse_integer
+from pollux.views.session_text import title
 
 if TYPE_CHECKING:
     from pollux.library.snapshot import Snapshot
 
 LATEST = "latest"
-NOTHING_HERE = "No sessions here. `pollux doctor` says where was looked; `pollux demo` shows invented ones."
-NOTHING_FITS = "No session fits these options; `pollux ls` without them lists what there is."
+_N_CANDIDATES = 10
+_TITLE_WIDTH = 50
+NOTHING_HERE = "No sessions found. `pollux doctor` lists the homes that were read; `pollux demo` shows invented ones."
+NOTHING_FITS = "No session matches these options; `pollux ls` without them lists all sessions."
 
 
 def session_query(snapshot: Snapshot, wanted: Filter, announce: Announce = ignore_note) -> SessionQuery:
-    """Return the conditions of a filter within the scope of the snapshot. Raises `NoSuchProjectError`."""
+    """Return the query for a filter, limited to the sessions of the snapshot. Raises `NoSuchProjectError`."""
     ids = sessions_of_project(snapshot, wanted.project, announce)
     return SessionQuery(ids, wanted.since, wanted.until, wanted.model, subagents=wanted.subagents, empty=wanted.empty)
 
 
 def find_session(snapshot: Snapshot, reference: str, wanted: Filter = ALL) -> str:
-    """Return the ID of the one session that a reference names, within a filter.
+    """Return the ID of the session that a reference names among those that match a filter.
 
-    Raises `NoSuchSessionError`, `AmbiguousSessionError`, and `FailedSessionError` for files that Pollux fails to read.
+    Raises `SessionNotFoundError`, `AmbiguousSessionError`, and `FailedSessionError` for unreadable files.
     """
     query = session_query(snapshot, msgspec.structs.replace(wanted, subagents=True, empty=True))
     database = snapshot.database
@@ -47,12 +51,23 @@ def find_session(snapshot: Snapshot, reference: str, wanted: Filter = ALL) -> st
     if len(matching) == 1:
         return matching[0]
     if matching:
-        raise AmbiguousSessionError(reference, matching)
+        raise AmbiguousSessionError(reference, matching, _candidate_lines(snapshot, matching[:_N_CANDIDATES]))
     raise _not_found(snapshot, reference, query)
 
 
+def _candidate_lines(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:
+    """Return a line per session with as much of its ID as tells it from the others, its date and its title."""
+    length = next((n for n in range(8, 64) if len({session_id[:n] for session_id in ids}) == len(ids)), None)
+    zone = snapshot.config.zone()[0]
+    lines = []
+    for session in snapshot.sessions.load(ids):
+        day = f"{session.started.astimezone(zone):%Y-%m-%d}" if session.started else " " * 10
+        lines.append(f"  {session.id[:length]}  {day}  {title(session, _TITLE_WIDTH)}")
+    return lines
+
+
 def nothing_here(snapshot: Snapshot) -> str:
-    """Return the sentence for homes without sessions, with a hint if the archive has sessions of other homes."""
+    """Return the message for homes without sessions, with a hint if the archive has sessions of other homes."""
     return f"{NOTHING_HERE} {_hint(snapshot)}".rstrip()
 
 
@@ -60,9 +75,9 @@ def _numbered(snapshot: Snapshot, reference: str, query: SessionQuery) -> str:
     listed = SessionQuery(query.ids, query.since, query.until, query.model)
     digits = "1" if reference == LATEST else reference[1:]
     number = parse_integer(digits) if digits.isdecimal() else None
-    found = sessions.page(snapshot.database, listed, limit=1, offset=number - 1) if number else []
-    if found:
-        return found[0]
+    ids = sessions.page(snapshot.database, listed, limit=1, offset=number - 1) if number else []
+    if ids:
+        return ids[0]
     raise _not_found(snapshot, reference, query, sessions.count(snapshot.database, listed))
 
 
@@ -76,7 +91,7 @@ def _not_found(snapshot: Snapshot, reference: str, query: SessionQuery, n_search
     n_chosen = sessions.count(snapshot.database, query)
     if not n_chosen:
         return PolluxError(NOTHING_FITS)
-    error = NoSuchSessionError(reference, n_chosen if n_searched is None else n_searched)
+    error = SessionNotFoundError(reference, n_chosen if n_searched is None else n_searched)
     return PolluxError(f"{error} {_hint(snapshot)}") if snapshot.elsewhere else error
 
 

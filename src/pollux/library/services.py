@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pollux.disk.private_files import make_private_folder, write_private
+from pollux.disk.write import make_private_folder, write_private
 from pollux.errors import PolluxError
+from pollux.library.config import UsageError, demo_folder
 from pollux.library.freshness import NOTHING_TO_SYNC, archive_file
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _PASSED_ON = ("POLLUX_HOME", "GEMINI_CLI_HOME", "GEMINI_DIR", "GEMINI_SESSIONS_D
 _UNIT = """\
 # Written by `pollux watch --install`; `pollux watch --uninstall` removes it.
 [Unit]
-Description=Pollux keeps what Gemini CLI writes
+Description=Pollux archives Gemini CLI sessions
 
 [Service]
 ExecStart={command}
@@ -41,14 +42,14 @@ WantedBy=default.target
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service file, where it belongs, and what to run after it came or went."""
+    """A service file, its path, and the commands to run after it is written or removed."""
 
     path: Path
     text: str
     to_enable: tuple[str, ...]
     to_disable: tuple[str, ...]
     links: tuple[Path, ...] = ()
-    """What enabling it leaves behind."""
+    """Links that enabling the service creates."""
 
 
 def watch_service(config: Config, python: str, *, poll: bool) -> Service:
@@ -57,9 +58,11 @@ def watch_service(config: Config, python: str, *, poll: bool) -> Service:
     Args:
         config: names the homes and the archive.
         python: the interpreter to run.
-        poll: whether the watch looks for changes instead of being told by the system.
+        poll: poll for changes instead of waiting for notifications of the system.
 
     """
+    if demo_folder():
+        raise UsageError("The demo installs nothing: run `pollux watch --install` without `demo`.")
     command = [python, "-m", "pollux", "watch", "--quiet"]
     for home in config.named_homes:
         command += ["--home", str(home.expanduser().absolute())]
@@ -73,7 +76,7 @@ def watch_service(config: Config, python: str, *, poll: bool) -> Service:
         return launchd(command, environ, user_home=config.user_home)
     if sys.platform == "win32":
         raise PolluxError(
-            f"There is no service file for Windows; let the Task Scheduler run `{' '.join(command)}` at logon."
+            f"Pollux writes no service file on Windows. Run `{' '.join(command)}` at logon with the Task Scheduler."
         )
     return systemd(command, environ, config=config.config_dir.parent)
 
@@ -85,7 +88,7 @@ def install(service: Service) -> None:
 
 
 def uninstall(service: Service) -> bool:
-    """Remove a service file and what enabling it left behind; return whether there was one."""
+    """Remove a service file and its links; return whether it existed."""
     if not service.path.exists():
         return False
     for path in (service.path, *service.links):
@@ -129,12 +132,12 @@ def launchd(command: Sequence[str], environ: Mapping[str, str], *, user_home: Pa
 
 
 def _absolute(paths: str) -> str:
-    """Return a list of paths that means the same wherever the service runs."""
+    """Return a list of paths with absolute paths."""
     return os.pathsep.join(str(Path(path).expanduser().absolute()) for path in paths.split(os.pathsep) if path)
 
 
 def _quoted(word: str) -> str:
-    """Return a word so that systemd takes it as it is."""
+    """Return a word quoted for systemd."""
     for char, escaped in (("\\", "\\\\"), ('"', '\\"'), ("%", "%%"), ("\n", "\\n")):
         word = word.replace(char, escaped)
     return f'"{word}"'

@@ -1,11 +1,12 @@
-"""One consistent state of the facts, as long as a question is being answered.
+"""A snapshot: one consistent state of the facts, from which one result is computed.
 
-The facts are those of the archive, or tables of the same shape in memory that were made from session files.
+The facts come from the archive, or from tables of the same shape in memory that were filled from session files.
 """
 # ruff: noqa: PLC0415  imported when an archive or the files are read
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,23 +16,24 @@ from pollux.model import Problem, Project, Session
 
 if TYPE_CHECKING:
     import sqlite3
+    from pathlib import Path
 
     from pollux.archive.store import Archive
     from pollux.library.config import Config
     from pollux.library.freshness import Refresh
     from pollux.reports.freshness import Freshness
-    from pollux.sessions.grouping import Group
-    from pollux.sessions.locate import Located
+    from pollux.sessions.grouping import OpenSession
+    from pollux.sessions.locate import HomeScan
     from pollux.sessions.reader import History
 
 
 class SessionSource(Protocol):
-    """Loads the sessions that the facts name, and opens them."""
+    """Loads sessions by ID, and opens them."""
 
     def load(self, ids: Collection[str] | None) -> list[Session]:
         """Return sessions in the order of their IDs, or all of them."""
 
-    def open(self, session: Session) -> Group:
+    def open(self, session: Session) -> OpenSession:
         """Open a session so that its messages can be read."""
 
     def with_file(self, reference: str) -> list[str]:
@@ -51,7 +53,7 @@ class ArchivedSessions:
     """Sessions of an archive."""
 
     def __init__(self, database: sqlite3.Connection, memory: Mapping[str, str], homes: Collection[str] | None) -> None:
-        """Take the archive, the project paths proven since, and the homes that were asked for; None for all."""
+        """Store the archive, project paths proven since it was written, and the homes to read; None for all."""
         self._database, self._memory, self._homes = database, memory, homes
         self._contents: dict[str, list[tuple[int, int]]] | None = None
         self._damage: dict[Problem, None] = {}
@@ -64,11 +66,11 @@ class ArchivedSessions:
         self._damage.update(dict.fromkeys(loaded.problems))
         return list(loaded.sessions)
 
-    def open(self, session: Session) -> Group:
+    def open(self, session: Session) -> OpenSession:
         """Open an archived session."""
         from pollux.archive import open_session
 
-        return open_session.opened(self._database, session)
+        return open_session.open_session(self._database, session)
 
     def with_file(self, reference: str) -> list[str]:
         """Return the IDs of the sessions with a file of this path, name or stem."""
@@ -77,7 +79,7 @@ class ArchivedSessions:
         return sessions_with_file(self._database, reference)
 
     def content_key(self, session: Session) -> object:
-        """Return which versions of files the session was read from, and how long each is."""
+        """Return the versions of the session's files, and their lengths."""
         from pollux.archive import open_session
 
         if self._contents is None:
@@ -85,14 +87,14 @@ class ArchivedSessions:
         return self._contents.get(session.id)
 
     def problems(self) -> list[Problem]:
-        """Return the problems of damaged rows and of files that cannot be derived."""
+        """Return the problems of damaged rows, and of files whose facts cannot be derived."""
         from pollux.archive import failures
 
         homes = None if self._homes is None else list(self._homes)
         return [*self._damage, *failures.problems(self._database, homes)]
 
     def problems_by_session(self) -> list[tuple[str, Problem]]:
-        """Return the problems of the files of each session, and values that no column holds."""
+        """Return the problems of each session's files, and of values that fit no column."""
         from pollux.archive.load_sessions import file_problems
 
         return file_problems(self._database)
@@ -102,7 +104,7 @@ class SessionFiles:
     """Sessions read from their files."""
 
     def __init__(self, history: History, failures: Iterable[Problem] = ()) -> None:
-        """Take all sessions that were read, and what went wrong after that."""
+        """Store the sessions, and the problems that occurred after they were read."""
         self._history = history
         self._by_id = {session.id: session for session in history.sessions}
         self._failures = list(failures)
@@ -113,7 +115,7 @@ class SessionFiles:
             return list(self._history.sessions)
         return [self._by_id[session_id] for session_id in ids if session_id in self._by_id]
 
-    def open(self, session: Session) -> Group:
+    def open(self, session: Session) -> OpenSession:
         """Read the files of a session again."""
         from pollux.sessions.reader import opened
 
@@ -124,7 +126,7 @@ class SessionFiles:
         return [session.id for session in self._history.sessions if _has_file(session, reference)]
 
     def content_key(self, session: Session) -> object:
-        """Return size and time of each file."""
+        """Return the size and modification time of each file."""
         return [size_and_time(str(ref.path)) for ref in session.files]
 
     def problems(self) -> list[Problem]:
@@ -140,29 +142,29 @@ class SessionFiles:
 
 
 class Snapshot(msgspec.Struct):
-    """What one answer is made of."""
+    """One state of the facts, and what else a report needs."""
 
     config: Config
     database: sqlite3.Connection
     sessions: SessionSource
-    located: Located
+    located: HomeScan
     freshness: Freshness
     memory: Mapping[str, str]
     archive: Archive | None = None
-    """The archive that the facts are in; None if they were made from files."""
+    """The archive; None if the facts were read from session files."""
     ids: Collection[str] | None = None
-    """The sessions of the homes asked for; None for all in the database."""
+    """The sessions of the selected homes; None for all in the database."""
     elsewhere: int = 0
-    """Archived sessions of homes that were not asked for."""
+    """Number of archived sessions of other homes."""
     _projects: dict[str, Project] | None = None
 
     @property
     def is_archived(self) -> bool:
-        """Whether the facts are those of the archive."""
+        """Whether the facts come from an archive."""
         return self.archive is not None
 
     def projects(self) -> dict[str, Project]:
-        """Return the project of each session, with the paths proven since the facts were written."""
+        """Return the project of each session, with paths proven since the facts were written."""
         from pollux.archive.load_sessions import session_projects
 
         if self._projects is None:
@@ -170,32 +172,63 @@ class Snapshot(msgspec.Struct):
         return self._projects
 
     def learn(self, projects: Mapping[str, Project]) -> None:
-        """Use paths that were proven while the question was answered."""
+        """Add project paths that were proven by this call."""
         self.projects().update(projects)
 
     def with_learned_paths(self, sessions: Iterable[Session]) -> list[Session]:
-        """Return sessions with the project paths that were proven while the question was answered."""
+        """Return sessions with the project paths that this call has proven."""
         if self._projects is None:
             return list(sessions)
-        made = []
+        updated = []
         for session in sessions:
             project = self._projects.get(session.id, session.project)
             is_better = project.proven and not session.project.proven
-            made.append(msgspec.structs.replace(session, project=project) if is_better else session)
-        return made
+            updated.append(msgspec.structs.replace(session, project=project) if is_better else session)
+        return updated
 
     def problems(self, ids: Collection[str] | None = None) -> list[Problem]:
         """Return the problems of some sessions, and those that belong to no session."""
-        wanted = self.ids if ids is None else ids
+        ids = self.ids if ids is None else ids
         problems = [*self.freshness.problems, *self.sessions.problems()]
         for session_id, problem in self.sessions.problems_by_session():
-            if wanted is None or session_id in wanted:
+            if ids is None or session_id in ids:
                 problems.append(problem)
         return [*dict.fromkeys(problems)]
 
 
+class ThreadConnections:
+    """Read-only connections to an archive, one per thread."""
+
+    def __init__(self) -> None:
+        """Open nothing yet."""
+        self._lock = threading.Lock()
+        self._archives: dict[threading.Thread, Archive] = {}
+
+    def open(self, path: Path) -> Archive:
+        """Return this thread's connection; opening one closes those of threads that have ended."""
+        from pollux.archive import store
+
+        thread = threading.current_thread()
+        archive = self._archives.get(thread)
+        if archive is None or archive.path != path:
+            archive = store.open_archive(path, write=False)
+            with self._lock:
+                ended = [other for other in self._archives if other is thread or not other.is_alive()]
+                for other in ended:
+                    self._archives.pop(other).close()
+                self._archives[thread] = archive
+        return archive
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        with self._lock:
+            for archive in self._archives.values():
+                archive.close()
+            self._archives.clear()
+
+
 def archived_snapshot(config: Config, archive: Archive, state: Refresh) -> Snapshot:
-    """Return the state of an open archive, limited to the homes asked for."""
+    """Return a snapshot of an open archive, limited to the selected homes."""
     from pollux.archive import schema
     from pollux.library import project_memory
     from pollux.reports.sessions import unproven_hashes
@@ -225,11 +258,11 @@ def _has_file(session: Session, reference: str) -> bool:
 
 
 def size_and_time(path: str) -> tuple[int, int] | None:
-    """Return size and modification time of a file; None if there is none, which is reported when it is read."""
+    """Return size and modification time of a file; None if it does not exist, which its reader reports."""
     import os
 
     try:
-        status = os.stat(path)  # noqa: PTH116  no object for a path that is looked at once
+        status = os.stat(path)  # noqa: PTH116  faster than a Path
     except OSError:
         return None
     return status.st_size, status.st_mtime_ns

@@ -1,12 +1,14 @@
-"""Prompts, answers, tool calls, files and programs, counted."""
+"""Count prompts, answers, tool calls, files and programs."""
 # ruff: noqa: PLC0415  imported when the question is asked
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from pollux.library.config import UsageError
 from pollux.library.filters import Announce, ignore_note, sessions_of_project
 from pollux.reports.filters import Filter
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 TABLES = ("tool", "model", "project", "session", "day", "week", "month", "filetype", "program")
 """What statistics can be grouped by."""
+_SCREEN_NAMES = {"calls": "tool_calls", "failed": "error", "active": "active_seconds"}
+"""The columns that have another name on screens."""
 
 
 class StatsQuery(msgspec.Struct, frozen=True):
@@ -26,6 +30,10 @@ class StatsQuery(msgspec.Struct, frozen=True):
     filter: Filter = Filter()
     with_tables: bool = True
     """Whether the answer in brief has tables, and not only totals."""
+    sort: str | None = None
+    """The column by which one table is sorted, or `name`; None for its own order."""
+    top: int | None = None
+    """How many rows of one table to return."""
 
 
 def stats_report(snapshot: Snapshot, query: StatsQuery, announce: Announce = ignore_note) -> Statistics:
@@ -33,6 +41,7 @@ def stats_report(snapshot: Snapshot, query: StatsQuery, announce: Announce = ign
     from pollux.reports.stats import SECTIONS, USUAL, statistics
     from pollux.reports.stats_sql import EVERYTHING, read
 
+    _check_sort(query)
     wanted = query.filter
     ids = sessions_of_project(snapshot, wanted.project, announce)
     needs = SECTIONS[query.by].needs if query.by else EVERYTHING
@@ -40,7 +49,7 @@ def stats_report(snapshot: Snapshot, query: StatsQuery, announce: Announce = ign
     problems = snapshot.problems(ids)
     problems.sort(key=lambda problem: (problem.file or "", problem.line or 0, problem.code))
     zone, zone_name = snapshot.config.zone()
-    return statistics(
+    made = statistics(
         parts,
         snapshot.projects(),
         query.by,
@@ -49,3 +58,27 @@ def stats_report(snapshot: Snapshot, query: StatsQuery, announce: Announce = ign
         timezone=zone_name,
         problems=tuple(problems),
     )
+    return _sorted(made, query)
+
+
+def _check_sort(query: StatsQuery) -> None:
+    from pollux.reports.stats import SECTIONS
+
+    if query.by and query.sort:
+        columns = ("name", *SECTIONS[query.by].columns)
+        if _SCREEN_NAMES.get(query.sort, query.sort) not in columns:
+            raise UsageError(f"No column '{query.sort}' in the table by {query.by}; it has {', '.join(columns)}.")
+
+
+def _sorted(statistics: Statistics, query: StatsQuery) -> Statistics:
+    """Return one table sorted as the query asks for, and only as many rows; more than one as they are."""
+    if not query.by or not (query.sort or query.top):
+        return statistics
+    (section,) = statistics.sections
+    rows = list(section.rows)
+    if query.sort == "name":
+        rows.sort(key=lambda row: row.name.casefold())
+    elif query.sort:
+        column = section.columns.index(_SCREEN_NAMES.get(query.sort, query.sort))
+        rows.sort(key=lambda row: (-row.numbers[column], row.name.casefold()))
+    return replace(statistics, sections=(replace(section, rows=tuple(rows[: query.top])),))

@@ -1,8 +1,9 @@
-"""What the client will delete, what the archive has of it, and the first look at everything."""
+"""Report what the client will delete and what is archived, and build the overview."""
 # ruff: noqa: PLC0415  imported when the question is asked
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +13,11 @@ import msgspec
 from pollux.library.expiry import deletion_times, folder_policies, forecast
 from pollux.library.freshness import Reporter
 from pollux.reports.filters import Filter
-from pollux.reports.freshness import Source
+from pollux.reports.freshness import FreshnessState
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pollux.library.filters import Announce
     from pollux.library.snapshot import Snapshot
     from pollux.model import Session
@@ -25,30 +28,30 @@ if TYPE_CHECKING:
 
 
 class OverviewReport(msgspec.Struct, frozen=True):
-    """What a first look shows."""
+    """Totals, the newest sessions, and what the client will delete soon."""
 
     overview: Overview
     newest: tuple[SessionRow, ...]
     deletions: dict[str, str]
-    """When the client deletes a session, in a word, for those that it deletes soon."""
+    """A label (`due`, `2d left`) for each session that the client will delete soon."""
     homes: tuple[Path, ...]
     freshness: Freshness
     hint: str = ""
 
 
 def status_report(snapshot: Snapshot, wanted: Filter, report: Reporter, announce: Announce) -> StatusReport:
-    """Return when the client deletes each session that a filter chooses."""
+    """Return when the client will delete each session that matches a filter."""
     from pollux.library.select import session_query
     from pollux.reports.sessions import page
     from pollux.reports.status import StatusReport, status_rows
-    from pollux.sessions.reader import in_order
+    from pollux.sessions.reader import sort_sessions
 
     now = snapshot.config.clock()
     made = forecast(snapshot, now, report)
     query = session_query(snapshot, msgspec.structs.replace(wanted, subagents=True, empty=True), announce)
     sessions = snapshot.sessions.load(page(snapshot.database, query))
     rows = status_rows(
-        in_order([*sessions, *_only_on_disk(snapshot, sessions)]), made.deletions, made.archived, now=now
+        sort_sessions([*sessions, *_only_on_disk(snapshot, sessions)]), made.deletions, made.archived, now=now
     )
     return StatusReport(
         tuple(rows),
@@ -60,7 +63,7 @@ def status_report(snapshot: Snapshot, wanted: Filter, report: Reporter, announce
 
 
 def overview_report(snapshot: Snapshot, report: Reporter, *, n_newest: int = 8) -> OverviewReport:
-    """Return what there is, what is new, and what the client is going to delete."""
+    """Return the overview of all sessions."""
     from pollux.library import select
     from pollux.reports import sessions
     from pollux.reports.overview import overview
@@ -68,12 +71,20 @@ def overview_report(snapshot: Snapshot, report: Reporter, *, n_newest: int = 8) 
 
     config, database = snapshot.config, snapshot.database
     now = config.clock()
-    deletions = soon_deleted(snapshot, report)
+    forecasted = _stored_forecast(snapshot, now, report)
+    deletions = _deletion_words(forecasted.times, now)
     n_due = sum(word == "due" for word in deletions.values())
     look = overview(database, snapshot.ids, now=now, zone=config.zone()[0])
     newest = snapshot.sessions.load(sessions.page(database, SessionQuery(snapshot.ids), limit=n_newest))
     return OverviewReport(
-        msgspec.structs.replace(look, due=n_due, soon=len(deletions) - n_due, n_problems=len(snapshot.problems())),
+        msgspec.structs.replace(
+            look,
+            due=n_due,
+            soon=len(deletions) - n_due,
+            n_problems=len(snapshot.problems()),
+            n_files=sum(len(folder.files) for folder in snapshot.located.folders),
+            n_unarchived=forecasted.n_unarchived,
+        ),
         sessions.rows(database, newest, snapshot.ids),
         deletions,
         tuple(home.root for home in snapshot.located.homes),
@@ -83,58 +94,64 @@ def overview_report(snapshot: Snapshot, report: Reporter, *, n_newest: int = 8) 
 
 
 def soon_deleted(snapshot: Snapshot, report: Reporter) -> dict[str, str]:
-    """Return in a word when the client deletes each session that it deletes within a week."""
+    """Return a label (`due`, `2d left`) for each session that the client will delete within a week."""
+    now = snapshot.config.clock()
+    return _deletion_words(_stored_forecast(snapshot, now, report).times, now)
+
+
+def _deletion_words(times: Mapping[str, datetime], now: datetime) -> dict[str, str]:
     from pollux.reports.status import deletion_word
 
-    now = snapshot.config.clock()
     words = {}
-    for session_id, due in _deletion_times(snapshot, now, report).items():
+    for session_id, due in times.items():
         if word := deletion_word(due, now):
             words[session_id] = word
     return words
 
 
-def _deletion_times(snapshot: Snapshot, now: datetime, report: Reporter) -> dict[str, datetime]:
+def _stored_forecast(snapshot: Snapshot, now: datetime, report: Reporter) -> _StoredForecast:
     """Return when the client deletes each session; the archive stores the answer until something changes."""
     from pollux.archive import schema
-    from pollux.reports import cache
+    from pollux.reports.status import load_forecast
 
     policies = folder_policies(snapshot)
     is_current = (
-        snapshot.is_archived and snapshot.freshness.state == Source.CURRENT and not snapshot.freshness.is_locked
+        snapshot.is_archived and snapshot.freshness.state == FreshnessState.CURRENT and not snapshot.freshness.is_locked
     )
     key = ""
     if is_current:
         rules = [(str(rule.folder), rule.policy.max_age, rule.policy.max_count, rule.policy.off) for rule in policies]
         key = repr((snapshot.config.machine, rules))
-        stored = cache.load_value(snapshot.database, _STORED, _StoredTimes)
+        stored = load_forecast(snapshot.database, _StoredForecast)
         if stored and (stored.generation, stored.key) == (schema.generation(snapshot.database), key):
-            return stored.times
+            return stored
     made = forecast(snapshot, now, report, policies)
     times = {session_id: fate.due for session_id, fate in deletion_times(snapshot, made).items()}
+    n_unarchived = sum(not is_archived for is_archived in made.archived.values())
+    generation = schema.generation(snapshot.database) if is_current else 0
+    result = _StoredForecast(generation, key, times, n_unarchived)
     if is_current and made.is_stable:
-        _store_times(snapshot, _StoredTimes(schema.generation(snapshot.database), key, times))
-    return times
+        _store(snapshot, result)
+    return result
 
 
-_STORED = "deletions"
-
-
-class _StoredTimes(msgspec.Struct):
+class _StoredForecast(msgspec.Struct):
     generation: int
     key: str
     times: dict[str, datetime]
+    n_unarchived: int
+    """Session files on the disk that the archive does not have completely."""
 
 
-def _store_times(snapshot: Snapshot, times: _StoredTimes) -> None:
-    """Store the times for the next start; not where another process is writing."""
+def _store(snapshot: Snapshot, result: _StoredForecast) -> None:
+    """Store a forecast for the next start; not where another process is writing."""
     from pollux.archive import store
-    from pollux.reports import cache
+    from pollux.reports.status import store_forecast
 
-    if snapshot.config.archive is not None and len(times.times) >= _WORTH_STORING:
-        with store.opened(snapshot.config.archive) as archive:
+    if snapshot.config.archive is not None and len(result.times) >= _WORTH_STORING:
+        with store.open_archive(snapshot.config.archive) as archive:
             if archive.is_writable:
-                cache.store_value(archive.database, _STORED, times)
+                store_forecast(archive.database, result)
 
 
 _WORTH_STORING = 1000
@@ -142,10 +159,10 @@ _WORTH_STORING = 1000
 
 
 def _only_on_disk(snapshot: Snapshot, known: list[Session]) -> list[Session]:
-    """Return the sessions that an archive which cannot be written has never seen."""
+    """Return the sessions on the disk that are not yet in the archive."""
     from pollux.sessions.reader import history
 
-    if snapshot.freshness.state != Source.BEHIND:
+    if snapshot.freshness.state != FreshnessState.BEHIND:
         return []
     ids = {session.id for session in known}
     return [session for session in history(snapshot.config.homes).sessions if session.id not in ids]

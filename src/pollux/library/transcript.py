@@ -1,4 +1,4 @@
-"""A session to be read: what it is, its messages, and the blocks that a transcript shows of them."""
+"""Open the transcript of a session: its header, its messages and the blocks to show."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pollux.library.references import Ref, open_reference
 from pollux.model import Json, Message, Session
 from pollux.reports import sessions
 from pollux.reports.sessions import SessionRow
-from pollux.sessions.grouping import Group
-from pollux.sessions.replay.reading import whole
-from pollux.views.transcript import Block, Options, blocks
+from pollux.sessions.grouping import OpenSession
+from pollux.sessions.replay.reading import build_message
+from pollux.views.transcript import Block, TranscriptOptions, blocks
 
 if TYPE_CHECKING:
     from pollux.library.snapshot import Snapshot
@@ -22,40 +22,40 @@ if TYPE_CHECKING:
     from pollux.reports.filters import Filter
 
 
-NORMAL = Options()
+NORMAL = TranscriptOptions()
 
 
 class Transcript(msgspec.Struct, frozen=True):
-    """A session that can be read while the library holds it open."""
+    """An open session; readable inside `Library.transcript`."""
 
     row: SessionRow
     session: Session
     family: Mapping[str, Session]
-    """The session, those above it and its subagents, by ID."""
-    options: Options
-    _group: Group
+    """The session, its parents and its subagents, by ID."""
+    options: TranscriptOptions
+    _group: OpenSession
 
     @property
     def n_imported(self) -> int:
-        """Messages that imports add to what this machine has read itself."""
+        """Number of messages that come only from imported archives."""
         return self._group.n_imported
 
     def blocks(self) -> Iterator[Block]:
-        """Yield what the options show, in order; very long texts are cut."""
+        """Yield the blocks that the options select; very long texts are cut."""
         return blocks(self._group.messages(shortened=True), self.options)
 
     def messages(self, start: int = 0, stop: int | None = None) -> Iterator[Message]:
-        """Yield messages of the timeline, one at a time, from one number to another; the first is 0."""
+        """Yield messages `start` to `stop` of the timeline; the first is 0."""
         for placed, entry in self._group.timeline[start:stop]:
-            yield whole(placed.reading, entry)
+            yield build_message(placed.reading, entry)
 
     def state(self) -> Iterator[Json]:
-        """Yield the messages that the client itself would load, in its own words."""
+        """Yield the messages that the client would load, in the client's format."""
         return self._group.state()
 
 
 def open_transcript(
-    snapshot: Snapshot | None, reference: Ref, options: Options, wanted: Filter, prices: Prices
+    snapshot: Snapshot | None, reference: Ref, options: TranscriptOptions, wanted: Filter, prices: Prices
 ) -> Transcript:
     """Open the session that a reference names; a path needs no snapshot."""
     session, group, family = open_reference(snapshot, reference, wanted)
@@ -67,7 +67,7 @@ def open_transcript(
 
 
 def _row_of_file(session: Session, prices: Prices) -> SessionRow:
-    """Return the row of a session that is in no snapshot."""
+    """Return the row of a session outside any snapshot."""
     from pollux.archive.memory import in_memory  # noqa: PLC0415  large, and for files alone
     from pollux.archive.pricing import price_calls  # noqa: PLC0415
 

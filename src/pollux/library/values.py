@@ -1,4 +1,4 @@
-"""The types of the values that answers are made of, for front ends; each is imported when it is asked for."""
+"""The types of results, for annotations in front ends; each is imported on first use."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pollux.archive.watch import SyncReport
-    from pollux.exports.source import Wanted
+    from pollux.exports.source import ExportOptions
     from pollux.library.archive_tools import ForgetPlan
     from pollux.library.status import OverviewReport
     from pollux.reports.projects import ProjectList
     from pollux.reports.sessions import Page, SavedPage, SessionPage, SessionRow
     from pollux.reports.stats import Statistics
     from pollux.reports.status import StatusReport, StatusRow
-    from pollux.reports.usage import Report
+    from pollux.reports.usage import UsageReport
 
 _MODULES = {
     "ForgetPlan": "library.archive_tools",
     "OverviewReport": "library.status",
     "Page": "reports.sessions",
     "ProjectList": "reports.projects",
-    "Report": "reports.usage",
     "SavedPage": "reports.sessions",
     "SessionPage": "reports.sessions",
     "SessionRow": "reports.sessions",
@@ -29,14 +28,15 @@ _MODULES = {
     "StatusReport": "reports.status",
     "StatusRow": "reports.status",
     "SyncReport": "archive.watch",
-    "Wanted": "exports.source",
+    "UsageReport": "reports.usage",
+    "ExportOptions": "exports.source",
 }
 __all__ = [
+    "ExportOptions",
     "ForgetPlan",
     "OverviewReport",
     "Page",
     "ProjectList",
-    "Report",
     "SavedPage",
     "SessionPage",
     "SessionRow",
@@ -44,7 +44,7 @@ __all__ = [
     "StatusReport",
     "StatusRow",
     "SyncReport",
-    "Wanted",
+    "UsageReport",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Checking an archive, and repairing what can be repaired."""
+"""Verify and repair an archive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pollux.archive.store import Archive
     from pollux.library.config import Config
     from pollux.library.freshness import Reporter
-    from pollux.proofs.chain import Given
+    from pollux.proofs.chain import SealCopy
     from pollux.proofs.public import PublicKey
     from pollux.proofs.verdict import Verdict
     from pollux.sessions.reader import Progress
@@ -27,7 +27,7 @@ _NOT_SEALED = (
     "A seal covers bytes: the facts (titles, counts, tokens) were not compared; `pollux verify --deep` compares them."
 )
 _ON_DISK = ("gap", "edited")
-"""Damage that another look at the client's files repairs."""
+"""Damage that reading the client's files again repairs."""
 
 
 def verify(config: Config, report: Reporter, *, repair: bool, deep: bool) -> VerifyReport:
@@ -35,13 +35,13 @@ def verify(config: Config, report: Reporter, *, repair: bool, deep: bool) -> Ver
 
     Args:
         config: names the archive and the homes that may still have the right bytes.
-        report: told how far the work is.
-        repair: whether to put back bytes that are elsewhere, and to derive wrong facts anew.
-        deep: whether to derive all facts once more and compare them.
+        report: shows progress.
+        repair: restore bytes that still exist elsewhere, and derive wrong facts again.
+        deep: derive all facts again and compare them.
 
     """
     path = archive_file(config)
-    with writable(path) if repair else readable(path) as archive:
+    with (writable if repair else readable)(path, machine=config.machine) as archive:
         with report("verifying") as progress:
             result = checks.verify(archive, config.homes, repair=repair, progress=progress)
         if repair:
@@ -51,20 +51,19 @@ def verify(config: Config, report: Reporter, *, repair: bool, deep: bool) -> Ver
         return result
 
 
-def verify_seals(archive: Archive, known: Sequence[PublicKey], copy: Given | None, progress: Progress) -> Verdict:
-    """Compare the bytes of an archive with its seals, or with a copy of one that was kept elsewhere.
+def verify_seals(archive: Archive, known: Sequence[PublicKey], copy: SealCopy | None, progress: Progress) -> Verdict:
+    """Compare the bytes of an archive with its seals, or with a copy of a seal that was stored elsewhere.
 
-    The seals of imported archives are only noted: they never decide about this one.
+    Seals of imported archives only add notes: they do not affect the verdict.
     """
-    from pollux.archive import seals  # noqa: PLC0415  only what is sealed needs cryptography
-    from pollux.proofs import imported_seals  # noqa: PLC0415
-    from pollux.proofs.verify_archive import verify  # noqa: PLC0415
+    from pollux.archive import seals  # noqa: PLC0415  cryptography loads slowly
+    from pollux.proofs.verify_archive import check_imported, describe_imported, verify  # noqa: PLC0415
 
     chains = seals.chains(archive.database)
-    notes = [imported_seals.note(chain, imported_seals.look_at(archive, chain, known)) for chain in chains]
+    notes = [describe_imported(chain, check_imported(archive, chain, known)) for chain in chains]
     try:
         verdict = verify(archive, known, copy, progress=progress)
-    except PolluxError as error:  # no seal of its own
+    except PolluxError as error:  # the archive has no seal
         error.args = ("\n".join([*(f"{note}." for note in notes), str(error)]),)
         raise
     verdict.notes[:] = [_NOT_SEALED, *verdict.notes, *notes]
@@ -77,15 +76,15 @@ def _compare_facts(archive: Archive, config: Config, report: Reporter, result: V
     if not repair or result.is_sound:
         return
     _repair(archive, config, report, result)
-    if result.bytes_are_sound:  # new facts do not help if Pollux itself reads the bytes in two ways
+    if result.bytes_are_sound:  # new facts do not help if two readers disagree about sound bytes
         result.damage += timeline_differences(archive.database)
 
 
 def _repair(archive: Archive, config: Config, report: Reporter, result: VerifyReport) -> None:
-    """Derive wrong facts anew, and copy again what is on the disk."""
+    """Derive wrong facts again, and copy files again that still exist."""
     left = [damage for damage in result.damage if not damage.is_repaired]
     if any(damage.code == "facts" for damage in left) and result.bytes_are_sound:
-        with report("making facts") as progress:
+        with report("deriving") as progress:
             checks.rebuild(archive, memory=project_memory.load(config), progress=progress)
         _mark_repaired(result, "facts")
     if any(damage.code in _ON_DISK and damage.source for damage in left):

@@ -1,18 +1,18 @@
-"""What a model call costs: a dated, tiered price table as data, and one pure function.
+"""The cost of a model call: a dated, tiered price table as data, and one pure function.
 
-`table.json` is generated from genai-prices (MIT, see NOTICE) by `scripts/prices.py`. A user's own file goes before it:
+`table.json` is generated from genai-prices (MIT, see NOTICE) by `scripts/prices.py`. A user's own file overrides it:
 
     [[price]]
-    model = "gemini-2.5-pro"  # this name, and every name that the table takes for this model
-    since = 2026-01-01        # the first day (UTC) of this price; without it: from the beginning
-    until = 2027-01-01        # the first day after it; without it: for good
+    model = "gemini-2.5-pro"  # this name, and every other name of the same model in the table
+    since = 2026-01-01        # the first day (UTC) of this price; default: no limit
+    until = 2027-01-01        # the first day after it; default: no limit
     input = 1.25              # US dollars per million tokens, at most six decimals
-    cached = 0.31             # without it cached tokens cost what input costs
-    output = 10               # thoughts too
-    above_200k = { input = 2.5, cached = 0.625, output = 15 }  # the whole call, when its prompt is longer than that
+    cached = 0.31             # default: the price of input
+    output = 10               # also the price of thoughts
+    above_200k = { input = 2.5, cached = 0.625, output = 15 }  # for all tokens of a call with a longer prompt
 
-Prices are whole pico-US-dollars per token. That is the same number as micro-US-dollars per million tokens, so six
-decimals are exact. Only the finished amount of a call is rounded: half up, to whole nano-US-dollars.
+Prices are integer pico-US-dollars per token. That is the same number as micro-US-dollars per million tokens, so six
+decimals are exact. Only the cost of a complete call is rounded: half up, to integer nano-US-dollars.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from zlib import adler32, crc32
 
 import msgspec
 
-from pollux.disk.regular_files import SIDE_FILE, read_named
+from pollux.disk.read import SIDE_FILE, read_named
 from pollux.errors import PolluxError, UnreadableFileError
 from pollux.model import Cost, ModelCall, Tokens, Usage
 
@@ -36,31 +36,31 @@ TABLE = Path(__file__).with_name("table.json")
 
 
 class Tier(msgspec.Struct, frozen=True):
-    """What a token costs, in pico-US-dollars, when the prompt is longer than `above`."""
+    """Prices of a token in pico-US-dollars, for prompts with more than `above` tokens."""
 
     above: int
-    """Tokens; 0 for the first tier, which takes every prompt that no other does."""
+    """0 for the first tier, which applies to all prompts without a higher one."""
     input: int
     cached: int | None
-    """Without a price of their own, cached tokens cost what input costs."""
+    """None if cached tokens have the price of input."""
     output: int
 
 
 class Price(msgspec.Struct, frozen=True):
-    """One row: a model's price for a stretch of time."""
+    """The price of a model for a period of time."""
 
     id: str
-    """Model and first day, `gemini-4-argon@2026-12-01`; a user's own ends in `!user`."""
+    """Model and first day, such as `gemini-4-argon@2026-12-01`; a price of the user ends in `!user`."""
     model: str
     since: date | None
     until: date | None
-    """The first day on which it is no longer in force."""
+    """The first day after it."""
     tiers: tuple[Tier, ...]
-    """The shortest prompts first."""
+    """In order of prompt length."""
 
 
 class _Pattern(msgspec.Struct, frozen=True):
-    """Conditions on a name; all must hold, and an empty one always does."""
+    """Conditions on a name, which must all hold; empty ones always do."""
 
     equals: str = ""
     starts_with: str = ""
@@ -77,10 +77,10 @@ class _Row(msgspec.Struct, frozen=True):
 class _Model(msgspec.Struct, frozen=True):
     id: str
     match: tuple[_Pattern, ...]
-    """Any of them is enough; the first model that fits is the one."""
+    """Alternatives; a name belongs to the first model with a pattern that matches."""
     prices: tuple[_Row, ...] = ()
     unpriced: str | None = None
-    """Why there is no price, where there is none."""
+    """The reason if there is no price."""
 
 
 class _Table(msgspec.Struct, frozen=True):
@@ -91,57 +91,57 @@ class _Table(msgspec.Struct, frozen=True):
 
 
 class Prices(msgspec.Struct, frozen=True, eq=False):
-    """All that is known about prices: the table and what a user put before it."""
+    """The price table and the prices that override it."""
 
     table: str
-    """Name and version for reports: `genai-prices 0.2.1`, and the name of the user's file behind it."""
+    """Name and version for reports, such as `genai-prices 0.2.1`, with the name of the user's file."""
     date: str
-    """The day on which the table's source last checked its prices."""
+    """The day on which the source of the table last checked its prices."""
     version: str
-    """Changes whenever an amount could: a hash of the rules below, the table and the user's file."""
+    """A hash of the rules below, the table and the user's file, which changes whenever a cost could."""
     rows: tuple[Price, ...]
     overrides: tuple[Price, ...]
     models: tuple[_Model, ...]
 
 
-class BadPricesError(PolluxError):
-    """A price file of the user's that cannot be used as it is."""
+class InvalidPricesError(PolluxError):
+    """The user's price file is invalid."""
 
     status = 2
 
     def __init__(self, path: Path, where: str, reason: str) -> None:
-        """Name file and place."""
+        """Build the message."""
         super().__init__(f"{path}: {where}: {reason}.")
 
 
 class _RowError(Exception):
-    """What is wrong with one [[price]], before it is known where it stands."""
+    """An invalid [[price]]; the caller adds its number."""
 
 
-# Another number when `find` or `cost` change their minds, so that stored amounts are worked out anew.
+# Increase this when `find` or `cost` return other results, so that stored costs are computed again.
 _RULES = b"1"
 
 _decode_table = msgspec.json.Decoder(_Table).decode
 
-# Words that make another model of a family: genai-prices takes gemini-3.6-flash-lite for gemini-3.6-flash.
+# Words that name another model of a family; genai-prices would price gemini-3.6-flash-lite as gemini-3.6-flash.
 _KINDS = frozenset({"8b", "audio", "computer", "embedding", "image", "lite", "live", "robotics", "tts"})
 
 _ABOVE = re.compile(r"above_([1-9][0-9]{0,8})k")
 _KEYS = frozenset({"model", "since", "until", "currency", "input", "cached", "output"})
 _TIER_KEYS = frozenset({"input", "cached", "output"})
 _MICRO = Decimal("0.000001")
-_DEAREST = 1_000_000  # US dollars per million tokens: beyond that, somebody forgot what the unit is
+_MAX_PRICE = 1_000_000  # US dollars per million tokens; a higher price is surely in another unit
 
 
 def load(overrides: Path | None = None) -> Prices:
-    """Read the table, and a user's own prices if there are any."""
+    """Return the built-in table, with the prices of a user's file if one is given."""
     data = TABLE.read_bytes()
     table = _decode_table(data)
     name = f"{table.source} {table.version}"
-    own: tuple[Price, ...] = ()
+    user_prices: tuple[Price, ...] = ()
     if overrides is not None:
         text = _read(overrides)
-        own = _overrides(overrides, text)
+        user_prices = _overrides(overrides, text)
         name = f"{name} + {overrides.name}"
         data += b"\0" + text
     return Prices(
@@ -149,15 +149,15 @@ def load(overrides: Path | None = None) -> Prices:
         date=table.date.isoformat(),
         version=f"{crc32(_RULES + data):08x}{adler32(_RULES + data):08x}",
         rows=tuple(price for model in table.models for price in _prices(model)),
-        overrides=own,
+        overrides=user_prices,
         models=table.models,
     )
 
 
 def find(prices: Prices, model: str | None, at: datetime | None) -> Price | None:
-    """Find the price in force on the day (UTC) of a call; what is not known has none.
+    """Return the price of a model on the day (UTC) of a call, or None if it has no known price.
 
-    A call without a date gets the price of the day of the table, which may list later ones already.
+    A call without a time gets the price on the date of the table, which may already contain later prices.
     """
     if model is None:
         return None
@@ -171,21 +171,21 @@ def _on_day(prices: Prices, model: str, day: date) -> Price | None:
 
 
 def uncached(tokens: Tokens) -> int:
-    """Return how many tokens are paid at the input price."""
+    """Return the number of tokens that have the input price."""
     return max(tokens.input - tokens.cached, 0) + tokens.tool
 
 
 def tier_of(price: Price, tokens: Tokens) -> Tier:
-    """Choose the tier by the length of the prompt: all input, cached or not, and what tools added to it.
+    """Return the tier for the length of a prompt: all input, cached or not, and the tokens of tool use.
 
-    Google's page says "prompts > 200k tokens", so a prompt of exactly the limit is still on the low tier. genai-prices
-    compares `promptTokenCount + toolUsePromptTokenCount`, as here.
+    Google's page says "prompts > 200k tokens", so a prompt of exactly the limit is still in the low tier. Like
+    genai-prices, this compares `promptTokenCount + toolUsePromptTokenCount`.
     """
     return _tier_for(price, uncached(tokens) + tokens.cached)
 
 
 def cost(price: Price, tokens: Tokens) -> int:
-    """Give the nano-US-dollars of one call; the counts of several calls must not be added before."""
+    """Return the cost of one call in nano-US-dollars; the sum of several calls would be in the wrong tier."""
     fresh = uncached(tokens)
     tier = _tier_for(price, fresh + tokens.cached)
     cached = tier.input if tier.cached is None else tier.cached
@@ -194,7 +194,7 @@ def cost(price: Price, tokens: Tokens) -> int:
 
 
 def usage_of(calls: Iterable[ModelCall], prices: Prices) -> Usage:
-    """Return the sum of model calls; calls without a price are counted, but are in no amount."""
+    """Return the sum of model calls; calls without a price are counted separately."""
     usage = Usage()
     for call in calls:
         price = find(prices, call.model, call.at)
@@ -216,32 +216,33 @@ def _is_in_force(price: Price, day: date) -> bool:
 
 @lru_cache(maxsize=1024)
 def _candidates(prices: Prices, model: str) -> tuple[Price, ...]:
-    """List the rows for a name: the user's for just this name, the user's for the model, the table's; newest first."""
+    """Return the prices of a model: the user's for this name, the user's for the model, the table's; newest first."""
     name = _bare(model)
-    known = _known(prices, name)
-    own = (price for wanted in dict.fromkeys((name, known)) for price in prices.overrides if price.model == wanted)
-    return *own, *(price for price in reversed(prices.rows) if price.model == known)
+    table_name = _table_name(prices, name)
+    candidates = [price for price in prices.overrides if price.model == name]
+    if table_name != name:
+        candidates += [price for price in prices.overrides if price.model == table_name]
+    return *candidates, *(price for price in reversed(prices.rows) if price.model == table_name)
 
 
 def _bare(model: str) -> str:
-    """Take off what the APIs put before a name: `models/`, or a whole path on Vertex AI."""
+    """Return a model's name without the prefixes of the APIs: `models/`, or a path on Vertex AI."""
     return model.strip().lower().rpartition("publishers/google/models/")[2].removeprefix("models/")
 
 
-def _known(prices: Prices, name: str) -> str | None:
-    """Name the model of the table that a name stands for."""
+def _table_name(prices: Prices, name: str) -> str | None:
     if not name.startswith(("gemini-", "gemma-")):
         return None
     kinds = _kinds(name)
-    fitting = (model.id for model in prices.models if kinds <= _kinds(model.id) and _fits(model, name))
-    return next(fitting, None)
+    matches = (model.id for model in prices.models if kinds <= _kinds(model.id) and _matches(model, name))
+    return next(matches, None)
 
 
 def _kinds(name: str) -> frozenset[str]:
     return _KINDS.intersection(re.split(r"[^a-z0-9]+", name))
 
 
-def _fits(model: _Model, name: str) -> bool:
+def _matches(model: _Model, name: str) -> bool:
     return any(
         pattern.equals in {"", name}
         and name.startswith(pattern.starts_with)
@@ -270,38 +271,41 @@ def _read(path: Path) -> bytes:
 
 
 def _overrides(path: Path, text: bytes) -> tuple[Price, ...]:
-    """Read a user's prices, the newest first."""
-    import tomllib  # noqa: PLC0415  few have prices of their own
+    """Parse a user's prices, the newest first."""
+    import tomllib  # noqa: PLC0415  rarely needed
 
     try:
         content: dict[str, object] = tomllib.loads(text.decode("utf-8-sig"), parse_float=Decimal)
     except ValueError as error:
-        raise BadPricesError(path, "not valid TOML", str(error)) from error
+        raise InvalidPricesError(path, "not valid TOML", str(error)) from error
     except RecursionError as error:
-        raise BadPricesError(path, "not valid TOML", "its values are nested too deeply") from error
+        raise InvalidPricesError(path, "not valid TOML", "its values are nested too deeply") from error
     except InvalidOperation as error:
-        raise BadPricesError(path, "a number", "its exponent is far beyond any price") from error
+        raise InvalidPricesError(path, "a number", "its exponent is far beyond any price") from error
     rows = content.pop("price", [])
     if content or not isinstance(rows, list):
-        wrong = next(iter(content), "price")
-        raise BadPricesError(path, f"'{wrong}'", "only tables that begin with [[price]] are understood here")
+        key = next(iter(content), "price")
+        raise InvalidPricesError(path, f"'{key}'", "the file may only contain [[price]] tables")
     prices: dict[str, Price] = {}
     for number, row in enumerate(rows, 1):
         try:
             price = _override(row)
         except _RowError as error:
-            raise BadPricesError(path, f"[[price]] number {number}", str(error)) from None
+            raise InvalidPricesError(path, f"[[price]] number {number}", str(error)) from None
         if price.id in prices:
-            reason = "an earlier one has the same model and the same first day"
-            raise BadPricesError(path, f"[[price]] number {number}", reason)
+            reason = "an earlier one has the same model and first day"
+            raise InvalidPricesError(path, f"[[price]] number {number}", reason)
         prices[price.id] = price
     return tuple(sorted(prices.values(), key=lambda price: price.since or date.min, reverse=True))
 
 
 def _override(row: object) -> Price:
     if not isinstance(row, dict):
-        raise _RowError("a table is wanted, with model, input and output")
-    limits = {int(found[1]) * 1000: key for key in row if (found := _ABOVE.fullmatch(key))}
+        raise _RowError("it must be a table with model, input and output")
+    limits = {}
+    for key in row:
+        if match := _ABOVE.fullmatch(key):
+            limits[int(match[1]) * 1000] = key
     _check_keys(row, _KEYS.union(limits.values()), f"{', '.join(sorted(_KEYS))} or above_200k")
     model = row.get("model")
     if not isinstance(model, str) or not _bare(model):
@@ -327,26 +331,26 @@ def _tier(above: int, row: Mapping[str, object], prefix: str = "") -> Tier:
     return Tier(above, _amount(row, "input", prefix), cached, _amount(row, "output", prefix))
 
 
-def _check_keys(row: Mapping[str, object], known: frozenset[str], words: str) -> None:
-    if unknown := sorted(row.keys() - known):
-        raise _RowError(f"'{unknown[0]}' is not known here, only {words}")
+def _check_keys(row: Mapping[str, object], allowed: frozenset[str], description: str) -> None:
+    if unknown := sorted(row.keys() - allowed):
+        raise _RowError(f"unknown key '{unknown[0]}'; use {description}")
 
 
 def _day(row: Mapping[str, object], key: str) -> date | None:
     value = row.get(key)
     if isinstance(value, datetime) or not isinstance(value, date | None):
-        raise _RowError(f"{key} must be a day without quotation marks, such as 2026-01-01")
+        raise _RowError(f"{key} must be a date without quotation marks, such as 2026-01-01")
     return value
 
 
 def _amount(row: Mapping[str, object], key: str, prefix: str) -> int:
-    """Turn US dollars per million tokens into pico-US-dollars per token."""
+    """Convert US dollars per million tokens to pico-US-dollars per token."""
     value = row.get(key)
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise _RowError(f"{prefix}{key} must be a number, in US dollars per million tokens")
     amount = Decimal(value)
-    if not amount.is_finite() or not 0 <= amount <= _DEAREST:
-        raise _RowError(f"{prefix}{key} must be between 0 and {_DEAREST} US dollars per million tokens")
+    if not amount.is_finite() or not 0 <= amount <= _MAX_PRICE:
+        raise _RowError(f"{prefix}{key} must be between 0 and {_MAX_PRICE} US dollars per million tokens")
     exact = amount.quantize(_MICRO)
     if exact != amount:
         raise _RowError(f"{prefix}{key} can have six decimals at most")

@@ -1,1 +1,1 @@
-"""What can be proven to somebody else: signed records, a sealed archive, redacted copies that still fit their seal."""
+"""Proofs for others: signed records, sealed archives, and redacted copies that still match their seal."""

@@ -1,11 +1,10 @@
-"""One value, one sequence of bytes: what is signed and hashed must not depend on who wrote it down.
+"""Return the one canonical encoding of a value, so that signatures and hashes do not depend on who wrote it.
 
-JSON is written by RFC 8785: no spaces, members in the order of their UTF-16 units, numbers as ECMAScript writes them.
-That document refuses two things that session files do hold, and these have one form here too: an integer beyond 2^53 is
-written with all its digits, and half a surrogate pair as an escape in lower case. So every decoded JSON value has
-exactly one form, and where RFC 8785 has one, it is that one.
+JSON follows RFC 8785: no spaces, members sorted by their UTF-16 code units, numbers as ECMAScript writes them. RFC 8785
+rejects two things that session files contain, so Pollux defines a form for them: an integer beyond 2^53 is written with
+all its digits, and an unpaired surrogate as a lower-case escape. Every decoded JSON value has exactly one encoding.
 
-CBOR is written by RFC 8949, section 4.2.1, in `deterministic`.
+CBOR follows RFC 8949, section 4.2.1 (see `cbor`).
 """
 
 from __future__ import annotations
@@ -17,76 +16,77 @@ from decimal import Decimal
 
 from pollux.errors import PolluxError
 from pollux.model import Json
-from pollux.proofs import deterministic
+from pollux.proofs.cbor import write_cbor
 
-_quoted = json.encoder.encode_basestring
-"""Escapes just what RFC 8785 wants escaped, and leaves all else as it is."""
+_TOO_DEEP = "its values are nested too deeply"
+_quote = json.encoder.encode_basestring
+"""Escapes exactly the characters that RFC 8785 requires."""
 
 
 class NotCanonicalError(PolluxError):
-    """A value that has no canonical form."""
+    """A value has no canonical encoding."""
 
-    def __init__(self, reason: str) -> None:
-        """Say why."""
-        super().__init__(f"This cannot be written down in one way only: {reason}.")
+    def __init__(self, reason: str = _TOO_DEEP) -> None:
+        """Build the message from the reason."""
+        super().__init__(f"This value has no canonical encoding: {reason}.")
 
 
 def json_bytes(value: Json) -> bytes:
-    """Write a decoded JSON value in its one form."""
+    """Return the canonical JSON of a value."""
     pieces: list[str] = []
     try:
         _write(value, pieces)
     except RecursionError:
-        raise NotCanonicalError("its values are nested too deeply") from None
+        raise NotCanonicalError from None
     return "".join(pieces).encode("utf-8", "backslashreplace")
 
 
 def json_value(data: bytes) -> Json:
-    """Parse JSON with big integers whole and half surrogates kept.
+    """Parse JSON without losing digits of large integers or unpaired surrogates.
 
-    Raises `ValueError` for what is no JSON. That includes an object that names a member twice: readers disagree on
-    which one counts, so one that nobody proved could be shown beside one that is proven.
+    Raises `ValueError` for malformed JSON and for an object that repeats a name: readers disagree on which member
+    counts, so an unproven member could be displayed in place of a proven one.
     """
     try:
-        value: Json = json.loads(data.decode(), parse_constant=_no_constant, object_pairs_hook=_object)
+        value: Json = json.loads(data.decode(), parse_constant=_reject_constant, object_pairs_hook=_object)
     except RecursionError:
-        raise ValueError("its values are nested too deeply") from None
+        raise ValueError(_TOO_DEEP) from None
     return value
 
 
 def cbor_bytes(value: object) -> bytes:
-    """Write a value as deterministic CBOR."""
+    """Return the deterministic CBOR of a value."""
     pieces: list[bytes] = []
     try:
-        deterministic.write(value, pieces)
+        write_cbor(value, pieces)
     except RecursionError:
-        raise NotCanonicalError("its values are nested too deeply") from None
+        raise NotCanonicalError from None
     except UnicodeEncodeError:
-        raise NotCanonicalError("half a surrogate pair is no text in CBOR") from None
+        raise NotCanonicalError("CBOR text cannot contain an unpaired surrogate") from None
     except TypeError as error:
         raise NotCanonicalError(str(error)) from None
     return b"".join(pieces)
 
 
-def units(key: str) -> bytes:
-    """Return what members are sorted by: their UTF-16 units, as ECMAScript compares texts."""
-    return key.encode("utf-16-be", "surrogatepass")
+def sort_key(name: str) -> bytes:
+    """Return the UTF-16 code units of a member name, by which RFC 8785 sorts members."""
+    return name.encode("utf-16-be", "surrogatepass")
 
 
 def sha256(data: bytes) -> bytes:
-    """Hash bytes."""
+    """Return the SHA-256 digest of bytes."""
     return hashlib.sha256(data).digest()
 
 
 def _write(value: Json, pieces: list[str]) -> None:
-    if isinstance(value, str):  # what there is most of comes first
-        pieces.append(_quoted(value))
+    if isinstance(value, str):  # the most frequent type is checked first
+        pieces.append(_quote(value))
     elif isinstance(value, dict):
         _write_members(value, pieces)
     elif isinstance(value, list | tuple):
-        for number, one in enumerate(value):
+        for number, item in enumerate(value):
             pieces.append("," if number else "[")
-            _write(one, pieces)
+            _write(item, pieces)
         pieces.append("]" if value else "[]")
     elif value is None:
         pieces.append("null")
@@ -97,30 +97,29 @@ def _write(value: Json, pieces: list[str]) -> None:
     elif isinstance(value, float):
         pieces.append(_number(value))
     else:
-        raise NotCanonicalError(f"{type(value).__name__} is no kind of JSON")
+        raise NotCanonicalError(f"JSON has no type for {type(value).__name__}")
 
 
 def _write_members(value: dict[str, Json], pieces: list[str]) -> None:
-    for number, key in enumerate(sorted(value, key=units)):
+    for number, key in enumerate(sorted(value, key=sort_key)):
         pieces.append("," if number else "{")
-        pieces.append(_quoted(key))
+        pieces.append(_quote(key))
         pieces.append(":")
         _write(value[key], pieces)
     pieces.append("}" if value else "{}")
 
 
 def _number(value: float) -> str:
-    """Write a number as ECMAScript does: the fewest digits that lead back to it, an exponent only from 1e21 on."""
+    """Return a number as ECMAScript writes it: the fewest digits that identify it, an exponent only from 1e21 on."""
     if not math.isfinite(value):
-        raise NotCanonicalError(f"{value} is no number of JSON")
+        raise NotCanonicalError(f"JSON has no number {value}")
     sign, digits, exponent = Decimal(repr(value)).as_tuple()
     assert isinstance(exponent, int)
-    shown = "".join(map(str, digits)).rstrip("0")
-    if not shown:
+    significant = "".join(map(str, digits)).rstrip("0")
+    if not significant:
         return "0"
-    point = len(digits) + exponent
-    """How many digits stand before the point."""
-    return ("-" if sign else "") + _with_point(shown, point)
+    n_before_point = len(digits) + exponent
+    return ("-" if sign else "") + _with_point(significant, n_before_point)
 
 
 def _with_point(digits: str, point: int) -> str:
@@ -130,18 +129,18 @@ def _with_point(digits: str, point: int) -> str:
         return f"{digits[:point]}.{digits[point:]}"
     if -6 < point <= 0:  # noqa: PLR2004
         return f"0.{'0' * -point}{digits}"
-    rest = f".{digits[1:]}" if digits[1:] else ""
-    return f"{digits[0]}{rest}e{point - 1:+d}"
+    fraction = f".{digits[1:]}" if digits[1:] else ""
+    return f"{digits[0]}{fraction}e{point - 1:+d}"
 
 
 def _object(members: list[tuple[str, Json]]) -> Json:
     value = dict(members)
     if len(value) < len(members):
         names = [name for name, _ in members]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"an object has the member {twice!r} twice")
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"an object has the member {repeated!r} twice")
     return value
 
 
-def _no_constant(name: str) -> Json:
-    raise ValueError(f"{name} is no number of JSON")
+def _reject_constant(name: str) -> Json:
+    raise ValueError(f"{name} is not a JSON number")

@@ -1,4 +1,4 @@
-"""Write and open COSE_Sign1 envelopes (RFC 9052) with Ed25519.
+"""Create and parse COSE_Sign1 envelopes (RFC 9052) with Ed25519.
 
 An envelope is CBOR tag 18 around the protected header, the unprotected header, the payload or null, and the signature.
 The signature covers the array `["Signature1", protected header, empty, payload]`, as deterministic CBOR.
@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from pollux.errors import PolluxError
 from pollux.proofs.canonical import cbor_bytes
-from pollux.proofs.public import PublicKey, public_of
-from pollux.proofs.reader import Tag, read
+from pollux.proofs.cbor import Tag, read_cbor
+from pollux.proofs.public import PublicKey, public_from_private
 
 ALGORITHM, CRITICAL, CONTENT_TYPE, KEY_ID, CLAIMS = 1, 2, 3, 4, 15
 """Labels of header parameters."""
@@ -28,36 +28,36 @@ _TAG = 18
 Header: TypeAlias = Mapping[int | str, Any]
 
 
-class NoEnvelopeError(PolluxError):
-    """The bytes are no COSE_Sign1 envelope."""
+class InvalidEnvelopeError(PolluxError):
+    """The bytes are not a COSE_Sign1 envelope."""
 
     def __init__(self, reason: str) -> None:
         """Build the message from the reason."""
-        super().__init__(f"This is no COSE_Sign1 envelope: {reason}.")
+        super().__init__(f"This is not a COSE_Sign1 envelope: {reason}.")
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A COSE_Sign1 envelope, opened but not checked."""
+    """A parsed COSE_Sign1 envelope whose signature is not checked yet."""
 
     protected_bytes: bytes
     protected: Header
     unprotected: Header
     payload: bytes | None
-    """None where the payload is in another file."""
+    """None if the payload is in another file."""
     signature: bytes
 
     @property
     def key_id(self) -> bytes | None:
         """The key that the envelope names."""
-        found = self.protected.get(KEY_ID, self.unprotected.get(KEY_ID))
-        return found if isinstance(found, bytes) else None
+        key_id = self.protected.get(KEY_ID, self.unprotected.get(KEY_ID))
+        return key_id if isinstance(key_id, bytes) else None
 
     @property
     def claims(self) -> Header:
         """The CWT claims: issuer, subject, time."""
-        found = self.protected.get(CLAIMS)
-        return found if isinstance(found, dict) else {}
+        claims = self.protected.get(CLAIMS)
+        return claims if isinstance(claims, dict) else {}
 
 
 def sign(
@@ -70,11 +70,11 @@ def sign(
     unprotected: Header | None = None,
     attached: bool = True,
 ) -> bytes:
-    """Sign some bytes; the header parameters that all our envelopes have are added here."""
+    """Return an envelope that signs a payload, with the header parameters that all envelopes of Pollux have."""
     header = {
         ALGORITHM: EDDSA,
         CONTENT_TYPE: content_type,
-        KEY_ID: public_of(private).id,
+        KEY_ID: public_from_private(private).id,
         CLAIMS: dict(claims),
         **(protected or {}),
     }
@@ -84,18 +84,18 @@ def sign(
     return cbor_bytes(Tag(_TAG, parts))
 
 
-def opened(data: bytes) -> Envelope:
-    """Open an envelope. Raises `NoEnvelopeError` where the bytes are none."""
-    tagged = decoded(data)
+def open_envelope(data: bytes) -> Envelope:
+    """Parse an envelope. Raises `InvalidEnvelopeError`."""
+    tagged = decode_cbor(data)
     if not isinstance(tagged, Tag) or tagged.tag != _TAG:
-        raise NoEnvelopeError("it does not begin with tag 18")
+        raise InvalidEnvelopeError("it does not begin with tag 18")
     match tagged.value:
         case [bytes(protected), dict(unprotected), bytes() | None as payload, bytes(signature)]:
-            header = decoded(protected) if protected else {}
+            header = decode_cbor(protected) if protected else {}
         case _:
-            raise NoEnvelopeError("its four parts are not what they should be")
+            raise InvalidEnvelopeError("it does not consist of two headers, a payload and a signature")
     if not isinstance(header, dict):
-        raise NoEnvelopeError("its protected header is no map")
+        raise InvalidEnvelopeError("its protected header is not a map")
     return Envelope(protected, header, unprotected, payload, signature)
 
 
@@ -109,12 +109,12 @@ def is_signed(envelope: Envelope, payload: bytes, public: PublicKey) -> bool:
     return True
 
 
-def decoded(data: bytes) -> Any:  # noqa: ANN401  any CBOR
-    """Parse one item of CBOR. Raises `NoEnvelopeError` where it cannot be read."""
+def decode_cbor(data: bytes) -> Any:  # noqa: ANN401  any CBOR
+    """Parse one CBOR item. Raises `InvalidEnvelopeError`."""
     try:
-        return read(data)
+        return read_cbor(data)
     except ValueError as error:
-        raise NoEnvelopeError(f"its CBOR cannot be read ({error})") from None
+        raise InvalidEnvelopeError(f"its CBOR cannot be read ({error})") from None
 
 
 def _to_be_signed(protected: bytes, payload: bytes) -> bytes:

@@ -1,8 +1,8 @@
-"""The entries of a sealed archive, each a leaf of its tree: what was kept, what it says, what was forgotten.
+"""The entries of a sealed archive, which are the leaves of its Merkle tree: files, sessions, forgotten files.
 
-An entry is canonical JSON. A version of a file is known by what nothing can change but new bytes at its end: where it
-was, when it was first seen, and the hash of so many of its first bytes. Neither the segments it is stored in are part
-of it, which are put together over time, nor its number, which an import may change.
+An entry is canonical JSON. It identifies a version of a file by what only appending can change: its name, when it was
+first seen, and the hash of its bytes so far. Segments are not part of an entry because compaction joins them, nor is
+the version's number because an import may change it.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ TREE = "tree"
 """The commitment of `pollux.proofs.commitment`."""
 
 
-class _Named(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_fields=True):
+class _NamedEntry(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_fields=True):
     machine: str
     home: str
     path: str
 
     @property
     def name(self) -> Name:
-        """Whose it is."""
+        """Machine, home and path of the file."""
         return self.machine, self.home, self.path
 
 
-class FileEntry(_Named, frozen=True, tag="file"):
+class FileEntry(_NamedEntry, frozen=True, tag="file"):
     """The first bytes of a version of a file."""
 
     first_seen_us: int
@@ -38,8 +38,8 @@ class FileEntry(_Named, frozen=True, tag="file"):
     sha256: str
 
 
-class ForgottenEntry(_Named, frozen=True, tag="forgotten"):
-    """A file of which nothing is kept any more, because somebody asked for that."""
+class ForgottenEntry(_NamedEntry, frozen=True, tag="forgotten"):
+    """A file whose bytes the user deleted from the archive."""
 
     at_us: int
 
@@ -47,19 +47,19 @@ class ForgottenEntry(_Named, frozen=True, tag="forgotten"):
 class SessionEntry(
     msgspec.Struct, frozen=True, tag="session", tag_field="kind", forbid_unknown_fields=True, omit_defaults=True
 ):
-    """What a session says, committed to field by field."""
+    """A commitment to the record of a session."""
 
     session: str
     record: str
-    """The profile of the record that was committed to."""
+    """The profile of the record."""
     by: str
-    """The program that made it."""
+    """The program that made the record."""
     fields: int
     root: str
     files: Sequence[str]
     """SHA-256 of the files that the session was read from, as in their own entries."""
     form: str | None = None
-    """How the commitment is computed: `TREE`. Entries without it have an older form, which did not show removals."""
+    """How the commitment is computed: `TREE`. Entries without it have an older form that does not reveal removals."""
 
 
 Entry: TypeAlias = FileEntry | ForgottenEntry | SessionEntry
@@ -67,14 +67,14 @@ _decode = msgspec.json.Decoder(Entry).decode
 
 
 def entry_bytes(entry: Entry) -> bytes:
-    """Write an entry."""
+    """Return the canonical JSON of an entry."""
     return json_bytes(msgspec.to_builtins(entry))
 
 
 def entry_from(data: bytes) -> Entry | None:
-    """Parse an entry; return None where it is none, or is not in its canonical form."""
+    """Parse an entry; return None if it is invalid or not canonical."""
     try:
         entry = _decode(data)
-    except ValueError:  # msgspec's own error is one, too
+    except ValueError:  # includes msgspec's errors
         return None
     return entry if entry_bytes(entry) == data else None

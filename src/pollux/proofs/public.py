@@ -1,6 +1,6 @@
-"""Public keys: their names, the forms they are handed over in, and the files they are read from.
+"""Read and write public keys.
 
-A key is named by its COSE Key Thumbprint (RFC 9679, SHA-256), so that the name proves the key.
+A key is identified by its COSE Key Thumbprint (RFC 9679, SHA-256), so that the identifier proves the key.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from pollux.disk.regular_files import read_named
+from pollux.disk.read import read_named
 from pollux.errors import PolluxError
 from pollux.proofs.canonical import cbor_bytes, sha256
-from pollux.proofs.reader import read
+from pollux.proofs.cbor import read_cbor
 
 _KTY, _CRV, _X, _OKP, _ED25519 = 1, -1, -2, 1, 6
 """Labels and values of a COSE_Key (RFC 9053)."""
 _URN = "urn:ietf:params:oauth:ckt:sha-256:"
-_BIGGEST = 1 << 16
-"""Bytes of a key file, at most."""
+_MAX_BYTES = 1 << 16
+"""Size limit of a key file."""
 
 
 class KeyFileError(PolluxError):
@@ -31,19 +31,19 @@ class KeyFileError(PolluxError):
 
 
 class Trust(StrEnum):
-    """Why a public key is believed."""
+    """Why a public key is trusted."""
 
     OWN = "own"
-    """Its private half is in the user's folder of keys."""
+    """Its private key is in the user's folder of keys."""
     FOLDER = "folder"
-    """The user put somebody else's `.pub` into the folder of keys."""
+    """The user put another person's `.pub` into the folder of keys."""
     GIVEN = "given"
     """The user named it with `--key`."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """The public half of a key, the file that it was read from, and why it is believed."""
+    """A public key, the file that it was read from, and why it is trusted."""
 
     raw: bytes
     path: Path | None = None
@@ -51,17 +51,17 @@ class PublicKey:
 
     @property
     def id(self) -> bytes:
-        """Its COSE Key Thumbprint."""
+        """The COSE Key Thumbprint."""
         return sha256(self.cose)
 
     @property
     def uri(self) -> str:
-        """Its thumbprint as a name that can stand anywhere."""
-        return uri(self.id)
+        """The thumbprint as a URI."""
+        return thumbprint_uri(self.id)
 
     @property
     def cose(self) -> bytes:
-        """The key as a COSE_Key, with the members that its thumbprint is made of."""
+        """The key as a COSE_Key, with the members that the thumbprint is computed from."""
         return cbor_bytes({_KTY: _OKP, _CRV: _ED25519, _X: self.raw})
 
     @property
@@ -71,40 +71,40 @@ class PublicKey:
         return Ed25519PublicKey.from_public_bytes(self.raw).public_bytes(encoding, form)
 
 
-def shown(key_id: bytes) -> str:
-    """Write a thumbprint as text."""
+def thumbprint_text(key_id: bytes) -> str:
+    """Return a thumbprint as base64url without padding."""
     return urlsafe_b64encode(key_id).decode().rstrip("=")
 
 
-def uri(key_id: bytes) -> str:
-    """Write a thumbprint as a COSE Key Thumbprint URI."""
-    return _URN + shown(key_id)
+def thumbprint_uri(key_id: bytes) -> str:
+    """Return a thumbprint as a COSE Key Thumbprint URI."""
+    return _URN + thumbprint_text(key_id)
 
 
-def public_key(path: Path) -> PublicKey:
-    """Read a public key from a file, PEM or COSE_Key; of a private key that is not locked, take its public half."""
-    data = key_bytes(path)
+def read_public_key(path: Path) -> PublicKey:
+    """Read a public key from a PEM or COSE_Key file, or derive it from an unencrypted private key."""
+    data = read_key_file(path)
     raw = _raw_from_pem(data) if data.lstrip().startswith(b"-----BEGIN ") else _raw_from_cose(data)
     if raw is None:
         raise KeyFileError(f"{path} holds no Ed25519 public key, neither as PEM nor as a COSE_Key.")
     return PublicKey(raw, path)
 
 
-def public_of(private: Ed25519PrivateKey) -> PublicKey:
-    """Return the public half of a private key."""
+def public_from_private(private: Ed25519PrivateKey) -> PublicKey:
+    """Return the public key of a private key."""
     return PublicKey(_raw(private.public_key()))
 
 
-def key_bytes(path: Path) -> bytes:
-    """Read a file that should hold a key."""
+def read_key_file(path: Path) -> bytes:
+    """Return the bytes of a key file. Raises `KeyFileError`."""
     try:
-        return read_named(path, limit=_BIGGEST)
+        return read_named(path, limit=_MAX_BYTES)
     except OSError as error:
-        raise KeyFileError(f"{path} cannot be read: {error.strerror}.") from None
+        raise KeyFileError(f"Cannot read {path}: {error.strerror}.") from None
 
 
 def private_from(data: bytes, passphrase: bytes | None) -> object | None:
-    """Load a private key; nothing if it needs a passphrase and has none. Raises `ValueError` if it does not open."""
+    """Load a PEM private key; return None if it needs a passphrase. Raises `ValueError` if it cannot be loaded."""
     try:
         return serialization.load_pem_private_key(data, passphrase)
     except TypeError:
@@ -130,7 +130,7 @@ def _raw_from_pem(data: bytes) -> bytes | None:
 
 def _raw_from_cose(data: bytes) -> bytes | None:
     try:
-        key = read(data)
+        key = read_cbor(data)
     except ValueError:
         return None
     match key:

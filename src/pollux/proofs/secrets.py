@@ -1,6 +1,7 @@
-"""Which values of a record hold a secret, by the rules of redaction.
+"""Find the values of a record that contain a secret, by the rules of redaction.
 
-Names and e-mail addresses are no secrets here: they stand in nearly every path, and hiding those would hide the record.
+Names and e-mail addresses do not count as secrets: they are in nearly every path, and hiding those would hide the
+record.
 """
 
 from __future__ import annotations
@@ -10,63 +11,64 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pollux.model import Json
-from pollux.proofs.fields import Path
+from pollux.proofs.commitment import Path
 from pollux.redaction import values
-from pollux.redaction.joined_text import Pieces
+from pollux.redaction.joined_text import JoinedText
 from pollux.redaction.names import KnownNames
-from pollux.redaction.rule import Kind
+from pollux.redaction.rule import RuleKind
 from pollux.redaction.scan import scan
 
 _MARK = "[redacted:secret#1]"
-"""In the form of a pseudonym, which no rule looks into."""
+"""Has the form of a pseudonym, which no rule matches."""
 _ROUNDS = 4
-"""So often is looked for what is only seen when its neighbour is gone."""
+"""A secret may match only after the secret next to it was replaced, so a text is scanned this often."""
 _BINARY = 400
-"""Base64 from this length on is worth a word when it cannot be read."""
+"""Unreadable Base64 of this length or more is reported."""
 
 
 class Secrets(NamedTuple):
-    """What was found in a record."""
+    """The secrets of a record."""
 
     places: frozenset[Path]
-    """The values that hold a secret; where a name holds one, the object that it stands in."""
+    """Paths of the values that contain a secret; if a member name contains one, the path of its object."""
     counts: Counter[str]
-    """What was found, in words, and how often."""
+    """Kinds of secrets, and how often each was found."""
     unread: Counter[str]
-    """What could not be looked into, in words."""
+    """Kinds of content that could not be scanned."""
 
 
-def secrets(record: Mapping[str, Json]) -> Secrets:
-    """Look for secrets in all texts and names of a record."""
+def find_secrets(record: Mapping[str, Json]) -> Secrets:
+    """Return the secrets in all texts and names of a record."""
     marker = _Marker()
-    marked = values.redacted(record, marker, "record")
+    marked = values.redact_value(record, marker, "record")
     return Secrets(frozenset(_differing(record, marked, ())), marker.counts, +marker.unread)
 
 
 class _Marker:
-    """Puts a mark in place of every secret, and counts them."""
+    """Replaces every secret by a mark, and counts them."""
 
     drop_binary = False
+    has_custom_rules = False
 
     def __init__(self) -> None:
         self.counts = Counter[str]()
         self.unread = Counter[str]()
-        self._nobody = KnownNames()
+        self._no_names = KnownNames()
 
-    def one(self, text: str, where: str) -> str:
-        return self.pieces(Pieces((text,)), where)[0]
+    def redact_text(self, text: str, where: str) -> str:
+        return self.redact_joined(JoinedText((text,)), where)[0]
 
-    def pieces(self, pieces: Pieces, where: str) -> Sequence[str]:
+    def redact_joined(self, pieces: JoinedText, where: str) -> Sequence[str]:
         del where
         for number in range(_ROUNDS):
-            result = scan(pieces.whole, self._nobody, pieces.seams)
+            result = scan(pieces.text, self._no_names, pieces.seams)
             if not number:
                 self.unread["base64 in a text"] += sum(size >= _BINARY for size in result.binary)
-            found = [one for one in result.found if one.rule.kind is Kind.SECRET]
-            if not found:
+            matches = [match for match in result.matches if match.rule.kind is RuleKind.SECRET]
+            if not matches:
                 return pieces.texts
-            self.counts.update(f"{one.rule.finds} ({one.rule.id})" for one in found)
-            pieces = pieces.replaced([(one.start, one.end) for one in found], [_MARK] * len(found))
+            self.counts.update(f"{match.rule.finds} ({match.rule.id})" for match in matches)
+            pieces = pieces.replace([(match.start, match.end) for match in matches], [_MARK] * len(matches))
         return [_MARK] * len(pieces.texts)
 
     def note_unscanned(self, media_type: str, size: int) -> None:
@@ -75,7 +77,7 @@ class _Marker:
 
 
 def _differing(value: Json, marked: Json, path: Path) -> Iterator[Path]:
-    """Yield where two values differ: as deep as they are of the same shape."""
+    """Yield the paths of differences, as deep as both values have the same shape."""
     match value, marked:
         case dict(), dict() if value.keys() == marked.keys():
             for name, inner in value.items():

@@ -1,4 +1,4 @@
-"""What checking a proof found: what does not match, who signed, what the proof says, and what nothing proves."""
+"""The result of checking a proof: errors, signers, claims, and what nothing proves."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from pollux.proofs.public import PublicKey, Trust, shown, uri
+from pollux.proofs.public import PublicKey, Trust, thumbprint_text, thumbprint_uri
 
 What: TypeAlias = Literal[
     "envelope", "payload", "header", "claims", "metadata", "key", "signature", "seal", "chain", "leaf", "file", "field"
 ]
-_LISTED = 5
+_MAX_LISTED = 5
 _WHY = {
     Trust.OWN: "your own key",
     Trust.FOLDER: "another person's key in your folder of keys",
@@ -20,47 +20,47 @@ _WHY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """One thing that does not match."""
+class Mismatch:
+    """An error: one thing that does not match."""
 
     what: What
     message: str
-    """One sentence without its full stop: what was found, and what should have been there."""
+    """One sentence without its full stop: what is wrong, and what was expected."""
     file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Unproven:
-    """Something that a file says and that no signature or seal covers."""
+    """Something in a file that no signature or seal covers."""
 
     names: tuple[str, ...]
     sentence: str
-    """One sentence without its full stop, which names them and says why."""
+    """One sentence without its full stop that names them and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Whose signature is on an envelope, as far as the keys here tell."""
+    """The signer of an envelope."""
 
     of: str
     """`signature`, or `seal` with its number."""
     key_id: bytes | None
     """The key that the envelope names."""
     key: PublicKey | None
-    """The same key, if it is known here."""
+    """The same key, if it is among the trusted keys."""
     issuer: str | None
-    """The name in the envelope; whoever holds the key chose it."""
+    """The name in the envelope, which the owner of the key chose."""
     is_verified: bool
-    """Whether that key did sign."""
+    """Whether the signature matches that key."""
 
     @property
     def is_issuer_proven(self) -> bool:
-        """Whether the issuer is the key itself; every other name is a claim."""
+        """Whether the issuer is the key's own thumbprint; every other name is only a claim."""
         return self.is_verified and self.key is not None and self.issuer == self.key.uri
 
     @property
     def trust(self) -> str:
-        """Why the key is believed, as one word."""
+        """Why the key is trusted, as one word."""
         return self.key.trust if self.key else "unknown"
 
     @property
@@ -69,62 +69,62 @@ class Signer:
         return str(self.key.path) if self.key and self.key.path else None
 
     @property
-    def words(self) -> str:
-        """Name the key, why it is believed, and the name that it claims."""
+    def description(self) -> str:
+        """The key, why it is trusted, and the name that it claims."""
         name = self.key.path.name if self.key and self.key.path else "a key"
         if self.key is None:
             who = "an unknown key"
         elif self.is_verified:
             who = f"{name} ({_WHY[self.key.trust]})"
         else:
-            who = f"nobody: it does not fit {name} ({_WHY[self.key.trust]})"
-        is_name = self.issuer is not None and not (self.key_id and self.issuer == uri(self.key_id))
+            who = f"unknown: the signature does not match {name} ({_WHY[self.key.trust]})"
+        is_name = self.issuer is not None and not (self.key_id and self.issuer == thumbprint_uri(self.key_id))
         return f"{who}, claiming to be '{self.issuer}'" if is_name else who
 
     @property
     def thumbprint(self) -> str | None:
-        """The thumbprint of the key, as text."""
+        """The thumbprint of the key as text."""
         key_id = self.key.id if self.key else self.key_id
-        return shown(key_id) if key_id else None
+        return thumbprint_text(key_id) if key_id else None
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What was checked, and what was found."""
+    """The result of checking one file or archive."""
 
     kind: str
     """`signature`, `seal`, `proof`, `continuation`, `redacted record` or `archive`."""
-    faults: list[Fault] = field(default_factory=list)
+    errors: list[Mismatch] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """What is no fault, but has to be known to read the proof correctly."""
+    """Remarks that a reader of the proof must know, but that are not errors."""
     unproven: list[Unproven] = field(default_factory=list)
     signers: list[Signer] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
-    """What the signer or the sealer says; it counts only where there is no fault."""
+    """Claims of the signer or sealer, valid only without errors."""
     digests: list[tuple[str, int, str]] = field(default_factory=list)
-    """SHA-256, length and path of what is proven."""
+    """SHA-256, length and path of the proven files."""
 
     @property
-    def is_good(self) -> bool:
+    def is_ok(self) -> bool:
         """Whether everything that can be checked matches."""
-        return not self.faults
+        return not self.errors
 
     @property
-    def is_plainly_good(self) -> bool:
+    def is_fully_proven(self) -> bool:
         """Whether everything matches and nothing is left unproven."""
-        return not self.faults and not self.unproven
+        return not self.errors and not self.unproven
 
-    def fault(self, what: What, message: str, file: str | None = None) -> None:
-        """Add something that does not match."""
-        self.faults.append(Fault(what, message, file))
+    def add_error(self, what: What, message: str, file: str | None = None) -> None:
+        """Record something that does not match."""
+        self.errors.append(Mismatch(what, message, file))
 
     def leave_unproven(self, names: Sequence[str], sentence: str) -> None:
-        """Add something that nothing proves."""
+        """Record something that nothing proves."""
         self.unproven.append(Unproven(tuple(names), sentence))
 
-    def take(self, other: Verdict) -> None:
-        """Add what another check found."""
-        self.faults += other.faults
+    def merge(self, other: Verdict) -> None:
+        """Add the result of another check."""
+        self.errors += other.errors
         self.notes += other.notes
         self.unproven += other.unproven
         self.signers += other.signers
@@ -132,7 +132,7 @@ class Verdict:
         self.digests += other.digests
 
 
-def listed(names: Sequence[str]) -> str:
-    """Return names as one text, cut after the first few."""
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
+def join_names(names: Sequence[str]) -> str:
+    """Return the first few names as one text, and the number of the others."""
+    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+    return ", ".join(names[:_MAX_LISTED]) + more

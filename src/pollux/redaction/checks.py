@@ -1,4 +1,4 @@
-"""Whether something that looks like a secret is one: placeholders, code and plain words are not."""
+"""Check whether a value that looks like a secret is one: placeholders, code and plain words are not."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ import hashlib
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
+
+Check = Callable[[str, re.Match[str]], bool]
+"""Returns whether a value is what it looks like; receives the match, too."""
 
 _is_fake = re.compile(
     r"example|placeholder|change[_-]?me|redacted|dummy|insert[_-]|\.\.\.|…|[$%]\(|[${]\{"
     r"|your(?:[_-]|key|token|pass|secret|api)|[_-]here|goeshere|to_be_|([x*0.#_•-])\1{5}"
 ).search
 """What no secret contains."""
-_LONG, _FEW = 200, 12
-"""In a value so long, the words above may stand by chance; a placeholder has few different characters."""
+_LONG, _FEW_CHARACTERS = 200, 12
+"""A longer value may contain these by chance; it is a placeholder if it has few different characters."""
 _REFERENCE = re.compile(
     r"""
       [$<{%\[(].*[>})%\]] | \$.* | <[^>]*>.* | [x*.#•-]+
@@ -24,15 +28,15 @@ _REFERENCE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""What only says where a secret is."""
+"""What only refers to a secret."""
 _WORDS = frozenset(
     "password passwd pass pwd secret token none null true false undefined string str text bytes required optional"
     " username user user_name foo bar baz foobar test value default empty unset missing disabled enabled".split()
 )
-_PLACE = re.compile(
+_LOCATION = re.compile(
     r"""
       [.~]{1,2}/.* | /[a-z][\w.-]*(?:/[\w.@+-]*)+ | [A-Za-z]:\\.*    # a path
-    | [A-Za-z][A-Za-z0-9+.-]*://.*                                   # a URL has rules of its own
+    | [A-Za-z][A-Za-z0-9+.-]*://.*                                   # a URL; other rules apply
     | \d{4}-\d\d-\d\d(?:[T ].*)?                                    # a date
     """,
     re.VERBOSE,
@@ -51,13 +55,13 @@ _PUBLIC_NAME = re.compile(
     r"(?:PUBLIC|PUBLISHABLE|SITE|CACHE|PRIMARY|FOREIGN|SORT|PARTITION|HASH|RANGE|ROUTING|IDEMPOTENCY|OBJECT|REGISTRY|ANON"
     r"|LOOKUP|CONTEXT|INDEX|GROUP)\Z"
 )
-"""Before `_KEY`: names of keys that are no secret."""
+"""Names before `_KEY` of keys that are not secret."""
 _METHOD = re.compile(
     r"(?:sha|md|aes|utf|base|pbkdf|argon|iso|rfc|ipv|oauth|http|rsa|bcrypt|scrypt|totp?)[-_]?\d\S*", re.IGNORECASE
 )
-"""How something is written or encrypted, which looks like a password in a sentence."""
+"""The name of an encoding or an algorithm, which looks like a password in a sentence."""
 _OPTION_NAME = re.compile(r"[A-Za-z0-9-]{0,40}-(?=\Z|[\s\"'`(\[,])")
-"""The beginning of an option, read backwards."""
+"""The beginning of an option, reversed."""
 _MACHINE = re.compile(r"machine\s{1,16}\S{1,255}\s{1,16}(?:login\s{1,16}\S{1,255}\s{1,16})?\Z")
 _RUN = re.compile(r"[A-Za-z0-9+/=]{16,}")
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
@@ -65,44 +69,44 @@ _SEED_WORD = re.compile(r"[a-z]{3,8}")
 
 
 def is_real(value: str, _match: re.Match[str]) -> bool:
-    """Tell whether a value is not just the picture of a secret."""
+    """Return whether a value is not a placeholder."""
     return not is_placeholder(value)
 
 
 def is_placeholder(value: str) -> bool:
-    """Tell whether a value only stands for another: EXAMPLE, xxxx, <YOUR_KEY>, ${VAR}, process.env.X."""
+    """Return whether a value takes the place of a secret: EXAMPLE, xxxx, <YOUR_KEY>, ${VAR}, process.env.X."""
     if len(value) > _LONG:
-        return len(set(value)) < _FEW
+        return len(set(value)) < _FEW_CHARACTERS
     low = value.lower()
     return bool(low.rstrip("=:") in _WORDS or _is_fake(low) or _REFERENCE.fullmatch(low))
 
 
 def is_code(value: str, *, is_quoted: bool = False) -> bool:
-    """Tell whether a value is a piece of a program, a path, a URL or a date; in quotation marks stands no program."""
-    return bool(_PLACE.fullmatch(value)) or (not is_quoted and bool(_CODE.fullmatch(value)))
+    """Return whether a value is a path, a URL, a date or, unless it is quoted, an expression of a program."""
+    return bool(_LOCATION.fullmatch(value)) or (not is_quoted and bool(_CODE.fullmatch(value)))
 
 
 def entropy(value: str) -> float:
-    """Count the bits a character carries, going by how often each one occurs in the value."""
+    """Return the Shannon entropy of a value in bits per character."""
     shares = [count / len(value) for count in Counter(value).values()]
     return -sum(share * math.log2(share) for share in shares)
 
 
 def is_random(value: str, _match: re.Match[str]) -> bool:
-    """Tell whether a value was made by a machine: long, of letters and digits, in no order."""
+    """Return whether a value is long and its letters and digits are in no order."""
     if len(value) < 12 or is_placeholder(value) or is_code(value):
         return False
     return (_has_digit(value) or _has_wild_case(value)) and _has_letter(value) and entropy(value) >= 3
 
 
 def is_wild(value: str, match: re.Match[str]) -> bool:
-    """Tell whether a value is not made of words: it has digits, or capitals where no words begin."""
+    """Return whether a value is not made of words: it has digits, or capitals inside of words."""
     is_words = value.islower() and value.count("_") + value.count("-") >= 4
     return is_real(value, match) and not is_words and (_has_digit(value) or _has_wild_case(value))
 
 
 def is_machine_made(value: str, match: re.Match[str]) -> bool:
-    """Return whether letters, digits and capitals take turns in a value as in no word, name or number of an object."""
+    """Return whether letters, digits and capitals alternate more than in words, names and identifiers."""
     if not is_random(value, match) or _UUID.fullmatch(value):
         return False
     kinds = ["d" if char.isdigit() else "u" if char.isupper() else "l" for char in value if char.isalnum()]
@@ -111,7 +115,7 @@ def is_machine_made(value: str, match: re.Match[str]) -> bool:
 
 
 def is_named_key(value: str, match: re.Match[str]) -> bool:
-    """Return whether a value behind `_KEY` or `_PAT` is random, and its name is not that of a public key."""
+    """Return whether a value after `_KEY` or `_PAT` is random, and its name is not that of a public key."""
     name = match.string[max(match.start() - 20, 0) : match.start()]
     if _PUBLIC_NAME.search(name) or (match["sep"] == "," and not match["quote"]):
         return False
@@ -119,12 +123,12 @@ def is_named_key(value: str, match: re.Match[str]) -> bool:
 
 
 def is_short_key(value: str, match: re.Match[str]) -> bool:
-    """Return whether a value behind the name api_key is random although it is short."""
+    """Return whether a short value after the name api_key is random."""
     return match["sep"] != "," and is_machine_made(value, match)
 
 
 def is_spoken_password(value: str, match: re.Match[str]) -> bool:
-    """Return whether what follows `the password is` looks like a password and not like a word of the sentence."""
+    """Return whether the word after `the password is` looks like a password, and not like a word of the sentence."""
     if is_placeholder(value) or is_code(value) or _METHOD.fullmatch(value):
         return False
     if not _has_digit(value) or not _has_letter(value):
@@ -134,7 +138,7 @@ def is_spoken_password(value: str, match: re.Match[str]) -> bool:
 
 
 def is_named_random(value: str, match: re.Match[str]) -> bool:
-    """Return whether a value behind a name is random; after a comma it must be quoted, and no UUID behind `key_id`."""
+    """Return whether a value after a name is random: quoted if a comma precedes it, and not a UUID after `key_id`."""
     if match["sep"] == "," and not match["quote"]:
         return False
     name = match.string[match.start() : match.start("sep")]
@@ -142,7 +146,7 @@ def is_named_random(value: str, match: re.Match[str]) -> bool:
 
 
 def is_password(value: str, match: re.Match[str]) -> bool:
-    """Tell whether a value behind the word password may be one, and not code or a plain word."""
+    """Return whether a value after the word password may be one, and is not code or a plain word."""
     quote = match["quote"]
     if len(value) < 6 or is_placeholder(value) or is_code(value, is_quoted=bool(quote)):
         return False
@@ -153,7 +157,7 @@ def is_password(value: str, match: re.Match[str]) -> bool:
 
 
 def is_option(value: str, _match: re.Match[str]) -> bool:
-    """Return whether what follows an option of a command may be a password."""
+    """Return whether the argument after an option may be a password."""
     is_word = value.isalpha() and (value in {value.lower(), value.upper(), value.capitalize()} or "assword" in value)
     return not (value.startswith("-") or is_word or is_placeholder(value) or is_code(value))
 
@@ -165,12 +169,12 @@ def is_password_option(value: str, match: re.Match[str]) -> bool:
 
 
 def is_header(value: str, match: re.Match[str]) -> bool:
-    """Tell whether the value of a header lets somebody in: something random, or a name and a password."""
+    """Return whether the value of a header is random, or a name and a password."""
     return is_random(value, match) or is_login(value, match)
 
 
 def is_login(value: str, _match: re.Match[str]) -> bool:
-    """Tell whether a value is the base64 of a name and a password."""
+    """Return whether a value is the base64 of a name and a password."""
     try:
         plain = base64.b64decode(value + "==").decode()
     except (binascii.Error, ValueError):
@@ -179,41 +183,32 @@ def is_login(value: str, _match: re.Match[str]) -> bool:
 
 
 def is_user_and_password(value: str, match: re.Match[str]) -> bool:
-    """Tell `name:password` from two numbers."""
+    """Return whether a value is the password of `name:password`, and not a number."""
     return not value.isdigit() and is_real(value, match)
 
 
-def is_curl(value: str, match: re.Match[str]) -> bool:
-    """Tell whether a name and a password are given to curl."""
-    return match.string.rfind("curl", max(match.start() - 400, 0), match.start()) >= 0 and is_user_and_password(
-        value, match
-    )
+def preceded_by(word: str, reach: int, check: Check) -> Check:
+    """Return a check that also requires a word within so many characters before the match."""
 
+    def is_preceded(value: str, match: re.Match[str]) -> bool:
+        return word in match.string[max(match.start() - reach, 0) : match.start()] and check(value, match)
 
-def is_for_kubernetes(value: str, match: re.Match[str]) -> bool:
-    """Return whether a value is given to `kubectl create secret`."""
-    at = match.start()
-    return match.string.rfind("create secret", max(at - 1000, 0), at) >= 0 and is_option(value, match)
-
-
-def is_mysql(value: str, match: re.Match[str]) -> bool:
-    """Tell whether an option is one of a MySQL client."""
-    return match.string.rfind("mysql", max(match.start() - 200, 0), match.start()) >= 0 and is_real(value, match)
+    return is_preceded
 
 
 def is_key_block(value: str, _match: re.Match[str]) -> bool:
-    """Tell a private key from a text that only speaks of one: most of it is base64."""
+    """Return whether most of a value is base64, and not a text about private keys."""
     n_encoded = sum(len(run) for run in _RUN.findall(value))
-    return n_encoded >= 40 and n_encoded * 2 >= len(value) - 120  # the two lines around it are no base64
+    return n_encoded >= 40 and n_encoded * 2 >= len(value) - 120  # the first and last line are not base64
 
 
 def is_netrc(value: str, match: re.Match[str]) -> bool:
-    """Tell whether a password follows a machine and a login, as in a .netrc file."""
+    """Return whether a password follows a machine and a login, as in a .netrc file."""
     return bool(_MACHINE.search(match.string, max(match.start() - 600, 0), match.start())) and is_real(value, match)
 
 
 def is_jwk_part(value: str, match: re.Match[str]) -> bool:
-    """Return whether a value is a private part of a JSON Web Key; names other than `d` must stand near its type."""
+    """Return whether a value is a private part of a JSON Web Key; names other than `d` must be near `kty`."""
     start, end = match.span()
     is_known = match.string[start + 1 : start + 3] in {'d"', "d\\"}
     return (is_known or "kty" in match.string[max(start - 4000, 0) : end + 4000]) and is_real(value, match)
@@ -229,14 +224,9 @@ def is_base58_checked(value: str, _match: re.Match[str]) -> bool:
 
 
 def is_seed(value: str, _match: re.Match[str]) -> bool:
-    """Return whether words may be the seed of a wallet: hardly any comes twice, and they are not all short."""
+    """Return whether words may be the seed of a wallet: few are repeated, and not all are short."""
     words = _SEED_WORD.findall(value)
     return len(set(words)) * 4 >= len(words) * 3 and sum(map(len, words)) >= 4.2 * len(words)
-
-
-def is_otp(value: str, match: re.Match[str]) -> bool:
-    """Tell whether a secret stands in a URL for one-time passwords."""
-    return "otpauth://" in match.string[max(match.start() - 400, 0) : match.start()] and is_real(value, match)
 
 
 def _has_digit(value: str) -> bool:
@@ -244,7 +234,7 @@ def _has_digit(value: str) -> bool:
 
 
 def _has_wild_case(value: str) -> bool:
-    """Tell whether capitals stand everywhere, and not only where words begin."""
+    """Return whether capitals are everywhere, and not only where words begin."""
     letters = [char for char in value if char.isalpha()]
     return len(letters) >= 16 and 0.3 < sum(char.isupper() for char in letters) / len(letters) < 0.7
 

@@ -1,8 +1,8 @@
-"""Other readings of a text, in which a disguised secret shows.
+"""Decodings of a text, in which a disguised secret shows.
 
 Colours, invisible characters, line breaks and the seams between parts cut secrets to pieces; JSON, URLs, HTML and
-programs write some of their characters as escapes. A reading is the text without one of these, and it maps every
-position back to the original text.
+programs write some of their characters as escapes. A decoding is the text without one of these disguises, and maps
+every position back to the original text.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from functools import partial
 from heapq import merge
 from typing import TypeAlias
 
-# One pattern for each kind of escape: a pattern that begins with a certain character is searched much faster.
+# One pattern for each kind of escape: a pattern that starts with a certain character is searched much faster.
 _CONTROL = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b]*+(?:\x07|\x1b\\)?|[@-Z\\-_])")
-"""A colour or another order to a terminal."""
+"""A colour or another control sequence of a terminal."""
 _WRITTEN_CONTROL = re.compile(r"\\\\{0,15}+(?:u001[bB]|x1[bB]|033|e)\[[0-9;]*+m")
 """A colour as a program writes it."""
 _CHARACTER = re.compile(r"\\\\{0,15}+(?:u00([2-7][0-9A-Fa-f])|x([2-7][0-9A-Fa-f])|/)")
-"""A printable ASCII character as JSON or a program writes it."""
+"""A printable ASCII character as JSON or a program escapes it."""
 _PERCENT = re.compile(r"%([2-7][0-9A-Fa-f]|0[9AaDd])")
-"""The same in a URL, and the tabs and line ends of a text that was put into one."""
+"""The same in a URL, and the tabs and line ends of a text in a URL."""
 _FORM = re.compile(r"(?<=[^\s+])\+(?=[^\s+])|%([2-7][0-9A-Fa-f]|0[9AaDd])")
-"""The same in a form or a query, where a plus sign stands for a blank."""
+"""The same in a form or a query, where a plus sign is a blank."""
 _QUERY = re.compile(r"\?(?:[\w.-]{1,64}=[^\s&#+]{0,200}&){0,8}[\w.-]{1,64}=[^\s&#+]{0,200}\+")
 """A query with such a plus sign."""
 _UNQUOTED = {
@@ -50,43 +50,43 @@ _INVISIBLE = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 """Soft hyphen, zero-width space, non-joiner and joiner, word joiner, byte order mark."""
 _INVISIBLE_RUN = re.compile(f"[{_INVISIBLE}]+")
 _DEPTH = 4
-"""Escapes within escapes are undone so many times."""
+"""How often escapes within escapes are undone."""
 _AROUND = 400
-"""Of a text with few escapes or seams only so much before and behind each is read again."""
+"""If escapes or seams are few, only so many characters before and after each are decoded."""
 _GAP = "\x1f"
-"""A blank to all patterns, but none that stands in texts."""
+"""A blank to all patterns that does not occur in texts."""
 
-Put: TypeAlias = tuple[int, int, str]
-"""Begin and end of a part, and what is put instead."""
+Edit: TypeAlias = tuple[int, int, str]
+"""Start and end of a part of a text, and its replacement."""
 
 
 @dataclass(slots=True)
-class Reading:
+class Decoding:
     """A text, and how it was made from another."""
 
     text: str
-    made_from: Reading | None = None
-    puts: Callable[[], Iterable[Put]] = tuple
-    """What was put where, asked for only when something was found."""
-    _places: list[tuple[int, int, int]] = field(default_factory=list)
-    """Where in this text each piece begins, and where in the other it begins and ends."""
+    source: Decoding | None = None
+    edits: Callable[[], Iterable[Edit]] = tuple
+    """Computes the edits that made the text; called only after a match."""
+    _pieces: list[tuple[int, int, int]] = field(default_factory=list)
+    """Where each piece starts in this text, and where it starts and ends in the source."""
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
-        """Tell where in the original a part of this text begins and ends."""
-        if self.made_from is None:
+        """Return where a part of this text starts and ends in the original text."""
+        if self.source is None:
             return start, end
-        places = self._places = self._places or [*_places(self.made_from.text, self.puts())]
-        first = places[bisect_right(places, start, key=lambda place: place[0]) - 1]
-        after = bisect_right(places, max(end - 1, start), key=lambda place: place[0])
-        last = places[after - 1]
-        is_whole = after < len(places) and end >= places[after][0]
-        stop = last[2] if is_whole else last[1] + end - last[0]
-        begin = first[1] + start - first[0]
-        return self.made_from.origin(begin, max(stop, begin))
+        pieces = self._pieces = self._pieces or [*_pieces(self.source.text, self.edits())]
+        first = pieces[bisect_right(pieces, start, key=lambda piece: piece[0]) - 1]
+        after = bisect_right(pieces, max(end - 1, start), key=lambda piece: piece[0])
+        last = pieces[after - 1]
+        is_complete = after < len(pieces) and end >= pieces[after][0]
+        source_end = last[2] if is_complete else last[1] + end - last[0]
+        source_start = first[1] + start - first[0]
+        return self.source.origin(source_start, max(source_end, source_start))
 
 
 def is_disguised(text: str) -> bool:
-    """Return whether a text may have more than one reading, apart from seams and broken lines."""
+    """Return whether a text may have more than one decoding, apart from seams and broken lines."""
     if "\\" in text or "%" in text or "\x1b" in text:
         return True
     return (
@@ -96,25 +96,27 @@ def is_disguised(text: str) -> bool:
     )
 
 
-def readings(text: str, seams: Sequence[int] = ()) -> Iterator[Reading]:
-    """Yield the readings of a text.
+def decodings(text: str, seams: Sequence[int] = ()) -> Iterator[Decoding]:
+    """Yield the decodings of a text.
 
-    The first is the text itself, or, where seams or colours cut it, the text without them. Then come the text with a
-    gap at each cut, the text without invisible characters, and each of these without escapes.
+    The first is the text itself or, where seams or colours cut it, the text without them. Then come the text with a gap
+    at each cut, the text without invisible characters, and each of these without escapes.
     """
-    whole = Reading(text)
+    original = Decoding(text)
     control = _control(text)
-    firsts = [_cut(whole, seams, control, ""), _cut(whole, seams, control, _GAP)] if seams or control else [whole]
+    firsts = [original]
+    if seams or control:
+        firsts = [_cut(original, seams, control, ""), _cut(original, seams, control, _GAP)]
     if _has_invisible(text):
-        firsts.append(_without(whole, _spans(_INVISIBLE_RUN, text, "")))
-    for reading in firsts:
-        yield reading
-        yield from _unescaped(reading)
+        firsts.append(_edit_nearby(original, _edits(_INVISIBLE_RUN, text, "")))
+    for decoding in firsts:
+        yield decoding
+        yield from _unescaped(decoding)
 
 
-def joined_readings(text: str, breaks: Iterable[tuple[int, int]]) -> Iterator[Reading]:
-    """Yield a text without some of its line breaks, then without escapes."""
-    joined = _without(Reading(text), [(start, end, "") for start, end in breaks])
+def joined_decodings(text: str, breaks: Iterable[tuple[int, int]]) -> Iterator[Decoding]:
+    """Yield a text without some of its line breaks, then also without escapes."""
+    joined = _edit_nearby(Decoding(text), [(start, end, "") for start, end in breaks])
     yield joined
     yield from _unescaped(joined)
 
@@ -136,71 +138,76 @@ def _has_invisible(text: str) -> bool:
     return False
 
 
-def _without(whole: Reading, puts: Iterable[Put]) -> Reading:
-    """Return the parts of a text that are near some cuts, without the cuts."""
-    near = list(_near(puts, len(whole.text)))
-    return Reading(_written(whole.text, near), whole, lambda: near)
-
-
 def _control(text: str) -> re.Pattern[str] | None:
     if "\x1b" in text:
         return _CONTROL
     return _WRITTEN_CONTROL if "\\" in text and _WRITTEN_CONTROL.search(text) else None
 
 
-def _cut(reading: Reading, seams: Sequence[int], control: re.Pattern[str] | None, instead: str) -> Reading:
-    """Put something instead of all that cuts a text; a seam has no width."""
+def _cut(source: Decoding, seams: Sequence[int], control: re.Pattern[str] | None, replacement: str) -> Decoding:
+    """Replace everything that cuts a text; a seam has no width."""
+    text = source.text
     if control and not seams:
-        return Reading(control.sub(instead, reading.text), reading, partial(_spans, control, reading.text, instead))
+        return Decoding(control.sub(replacement, text), source, partial(_edits, control, text, replacement))
     if not control:
-        return _gapped(reading, seams) if instead else reading
-    spans = [*_spans(control, reading.text, instead)]
+        return _with_gaps(source, seams) if replacement else source
+    spans = [*_edits(control, text, replacement)]
     ends = [end for _, end, _ in spans]
-    outside = (at for at in seams if not any(start < at < end for start, end, _ in spans[bisect_right(ends, at) :][:1]))
-    puts = list(merge(((at, at, instead) for at in outside), spans))
-    return Reading(_written(reading.text, puts), reading, lambda: puts)
+    outside: list[Edit] = []
+    for seam in seams:
+        following = spans[bisect_right(ends, seam) :][:1]
+        if not any(start < seam < end for start, end, _ in following):
+            outside.append((seam, seam, replacement))
+    edits = list(merge(outside, spans))
+    return Decoding(_apply(text, edits), source, lambda: edits)
 
 
-def _gapped(reading: Reading, seams: Sequence[int]) -> Reading:
-    """Put a gap where each seam is; if they are few, only what is near them is read again."""
-    puts = [(at, at, _GAP) for at in seams]
-    puts = puts if len(seams) * _AROUND > len(reading.text) else [*_near(puts, len(reading.text))]
-    return Reading(_written(reading.text, puts), reading, lambda: puts)
+def _with_gaps(source: Decoding, seams: Sequence[int]) -> Decoding:
+    """Insert a gap at each seam; if seams are few, only the text near them is decoded."""
+    gaps = [(seam, seam, _GAP) for seam in seams]
+    if len(seams) * _AROUND <= len(source.text):
+        return _edit_nearby(source, gaps)
+    return Decoding(_apply(source.text, gaps), source, lambda: gaps)
 
 
-def _spans(pattern: re.Pattern[str], text: str, instead: str) -> Iterator[Put]:
-    return ((*match.span(), instead) for match in pattern.finditer(text))
+def _edit_nearby(source: Decoding, edits: Iterable[Edit]) -> Decoding:
+    """Apply edits, and replace the text that is far from all of them by gaps."""
+    nearby = list(_skip_distant(edits, len(source.text)))
+    return Decoding(_apply(source.text, nearby), source, lambda: nearby)
 
 
-def _unescaped(reading: Reading) -> Iterator[Reading]:
-    """Yield what stands around escapes, decoded once, twice and so on, because escapes may be escaped again."""
-    if "+" in reading.text and "%" not in reading.text and _has_query(reading.text):
-        yield _decoded(reading, _FORM, "+")
+def _edits(pattern: re.Pattern[str], text: str, replacement: str) -> Iterator[Edit]:
+    return ((*match.span(), replacement) for match in pattern.finditer(text))
+
+
+def _unescaped(decoding: Decoding) -> Iterator[Decoding]:
+    """Yield a text with its escapes undone once, twice and so on, because escapes may be escaped again."""
+    if "+" in decoding.text and "%" not in decoding.text and _has_query(decoding.text):
+        yield _unescape(decoding, _FORM, "+")
     for _ in range(_DEPTH):
-        text = reading.text
+        text = decoding.text
         if "%" in text and _PERCENT.search(text):
             if "+" in text:
-                yield _decoded(reading, _FORM, "%")
-            reading = _decoded(reading, _PERCENT, "%")
+                yield _unescape(decoding, _FORM, "%")
+            decoding = _unescape(decoding, _PERCENT, "%")
         elif "\\" in text and _CHARACTER.search(text):
-            reading = _decoded(reading, _CHARACTER, "\\")
+            decoding = _unescape(decoding, _CHARACTER, "\\")
         elif _has_entities(text):
-            reading = _decoded(reading, _ENTITY, "&")
+            decoding = _unescape(decoding, _ENTITY, "&")
         else:
             return
-        yield reading
+        yield decoding
 
 
-def _decoded(reading: Reading, pattern: re.Pattern[str], mark: str) -> Reading:
-    text = reading.text
-    if text.count(mark) * _AROUND > len(text):  # all of it is near one
-        plain = _unquoted(text) if pattern is _PERCENT else pattern.sub(_DECODERS[pattern], text)
-        return Reading(plain, reading, partial(_escapes, pattern, text))
-    near = list(_near(_escapes(pattern, text), len(text)))
-    return Reading(_written(text, near), reading, lambda: near)
+def _unescape(source: Decoding, pattern: re.Pattern[str], mark: str) -> Decoding:
+    text = source.text
+    if text.count(mark) * _AROUND > len(text):  # all of the text is near an escape
+        plain = _unquote(text) if pattern is _PERCENT else pattern.sub(_DECODERS[pattern], text)
+        return Decoding(plain, source, partial(_unescapes, pattern, text))
+    return _edit_nearby(source, _unescapes(pattern, text))
 
 
-def _escapes(pattern: re.Pattern[str], text: str) -> Iterator[Put]:
+def _unescapes(pattern: re.Pattern[str], text: str) -> Iterator[Edit]:
     decode = _DECODERS[pattern]
     return ((*match.span(), decode(match)) for match in pattern.finditer(text))
 
@@ -228,39 +235,42 @@ _DECODERS = {
 }
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     """Undo percent escapes, several times faster than the pattern does."""
     first, *others = text.split("%")
-    return first + "".join([_UNQUOTED.get(one[:2], "%" + one[:2]) + one[2:] for one in others])
+    return first + "".join([_UNQUOTED.get(part[:2], "%" + part[:2]) + part[2:] for part in others])
 
 
-def _near(escapes: Iterable[Put], length: int) -> Iterator[Put]:
-    """Yield escapes, and a gap for all that is far from any of them."""
+def _skip_distant(edits: Iterable[Edit], length: int) -> Iterator[Edit]:
+    """Yield edits, with a gap in place of all text that is far from any of them."""
     at = -_AROUND
-    for start, end, plain in escapes:
+    for start, end, replacement in edits:
         if start - at > 2 * _AROUND:
             yield at + _AROUND, start - _AROUND, _GAP
-        yield start, end, plain
+        yield start, end, replacement
         at = end
     if at + _AROUND < length:
         yield at + _AROUND, length, _GAP
 
 
-def _written(text: str, puts: Iterable[Put]) -> str:
-    pieces: list[str] = []
+def _apply(text: str, edits: Iterable[Edit]) -> str:
+    parts: list[str] = []
     at = 0
-    for start, end, put in puts:
-        pieces += text[at:start], put
+    for start, end, replacement in edits:
+        parts += text[at:start], replacement
         at = max(at, end)
-    return "".join((*pieces, text[at:]))
+    return "".join((*parts, text[at:]))
 
 
-def _places(text: str, puts: Iterable[Put]) -> Iterator[tuple[int, int, int]]:
+def _pieces(text: str, edits: Iterable[Edit]) -> Iterator[tuple[int, int, int]]:
+    """Yield where each piece of an edited text starts in it, and where it starts and ends in the source."""
     length = at = 0
-    for start, end, put in puts:
-        for width, place in ((start - at, (length, at, start)), (len(put), (length + max(start - at, 0), start, end))):
-            if width > 0:
-                yield place
-                length += width
+    for start, end, replacement in edits:
+        if start > at:
+            yield length, at, start
+            length += start - at
+        if replacement:
+            yield length, start, end
+            length += len(replacement)
         at = max(at, end)
     yield length, at, len(text)

@@ -1,20 +1,18 @@
-"""The model's messages and sessions, redacted field by field.
+"""Redact messages and sessions field by field.
 
-Whatever belongs together is read together: the parts of a text, the pieces of a thought, the cells of a screen, the
-lines that a search found.
+Texts that belong together are searched together: the parts of a message, the pieces of a thought, the cells of a
+screen, the lines of a search result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar, assert_never
 
 import msgspec
 
 from pollux.model import (
-    Activity,
     AgentDisplay,
     Attachment,
     Code,
@@ -39,39 +37,39 @@ from pollux.model import (
     Unknown,
     UnknownDisplay,
 )
-from pollux.redaction import attachments, values
-from pollux.redaction.joined_text import Pieces, screen
-from pollux.redaction.values import Cleaner
+from pollux.redaction.encoded import redact_attachment
+from pollux.redaction.joined_text import JoinedText, join_screen
+from pollux.redaction.values import Cleaner, redact_value
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 
 
-def redacted(message: Message, cleaner: Cleaner) -> Message:
-    """Redact a message; its id, times and counts stay."""
+def redact_message(message: Message, cleaner: Cleaner) -> Message:
+    """Redact a message, except its id, times and counts."""
     return msgspec.structs.replace(
         message,
         parts=_parts(message.parts, cleaner),
         display=message.display and _parts(message.display, cleaner),
         thoughts=message.thoughts and _thoughts(message.thoughts, cleaner),
         tool_calls=tuple([_call(call, cleaner) for call in message.tool_calls]),
-        file=message.file and cleaner.one(message.file, "file"),
+        file=message.file and cleaner.redact_text(message.file, "file"),
         extra=_mapping(message.extra, cleaner, "other fields"),
     )
 
 
-def redacted_session(session: Session, cleaner: Cleaner) -> Session:
-    """Redact what a list says of a session; its ids stay."""
+def redact_session(session: Session, cleaner: Cleaner) -> Session:
+    """Redact the fields of a session, except its ids."""
     where = "session"
     return msgspec.structs.replace(
         session,
         project=_fields(session.project, ("path", "slug"), cleaner, where),
         files=tuple([_file(file, cleaner, where) for file in session.files]),
         calls=tuple([_fields(call, ("file",), cleaner, where) for call in session.calls]),
-        title=cleaner.one(session.title, "title"),
-        first_prompt=cleaner.one(session.first_prompt, "prompt"),
-        last_prompt=cleaner.one(session.last_prompt, "prompt"),
+        title=cleaner.redact_text(session.title, "title"),
+        first_prompt=cleaner.redact_text(session.first_prompt, "prompt"),
+        last_prompt=cleaner.redact_text(session.last_prompt, "prompt"),
         problems=tuple([_fields(problem, ("message", "file"), cleaner, "problem") for problem in session.problems]),
         extra=_mapping(session.extra, cleaner, where),
     )
@@ -79,31 +77,31 @@ def redacted_session(session: Session, cleaner: Cleaner) -> Session:
 
 def _file(file: FileRef, cleaner: Cleaner, where: str) -> FileRef:
     path = str(file.path)
-    done = cleaner.one(path, where)
-    return file if done == path else msgspec.structs.replace(file, path=Path(done))
+    redacted = cleaner.redact_text(path, where)
+    return file if redacted == path else msgspec.structs.replace(file, path=Path(redacted))
 
 
-def texts(value: object) -> list[str]:
-    """List all texts of a message or a session, wherever they stand and however deep."""
-    found: list[str] = []
-    waiting: list[Any] = [value]
-    for one in waiting:  # which grows
-        kind = type(one)
+def all_texts(value: object) -> list[str]:
+    """Return all texts of a message or a session, at any depth."""
+    texts: list[str] = []
+    queue: list[Any] = [value]
+    for item in queue:  # grows while it is read
+        kind = type(item)
         if kind is str:
-            found.append(one)
+            texts.append(item)
         elif kind is dict:
-            waiting += one.values()
+            queue += item.values()
         elif kind is list or kind is tuple:
-            waiting += one
-        elif isinstance(one, msgspec.Struct):
-            waiting += msgspec.structs.astuple(one)
-        elif isinstance(one, str | Path):
-            found.append(str(one))
-    return found
+            queue += item
+        elif isinstance(item, msgspec.Struct):
+            queue += msgspec.structs.astuple(item)
+        elif isinstance(item, str | Path):
+            texts.append(str(item))
+    return texts
 
 
-def written(value: Message | Session) -> bytes | None:
-    """Write a message or a session as JSON, which is much faster than to list its texts; nothing if it cannot be."""
+def encode(value: Message | Session) -> bytes | None:
+    """Return a message or a session as JSON, much faster than `all_texts`, or None if JSON cannot hold it."""
     try:
         return _encode(value)
     except (UnicodeEncodeError, RecursionError):
@@ -111,75 +109,85 @@ def written(value: Message | Session) -> bytes | None:
 
 
 def _parts(parts: Sequence[Part], cleaner: Cleaner) -> tuple[Part, ...]:
-    """Redact parts; texts go on in one another, and so do thoughts."""
+    """Redact parts; each text continues the last one, and so does each thought."""
     if len(parts) == 1:
         return (_part(parts[0], cleaner),)
-    words = iter(_several([part.text for part in parts if isinstance(part, Text)], cleaner, "text"))
+    texts = iter(_joined([part.text for part in parts if isinstance(part, Text)], cleaner, "text"))
     thoughts = iter(_thoughts([part for part in parts if isinstance(part, Thought)], cleaner))
-    return tuple(
-        Text(next(words))
-        if isinstance(part, Text)
-        else next(thoughts)
-        if isinstance(part, Thought)
-        else _part(part, cleaner)
-        for part in parts
-    )
+    redacted: list[Part] = []
+    for part in parts:
+        if isinstance(part, Text):
+            redacted.append(Text(next(texts)))
+        elif isinstance(part, Thought):
+            redacted.append(next(thoughts))
+        else:
+            redacted.append(_part(part, cleaner))
+    return tuple(redacted)
 
 
 def _part(part: Part, cleaner: Cleaner) -> Part:
     match part:
         case Text():
-            return Text(cleaner.one(part.text, "text"))
+            return Text(cleaner.redact_text(part.text, "text"))
         case Thought():
             return _thoughts((part,), cleaner)[0]
         case FunctionCall():
-            return FunctionCall(part.id, part.name, values.redacted(part.args, cleaner, f"{part.name}: arguments"))
+            name = _tool_name(part.name, cleaner)
+            return FunctionCall(part.id, name, redact_value(part.args, cleaner, f"{name}: arguments"))
         case FunctionResponse():
-            response = values.redacted(part.response, cleaner, f"{part.name}: response")
-            return FunctionResponse(part.id, part.name, response)
+            name = _tool_name(part.name, cleaner)
+            return FunctionResponse(part.id, name, redact_value(part.response, cleaner, f"{name}: response"))
         case Attachment():
-            return attachments.redacted(part, cleaner, "attachment")
+            return redact_attachment(part, cleaner, "attachment")
         case Code():
-            return Code(part.language, cleaner.one(part.code, "code"))
+            return Code(part.language, cleaner.redact_text(part.code, "code"))
         case CodeResult():
-            return CodeResult(part.outcome, cleaner.one(part.output, "code"))
+            return CodeResult(part.outcome, cleaner.redact_text(part.output, "code"))
         case Unknown():
-            return Unknown(values.redacted(part.value, cleaner, "unknown part"))
+            return Unknown(redact_value(part.value, cleaner, "unknown part"))
         case _:
             assert_never(part)
 
 
 def _thoughts(thoughts: Sequence[Thought], cleaner: Cleaner) -> tuple[Thought, ...]:
-    """Redact thoughts, whose texts go on in one another."""
-    words = _several([thought.text for thought in thoughts], cleaner, "thought")
-    return tuple(
-        msgspec.structs.replace(thought, text=text, subject=cleaner.one(thought.subject, "thought"))
-        for thought, text in zip(thoughts, words, strict=True)
-    )
+    redacted: list[Thought] = []
+    texts = _joined([thought.text for thought in thoughts], cleaner, "thought")
+    for thought, text in zip(thoughts, texts, strict=True):
+        subject = cleaner.redact_text(thought.subject, "thought")
+        redacted.append(msgspec.structs.replace(thought, text=text, subject=subject))
+    return tuple(redacted)
 
 
 def _call(call: ToolCall, cleaner: Cleaner) -> ToolCall:
-    """Redact a tool call; its id, status and the words of our own table stay."""
-    name, one = call.name, cleaner.one
+    """Redact a tool call, except its id, its status and the words of our own table."""
+    name, redact = _tool_name(call.name, cleaner), cleaner.redact_text
+    if name != call.name:
+        canonical, label = _tool_name(call.canonical, cleaner), _tool_name(call.label, cleaner)
+        call = msgspec.structs.replace(call, name=name, canonical=canonical, label=label)
     return msgspec.structs.replace(
         call,
-        args=values.redacted(call.args, cleaner, f"{name}: arguments"),
-        output=call.output and one(call.output, f"{name}: output"),
-        error=call.error and one(call.error, f"{name}: error"),
-        response=values.redacted(call.response, cleaner, f"{name}: response"),
-        attachments=tuple([attachments.redacted(each, cleaner, f"{name}: attachment") for each in call.attachments]),
+        args=redact_value(call.args, cleaner, f"{name}: arguments"),
+        output=call.output and redact(call.output, f"{name}: output"),
+        error=call.error and redact(call.error, f"{name}: error"),
+        response=redact_value(call.response, cleaner, f"{name}: response"),
+        attachments=tuple([redact_attachment(each, cleaner, f"{name}: attachment") for each in call.attachments]),
         display=call.display and _display(call.display, cleaner, f"{name}: display"),
-        display_name=call.display_name and one(call.display_name, f"{name}: name"),
-        description=call.description and one(call.description, f"{name}: description"),
-        mcp_server=call.mcp_server and one(call.mcp_server, f"{name}: server"),
+        display_name=call.display_name and redact(call.display_name, f"{name}: name"),
+        description=call.description and redact(call.description, f"{name}: description"),
+        mcp_server=call.mcp_server and redact(call.mcp_server, f"{name}: server"),
         extra=_mapping(call.extra, cleaner, f"{name}: other fields"),
     )
+
+
+def _tool_name(name: str, cleaner: Cleaner) -> str:
+    """Redact the name of a tool, a server or an agent, to which only custom rules apply."""
+    return cleaner.redact_text(name, "name of a tool") if cleaner.has_custom_rules else name
 
 
 def _display(display: Display, cleaner: Cleaner, where: str) -> Display:
     match display:
         case TextDisplay():
-            return TextDisplay(cleaner.one(display.text, where))
+            return TextDisplay(cleaner.redact_text(display.text, where))
         case DiffDisplay():
             return _fields(display, ("diff", "file_name", "file_path", "before", "after"), cleaner, where)
         case ScreenDisplay():
@@ -187,56 +195,60 @@ def _display(display: Display, cleaner: Cleaner, where: str) -> Display:
         case TodoDisplay():
             return TodoDisplay(tuple(_fields(todo, ("description",), cleaner, where) for todo in display.todos))
         case AgentDisplay():
-            activity = tuple(_activity(one, cleaner, where) for one in display.activity)
-            return msgspec.structs.replace(_fields(display, ("result", "reason"), cleaner, where), activity=activity)
+            fields = ("content", "description")
+            activity = tuple(_fields(step, fields, cleaner, where) for step in display.activity)
+            name = _tool_name(display.name, cleaner)
+            display = _fields(display, ("result", "reason"), cleaner, where)
+            return msgspec.structs.replace(display, name=name, activity=activity)
         case MatchDisplay():
-            lines = _several([one.text for one in display.matches], cleaner, where, "\n")
-            found = tuple(
-                msgspec.structs.replace(_fields(one, ("path",), cleaner, where), text=text)
-                for one, text in zip(display.matches, lines, strict=True)
-            )
-            return MatchDisplay(cleaner.one(display.summary, where), found)
+            return _search_result(display, cleaner, where)
         case FileDisplay():
-            names = _several(display.files, cleaner, where, "\n")
-            return FileDisplay(cleaner.one(display.summary, where), tuple(names))
+            files = _joined(display.files, cleaner, where, "\n")
+            return FileDisplay(cleaner.redact_text(display.summary, where), tuple(files))
         case UnknownDisplay():
-            return UnknownDisplay(values.redacted(display.value, cleaner, where))
+            return UnknownDisplay(redact_value(display.value, cleaner, where))
         case _:
             assert_never(display)
 
 
+def _search_result(display: MatchDisplay, cleaner: Cleaner, where: str) -> MatchDisplay:
+    lines = _joined([match.text for match in display.matches], cleaner, where, "\n")
+    matches = []
+    for match, text in zip(display.matches, lines, strict=True):
+        matches.append(msgspec.structs.replace(_fields(match, ("path",), cleaner, where), text=text))
+    return MatchDisplay(cleaner.redact_text(display.summary, where), tuple(matches))
+
+
 def _screen(display: ScreenDisplay, cleaner: Cleaner, where: str) -> ScreenDisplay:
-    cells = [cell for line in display.lines for cell in line]
-    if not cells:
+    if not any(display.lines):
         return display
-    done = cleaner.pieces(screen([[cell.text for cell in line] for line in display.lines]), where)
-    changed = iter(
-        cell if cell.text == text else msgspec.structs.replace(cell, text=text)
-        for cell, text in zip(cells, done, strict=True)
-    )
-    return ScreenDisplay(tuple(tuple(islice(changed, len(line))) for line in display.lines))
-
-
-def _activity(activity: Activity, cleaner: Cleaner, where: str) -> Activity:
-    return _fields(activity, ("content", "description"), cleaner, where)
+    texts = [[cell.text for cell in line] for line in display.lines]
+    redacted = iter(cleaner.redact_joined(join_screen(texts), where))
+    lines = []
+    for line in display.lines:
+        cells = []
+        for cell in line:
+            text = next(redacted)
+            cells.append(cell if cell.text == text else msgspec.structs.replace(cell, text=text))
+        lines.append(tuple(cells))
+    return ScreenDisplay(tuple(lines))
 
 
 def _fields(value: T, names: Sequence[str], cleaner: Cleaner, where: str) -> T:
-    """Redact some fields of a value."""
-    texts = {name: text for name in names if (text := getattr(value, name))}
-    done = {name: cleaner.one(text, where) for name, text in texts.items()}
-    return value if done == texts else msgspec.structs.replace(value, **done)
+    texts = {name: getattr(value, name) for name in names if getattr(value, name)}
+    redacted = {name: cleaner.redact_text(text, where) for name, text in texts.items()}
+    return value if redacted == texts else msgspec.structs.replace(value, **redacted)
 
 
 def _mapping(value: Mapping[str, Json], cleaner: Cleaner, where: str) -> Mapping[str, Json]:
     if not value:
         return value
-    done = values.redacted(value, cleaner, where)
-    assert isinstance(done, dict)
-    return done
+    redacted = redact_value(value, cleaner, where)
+    assert isinstance(redacted, dict)
+    return redacted
 
 
-def _several(texts: Sequence[str], cleaner: Cleaner, where: str, gap: str = "") -> Sequence[str]:
+def _joined(texts: Sequence[str], cleaner: Cleaner, where: str, gap: str = "") -> Sequence[str]:
     if len(texts) == 1:
-        return (cleaner.one(texts[0], where),)
-    return cleaner.pieces(Pieces(texts, gap), where) if texts else texts
+        return (cleaner.redact_text(texts[0], where),)
+    return cleaner.redact_joined(JoinedText(texts, gap), where) if texts else texts

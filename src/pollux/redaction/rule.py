@@ -1,37 +1,38 @@
-"""What a rule is, and the few forms in which most of them are written.
+"""The form of a rule, and functions that build the most common ones.
 
-A rule has anchors: literal pieces of text, one of which must be there before its pattern is tried at that very place.
-All anchors together are looked for in one pass, so that a text without any costs next to nothing.
+A rule has anchors: literal pieces of text. Its pattern is tried only where one of them occurs. The anchors of all rules
+are searched for in one pass, so that a text without any costs next to nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import TypedDict, Unpack
 
-from pollux.redaction.checks import is_real
-
-Check = Callable[[str, re.Match[str]], bool]
-"""Whether a value is what it looks like, with the match that it comes from."""
+from pollux.redaction.checks import Check, is_real
 
 
-class Kind(StrEnum):
-    """What is found."""
+class RuleKind(StrEnum):
+    """What a rule finds."""
 
-    SECRET = "secret"  # noqa: S105  the word, not one of them
+    SECRET = "secret"  # noqa: S105  not a password
     EMAIL = "e-mail"
     NAME = "name"
     PATH = "path"
+    WORD = "word"
+    PHONE = "phone number"
+    CARD = "card number"
+    IP = "IP address"
+    HOST = "host name"
 
 
 LEFT = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-Fa-f]{2})|(?<=[\[;\d]m))"
-"""Where a word begins; an escaped line end, a percent escape and the end of a colour are no part of it."""
+"""Where a word begins: also after an escaped line end, a percent escape or a colour."""
 SEP = r"""[ \t"'`\\\])*]{0,16}(?:=>|:=|==?|[:>|,])[ \t"'`\\(\[*]{0,16}"""
-"""Between a name and its value, in whatever language, however often escaped."""
+"""Between a name and its value, in any language and however often escaped."""
 WORD = "[A-Za-z0-9_-]"
 ALNUM = "[A-Za-z0-9]"
 BASE64 = "[A-Za-z0-9+/]"
@@ -40,62 +41,61 @@ UUID = f"{HEX}{{8}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{12}}"
 
 
 def some(characters: str, least: int) -> str:
-    """Write a pattern for so many characters or more."""
+    """Return a pattern for at least so many characters."""
     return f"{characters}{{{least},}}"
 
 
 def just(characters: str, number: int) -> str:
-    """Write a pattern for so many characters."""
+    """Return a pattern for exactly so many characters."""
     return f"{characters}{{{number}}}"
 
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """One row of the table."""
+    """A row of the table of rules."""
 
     id: str
     finds: str
-    kind: Kind
+    kind: RuleKind
     anchors: tuple[str, ...]
-    """Where the pattern is tried; in any case of letters if `any_case`."""
-    rest: str
-    """The pattern of what follows an anchor. Its group `secret` is replaced; without one, all is, with the anchor."""
+    """Where the pattern is tried; in any case if `any_case`."""
+    tail: str
+    """Pattern of what follows an anchor. Its group `secret` is replaced, or all of it with the anchor."""
     check: Check | None = is_real
     any_case: bool = False
     guard: str = ""
-    """What is asked of the text before the anchor, as an assertion that is looked at before the pattern is tried."""
+    """Assertion about the text before the anchor, which is tested before the pattern."""
     probe: str = ""
-    """What must follow the anchor, likewise; if not said, the beginning of the rest."""
+    """Pattern of what must follow the anchor, tested likewise; by default the beginning of `tail`."""
     left: str = ""
-    """What must stand to the left of the anchor and belongs to the secret, as a pattern for the reversed text."""
+    """Pattern, for the reversed text, of the part of the secret to the left of the anchor."""
     left_reach: int = 128
-    """So many characters to the left are read."""
+    """Number of characters to the left that `left` may match."""
     in_run: bool = False
-    """The secret holds a long run of plain characters, and its anchor is in it or close to its left."""
-    label: str = ""
-    """The word in the pseudonym, where it is not the id."""
+    """Whether the secret contains a long run of plain characters, and the anchor is in it or just to its left."""
+    pseudonym_label: str = ""
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """The compiled pattern, which begins with an anchor."""
+        """The pattern from the anchor on."""
         anchor = f"(?{'i' if self.any_case else ''}:{'|'.join(map(re.escape, self.anchors))})"
-        if "(?P<secret>" in self.rest:
-            return re.compile(f"{self.guard}{anchor}{self.rest}")
-        return re.compile(f"{self.guard}(?P<secret>{anchor}{self.rest})")
+        if "(?P<secret>" in self.tail:
+            return re.compile(f"{self.guard}{anchor}{self.tail}")
+        return re.compile(f"{self.guard}(?P<secret>{anchor}{self.tail})")
 
     @cached_property
     def left_pattern(self) -> re.Pattern[str] | None:
-        """The compiled pattern of what stands to the left, read backwards."""
+        """The pattern of `left`."""
         return re.compile(self.left) if self.left else None
 
     @property
-    def word(self) -> str:
-        """The word in the pseudonym."""
-        return self.label or self.id
+    def label(self) -> str:
+        """The label in the pseudonym."""
+        return self.pseudonym_label or self.id
 
 
-class Options(TypedDict, total=False):
-    """What a row may say besides; see the fields of a rule."""
+class RuleOptions(TypedDict, total=False):
+    """Fields of a rule that a row may set."""
 
     check: Check | None
     guard: str
@@ -109,19 +109,19 @@ def token(
     id_: str,
     finds: str,
     anchors: str | tuple[str, ...],
-    rest: str,
+    tail: str,
     *,
     is_word: bool = False,
-    **options: Unpack[Options],
+    **options: Unpack[RuleOptions],
 ) -> Rule:
-    """Make a rule for a secret that begins with something well known; with `is_word`, only where a word begins."""
+    """Return a rule for a secret with a known beginning; with `is_word`, only at the beginning of a word."""
     names = (anchors,) if isinstance(anchors, str) else anchors
     options.setdefault("in_run", True)
     options.setdefault("guard", LEFT if is_word else "")
-    return Rule(id_, finds, Kind.SECRET, names, rest, **options)
+    return Rule(id_, finds, RuleKind.SECRET, names, tail, **options)
 
 
-def after(id_: str, finds: str, anchors: str | tuple[str, ...], rest: str, **options: Unpack[Options]) -> Rule:
-    """Make a rule for a secret that is known by what stands before it, in any case of letters."""
+def after(id_: str, finds: str, anchors: str | tuple[str, ...], tail: str, **options: Unpack[RuleOptions]) -> Rule:
+    """Return a rule for a secret that is recognised by the text before it, in any case."""
     names = (anchors,) if isinstance(anchors, str) else anchors
-    return Rule(id_, finds, Kind.SECRET, names, rest, any_case=True, **options)
+    return Rule(id_, finds, RuleKind.SECRET, names, tail, any_case=True, **options)

@@ -1,4 +1,4 @@
-"""Decoded JSON, walked through: texts, keys, and texts that only together say something."""
+"""Redact decoded JSON: texts, keys, and texts that only make sense together."""
 
 from __future__ import annotations
 
@@ -11,142 +11,162 @@ from typing import Protocol
 import msgspec
 
 from pollux.model import Json
-from pollux.redaction import attachments
-from pollux.redaction.joined_text import Pieces, screen
+from pollux.redaction.encoded import redact_data
+from pollux.redaction.joined_text import JoinedText, join_screen
 
-_TELLING = re.compile(
+_SECRET_KEY = re.compile(
     r"pass|pwd?|psk|_pat$|secret|token|key|auth|cookie|credential|signature|\bsig\b|heroku|cloudflare|codecov|twilio|mailgun"
     r"|postmark|datadog|^d$|^dd|snowflake|mnemonic|phrase|(?:recovery|backup)[ _-]?codes",
     re.IGNORECASE,
 )
+_CONTACT_KEY = re.compile(r"phone|telefon|^tel|mobil|cell|fax|whatsapp|sms", re.IGNORECASE)
 _JWK_PARTS = frozenset("d p q dp dq qi k".split())
 """The private parts of a JSON Web Key."""
 
 
 class Cleaner(Protocol):
-    """Redacts texts that belong together, and keeps account."""
+    """Redacts texts, and records what it replaced."""
 
     drop_binary: bool
+    has_custom_rules: bool
+    """Whether it replaces more than the default rules do, such as numbers, and words in the names of tools."""
 
-    def one(self, text: str, where: str) -> str:
-        """Redact a text that stands alone."""
+    def redact_text(self, text: str, where: str) -> str:
+        """Redact a text on its own."""
 
-    def pieces(self, pieces: Pieces, where: str) -> Sequence[str]:
+    def redact_joined(self, joined: JoinedText, where: str) -> Sequence[str]:
         """Redact texts that belong together."""
 
     def note_unscanned(self, media_type: str, size: int) -> None:
-        """Note data that is no text."""
+        """Record data that is not text."""
 
 
-def redacted(value: Json, cleaner: Cleaner, where: str) -> Json:
+def redact_value(value: Json, cleaner: Cleaner, where: str) -> Json:
     """Redact all texts of a value."""
     try:
-        return _walked(value, cleaner, where)
+        return _walk(value, cleaner, where)
     except RecursionError:
-        return _flat(value, cleaner, where)
+        return _redact_encoded(value, cleaner, where)
 
 
-def _walked(value: Json, cleaner: Cleaner, where: str) -> Json:
+def _walk(value: Json, cleaner: Cleaner, where: str) -> Json:
     match value:
         case str():
-            return cleaner.one(value, where)
+            return cleaner.redact_text(value, where)
         case None | int() | float():
-            return value
+            return value if type(value) is not int or not cleaner.has_custom_rules else _number(value, cleaner, where)
         case dict() | Mapping():
             return _object(value, cleaner, where) if value else value
         case _:
             return _array(value, cleaner, where) if value else value
 
 
-def _flat(value: Json, cleaner: Cleaner, where: str) -> Json:
-    """Redact a value that is nested too deep to be walked through, as the text that it is written as."""
+def _number(value: int, cleaner: Cleaner, where: str) -> int | str:
+    text = str(value)
+    redacted = cleaner.redact_text(text, where)
+    return value if redacted == text else redacted
+
+
+def _redact_encoded(value: Json, cleaner: Cleaner, where: str) -> Json:
+    """Redact a value that is nested too deeply to be walked, encoded as JSON."""
     try:
-        done: Json = msgspec.json.decode(cleaner.one(msgspec.json.encode(value).decode(), where))
+        redacted: Json = msgspec.json.decode(cleaner.redact_text(msgspec.json.encode(value).decode(), where))
     except (RecursionError, msgspec.MsgspecError, UnicodeError):
         cleaner.note_unscanned("application/json", 0)
         return "[nested too deep to be redacted]"
-    return done
+    return redacted
 
 
 @lru_cache(4096)
-def is_telling(key: str) -> bool:
-    """Tell whether a key says that its value is secret."""
-    return bool(_TELLING.search(key))
+def is_secret_key(key: str) -> bool:
+    """Return whether a key says that its value is secret."""
+    return bool(_SECRET_KEY.search(key))
+
+
+def _needs_key(key: str, cleaner: Cleaner) -> bool:
+    """Return whether a value must be searched together with its key, which says what it is."""
+    return is_secret_key(key) or (cleaner.has_custom_rules and _CONTACT_KEY.search(key) is not None)
 
 
 def _object(value: Mapping[str, Json], cleaner: Cleaner, where: str) -> dict[str, Json]:
+    redacted: dict[str, str] = {}
     match value if "data" in value or "value" in value or "kty" in value else None:
-        case {"mimeType": str(media_type), "data": str(data)}:  # as the API has pictures and files
-            instead = {"data": attachments.redacted_data(media_type, data, cleaner, where)}
-        case {"name": str(name), "value": str(inner)} | {"key": str(name), "value": str(inner)} if is_telling(name):
-            instead = {"value": _member(name, (inner,), cleaner, where)[1]}
+        case {"mimeType": str(media_type), "data": str(data)}:  # pictures and files of the API
+            redacted["data"] = redact_data(media_type, data, cleaner, where)
+        case {"name": str(name), "value": str(text)} | {"key": str(name), "value": str(text)} if _needs_key(
+            name, cleaner
+        ):
+            redacted["value"] = _member(name, (text,), cleaner, where)[1]
         case {"kty": str()}:
-            parts = {name: inner for name, inner in value.items() if name in _JWK_PARTS and isinstance(inner, str)}
-            instead = {name: _member(name, (inner,), cleaner, where, '"kty", ')[1] for name, inner in parts.items()}
-        case _:
-            instead = {}
-    return _with(value, instead, cleaner, where)
+            for name, part in value.items():
+                if name in _JWK_PARTS and isinstance(part, str):
+                    redacted[name] = _member(name, (part,), cleaner, where, '"kty", ')[1]
+    return _members(value, redacted, cleaner, where)
 
 
-def _with(value: Mapping[str, Json], instead: Mapping[str, str], cleaner: Cleaner, where: str) -> dict[str, Json]:
-    """Redact an object of which some values are redacted already; keys that have become the same are told apart."""
-    done: dict[str, Json] = {}
+def _members(value: Mapping[str, Json], redacted: Mapping[str, str], cleaner: Cleaner, where: str) -> dict[str, Json]:
+    """Redact an object of which some values are redacted already; keys that become equal are numbered."""
+    members: dict[str, Json] = {}
     for name, inner in value.items():
-        key, new = (name, instead[name]) if name in instead else _pair(name, inner, cleaner, where)
-        done[key if key not in done else f"{key} ({len(done) + 1})"] = new
-    return done
+        key, new = (name, redacted[name]) if name in redacted else _pair(name, inner, cleaner, where)
+        members[key if key not in members else f"{key} ({len(members) + 1})"] = new
+    return members
 
 
 def _pair(key: str, value: Json, cleaner: Cleaner, where: str) -> tuple[str, Json]:
-    """Redact a key and its value; what the value is may only be told by the key."""
-    if isinstance(value, str) and is_telling(key):
-        done = _member(key, (value,), cleaner, where)
-        return done[0], done[1]
-    walked = _walked(value, cleaner, where)
-    if isinstance(walked, list) and is_telling(key):
-        texts = [one for one in walked if isinstance(one, str)]
+    if isinstance(value, str) and _needs_key(key, cleaner):
+        key, text = _member(key, (value,), cleaner, where)
+        return key, text
+    walked = _walk(value, cleaner, where)
+    if isinstance(walked, list) and _needs_key(key, cleaner):
+        texts = [item for item in walked if isinstance(item, str)]
         if texts and len(texts) == len(walked):
-            done = _member(key, texts, cleaner, where)
-            return done[0], [*done[1:]]
-    return cleaner.one(key, where), walked
+            key, *redacted = _member(key, texts, cleaner, where)
+            return key, [*redacted]
+    return cleaner.redact_text(key, where), walked
 
 
 def _member(key: str, values: Sequence[str], cleaner: Cleaner, where: str, before: str = "") -> list[str]:
-    """Redact a key and its value, or the texts of the array that is its value, as JSON writes them."""
+    """Redact a key with its value, or with the texts of the array that is its value, joined as in JSON."""
     gaps = ('"', '": "', *('", "' for _ in values[1:]))
-    return [*cleaner.pieces(Pieces((before, key, *values), gaps), where)[1:]]
+    return [*cleaner.redact_joined(JoinedText((before, key, *values), gaps), where)[1:]]
 
 
-def _array(value: Sequence[Json], cleaner: Cleaner, where: str) -> list[Json]:
-    strings = [one for one in value if isinstance(one, str)]
-    if len(strings) == len(value) > 1:  # the words of a command, or else lines
-        is_command = any(one.startswith("-") for one in strings)
-        return [*cleaner.pieces(Pieces(strings, " " if is_command else "\n"), where)]
-    if all(isinstance(row, list) and all(_word(cell) for cell in row) for row in value) and any(value):
-        return _screen(value, cleaner, where)
-    words = [_word(one) for one in value]
-    texts = [_text(one, word) for one, word in zip(value, words, strict=True) if word is not None]
+def _array(items: Sequence[Json], cleaner: Cleaner, where: str) -> list[Json]:
+    strings = [item for item in items if isinstance(item, str)]
+    if len(strings) == len(items) > 1:  # the arguments of a command, or else lines
+        is_command = any(string.startswith("-") for string in strings)
+        return [*cleaner.redact_joined(JoinedText(strings, " " if is_command else "\n"), where)]
+    if any(items) and all(isinstance(row, list) and all(_text_key(cell) for cell in row) for row in items):
+        return _screen(items, cleaner, where)
+    keys = [_text_key(item) for item in items]
+    texts = [_text(item, key) for item, key in zip(items, keys, strict=True) if key is not None]
     if len(texts) < 2:
-        return [_walked(one, cleaner, where) for one in value]
-    done = iter(cleaner.pieces(Pieces(texts), where))
-    return [
-        _walked(one, cleaner, where) if word is None else _put(one, word, next(done), cleaner, where)
-        for one, word in zip(value, words, strict=True)
-    ]
+        return [_walk(item, cleaner, where) for item in items]
+    redacted = iter(cleaner.redact_joined(JoinedText(texts), where))
+    done: list[Json] = []
+    for item, key in zip(items, keys, strict=True):
+        if key is None:
+            done.append(_walk(item, cleaner, where))
+        else:
+            done.append(_with_text(item, key, next(redacted), cleaner, where))
+    return done
 
 
 def _screen(rows: Sequence[Json], cleaner: Cleaner, where: str) -> list[Json]:
-    """Redact lines of cells, as the client records what a terminal shows."""
+    """Redact lines of cells, in which the client records a terminal's screen."""
     lines = [row for row in rows if isinstance(row, list)]
-    done = iter(cleaner.pieces(screen([[_text(cell, "text") for cell in line] for line in lines]), where))
-    return [
-        [_put(cell, "text", text, cleaner, where) for cell, text in zip(line, islice(done, len(line)), strict=True)]
-        for line in lines
-    ]
+    texts = [[_text(cell, "text") for cell in line] for line in lines]
+    redacted = iter(cleaner.redact_joined(join_screen(texts), where))
+    screen: list[Json] = []
+    for line in lines:
+        cells = zip(line, islice(redacted, len(line)), strict=True)
+        screen.append([_with_text(cell, "text", text, cleaner, where) for cell, text in cells])
+    return screen
 
 
-def _word(value: Json) -> str | None:
-    """Name the key under which a part of a longer text stands; a text stands for itself."""
+def _text_key(value: Json) -> str | None:
+    """Return the key of the text in a part of a longer text; "" for a string, None for anything else."""
     match value:
         case str():
             return ""
@@ -158,11 +178,11 @@ def _word(value: Json) -> str | None:
             return None
 
 
-def _text(value: Json, word: str) -> str:
-    found = value[word] if isinstance(value, Mapping) else value
-    assert isinstance(found, str)
-    return found
+def _text(value: Json, key: str) -> str:
+    text = value[key] if isinstance(value, Mapping) else value
+    assert isinstance(text, str)
+    return text
 
 
-def _put(value: Json, word: str, text: str, cleaner: Cleaner, where: str) -> Json:
-    return _with(value, {word: text}, cleaner, where) if isinstance(value, Mapping) else text
+def _with_text(value: Json, key: str, text: str, cleaner: Cleaner, where: str) -> Json:
+    return _members(value, {key: text}, cleaner, where) if isinstance(value, Mapping) else text

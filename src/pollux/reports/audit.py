@@ -1,7 +1,7 @@
-"""How a session's cost comes about, so that a reader can recompute it by hand.
+"""How the cost of a session is computed, in enough detail to recompute it by hand.
 
-Each model call with what its file says and where, how much of it goes at which price, and every other place where the
-same call is recorded and was not counted again.
+For each model call: the counts in its file and where they are, how many tokens have which price, and every other place
+where the same call is recorded and was not counted again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pollux.formats.operations import Document, Header, Operation, Put, Record, 
 from pollux.formats.source import Source
 from pollux.model import Json, ModelCall, Problem, Role, Session, Tokens
 from pollux.prices import Price, Prices, Tier, cost, find, tier_of
-from pollux.sessions.grouping import Group, Placed
+from pollux.sessions.grouping import LocatedReading, OpenSession
 
 _ROLES = {
     Role.MAIN: "the file that took over",
@@ -34,16 +34,16 @@ _ROLES = {
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Tokens that go at one price."""
+    """Tokens with the same price."""
 
     name: str
     tokens: int
     picousd: int
-    """What one of them costs."""
+    """The price of one token."""
 
     @property
     def amount(self) -> int:
-        """Pico-dollars, exact."""
+        """The exact cost in pico-dollars."""
         return self.tokens * self.picousd
 
 
@@ -56,28 +56,28 @@ class Duplicate:
     why: str
     tokens: Tokens
     session_id: str | None = None
-    """If it is another session."""
+    """None for the audited session itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditedCall:
-    """One model call, and all that its cost is made of."""
+    """One model call, and how its cost is computed."""
 
     call: ModelCall
     recorded: Json
-    """The counts as they stand in the file."""
+    """The counts exactly as in the file."""
     price: Price | None
     tier: Tier | None
     buckets: tuple[Bucket, ...]
     cost_nanousd: int | None
-    """The sum of the buckets, rounded half up; nothing for a model without a price."""
+    """The sum of the buckets, rounded half up; None for a model without a price."""
     duplicates: tuple[Duplicate, ...]
     owner: str | None = None
-    """The session that this call is counted in, where that is another one."""
+    """The other session that this call is counted in, or None."""
 
     @property
     def is_total_computed(self) -> bool:
-        """Whether the file contains counts without a total, so that the total is their sum."""
+        """Whether the file has no total, so that it was computed as the sum of the counts."""
         return isinstance(self.recorded, dict) and not isinstance(self.recorded.get("total"), int)
 
 
@@ -90,7 +90,7 @@ class SessionAudit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """How the cost of a session and its subagents comes about."""
+    """How the cost of a session and its subagents is computed."""
 
     audits: tuple[SessionAudit, ...]
     """The session itself, then its subagents."""
@@ -106,22 +106,22 @@ class AuditReport:
 
     @property
     def counted(self) -> list[AuditedCall]:
-        """The calls that belong to these sessions."""
+        """The calls that these sessions own."""
         return [call for call in self.calls if call.owner is None]
 
     @property
     def n_not_counted(self) -> int:
-        """Recordings of calls that are counted elsewhere."""
+        """The number of records of calls that are counted elsewhere."""
         return sum(len(call.duplicates) + bool(call.owner) for call in self.calls)
 
     @property
     def n_unpriced(self) -> int:
-        """Counted calls of models without a price."""
+        """The number of counted calls without a price."""
         return sum(call.cost_nanousd is None for call in self.counted)
 
     @property
     def cost_nanousd(self) -> int | None:
-        """The sum of the calls that have a price; None if there are calls, and none of them has one."""
+        """The cost of the calls that have a price, or None if there are calls and none of them has a price."""
         counted = self.counted
         priced = [call.cost_nanousd for call in counted if call.cost_nanousd is not None]
         return sum(priced) if priced or not counted else None
@@ -135,7 +135,7 @@ class AuditReport:
 class _Place(NamedTuple):
     """One recording of a call."""
 
-    placed: Placed
+    placed: LocatedReading
     source: Source
     record: Record
     where: str
@@ -143,19 +143,19 @@ class _Place(NamedTuple):
 
 def audited(
     session: Session,
-    group: Group,
+    group: OpenSession,
     prices: Prices,
     *,
     owners: Mapping[str, str],
-    others: Iterable[tuple[str, Group]] = (),
+    others: Iterable[tuple[str, OpenSession]] = (),
 ) -> Iterator[AuditedCall]:
     """Yield each call of a session, without those of its subagents.
 
     Args:
-        session: with the calls that are counted in it.
+        session: with the calls that it owns.
         group: the same session, open.
-        prices: the table.
-        owners: by message ID, the session that a call is counted in, where that is another one.
+        prices: the price table.
+        owners: by message ID, the other session that a call is counted in.
         others: sessions that may repeat calls of this one.
 
     """
@@ -163,32 +163,35 @@ def audited(
     repeats = [(id_, _places(other.files)) for id_, other in others]
     counted = {call.message_id for call in session.calls}
     for call in group.usage():
-        ours = places[call.message_id]
-        first = _counted(ours, call)
-        found = [_duplicate(one, first) for one in ours if one is not first]
-        for id_, theirs in repeats:
-            found += [_repeat(one, id_) for one in theirs.get(call.message_id, ()) if one.record.tokens == call.tokens]
+        own_places = places[call.message_id]
+        first = _counted(own_places, call)
+        duplicates = [_duplicate(place, first) for place in own_places if place is not first]
+        for id_, other_places in repeats:
+            same = [place for place in other_places.get(call.message_id, ()) if place.record.tokens == call.tokens]
+            duplicates += [_repeat(place, id_) for place in same]
         owner = None if call.message_id in counted else owners.get(call.message_id)
-        yield _audited(call, first, prices, tuple(found), owner)
+        yield _audited(call, first, prices, tuple(duplicates), owner)
 
 
 def call_owners(database: sqlite3.Connection, session_id: str) -> dict[str, str]:
-    """Return the owners of the calls that a session only repeats, by message ID."""
+    """Return the owner of each call that a session repeats but does not own, by message ID."""
     return dict(
         database.execute(
-            "SELECT message_id, copy_of FROM model_calls WHERE session_id = ? AND copy_of IS NOT NULL", (session_id,)
+            "SELECT message_id, owner_session_id FROM model_calls "
+            "WHERE session_id = ? AND owner_session_id IS NOT NULL",
+            (session_id,),
         )
     )
 
 
 def repeating(database: sqlite3.Connection, session_id: str) -> set[str]:
-    """Return the sessions that repeat calls of one."""
-    rows = database.execute("SELECT DISTINCT session_id FROM model_calls WHERE copy_of = ?", (session_id,))
+    """Return the sessions that repeat calls of this session."""
+    rows = database.execute("SELECT DISTINCT session_id FROM model_calls WHERE owner_session_id = ?", (session_id,))
     return {row[0] for row in rows}
 
 
 def buckets(tokens: Tokens, tier: Tier) -> tuple[Bucket, ...]:
-    """Divide a call's tokens by what they cost; no token is in two of them."""
+    """Divide the tokens of a call by price, each token into one bucket."""
     return (
         Bucket("input", max(tokens.input - tokens.cached, 0), tier.input),
         Bucket("tool", tokens.tool, tier.input),
@@ -215,16 +218,16 @@ def _audited(
     )
 
 
-def _places(files: Iterable[Placed]) -> dict[str, list[_Place]]:
-    """Find every recording of every call in some files, in order."""
-    found: dict[str, list[_Place]] = defaultdict(list)
+def _places(files: Iterable[LocatedReading]) -> dict[str, list[_Place]]:
+    """Return the records of each call in some files, in order."""
+    places: dict[str, list[_Place]] = defaultdict(list)
     for placed in files:
         source, _, operations = formats.opened(placed.reading.original)
         for operation in operations:
             for record, where in _records(operation):
                 if record.tokens is not None:
-                    found[record.id].append(_Place(placed, source, record, where))
-    return found
+                    places[record.id].append(_Place(placed, source, record, where))
+    return places
 
 
 def _records(operation: Operation) -> Iterator[tuple[Record, str]]:
@@ -242,34 +245,31 @@ def _records(operation: Operation) -> Iterator[tuple[Record, str]]:
 
 
 def _counted(places: list[_Place], call: ModelCall) -> _Place | None:
-    """Find the recording that was counted: the last in the first file that has one."""
-    in_file = [one for one in places if one.placed is places[0].placed and one.record.line == call.line]
+    """Return the record that was counted: the last in the first file that has one."""
+    in_file = [place for place in places if place.placed is places[0].placed and place.record.line == call.line]
     return in_file[-1] if in_file else None
 
 
-def _duplicate(one: _Place, first: _Place | None) -> Duplicate:
-    path, record = one.placed.reading.path, one.record
-    why = one.where
-    if first and one.placed is not first.placed:
+def _duplicate(place: _Place, first: _Place | None) -> Duplicate:
+    path, record = place.placed.reading.path, place.record
+    why = place.where
+    if first and place.placed is not first.placed:
         same = path == first.placed.reading.path
-        why = "another version of the file" if same else _ROLES[one.placed.role]
+        why = "another version of the file" if same else _ROLES[place.placed.role]
     return Duplicate(str(path), record.line, why, record.tokens or Tokens())
 
 
-def _repeat(one: _Place, session_id: str) -> Duplicate:
-    record = one.record
-    return Duplicate(
-        str(one.placed.reading.path), record.line, "repeated by another session", record.tokens or Tokens(), session_id
-    )
+def _repeat(place: _Place, session_id: str) -> Duplicate:
+    path, record = str(place.placed.reading.path), place.record
+    return Duplicate(path, record.line, "repeated by another session", record.tokens or Tokens(), session_id)
 
 
 def _recorded(place: _Place | None) -> Json:
-    """Return the counts as they stand in the file, whatever they are."""
     if place is None:
         return None
     try:
         value = lenient.decode(place.source.slice(place.record.span))
-    except ValueError:  # the file was changed under our hands
+    except ValueError:  # the file has changed since it was read
         return None
-    found: Json = value.get("tokens") if isinstance(value, dict) else None
-    return found
+    tokens: Json = value.get("tokens") if isinstance(value, dict) else None
+    return tokens

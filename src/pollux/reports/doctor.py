@@ -1,4 +1,4 @@
-"""What was found, what could not be read, and what nobody knows yet: the doctor's findings."""
+"""The findings of `pollux doctor`: unreadable files, unknown names, and sessions that only the prompt log has."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pollux.sessions.replay.reading import read
 
 @dataclass(slots=True)
 class Unknowns:
-    """Names that no table of ours has, with how often each was met."""
+    """Names that Pollux does not know, with the number of occurrences of each."""
 
     fields: Counter[str] = field(default_factory=Counter)
     tools: Counter[str] = field(default_factory=Counter)
@@ -27,27 +27,27 @@ class Unknowns:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """All that the doctor has to say."""
+    """The findings of `pollux doctor`."""
 
-    found: History
+    history: History
     unknowns: Unknowns
     lost: Mapping[str, Sequence[LoggedPrompt]]
-    """Sessions that only the log of prompts still knows."""
+    """Deleted sessions of which only the prompts in the log remain, by ID."""
     problems: Sequence[Problem]
 
     @property
     def files(self) -> tuple[SessionFile, ...]:
         """The session files."""
-        return tuple(self.found.located.files)
+        return tuple(self.history.located.files)
 
     @property
     def n_hashed(self) -> int:
-        """How many project folders are named by a hash."""
-        return sum(len(folder.name) == 64 for folder in self.found.located.folders)  # noqa: PLR2004  hex digits
+        """The number of project folders that are named by a hash."""
+        return sum(len(folder.name) == 64 for folder in self.history.located.folders)  # noqa: PLR2004  hex digits
 
     @property
     def unknown(self) -> dict[str, dict[str, int]]:
-        """What no table of ours has, by what it is."""
+        """All unknown names, by category."""
         return {
             "operators": _operators(self.problems),
             "fields": dict(self.unknowns.fields),
@@ -56,8 +56,8 @@ class Diagnosis:
         }
 
 
-def look_into(file: SessionFile, unknowns: Unknowns) -> None:
-    """Note every unknown field, kind and tool of one file."""
+def inspect_file(file: SessionFile, unknowns: Unknowns) -> None:
+    """Count the unknown fields, kinds and tools of one file."""
     reading = read(file.path)
     with reading.source:
         for entry in reading.replay.timeline:
@@ -71,33 +71,40 @@ def look_into(file: SessionFile, unknowns: Unknowns) -> None:
 
 
 def generations(sessions: Iterable[Session]) -> dict[str, int]:
-    """Count sessions by the generation of the client that wrote them."""
-    return dict(sorted(Counter(one.generation for one in sessions).items()))
+    """Return the number of sessions by the generation of their format."""
+    return dict(sorted(Counter(session.generation for session in sessions).items()))
 
 
-def lost(
+def sessions_only_in_log(
     prompts: Sequence[LoggedPrompt], sessions: Iterable[Session], files: Iterable[SessionFile] = ()
 ) -> dict[str, list[LoggedPrompt]]:
-    """Return the sessions that only the log of prompts still knows: the client has deleted the rest."""
-    known = {one.id for one in sessions}
-    there = {id8_in(file.path.name) for file in files}  # be they readable or not
-    found: dict[str, list[LoggedPrompt]] = {}
+    """Return the prompts of deleted sessions that only the log still has; commands alone do not count."""
+    ids = {session.id for session in sessions}
+    file_ids = {id8_in(file.path.name) for file in files}  # also of unreadable files
+    logged: dict[str, list[LoggedPrompt]] = {}
     for prompt in prompts:
-        if prompt.session_id not in known and prompt.session_id[:8] not in there:
-            found.setdefault(prompt.session_id, []).append(prompt)
-    return {id_: typed for id_, typed in found.items() if any(not one.text.startswith(("/", "?")) for one in typed)}
+        if prompt.session_id not in ids and prompt.session_id[:8] not in file_ids:
+            logged.setdefault(prompt.session_id, []).append(prompt)
+
+    def has_text(own_prompts: list[LoggedPrompt]) -> bool:
+        return any(not prompt.text.startswith(("/", "?")) for prompt in own_prompts)
+
+    return {session_id: own_prompts for session_id, own_prompts in logged.items() if has_text(own_prompts)}
 
 
 def _operators(problems: Iterable[Problem]) -> dict[str, int]:
-    words = (one.message.removeprefix("unknown operator ") for one in problems if one.code == "unknown-operator")
-    return dict(Counter(word for text in words for word in text.split(", ")))
+    operators: Counter[str] = Counter()
+    for problem in problems:
+        if problem.code == "unknown-operator":
+            operators.update(problem.message.removeprefix("unknown operator ").split(", "))
+    return dict(operators)
 
 
 def _note_fields(data: bytes, unknowns: Unknowns) -> None:
     try:
         unknowns.fields.update(unknown_fields(lenient.decode(data)))
     except ValueError:
-        return  # the file changed meanwhile
+        return  # the file has changed since it was read
 
 
 _KINDS = frozenset({"user", "gemini", "info", "warning", "error"})

@@ -1,4 +1,4 @@
-"""Which sessions somebody means: project, time and model, parsed once for all front ends."""
+"""Filters of sessions by project, time and model, and the parsing of dates."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from pollux.errors import BadFilterError, NoSuchProjectError
+from pollux.errors import InvalidFilterError, ProjectNotFoundError
 from pollux.model import Session
 
-_SPAN = re.compile(r"(\d+)\s*(min|h|d|w|m|y)")
-_SPANS = {
+_AGE = re.compile(r"(\d+)\s*(min|h|d|w|m|y)")
+_UNITS = {
     "min": timedelta(minutes=1),
     "h": timedelta(hours=1),
     "d": timedelta(days=1),
@@ -26,74 +26,74 @@ _EXAMPLES = "2026-11-01, '2026-11-01 14:30', yesterday or 7d"
 
 
 class Filter(msgspec.Struct, frozen=True):
-    """What is asked for; nothing given means all."""
+    """Which sessions to return; all by default."""
 
     project: str | None = None
     since: datetime | None = None
     until: datetime | None = None
     model: str | None = None
     subagents: bool = False
-    """Whether a list shows subagents too."""
+    """Whether to list subagents, too."""
     empty: bool = False
-    """Whether a list shows sessions without messages too."""
+    """Whether to list sessions without messages, too."""
 
 
 ALL = Filter()
 
 
-def moment(option: str, text: str, *, now: datetime, zone: tzinfo | None = None) -> datetime:
-    """Read a date, a time, a day's name or a span before now; without a zone it is the user's own."""
-    words = text.strip().lower()
-    if words in _DAYS:
-        day = (now.astimezone(zone) - timedelta(days=_DAYS[words])).date()
+def parse_date(option: str, text: str, *, now: datetime, zone: tzinfo | None = None) -> datetime:
+    """Parse a date, a time, `today`, `yesterday` or an age such as `7d`; without a zone, in the system's own."""
+    value = text.strip().lower()
+    if value in _DAYS:
+        day = (now.astimezone(zone) - timedelta(days=_DAYS[value])).date()
         return _start_of(day, zone)
-    if _SPAN.fullmatch(words):
-        return before(option, text, now=now)
+    if _AGE.fullmatch(value):
+        return parse_age(option, text, now=now)
     try:
-        if len(words) <= len("2026-11-01"):
-            return _start_of(date.fromisoformat(words), zone)
-        found = datetime.fromisoformat(text.strip())
+        if len(value) <= len("2026-11-01"):
+            return _start_of(date.fromisoformat(value), zone)
+        time_ = datetime.fromisoformat(text.strip())
     except (OverflowError, ValueError):
-        raise BadFilterError(option, text, _EXAMPLES) from None
-    return found if found.tzinfo else _in_zone(found, zone)
+        raise InvalidFilterError(option, text, _EXAMPLES) from None
+    return time_ if time_.tzinfo else _in_zone(time_, zone)
 
 
-def before(option: str, text: str, *, now: datetime) -> datetime:
-    """Go back by a length of time such as `7d`, `12h` or `2w`."""
-    found = _SPAN.fullmatch(text.strip().lower())
+def parse_age(option: str, text: str, *, now: datetime) -> datetime:
+    """Return the time that is an age such as `7d`, `12h` or `2w` before now."""
+    match = _AGE.fullmatch(text.strip().lower())
     try:
-        if found:
-            return now - int(found[1]) * _SPANS[found[2]]
+        if match:
+            return now - int(match[1]) * _UNITS[match[2]]
     except (OverflowError, ValueError):  # before the year 1, or thousands of digits
         pass
-    raise BadFilterError(option, text, "7d, 12h, 2w or 3m")
+    raise InvalidFilterError(option, text, "7d, 12h, 2w or 3m")
 
 
-def chosen(sessions: Iterable[Session], wanted: Filter, *, cwd: Path, user_home: Path) -> tuple[Session, ...]:
-    """Keep the sessions that fit. Raises `NoSuchProjectError`."""
-    found = tuple(sessions)
-    if wanted.project is not None:
-        found = _of_project(found, wanted.project, cwd, user_home)
-    return tuple(one for one in found if _fits(one, wanted))
+def filter_sessions(sessions: Iterable[Session], filter_: Filter, *, cwd: Path, user_home: Path) -> tuple[Session, ...]:
+    """Return the sessions that match. Raises `NoSuchProjectError`."""
+    sessions = tuple(sessions)
+    if filter_.project is not None:
+        sessions = _of_project(sessions, filter_.project, cwd, user_home)
+    return tuple(session for session in sessions if _matches(session, filter_))
 
 
 def _of_project(sessions: Sequence[Session], query: str, cwd: Path, user_home: Path) -> tuple[Session, ...]:
-    known = tuple(dict.fromkeys(one.project for one in sessions))
-    from pollux.sessions.projects import search  # noqa: PLC0415  slow to load, and seldom needed
+    from pollux.sessions.projects import search  # noqa: PLC0415  slow to import, and rarely needed
 
-    fitting = set(search.find(known, query, cwd, user_home))
-    if not fitting and sessions:
-        raise NoSuchProjectError(query)
-    return tuple(one for one in sessions if one.project in fitting)
+    projects = tuple(dict.fromkeys(session.project for session in sessions))
+    matches = set(search.find(projects, query, cwd, user_home))
+    if not matches and sessions:
+        raise ProjectNotFoundError(query)
+    return tuple(session for session in sessions if session.project in matches)
 
 
-def _fits(session: Session, wanted: Filter) -> bool:
+def _matches(session: Session, filter_: Filter) -> bool:
     first, last = session.started or session.ended, session.ended or session.started
-    if wanted.since and (last is None or last < wanted.since):
+    if filter_.since and (last is None or last < filter_.since):
         return False
-    if wanted.until and (first is None or first >= wanted.until):
+    if filter_.until and (first is None or first >= filter_.until):
         return False
-    return wanted.model is None or any(wanted.model.lower() in model.lower() for model in session.models)
+    return filter_.model is None or any(filter_.model.lower() in model.lower() for model in session.models)
 
 
 def _start_of(day: date, zone: tzinfo | None) -> datetime:

@@ -1,4 +1,4 @@
-"""How complete an answer is."""
+"""How complete an answer is: whether it comes from an up-to-date archive."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ import msgspec
 from pollux.model import Problem
 
 
-class Source(StrEnum):
-    """Where answers come from, and whether they are complete."""
+class FreshnessState(StrEnum):
+    """Where an answer comes from."""
 
     CURRENT = "current"
-    """The archive, which has everything that is on the disk."""
+    """The archive, which has all files on disk."""
     BEHIND = "behind"
     """The archive, which lacks something that is on the disk."""
+    COMBINED = "archive-and-files"
+    """A read-only archive, and the session files that it lacks."""
     FILES = "files-only"
-    """The session files alone."""
+    """The session files, without an archive."""
 
 
 class Freshness(msgspec.Struct, frozen=True):
     """How complete an answer is, and why."""
 
-    state: Source
+    state: FreshnessState
     reason: str = ""
-    """Why the archive is behind, or is not used; empty if it was not asked for."""
+    """Why the archive is behind or not used; empty if the user did not want one."""
     is_locked: bool = False
     """Whether another process is writing to the archive."""
     new_files: int = 0
@@ -35,13 +37,15 @@ class Freshness(msgspec.Struct, frozen=True):
 
     @property
     def note(self) -> str:
-        """One sentence for the user, or nothing where all is well."""
+        """One sentence for the user, or an empty text if the answer is complete."""
         match self.state:
-            case Source.BEHIND if self.is_locked:
-                return f"The archive does not hold everything yet: {self.reason}."
-            case Source.BEHIND:
-                return f"The archive cannot be written ({self.reason}): this is what it holds so far."
-            case Source.FILES if self.reason:
-                return f"{self.reason}. These are the files alone."
+            case FreshnessState.BEHIND if self.is_locked:
+                return f"The archive is incomplete: {self.reason}."
+            case FreshnessState.BEHIND:
+                return f"The archive cannot be written ({self.reason}); newer changes are missing."
+            case FreshnessState.COMBINED:
+                return f"The archive cannot be written ({self.reason}); new session files are read directly."
+            case FreshnessState.FILES if self.reason:
+                return f"{self.reason}; reading session files directly."
             case _:
                 return ""

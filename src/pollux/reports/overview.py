@@ -1,4 +1,4 @@
-"""The first look: what there is, what is new, and what the client is going to delete."""
+"""The overview: sessions, recent usage, and what the client is going to delete."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta, tzinfo
 
 import msgspec
 
-from pollux.model import Tokens
+from pollux.model import Usage
 from pollux.reports import sessions
 from pollux.reports.periods import local, start_of_day
 from pollux.reports.sessions import SessionQuery
@@ -18,30 +18,35 @@ _DAYS = 14
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """What a first look shows."""
+    """The numbers of the overview."""
 
     n_sessions: int
     n_subagents: int
     n_projects: int
     n_prompts: int
-    tokens: Tokens
-    n_calls: int
+    usage: Usage
     first: datetime | None
     days: tuple[tuple[date, int], ...]
     """Tokens of the last days, oldest first."""
+    days_nanousd: int
+    """Cost of these days, without calls that have no price."""
     n_deleted: int
-    """Sessions that the client has deleted; the archive has them."""
+    """Sessions that the client has deleted and the archive has."""
     due: int = 0
     """Sessions that the client deletes at its next start."""
     soon: int = 0
     """Sessions that it deletes within a week."""
     n_problems: int = 0
+    n_files: int = 0
+    """Session files in the homes."""
+    n_unarchived: int = 0
+    """Session files of which the archive lacks something."""
 
 
 def overview(
     database: sqlite3.Connection, ids: Collection[str] | None, *, now: datetime, zone: tzinfo | None = None
 ) -> Overview:
-    """Add up the sessions of a scope; deletions and problems are not among the facts, so the caller adds them."""
+    """Return the overview of a scope; the caller fills in deletions and problems, which are not in the facts."""
     where, values = SessionQuery(ids).where()
     n_sessions, n_prompts, first_us, n_deleted = database.execute(
         f"SELECT count(*), coalesce(sum(n_user), 0), min(started_us), coalesce(sum(is_deleted), 0) FROM sessions WHERE {where}",  # noqa: S608, E501  ours
@@ -52,33 +57,37 @@ def overview(
         f"SELECT count(*) FROM sessions WHERE kind = 'subagent' AND {every}",  # noqa: S608  ours
         all_values,
     ).fetchone()
-    usage = sessions.total_usage(database, ids)
+    days, days_nanousd = _days(database, ids, now, zone)
     return Overview(
         n_sessions=n_sessions,
         n_subagents=n_subagents,
         n_projects=len({project.key for project in sessions.projects(database, SessionQuery(ids))}),
         n_prompts=n_prompts,
-        tokens=usage.tokens,
-        n_calls=usage.calls,
+        usage=sessions.total_usage(database, ids),
         first=from_microseconds(first_us),
-        days=_days(database, ids, now, zone),
+        days=days,
+        days_nanousd=days_nanousd,
         n_deleted=n_deleted,
     )
 
 
 def _days(
     database: sqlite3.Connection, ids: Collection[str] | None, now: datetime, zone: tzinfo | None
-) -> tuple[tuple[date, int], ...]:
+) -> tuple[tuple[tuple[date, int], ...], int]:
+    """Return the tokens of each of the last days, and what they cost together."""
     today = now.astimezone(zone).date()
     days = {today - timedelta(days=back): 0 for back in reversed(range(_DAYS))}
     start = start_of_day(now - timedelta(days=_DAYS), zone)
+    days_nanousd = 0
     rows = database.execute(
-        "SELECT session_id, at_us, tok_total FROM model_calls WHERE copy_of IS NULL AND at_us >= ?",
+        "SELECT session_id, at_us, tok_total, coalesce(cost_nanousd, 0) FROM model_calls"
+        " WHERE owner_session_id IS NULL AND at_us >= ?",
         (microseconds(start),),
     )
-    for session_id, at_us, tokens in rows:
+    for session_id, at_us, tokens, nanousd in rows:
         at = from_microseconds(at_us)
         day = local(at, zone).date() if at else None
         if day in days and (ids is None or session_id in ids):
             days[day] += tokens
-    return tuple(days.items())
+            days_nanousd += nanousd
+    return tuple(days.items()), days_nanousd

@@ -1,7 +1,7 @@
-"""Quarters of an hour, UTC → the hours, days, weeks and months of a place.
+"""Fold quarters of an hour in UTC into hours, days, weeks and months of a time zone.
 
-Every time zone in use is some quarters of an hour away from UTC and changes its clocks at one. So a sum per quarter can
-be folded into the periods of any of them without looking at the calls again.
+The UTC offset of every time zone in use is a multiple of a quarter of an hour and changes at one. So sums per quarter
+can be folded into the periods of any zone without reading the calls again.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ _T = TypeVar("_T")
 
 
 def period(by: str, quarter_us: int, zone: tzinfo | None = None) -> str:
-    """Name the period that a quarter of an hour falls into; without a zone, in the system's own.
+    """Return the name of the period that contains a quarter of an hour; without a zone, in the system's own.
 
-    An hour has its distance from UTC in its name: when clocks are put back, one comes twice.
+    The name of an hour contains its UTC offset, because one hour occurs twice when clocks are set back.
     """
     return _NAMES[by](local(_EPOCH + timedelta(microseconds=quarter_us), zone))
 
 
 def local(at: datetime, zone: tzinfo | None = None) -> datetime:
-    """Tell a time as a place does; the first and the last day of the calendar are the same everywhere."""
+    """Return a time in a zone; unchanged if it is at the very beginning or end of the calendar."""
     try:
         return at.astimezone(zone)
-    except OverflowError:  # a file may say anything
+    except OverflowError:
         return at
 
 
 def fold(by: str, rows: Iterable[tuple[int | None, _T]], zone: tzinfo | None = None) -> dict[str | None, list[_T]]:
-    """Put rows together by the period of their quarter, earliest first; what has no time comes last, under no name."""
+    """Group rows by the period of their quarter, earliest first; rows without a time come last, under None."""
     timed: list[tuple[int, _T]] = []
     timeless: list[_T] = []
     for quarter_us, row in rows:
@@ -48,19 +48,19 @@ def fold(by: str, rows: Iterable[tuple[int | None, _T]], zone: tzinfo | None = N
         else:
             timed.append((quarter_us, row))
     timed.sort(key=itemgetter(0))
-    found: dict[str | None, list[_T]] = {}
+    groups: dict[str | None, list[_T]] = {}
     for name, start, end in _runs(by, [quarter_us for quarter_us, _ in timed], zone):
-        found.setdefault(name, []).extend([row for _, row in timed[start:end]])
+        groups.setdefault(name, []).extend([row for _, row in timed[start:end]])
     if timeless:
-        found[None] = timeless
-    return found
+        groups[None] = timeless
+    return groups
 
 
 def _runs(by: str, quarters: Sequence[int], zone: tzinfo | None) -> Iterator[tuple[str, int, int]]:
-    """Name the periods of many quarters, in their order: each name with where it begins and where it ends.
+    """Yield the periods of sorted quarters, each with the index of its first quarter and that after its last.
 
-    A clock that is as far from UTC when a day ends as when it began was so all day; then all quarters of that day up to
-    the midnight of the place have the same name, and all after it, too.
+    A zone with the same UTC offset at the beginning and the end of a UTC day has it all day. Then all quarters before
+    local midnight are in the same period, and so are all after it.
     """
     start = 0
     while start < len(quarters):
@@ -72,10 +72,10 @@ def _runs(by: str, quarters: Sequence[int], zone: tzinfo | None) -> Iterator[tup
 
 
 def _end_of_day(quarter_us: int, zone: tzinfo | None) -> int:
-    """Return until when the clock of a place surely shows the same day: the end of the quarter at the least."""
+    """Return a time until which a zone certainly has the same date, at least the end of the quarter."""
     day = quarter_us // _DAY_US
-    begins = _EPOCH + timedelta(days=day)
-    offset, later = (local(at, zone).utcoffset() for at in (begins, begins + _TO_LAST_QUARTER))
+    start = _EPOCH + timedelta(days=day)
+    offset, later = (local(at, zone).utcoffset() for at in (start, start + _TO_LAST_QUARTER))
     if offset != later:
         return quarter_us + QUARTER_US
     shift = offset // _MICROSECOND if offset else 0
@@ -84,7 +84,7 @@ def _end_of_day(quarter_us: int, zone: tzinfo | None) -> int:
 
 
 def start_of_day(at: datetime, zone: tzinfo | None = None) -> datetime:
-    """Return the first moment of a day in a place; where clocks skip midnight, the first that there is."""
+    """Return the first moment of a day in a zone, also where clocks skip midnight."""
     day = at.astimezone(zone).date()
     midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001  the zone comes next
     return (midnight.replace(tzinfo=zone) if zone else midnight).astimezone(UTC)
@@ -109,6 +109,6 @@ PERIODS = tuple(_NAMES)
 
 
 def monday(week: str) -> date:
-    """Return the day on which a week begins."""
+    """Return the first day of a week."""
     year, _, number = week.partition("-W")
     return date.fromisocalendar(int(year), int(number), 1)

@@ -16,7 +16,7 @@ from pollux.text.times import from_microseconds
 
 
 class ProjectRow(msgspec.Struct, frozen=True):
-    """What was done in one project."""
+    """One project and its usage."""
 
     project: Project
     n_sessions: int
@@ -30,11 +30,11 @@ class ProjectList(msgspec.Struct, frozen=True):
 
     rows: tuple[ProjectRow, ...]
     moved: Mapping[str, str]
-    """Folders that are gone, each with the only other known one of the same name."""
+    """Missing folders, each with the only other known folder of the same name."""
     n_unknown: int
     """Projects without a proven path, before a scan."""
     n_found: int
-    """Those of them that a scan has found."""
+    """Projects among them that a scan has found."""
     problems: tuple[Problem, ...]
     freshness: Freshness
 
@@ -52,13 +52,13 @@ def project_rows(
 ) -> tuple[ProjectRow, ...]:
     """Return the projects of the sessions that match a query, the last used first.
 
-    A project known under two folders is one. A subagent belongs where the session does that started it, whatever is
-    known of its own path, and counts with its tokens alone.
+    A project with two folders is counted once. A subagent belongs to the project of its root session, regardless of its
+    own path, and adds only its tokens.
 
     Args:
         database: with the fact tables.
         projects: the project of each session.
-        query: the sessions to count; those without messages count with their time of last use.
+        query: the sessions to count; sessions without messages only add their time of last use.
 
     """
     where, values = query.where()
@@ -81,10 +81,10 @@ def project_rows(
 
 def _row(members: list[_Member]) -> ProjectRow:
     listed = [member for member in members if member.is_listed]
-    known = [member.project for member in listed]
+    projects = [member.project for member in listed]
     times = [member.last_used_us for member in members if member.last_used_us is not None]
     return ProjectRow(
-        max(known, key=lambda project: (project.proven, project.slug is not None)),
+        max(projects, key=lambda project: (project.proven, project.slug is not None)),
         len(listed),
         sum(member.n_prompts for member in listed),
         sum(member.n_tokens for member in members),

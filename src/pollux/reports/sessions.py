@@ -15,7 +15,7 @@ from pollux.reports.freshness import Freshness
 from pollux.text.times import microseconds
 
 _ORDER = "ORDER BY last_used_us DESC, session_id"
-"""As the index has it: what was never used comes last."""
+"""As in the index; sessions without a time come last."""
 _SUM_COLUMNS = TABLES["session_usage"].names[2:]
 _SUMS = f"SELECT session_id, is_active, {', '.join(_SUM_COLUMNS)} FROM session_usage"  # noqa: S608  ours
 _NO_USAGE = Usage()
@@ -63,7 +63,7 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
     parent_id: str | None
     root_id: str
     number: int | None
-    """The number by which `@2` finds it; None for what a plain list does not show."""
+    """The 2 of `@2`; None for a session that a plain list does not show."""
     title: str
     first_prompt: str
     project: Project
@@ -90,8 +90,8 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def short_id(self) -> str:
-        """The eight characters that name the session on screens."""
-        from pollux.sessions.reader import short_id_of  # noqa: PLC0415  large, and only screens need it
+        """The ID in eight characters, for display."""
+        from pollux.sessions.reader import short_id_of  # noqa: PLC0415  large, and only needed for display
 
         return short_id_of(self.id)
 
@@ -100,9 +100,9 @@ class Page(msgspec.Struct, frozen=True):
     """Which part of a list to return."""
 
     limit: int | None = 50
-    """None for all that follow."""
+    """None for no limit."""
     after: str | None = None
-    """The `next` of the page before."""
+    """The `next` of the previous page."""
 
 
 class SessionPage(msgspec.Struct, frozen=True):
@@ -110,16 +110,16 @@ class SessionPage(msgspec.Struct, frozen=True):
 
     rows: tuple[SessionRow, ...]
     next: str | None
-    """What to pass as `Page.after` for the rows that follow; None at the end."""
+    """The `Page.after` of the next page; None at the end."""
     total: int
-    """Sessions that the filter chooses, on all pages."""
+    """Sessions that match the filter, on all pages."""
     listed: int
     """Sessions that a list without a filter shows."""
     problems: tuple[Problem, ...]
     """Problems of these sessions, of files without a readable session, and of the homes."""
     freshness: Freshness
     hint: str = ""
-    """What to tell the user if there are no rows."""
+    """A sentence for the user if there are no rows."""
 
 
 class SavedPage(msgspec.Struct, frozen=True):
@@ -161,19 +161,20 @@ def page(database: sqlite3.Connection, query: SessionQuery, *, limit: int | None
 def numbers(database: sqlite3.Connection, ids: Collection[str], scope: Collection[str] | None) -> dict[str, int]:
     """Return the numbers of sessions in the plain list of a scope, from 1."""
     where, values = SessionQuery(scope).where()
-    wanted = set(ids)
+    remaining = set(ids)
     listed = database.execute(f"SELECT session_id FROM sessions WHERE {where} {_ORDER}", values)  # noqa: S608  ours
-    found = {}
+    numbered = {}
     for number, (session_id,) in enumerate(listed, 1):
-        if session_id in wanted:
-            found[session_id] = number
-            if len(found) == len(wanted):
+        if session_id in remaining:
+            numbered[session_id] = number
+            remaining.remove(session_id)
+            if not remaining:
                 break
-    return found
+    return numbered
 
 
 def among(database: sqlite3.Connection, ids: Iterable[str], query: SessionQuery) -> list[str]:
-    """Return which of some IDs match a query, the last used first."""
+    """Return the sessions among some IDs that match a query, the last used first."""
     where, values = query.where()
     rows = database.execute(
         f"SELECT session_id FROM sessions WHERE {AMONG} AND {where} {_ORDER}",  # noqa: S608  ours
@@ -183,7 +184,7 @@ def among(database: sqlite3.Connection, ids: Iterable[str], query: SessionQuery)
 
 
 def main_sessions(database: sqlite3.Connection, ids: Iterable[str]) -> list[str]:
-    """Return which of some sessions are no subagents."""
+    """Return the sessions among some IDs that are not subagents."""
     return among(database, ids, SessionQuery(empty=True))
 
 
@@ -195,7 +196,7 @@ def unreadable(database: sqlite3.Connection, scope: Collection[str] | None) -> l
 
 
 def with_prefix(database: sqlite3.Connection, prefix: str, query: SessionQuery) -> list[str]:
-    """Return the IDs that begin with some characters, in upper or lower case, and match a query."""
+    """Return the IDs of sessions that match a query and start with a prefix, regardless of case."""
     where, values = query.where()
     pattern = prefix.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
     rows = database.execute(
@@ -206,7 +207,7 @@ def with_prefix(database: sqlite3.Connection, prefix: str, query: SessionQuery) 
 
 
 def roots(database: sqlite3.Connection, ids: Iterable[str]) -> list[str]:
-    """Return the sessions at the top of the families that some sessions belong to."""
+    """Return the root sessions of some sessions."""
     rows = database.execute(
         f"SELECT DISTINCT root_session_id FROM sessions WHERE {AMONG}",  # noqa: S608  ours
         (ids_as_json(ids),),
@@ -217,8 +218,8 @@ def roots(database: sqlite3.Connection, ids: Iterable[str]) -> list[str]:
 def families(
     database: sqlite3.Connection, ids: Iterable[str], scope: Collection[str] | None = None
 ) -> dict[str, tuple[str, ...]]:
-    """Return each session with all its subagents in a scope, however deep; members of a circle are no subagents."""
-    found = {}
+    """Return each session with all its subagents in a scope, however deep; members of a cycle are no subagents."""
+    members = {}
     for session_id in ids:
         rows = database.execute(
             """
@@ -232,20 +233,20 @@ def families(
             """,
             (session_id,),
         )
-        found[session_id] = tuple(row[0] for row in rows if scope is None or row[0] in scope)
-    return found
+        members[session_id] = tuple(row[0] for row in rows if scope is None or row[0] in scope)
+    return members
 
 
 def rows(
     database: sqlite3.Connection, sessions: Iterable[Session], scope: Collection[str] | None = None
 ) -> tuple[SessionRow, ...]:
-    """Return the rows of a list for sessions that were loaded."""
+    """Return the list rows of loaded sessions."""
     sessions = tuple(sessions)
     ids = [session.id for session in sessions]
     members = families(database, ids, scope)
     sums = _sums(database, {member for family in members.values() for member in family})
-    above = f"SELECT session_id, root_session_id FROM sessions WHERE {AMONG}"  # noqa: S608  ours
-    roots = dict(database.execute(above, (ids_as_json(ids),)))
+    query = f"SELECT session_id, root_session_id FROM sessions WHERE {AMONG}"  # noqa: S608  ours
+    roots = dict(database.execute(query, (ids_as_json(ids),)))
     numbered = numbers(database, ids, scope)
     made = []
     for session in sessions:
@@ -274,7 +275,7 @@ def rows(
                 own_usage=sums.get(session.id, _Sums()).billed,
                 active=sum((part.active for part in family), _NO_USAGE),
                 is_stub=session.is_stub,
-                deleted=session.gone,
+                deleted=session.deleted,
                 problems=session.problems,
             )
         )
@@ -289,13 +290,13 @@ def total_usage(database: sqlite3.Connection, scope: Collection[str] | None) -> 
 
 
 def projects(database: sqlite3.Connection, query: SessionQuery) -> set[Project]:
-    """Return the projects of the sessions that match a query, as far as the facts know them."""
+    """Return the projects of the sessions that match a query, according to the facts."""
     where, values = query.where()
     rows = database.execute(
         f"""
         SELECT project_hash, slug, path, how_known, proven, NULL FROM projects
         WHERE project_hash IN (SELECT project_hash FROM sessions WHERE {where})
-        UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, body FROM sessions WHERE {where} AND project_hash IS NULL
+        UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, extra FROM sessions WHERE {where} AND project_hash IS NULL
         """,  # noqa: S608  ours
         [*values, *values],
     )
@@ -308,12 +309,12 @@ def unproven_hashes(database: sqlite3.Connection) -> list[str]:
 
 
 def _sums(database: sqlite3.Connection, ids: Collection[str]) -> dict[str, _Sums]:
-    found: dict[str, _Sums] = {}
+    sums: dict[str, _Sums] = {}
     for session_id, is_active, *numbers_ in database.execute(f"{_SUMS} WHERE {AMONG}", (ids_as_json(ids),)):
         usage = _usage(numbers_)
-        before = found.get(session_id, _Sums())
-        found[session_id] = _Sums(usage, before.dropped) if is_active else _Sums(before.active, usage)
-    return found
+        before = sums.get(session_id, _Sums())
+        sums[session_id] = _Sums(usage, before.dropped) if is_active else _Sums(before.active, usage)
+    return sums
 
 
 def _usage(numbers_: list[int]) -> Usage:

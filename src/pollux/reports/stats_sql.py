@@ -1,8 +1,7 @@
-"""What statistics are made of: counts per quarter of an hour (UTC), session and key, from the facts.
+"""The SQL of statistics, and its rows: counts per quarter of an hour (UTC), session and key.
 
-The questions are SQL in the common subset of SQLite, DuckDB and Spark SQL: parameters are `?`, nothing is divided. All
-that ever happened is counted, also what was rewound, but only where it happened: not what a session imported or loaded
-from another.
+The SQL is in the common subset of SQLite, DuckDB and Spark SQL: parameters are `?`, nothing is divided. Dropped
+messages are counted too, but each message only in the session that first recorded it, not where it was loaded again.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ SELECT
     sum(CASE WHEN status = 'success' THEN 1 ELSE 0 END) AS success,
     sum(CASE WHEN status = 'error' THEN 1 ELSE 0 END) AS error,
     sum(CASE WHEN status = 'cancelled' THEN 1 ELSE 0 END) AS cancelled,
-    sum(CASE WHEN exit_code <> 0 THEN 1 ELSE 0 END) AS nonzero
+    sum(CASE WHEN exit_code <> 0 THEN 1 ELSE 0 END) AS nonzero_exit
 FROM {_CALLED} t
 WHERE {_WINDOW}
 GROUP BY at_us - at_us % 900000000, session_id, model, label
@@ -63,7 +62,7 @@ CALLS = f"""
 SELECT
     at_us - at_us % 900000000 AS quarter_us, session_id, model, count(*) AS calls, sum(tok_total) AS tokens
 FROM model_calls
-WHERE copy_of IS NULL AND {_WINDOW}
+WHERE owner_session_id IS NULL AND {_WINDOW}
 GROUP BY at_us - at_us % 900000000, session_id, model
 """  # noqa: S608
 
@@ -87,7 +86,7 @@ GROUP BY t.session_id, s.program
 
 
 class SessionFact(NamedTuple):
-    """One row of `SESSIONS`."""
+    """A row of `SESSIONS`."""
 
     session_id: str
     kind: str
@@ -97,8 +96,8 @@ class SessionFact(NamedTuple):
     ended_us: int | None
 
 
-class MessagePart(NamedTuple):
-    """One row of `MESSAGES`."""
+class MessageCount(NamedTuple):
+    """A row of `MESSAGES`."""
 
     quarter_us: int | None
     session_id: str
@@ -107,12 +106,12 @@ class MessagePart(NamedTuple):
     answers: int
     errors: int
     active_us: int
-    """The time since the message before, unless that is a quarter of an hour or more; while subagents work, the clock
-    of the session that started them runs already."""
+    """Time since the previous message, unless that is 15 minutes or more; 0 for subagents, whose time is part of that
+    of the session that started them."""
 
 
-class ToolPart(NamedTuple):
-    """One row of `TOOLS`."""
+class ToolCount(NamedTuple):
+    """A row of `TOOLS`."""
 
     quarter_us: int | None
     session_id: str
@@ -122,12 +121,12 @@ class ToolPart(NamedTuple):
     success: int
     error: int
     cancelled: int
-    nonzero: int
-    """Shell commands that ended with another exit code than 0; the client counts them as success."""
+    nonzero_exit: int
+    """Shell commands with an exit code other than 0; the client counts them as success."""
 
 
-class CallPart(NamedTuple):
-    """One row of `CALLS`."""
+class CallCount(NamedTuple):
+    """A row of `CALLS`."""
 
     quarter_us: int | None
     session_id: str
@@ -136,8 +135,8 @@ class CallPart(NamedTuple):
     tokens: int
 
 
-class TouchPart(NamedTuple):
-    """One row of `TOUCHES`."""
+class TouchCount(NamedTuple):
+    """A row of `TOUCHES`."""
 
     session_id: str
     path: str
@@ -147,8 +146,8 @@ class TouchPart(NamedTuple):
     removed: int
 
 
-class ProgramPart(NamedTuple):
-    """One row of `PROGRAMS`."""
+class ProgramCount(NamedTuple):
+    """A row of `PROGRAMS`."""
 
     session_id: str
     program: str
@@ -156,15 +155,15 @@ class ProgramPart(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """What statistics are made of; nothing where it was not asked for."""
+class StatsCounts:
+    """The rows that statistics are computed from; empty if they were not requested."""
 
     sessions: Mapping[str, SessionFact]
-    messages: Sequence[MessagePart] = ()
-    tools: Sequence[ToolPart] = ()
-    calls: Sequence[CallPart] = ()
-    touches: Sequence[TouchPart] = ()
-    programs: Sequence[ProgramPart] = ()
+    messages: Sequence[MessageCount] = ()
+    tools: Sequence[ToolCount] = ()
+    calls: Sequence[CallCount] = ()
+    touches: Sequence[TouchCount] = ()
+    programs: Sequence[ProgramCount] = ()
 
 
 WORK = frozenset({"messages", "tools", "calls"})
@@ -179,42 +178,41 @@ def read(
     needs: Collection[str] = EVERYTHING,
     only: Collection[str] | None = None,
     model: str | None = None,
-) -> Parts:
-    """Ask for what happened in a stretch of time.
+) -> StatsCounts:
+    """Return the counts of a window of time.
 
     Args:
-        database: with the tables of facts.
-        since: the beginning.
-        until: the end, which is no longer in it.
-        needs: which parts to ask for.
-        only: ids of sessions.
-        model: only sessions in which such a model answered.
+        database: with the fact tables.
+        since: the start.
+        until: the end, exclusive.
+        needs: the names of the fields to fill.
+        only: the IDs of the sessions to count, or None for all.
+        model: only count sessions in which a model with this text in its name answered.
 
     """
     start, end = microseconds(since), microseconds(until)
     window = (-_EVER if start is None else start, _EVER if end is None else end, int(start is None and end is None))
     if model is not None:
-        only = {one for one in _answered(database, model, window) if only is None or one in only}
+        answered = _sessions_of_model(database, model, window)
+        only = answered if only is None else answered.intersection(only)
 
-    def asked(name: str, sql: str, part: type[_Part]) -> list[_Part]:
-        rows = database.execute(sql, window) if name in needs else ()
-        found = (part._make(row) for row in rows)
-        return [one for one in found if only is None or one.session_id in only]
+    def rows(name: str, sql: str, kind: type[_Count]) -> list[_Count]:
+        counts = map(kind._make, database.execute(sql, window) if name in needs else ())
+        return [count for count in counts if only is None or count.session_id in only]
 
-    return Parts(
+    return StatsCounts(
         {row[0]: SessionFact._make(row) for row in database.execute(SESSIONS)},
-        asked("messages", MESSAGES, MessagePart),
-        asked("tools", TOOLS, ToolPart),
-        asked("calls", CALLS, CallPart),
-        asked("touches", TOUCHES, TouchPart),
-        asked("programs", PROGRAMS, ProgramPart),
+        rows("messages", MESSAGES, MessageCount),
+        rows("tools", TOOLS, ToolCount),
+        rows("calls", CALLS, CallCount),
+        rows("touches", TOUCHES, TouchCount),
+        rows("programs", PROGRAMS, ProgramCount),
     )
 
 
-_Part = TypeVar("_Part", MessagePart, ToolPart, CallPart, TouchPart, ProgramPart)
+_Count = TypeVar("_Count", MessageCount, ToolCount, CallCount, TouchCount, ProgramCount)
 
 
-def _answered(database: sqlite3.Connection, model: str, window: tuple[int, ...]) -> set[str]:
-    """Tell in which sessions such a model answered."""
+def _sessions_of_model(database: sqlite3.Connection, model: str, window: tuple[int, ...]) -> set[str]:
     rows = database.execute(f"SELECT DISTINCT session_id, model FROM messages WHERE {_WINDOW}", window)  # noqa: S608
     return {session_id for session_id, name in rows if model.lower() in (name or "").lower()}

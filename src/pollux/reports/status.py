@@ -1,161 +1,172 @@
-"""Which sessions the client will delete, when and why, and whether they are kept."""
+"""Which sessions the client will delete, when and why, and whether they are archived."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from pollux.archive import schema
 from pollux.model import FileRef, Problem, Role, Session
-from pollux.sessions.client_settings import Policy
+from pollux.sessions.client_settings import RetentionPolicy
 from pollux.sessions.family import find_roots, with_subagents
 from pollux.sessions.locate import SessionFile
-from pollux.sessions.retention import CLIENT, Fate, Look
+from pollux.sessions.retention import CLIENT, CleanupTraits, Deletion
 
 _UNREADABLE = frozenset({"unreadable-file", "unreadable-folder"})
 SOON = timedelta(days=7)
+_FORECAST = "deletions"
+"""The name of the stored forecast in the table `reports`."""
+_Forecast = TypeVar("_Forecast")
 
-_decode_look = msgspec.msgpack.Decoder(Look).decode
+_decode_traits = msgspec.msgpack.Decoder(CleanupTraits).decode
 
 
-class Turn(StrEnum):
-    """When a session goes."""
+class DeletionTime(StrEnum):
+    """When the client deletes a session."""
 
     NEXT = "next"
-    """At the client's next start in its project."""
+    """At its next start in the project."""
     SOON = "soon"
     LATER = "later"
     NEVER = "never"
-    GONE = "gone"
-    """The client has deleted it already; it is kept."""
+    DELETED = "deleted"
+    """It has deleted the session, which is archived."""
 
 
 @dataclass(frozen=True, slots=True)
-class ArchivedFile:
-    """What the archive has of a file that is still there."""
+class ArchivedState:
+    """The newest archived version of a file that still exists."""
 
     version_id: int
     size: int
     mtime_ns: int
-    look: Look | None
-    """What the client's clean-up sees in it, if the facts are up to date and it is a session of its own."""
+    cleanup_traits: CleanupTraits | None
+    """What the client's clean-up reads from it, if the facts are current and it is not a subagent's file."""
 
-    def is_whole(self, file: SessionFile) -> bool:
-        """Return whether the archive has every byte that the file has now."""
+    def is_complete(self, file: SessionFile) -> bool:
+        """Return whether the archive has all bytes of the file."""
         return (self.size, self.mtime_ns) == (file.size, file.mtime_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class StatusRow:
-    """What becomes of one session."""
+    """When one session will be deleted, and whether it is archived."""
 
     session: Session
-    turn: Turn
-    fate: Fate | None
-    is_kept: bool
-    """Whether every byte of its files, and of those of its subagents, is in the archive."""
-    going: tuple[Path, ...] = ()
-    staying: tuple[Path, ...] = ()
+    deletion_time: DeletionTime
+    deletion: Deletion | None
+    is_archived: bool
+    """Whether all bytes of its files, and of its subagents' files, are in the archive."""
+    deleted_files: tuple[Path, ...] = ()
+    remaining_files: tuple[Path, ...] = ()
 
     @property
     def is_at_risk(self) -> bool:
-        """Whether something that somebody said or was told may soon be lost; a stub holds nothing."""
-        return self.turn in (Turn.NEXT, Turn.SOON) and not self.is_kept and not self.session.is_stub
+        """Whether messages may soon be lost; a stub has none."""
+        return (
+            self.deletion_time in (DeletionTime.NEXT, DeletionTime.SOON)
+            and not self.is_archived
+            and not self.session.is_stub
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class FolderPolicy:
-    """What the settings say for one project folder."""
+    """The client's retention policy for one project folder."""
 
     folder: Path
     project: str | None
-    policy: Policy
+    policy: RetentionPolicy
 
 
 class StatusReport(msgspec.Struct, frozen=True):
-    """When the client deletes each session, and whether the archive has it."""
+    """When the client deletes each session, and whether it is archived."""
 
     rows: tuple[StatusRow, ...]
-    """The soonest first."""
+    """In order of deletion."""
     policies: tuple[FolderPolicy, ...]
     problems: tuple[Problem, ...]
     archive: Path | None
     now: datetime
     client: str = CLIENT
-    """The release whose rules decide."""
+    """The release of the client whose rules are applied."""
 
     @property
     def unreadable(self) -> set[str | None]:
-        """Files and folders that cannot be read, so that nobody knows whether they are archived."""
+        """Files and folders that cannot be read, and so may not be archived."""
         return {problem.file for problem in self.problems if problem.code in _UNREADABLE}
 
     @property
     def is_at_risk(self) -> bool:
-        """Whether something may be lost: a session that is deleted soon and not archived, or an unreadable file."""
+        """Whether data may be lost: a session will soon be deleted and is not archived, or a file is unreadable."""
         return bool(self.unreadable) or any(row.is_at_risk for row in self.rows)
 
 
-def archived_files(database: sqlite3.Connection, machine: str) -> dict[tuple[str, str], ArchivedFile]:
-    """Return what an archive has of the session files of a machine, by home and path."""
+def archived_files(database: sqlite3.Connection, machine: str) -> dict[tuple[str, str], ArchivedState]:
+    """Return the archived state of the existing session files of a machine, by home and path."""
     has_readings = schema.are_current(database)
-    look = "CASE WHEN readings.kept = versions.kept THEN readings.look END" if has_readings else "NULL"
+    traits = "CASE WHEN readings.n_bytes = versions.kept THEN readings.cleanup_traits END" if has_readings else "NULL"
     join = "LEFT JOIN readings ON readings.version_id = versions.id" if has_readings else ""
     rows = database.execute(
         f"""
-        SELECT files.home, files.path, versions.id, versions.kept, files.mtime_ns, {look}
+        SELECT files.home, files.path, versions.id, versions.kept, files.mtime_ns, {traits}
         FROM files JOIN versions ON versions.id = files.version_id {join}
         WHERE files.machine = ? AND files.path LIKE 'tmp/%/chats/%' AND files.size = versions.kept
             AND files.gone_us IS NULL AND files.forgotten_us IS NULL
-        """,  # noqa: S608  of our own words
+        """,  # noqa: S608  ours
         (machine,),
     )
     return {
-        (home, path): ArchivedFile(version_id, size, mtime_ns, _decode_look(seen) if seen else None)
-        for home, path, version_id, size, mtime_ns, seen in rows
+        (home, path): ArchivedState(version_id, size, mtime_ns, _decode_traits(packed) if packed else None)
+        for home, path, version_id, size, mtime_ns, packed in rows
     }
 
 
 def archive_key(file: SessionFile) -> tuple[str, str]:
-    """Return home and path of a file as the archive writes them."""
-    name = file.place.rpartition(os.sep)[2]  # thousands of paths as objects would take longer than all the rest
+    """Return home and path of a file as they are stored in the archive."""
+    name = file.place.rpartition(os.sep)[2]  # creating thousands of Path objects would take most of the time
     inner = (file.parent, name) if file.parent else (name,)
     return str(file.home.root), "/".join(("tmp", file.folder, "chats", *inner))
 
 
 def status_rows(
-    sessions: Sequence[Session], fates: Mapping[Path, Fate], live: Mapping[Path, bool], *, now: datetime
+    sessions: Sequence[Session], fates: Mapping[Path, Deletion], live: Mapping[Path, bool], *, now: datetime
 ) -> list[StatusRow]:
-    """Tell what becomes of each session, soonest first; a subagent's is told with the session that started it.
+    """Return a row for each session with its subagents, in order of deletion.
 
     Args:
-        sessions: those on the disk and those that only the archive still has.
-        fates: by file.
-        live: the files on the disk, and whether each is kept.
-        now: the time of the next start.
+        sessions: the sessions on disk, and those that only the archive has.
+        fates: the deletions by file.
+        live: the files on disk, and whether each is archived.
+        now: the time of the client's next start.
 
     """
-    by_id = {one.id: one for one in sessions}
+    by_id = {session.id: session for session in sessions}
     roots = find_roots({session.id: session.parent for session in sessions})
-    found = []
+    rows = []
     for session in sessions:
         if roots[session.id] == session.id:
             refs = [ref for member in with_subagents(session, by_id) for ref in member.files]
-            found += [row] if (row := _row(session, refs, fates, live, now)) else []
-    return sorted(found, key=_soonest_first)
+            row = _row(session, refs, fates, live, now)
+            if row:
+                rows.append(row)
+    return sorted(rows, key=_soonest_first)
 
 
-def first_deletions(database: sqlite3.Connection, deletions: Mapping[tuple[str, str], Fate]) -> dict[str, Fate]:
-    """Return the deletion of each session with messages whose files the client deletes, the earliest if several.
+def first_deletions(database: sqlite3.Connection, deletions: Mapping[tuple[str, str], Deletion]) -> dict[str, Deletion]:
+    """Return the earliest deletion of each session with messages whose files the client will delete.
 
     Args:
-        database: an archive, or tables made from files.
+        database: an archive, or fact tables in memory.
         deletions: by home and path of a file.
 
     """
@@ -168,7 +179,7 @@ def first_deletions(database: sqlite3.Connection, deletions: Mapping[tuple[str, 
             AND session_files.role <> 'stub' AND files.gone_us IS NULL
         """
     )
-    times: dict[str, Fate] = {}
+    times: dict[str, Deletion] = {}
     for session_id, home, path in rows:
         fate = deletions.get((home, path))
         if fate and (session_id not in times or fate.due < times[session_id].due):
@@ -177,7 +188,7 @@ def first_deletions(database: sqlite3.Connection, deletions: Mapping[tuple[str, 
 
 
 def deletion_word(due: datetime, now: datetime) -> str | None:
-    """Return in a word when a session is deleted; None if that is not within a week."""
+    """Return a short text on when a session will be deleted, or None if that is more than a week away."""
     if due <= now:
         return "due"
     return f"{max(1, days_left(due, now))}d left" if due <= now + SOON else None
@@ -189,38 +200,57 @@ def days_left(due: datetime, now: datetime) -> int:
 
 
 def _row(
-    session: Session, refs: Sequence[FileRef], fates: Mapping[Path, Fate], live: Mapping[Path, bool], now: datetime
+    session: Session, refs: Sequence[FileRef], fates: Mapping[Path, Deletion], live: Mapping[Path, bool], now: datetime
 ) -> StatusRow | None:
     paths = list(dict.fromkeys(ref.path for ref in refs if ref.path in live))  # a file has several versions
-    if not paths:  # of a home that is not there now, if it is not gone
-        return StatusRow(session, Turn.GONE, None, is_kept=True) if session.gone else None
-    mine = [ref for ref in session.files if ref.path in fates and (session.is_stub or ref.role != Role.STUB)]
-    first = min(mine, key=lambda ref: (fates[ref.path].due, ref.role not in (Role.MAIN, Role.IMPORT)), default=None)
-    fate = fates[first.path] if first else None
+    if not paths:  # deleted, or in a home that is not mounted
+        return StatusRow(session, DeletionTime.DELETED, None, is_archived=True) if session.deleted else None
+    own = [ref for ref in session.files if ref.path in fates and (session.is_stub or ref.role != Role.STUB)]
+    first = min(own, key=lambda ref: (fates[ref.path].due, ref.role not in (Role.MAIN, Role.IMPORT)), default=None)
+    deletion = fates[first.path] if first else None
     return StatusRow(
         session,
-        _turn(fate, now),
-        fate,
-        is_kept=all(live[path] for path in paths),
-        going=tuple(path for path in paths if path in fates),
-        staying=tuple(path for path in paths if path not in fates),
+        _deletion_time(deletion, now),
+        deletion,
+        is_archived=all(live[path] for path in paths),
+        deleted_files=tuple(path for path in paths if path in fates),
+        remaining_files=tuple(path for path in paths if path not in fates),
     )
 
 
-def _turn(fate: Fate | None, now: datetime) -> Turn:
+def _deletion_time(fate: Deletion | None, now: datetime) -> DeletionTime:
     if fate is None:
-        return Turn.NEVER
+        return DeletionTime.NEVER
     if fate.due <= now:
-        return Turn.NEXT
-    return Turn.SOON if fate.due <= now + SOON else Turn.LATER
+        return DeletionTime.NEXT
+    return DeletionTime.SOON if fate.due <= now + SOON else DeletionTime.LATER
 
 
 def _soonest_first(row: StatusRow) -> tuple[int, float, str]:
-    """Order by turn, then by date; of those that go at once the newest is the first to be missed."""
+    """Sort by deletion time and date; sessions that are deleted together, the newest first."""
     updated = row.session.updated
     newest = -updated.timestamp() if updated else 0.0
-    is_dated = row.fate and row.turn in (Turn.SOON, Turn.LATER)
-    return (_TURNS.index(row.turn), row.fate.due.timestamp() if row.fate and is_dated else newest, row.session.id)
+    is_dated = row.deletion and row.deletion_time in (DeletionTime.SOON, DeletionTime.LATER)
+    return (
+        _DELETION_TIMES.index(row.deletion_time),
+        row.deletion.due.timestamp() if row.deletion and is_dated else newest,
+        row.session.id,
+    )
 
 
-_TURNS = list(Turn)
+_DELETION_TIMES = list(DeletionTime)
+
+
+def load_forecast(database: sqlite3.Connection, kind: type[_Forecast]) -> _Forecast | None:
+    """Return the forecast that an archive stores; None if there is none, or only one of an older Pollux."""
+    row = database.execute("SELECT body FROM reports WHERE name = ?", (_FORECAST,)).fetchone()
+    try:
+        return msgspec.msgpack.decode(row[0], type=kind) if row else None
+    except msgspec.DecodeError:
+        return None
+
+
+def store_forecast(database: sqlite3.Connection, forecast: object) -> None:
+    """Store a forecast; in a database that takes no writes, do nothing."""
+    with suppress(sqlite3.OperationalError):
+        database.execute("INSERT OR REPLACE INTO reports VALUES (?, ?)", (_FORECAST, msgspec.msgpack.encode(forecast)))

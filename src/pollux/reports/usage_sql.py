@@ -1,19 +1,26 @@
-"""The reports on usage as SQL, and their rows.
+"""The SQL of usage reports, their rows, and the stored rows of the most frequent report.
 
-In the common subset of SQLite, DuckDB and Spark SQL: parameters are `?`, nothing is divided, and sums are of whole
-numbers. Each returns sums per quarter of an hour (UTC) and key; `usage.py` does the rest, the same for all engines.
+The SQL is in the common subset of SQLite, DuckDB and Spark SQL: parameters are `?`, nothing is divided, and only
+integers are summed. Each query returns sums per quarter of an hour (UTC) and key; `usage.py` does the rest, the same
+for all engines.
+
+The sums of a large archive are stored in it. Triggers on the calls (`archive.schema`) record the quarters that have
+changed since, and only those are summed again.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+import zlib
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from pollux.archive.schema import NO_TIME
-from pollux.reports import cache
+import msgspec
+
+from pollux.archive.schema import NO_TIME, clear_report_cache
 from pollux.text.times import microseconds
 
 _SUMS = """
@@ -22,11 +29,11 @@ _SUMS = """
     sum(coalesce(cost_nanousd, 0)) AS cost_nanousd,
     sum(CASE WHEN tok_consistent = 0 THEN 1 ELSE 0 END) AS inconsistent, max(at_us) AS last_us
 FROM model_calls
-WHERE copy_of IS NULL AND ((at_us >= ? AND at_us < ?) OR (at_us IS NULL AND ? = 1))
+WHERE owner_session_id IS NULL AND ((at_us >= ? AND at_us < ?) OR (at_us IS NULL AND ? = 1))
 """
-"""Model calls, each once: what an import only repeats has an owner, and is counted there."""
+"""Each model call once: calls with an `owner_session_id` are counted in that session."""
 _KEYS = """
-    model, CASE WHEN fate = 'active' THEN 1 ELSE 0 END AS is_kept,
+    model, CASE WHEN fate = 'active' THEN 1 ELSE 0 END AS is_active,
     CASE WHEN cost_nanousd IS NULL THEN 0 ELSE 1 END AS is_priced,
 """
 _GROUPS = """
@@ -35,36 +42,36 @@ _GROUPS = """
 """
 
 TIMES = f"SELECT at_us - at_us % 900000000 AS quarter_us, {_KEYS} {_SUMS} GROUP BY {_GROUPS}"
-"""Model calls by time and model alone, whatever session they belong to."""
+"""Model calls by time and model, of all sessions together."""
 _CHANGED_TIMES = f"""
 SELECT at_us - at_us % 900000000 AS quarter_us, {_KEYS} {_SUMS}
 AND coalesce(at_us - at_us % 900000000, {NO_TIME}) IN (SELECT quarter_us FROM changed_quarters)
 GROUP BY {_GROUPS}
 """  # noqa: S608
-"""The same, of what has changed since it was last kept."""
+"""The same, for the quarters that have changed since the rows were stored."""
 
 CALLS = f"""
 SELECT
     c.quarter_us, c.session_id, s.title, s.project_hash, p.path, p.slug, p.how_known, p.proven,
-    c.model, c.is_kept, c.is_priced, c.calls, c.input, c.cached, c.output, c.thoughts, c.tool, c.total, c.cost_nanousd,
-    c.inconsistent, c.last_us
+    c.model, c.is_active, c.is_priced, c.calls, c.input, c.cached, c.output, c.thoughts, c.tool, c.total,
+    c.cost_nanousd, c.inconsistent, c.last_us
 FROM (
     SELECT at_us - at_us % 900000000 AS quarter_us, session_id, {_KEYS} {_SUMS} GROUP BY session_id, {_GROUPS}
 ) c
 JOIN sessions s ON s.session_id = c.session_id
 LEFT JOIN projects p ON p.project_hash = s.project_hash
 """  # noqa: S608
-"""The same by session, with what is known of it."""
+"""Model calls by time, model and session, with the session's title and project."""
 
 SESSIONS = "SELECT session_id, root_session_id, title FROM sessions"
-"""All sessions: the root of one that has calls may have none."""
+"""All sessions, since the root of a session with calls may have none itself."""
 
 TOOLS = """
 SELECT
     t.at_us - t.at_us % 900000000 AS quarter_us, t.session_id, t.label, t.model,
-    CASE WHEN t.fate = 'active' THEN 1 ELSE 0 END AS is_kept,
+    CASE WHEN t.fate = 'active' THEN 1 ELSE 0 END AS is_active,
     CASE WHEN m.tok_total IS NOT NULL AND m.cost_nanousd IS NULL THEN 0 ELSE 1 END AS is_priced,
-    sum(t.asked) AS asked, sum(t.success) AS success, sum(t.error) AS error, sum(t.cancelled) AS cancelled,
+    sum(t.requested) AS requested, sum(t.success) AS success, sum(t.error) AS error, sum(t.cancelled) AS cancelled,
     count(m.tok_total) AS calls, sum(coalesce(m.tok_input, 0)) AS input, sum(coalesce(m.tok_cached, 0)) AS cached,
     sum(coalesce(m.tok_output, 0)) AS output, sum(coalesce(m.tok_thoughts, 0)) AS thoughts,
     sum(coalesce(m.tok_tool, 0)) AS tool, sum(coalesce(m.tok_total, 0)) AS total,
@@ -73,7 +80,7 @@ SELECT
 FROM (
     SELECT
         c.session_id, c.message_id, c.label, c.fate, o.model, min(coalesce(c.at_us, o.at_us)) AS at_us,
-        count(*) AS asked,
+        count(*) AS requested,
         sum(CASE WHEN c.status = 'success' THEN 1 ELSE 0 END) AS success,
         sum(CASE WHEN c.status = 'error' THEN 1 ELSE 0 END) AS error,
         sum(CASE WHEN c.status = 'cancelled' THEN 1 ELSE 0 END) AS cancelled
@@ -81,20 +88,25 @@ FROM (
     JOIN messages o ON o.session_id = c.session_id AND o.message_id = c.message_id AND o.is_own = 1
     GROUP BY c.session_id, c.message_id, c.label, c.fate, o.model
 ) t
-LEFT JOIN model_calls m ON m.session_id = t.session_id AND m.message_id = t.message_id AND m.copy_of IS NULL
+LEFT JOIN model_calls m ON m.session_id = t.session_id AND m.message_id = t.message_id AND m.owner_session_id IS NULL
 WHERE (t.at_us >= ? AND t.at_us < ?) OR (t.at_us IS NULL AND ? = 1)
 GROUP BY
     t.at_us - t.at_us % 900000000, t.session_id, t.label, t.model,
     CASE WHEN t.fate = 'active' THEN 1 ELSE 0 END,
     CASE WHEN m.tok_total IS NOT NULL AND m.cost_nanousd IS NULL THEN 0 ELSE 1 END
 """
-"""Tool calls by label, with the model calls that asked for them: each once a label, however often it asked for it."""
+"""Tool calls by label, with the model calls that requested them, each counted once per label."""
 
 _EVER = 1 << 62
+_MIN_CACHED = 1000
+"""Fewer rows are summed again faster than they are stored."""
+_LEVEL = 1
+"""Of compression: rows are written about as often as they are read."""
+_Row = TypeVar("_Row", bound=tuple[Any, ...])
 
 
-class Part(NamedTuple):
-    """One row of `CALLS`."""
+class CallSum(NamedTuple):
+    """A row of `CALLS`."""
 
     quarter_us: int | None
     session_id: str
@@ -105,7 +117,7 @@ class Part(NamedTuple):
     how_known: str | None
     proven: int | None
     model: str | None
-    is_kept: int
+    is_active: int
     is_priced: int
     calls: int
     input: int
@@ -119,12 +131,12 @@ class Part(NamedTuple):
     last_us: int | None
 
 
-class TimePart(NamedTuple):
-    """One row of `TIMES`."""
+class QuarterSum(NamedTuple):
+    """A row of `TIMES`."""
 
     quarter_us: int | None
     model: str | None
-    is_kept: int
+    is_active: int
     is_priced: int
     calls: int
     input: int
@@ -138,16 +150,16 @@ class TimePart(NamedTuple):
     last_us: int | None
 
 
-class ToolPart(NamedTuple):
-    """One row of `TOOLS`."""
+class ToolSum(NamedTuple):
+    """A row of `TOOLS`."""
 
     quarter_us: int | None
     session_id: str
     label: str
     model: str | None
-    is_kept: int
+    is_active: int
     is_priced: int
-    asked: int
+    requested: int
     success: int
     error: int
     cancelled: int
@@ -163,45 +175,120 @@ class ToolPart(NamedTuple):
     last_us: int | None
 
 
-def parts(database: sqlite3.Connection, since: datetime | None = None, until: datetime | None = None) -> list[Part]:
-    """Run the report on model calls; a call belongs where its own time says."""
-    return [Part._make(row) for row in database.execute(CALLS, _window(since, until))]
+def call_sums(
+    database: sqlite3.Connection, since: datetime | None = None, until: datetime | None = None
+) -> list[CallSum]:
+    """Return the rows of `CALLS`, of calls within a window of time."""
+    return [CallSum._make(row) for row in database.execute(CALLS, _window(since, until))]
 
 
 def session_roots(rows: Iterable[tuple[str, str, str]]) -> dict[str, tuple[str, str]]:
-    """Return the ID and the title of the root of each session, of the rows of `SESSIONS`."""
+    """Return the ID and the title of the root of each session, from the rows of `SESSIONS`."""
     rows = list(rows)
     titles = {session_id: title for session_id, _, title in rows}
     return {session_id: (root_id, titles[root_id]) for session_id, root_id, _ in rows}
 
 
-def time_parts(
+def quarter_sums(
     database: sqlite3.Connection, since: datetime | None = None, until: datetime | None = None
-) -> list[TimePart]:
-    """Run the report on model calls that asks for no session."""
-    return [TimePart._make(row) for row in database.execute(TIMES, _window(since, until))]
+) -> list[QuarterSum]:
+    """Return the rows of `TIMES`, of calls within a window of time."""
+    return [QuarterSum._make(row) for row in database.execute(TIMES, _window(since, until))]
 
 
-def update_time_parts(database: sqlite3.Connection, prices: str) -> None:
-    """Store the sums of `kept_time_parts`, unless they are up to date."""
-    if not cache.is_current(database, f"{prices} {TIMES}"):
-        kept_time_parts(database, prices)
+def update_quarter_sums(database: sqlite3.Connection, prices: str) -> None:
+    """Store the sums of `cached_quarter_sums`, unless they are up to date."""
+    if not _is_current(database, f"{prices} {TIMES}"):
+        cached_quarter_sums(database, prices)
 
 
-def kept_time_parts(database: sqlite3.Connection, prices: str) -> list[TimePart]:
-    """Return what the same report comes to on all calls of an archive, so priced; only changes are added up."""
+def cached_quarter_sums(database: sqlite3.Connection, prices: str) -> list[QuarterSum]:
+    """Return the rows of `TIMES` for all calls of an archive with these prices, as far as possible from the cache."""
 
-    def run(query: str) -> list[TimePart]:
-        return [TimePart._make(row) for row in database.execute(query, _window(None, None))]
+    def run(query: str) -> list[QuarterSum]:
+        return [QuarterSum._make(row) for row in database.execute(query, _window(None, None))]
 
-    return cache.kept(database, f"{prices} {TIMES}", TimePart, partial(run, TIMES), partial(run, _CHANGED_TIMES))
+    return cached_rows(database, f"{prices} {TIMES}", QuarterSum, partial(run, TIMES), partial(run, _CHANGED_TIMES))
 
 
-def tool_parts(
+def tool_sums(
     database: sqlite3.Connection, since: datetime | None = None, until: datetime | None = None
-) -> list[ToolPart]:
-    """Run the report on tool calls."""
-    return [ToolPart._make(row) for row in database.execute(TOOLS, _window(since, until))]
+) -> list[ToolSum]:
+    """Return the rows of `TOOLS`, of calls within a window of time."""
+    return [ToolSum._make(row) for row in database.execute(TOOLS, _window(since, until))]
+
+
+def cached_rows(
+    database: sqlite3.Connection,
+    name: str,
+    kind: type[_Row],
+    run: Callable[[], list[_Row]],
+    run_changed: Callable[[], list[_Row]],
+) -> list[_Row]:
+    """Return the rows of a report: stored ones, and new ones for the quarters that have changed since.
+
+    Args:
+        database: an archive.
+        name: identifies everything but the calls that the rows depend on.
+        kind: the type of a row, whose first value is its quarter.
+        run: returns all rows.
+        run_changed: returns the rows of the `changed_quarters`.
+
+    """
+    if database.in_transaction:  # of a reader, which cannot store rows
+        return _current_rows(database, name, kind, run, run_changed)[0]
+    database.execute("BEGIN")  # one snapshot, although other processes may write
+    try:
+        rows, is_worth_storing = _current_rows(database, name, kind, run, run_changed)
+        if is_worth_storing:
+            _store(database, name, rows)
+    finally:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+    return rows
+
+
+def _is_current(database: sqlite3.Connection, name: str) -> bool:
+    """Return whether the stored rows of a report are those of the calls as they are now."""
+    stored = database.execute("SELECT 1 FROM reports WHERE name = ?", (name,)).fetchone()
+    return stored is not None and database.execute("SELECT 1 FROM changed_quarters LIMIT 1").fetchone() is None
+
+
+def _current_rows(
+    database: sqlite3.Connection,
+    name: str,
+    kind: type[_Row],
+    run: Callable[[], list[_Row]],
+    run_changed: Callable[[], list[_Row]],
+) -> tuple[list[_Row], bool]:
+    stored = _stored_rows(database, name, kind)
+    changed = {row[0] for row in database.execute("SELECT quarter_us FROM changed_quarters")}
+    if stored is None:
+        rows = run()
+        return rows, bool(changed) or len(rows) >= _MIN_CACHED
+    if not changed:
+        return stored, False
+    rows = [row for row in stored if (NO_TIME if row[0] is None else row[0]) not in changed]
+    return rows + run_changed(), True
+
+
+def _stored_rows(database: sqlite3.Connection, name: str, kind: type[_Row]) -> list[_Row] | None:
+    """Return the stored rows, or None if there are none or they are damaged."""
+    row = database.execute("SELECT body FROM reports WHERE name = ?", (name,)).fetchone()
+    try:
+        return msgspec.msgpack.decode(zlib.decompress(row[0]), type=list[kind]) if row else None  # type: ignore[valid-type]
+    except (zlib.error, msgspec.DecodeError):
+        return None
+
+
+def _store(database: sqlite3.Connection, name: str, rows: list[_Row]) -> None:
+    """Replace the stored rows of all reports by these; by none if they are few."""
+    with suppress(sqlite3.OperationalError):  # read-only, or another process is writing
+        clear_report_cache(database)
+        if len(rows) >= _MIN_CACHED:
+            body = zlib.compress(msgspec.msgpack.encode(rows), _LEVEL)
+            database.execute("INSERT INTO reports VALUES (?, ?)", (name, body))
+        database.execute("COMMIT")
 
 
 def _window(since: datetime | None, until: datetime | None) -> tuple[int, int, int]:

@@ -1,6 +1,6 @@
-"""What the client's settings say about deleting sessions: files of settings → one policy.
+"""Read the client's settings about deleting sessions, and merge them into one policy.
 
-Read and checked as the client does it, whose release `retention` names.
+Values are parsed and checked as by the client release that `retention.CLIENT` names.
 """
 
 from __future__ import annotations
@@ -17,67 +17,69 @@ from pollux.formats import lenient
 from pollux.model import Json
 
 
-class Settings(msgspec.Struct, frozen=True):
-    """One file of settings."""
+class ClientSettings(msgspec.Struct, frozen=True):
+    """One settings file."""
 
     path: str
     value: Mapping[str, Json] = msgspec.field(default_factory=dict)
     problem: str | None = None
-    """Why the client does not start with this."""
+    """Why the client does not start with this file."""
     unread: str | None = None
-    """Why Pollux has not read it, though it is there."""
+    """Why Pollux could not read an existing file."""
 
 
-class Policy(msgspec.Struct, frozen=True):
-    """What the settings come to."""
+class RetentionPolicy(msgspec.Struct, frozen=True):
+    """The client's effective settings about deleting sessions."""
 
     max_age: timedelta | None = None
     max_count: float | None = None
     off: str | None = None
-    """Why nothing at all is deleted."""
+    """Why the client deletes nothing; None if it does delete."""
     is_fault: bool = False
-    """Whether that is for a mistake in the settings, not on purpose."""
+    """Whether a mistake in the settings turned deletion off."""
     given: Mapping[str, Json] = msgspec.field(default_factory=dict)
-    """The four values, defaults included."""
+    """The four values, including defaults."""
     sources: tuple[str, ...] = ()
-    """The files of settings that say something about it."""
+    """The settings files with retention settings."""
     notes: tuple[str, ...] = ()
 
 
 _PERIOD = re.compile(r"([0-9]+)([hdwm])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1), "m": timedelta(days=30)}
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.|\\\Z)*(?:"|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
-"""A string or a comment; one without an end goes on to the end of the text, so that it is looked for once."""
+"""A string or a comment; an unterminated one extends to the end of the text, so that no position is tried twice."""
 _NAME = re.compile(r"\$(\w+)", re.ASCII)
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{([^}]+?)(?::-([^}]*))?\})", re.ASCII)
 _DEEPEST = 100
-"""Objects inside each other; settings need five."""
+"""Levels of nesting; settings need five."""
 _MIN_RETENTION = "1d"
 _DEFAULTS: Mapping[str, Json] = {"enabled": True, "maxAge": "30d", "minRetention": _MIN_RETENTION}
 _KEYS = ("enabled", "maxAge", "maxCount", "minRetention")
 JS_FALSE: tuple[Json, ...] = (None, False, 0, "")
-"""What JavaScript takes for false; every other value is true to it."""
+"""Values that JavaScript treats as false."""
 
 
-def settings_from(path: str, data: bytes, environ: Mapping[str, str]) -> Settings:
-    """Read a file of settings as the client does: comments are allowed, and variables have their values put in."""
+def parse_settings(path: str, data: bytes, environ: Mapping[str, str]) -> ClientSettings:
+    """Parse a settings file as the client does: remove comments and expand variables."""
     text = _COMMENT.sub(lambda match: match[1] or "", data.decode("utf-8", "replace"))
     try:
         value = lenient.decode(text.encode("utf-8", "replace"))
     except ValueError as error:
-        return Settings(path, problem=f"not JSON ({error})")
+        return ClientSettings(path, problem=f"not JSON ({error})")
     if not isinstance(value, dict):
-        return Settings(path, problem="not a JSON object")
+        return ClientSettings(path, problem="not a JSON object")
     if _is_too_deep(value):
-        return Settings(path, unread="its values are nested too deeply")
-    return Settings(path, _with_variables(value, environ))
+        return ClientSettings(path, unread="its values are nested too deeply")
+    return ClientSettings(path, _with_variables(value, environ))
 
 
-def policy(layers: Sequence[Settings]) -> Policy:
-    """Put settings together, the strongest last, and tell what the client makes of them."""
+def retention_policy(layers: Sequence[ClientSettings]) -> RetentionPolicy:
+    """Merge settings files, the strongest last, and return the policy that the client derives from them."""
     for layer in layers:
         if layer.problem:
-            return Policy(off=f"{layer.path} is {layer.problem}: the client does not start with it", is_fault=True)
+            return RetentionPolicy(
+                off=f"{layer.path} is {layer.problem}: the client does not start with it", is_fault=True
+            )
     merged: dict[str, Json] = {"general": {"sessionRetention": _DEFAULTS}}
     for layer in layers:
         merged = _merged(merged, layer.value)
@@ -85,19 +87,19 @@ def policy(layers: Sequence[Settings]) -> Policy:
     sources = tuple(layer.path for layer in layers if _retention(layer.value))
     shown = {key: given.get(key) for key in _KEYS}
     unread = tuple(
-        f"{layer.path} cannot be read ({layer.unread}), so what it says is not taken into account"
+        f"{layer.path} cannot be read ({layer.unread}), so its settings are ignored here"
         for layer in layers
         if layer.unread
     )
     if _is_off(given.get("enabled")):
-        return Policy(off="turned off in the settings", given=shown, sources=sources, notes=unread)
+        return RetentionPolicy(off="turned off in the settings", given=shown, sources=sources, notes=unread)
     fault, notes = _fault(given)
     notes = (*unread, *notes)
     if fault:
         off = f"{fault}: the client then deletes nothing"
-        return Policy(off=off, is_fault=True, given=shown, sources=sources, notes=unread)
+        return RetentionPolicy(off=off, is_fault=True, given=shown, sources=sources, notes=unread)
     max_age = given.get("maxAge")
-    return Policy(
+    return RetentionPolicy(
         max_age=None if max_age in JS_FALSE else _period(max_age),
         max_count=_number(given["maxCount"]) if "maxCount" in given else None,
         given=shown,
@@ -106,8 +108,8 @@ def policy(layers: Sequence[Settings]) -> Policy:
     )
 
 
-def is_trusted(project: str, layers: Sequence[Settings], rules: Mapping[str, Json]) -> bool:
-    """Tell whether the client takes a project's own settings into account: the longest rule that covers it decides."""
+def is_trusted(project: str, layers: Sequence[ClientSettings], rules: Mapping[str, Json]) -> bool:
+    """Return whether the client applies a project's own settings: the longest rule that covers the project decides."""
     merged: dict[str, Json] = {}
     for layer in layers:
         merged = _merged(merged, layer.value)
@@ -116,13 +118,13 @@ def is_trusted(project: str, layers: Sequence[Settings], rules: Mapping[str, Jso
     enabled = trust.get("enabled") if isinstance(trust, Mapping) else None
     if enabled is not None and enabled in JS_FALSE:
         return True
-    here = PurePath(project)
-    fitting = [rule for rule, level in rules.items() if _covered(PurePath(rule), level) in (here, *here.parents)]
-    return bool(fitting) and rules[max(fitting, key=len)] in ("TRUST_FOLDER", "TRUST_PARENT")
+    path = PurePath(project)
+    covering = [rule for rule, level in rules.items() if _covered(PurePath(rule), level) in (path, *path.parents)]
+    return bool(covering) and rules[max(covering, key=len)] in ("TRUST_FOLDER", "TRUST_PARENT")
 
 
 def span_words(span: timedelta) -> str:
-    """Say how long something may lie unused: 30 days, 12 hours."""
+    """Return a period as text, such as `30 days` or `12 hours`."""
     hours = round(span / timedelta(hours=1))
     number, unit = (hours // 24, "day") if hours % 24 == 0 else (hours, "hour")
     return f"{number} {unit}{'' if number == 1 else 's'}"
@@ -134,12 +136,11 @@ def _covered(rule: PurePath, level: Json) -> PurePath:
 
 def _retention(settings: Mapping[str, Json]) -> Mapping[str, Json]:
     general = settings.get("general")
-    found = general.get("sessionRetention") if isinstance(general, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    retention = general.get("sessionRetention") if isinstance(general, Mapping) else None
+    return retention if isinstance(retention, Mapping) else {}
 
 
 def _is_off(enabled: Json) -> bool:
-    """Take a word for a switch as the client does."""
     return enabled in JS_FALSE or (isinstance(enabled, str) and enabled.lower() == "false")
 
 
@@ -152,22 +153,22 @@ def _merged(below: Mapping[str, Json], above: Mapping[str, Json]) -> dict[str, J
 
 
 def _fault(given: Mapping[str, Json]) -> tuple[str | None, tuple[str, ...]]:
-    """Check the values as the client does: what is wrong, or what it puts up with."""
+    """Check the values as the client does: return the fault, if any, and notes about values that it corrects."""
     max_age, least = given.get("maxAge"), given.get("minRetention")
     notes: tuple[str, ...] = ()
     if max_age not in JS_FALSE:
         span = _period(max_age)
         if span is None:
-            return f"maxAge {_quoted(max_age)} is none of <number>h, d, w, m", ()
+            return f"maxAge {_quoted(max_age)} is not <number>h, d, w or m", ()
         least = _MIN_RETENTION if least in JS_FALSE else least
         floor = _period(least)
         if floor is None:
-            notes = (f"minRetention {_quoted(least)} is none of <number>h, d, w, m: the client takes {_MIN_RETENTION}",)
+            notes = (f"minRetention {_quoted(least)} is not <number>h, d, w or m: the client uses {_MIN_RETENTION}",)
             floor = _UNITS["d"]
         if span < floor:
             return f"maxAge {_quoted(max_age)} is less than minRetention ({least})", ()
     elif "maxCount" not in given:
-        return "neither maxAge nor maxCount is given", ()
+        return "neither maxAge nor maxCount is set", ()
     if "maxCount" in given and _number(given["maxCount"]) < 1:
         return f"maxCount {_quoted(given['maxCount'])} is less than 1", ()
     return None, notes
@@ -189,7 +190,7 @@ def _period(value: Json) -> timedelta | None:
 
 
 def _number(value: Json) -> float:
-    """Return a value as a number, as JavaScript does: one that is too large is infinite."""
+    """Convert a value to a number as JavaScript does; one that is too large becomes infinite."""
     if value is None or value == "":
         return 0
     try:
@@ -208,14 +209,14 @@ def _is_too_deep(value: Json) -> bool:
 
 
 def _with_variables(value: Mapping[str, Json], environ: Mapping[str, str]) -> dict[str, Json]:
-    return {key: _expanded(one, environ) for key, one in value.items()}
+    return {key: _expanded(inner, environ) for key, inner in value.items()}
 
 
 def _expanded(value: Json, environ: Mapping[str, str]) -> Json:
     if isinstance(value, str):
-        closed, brace, rest = value.rpartition("}")  # `${` is looked for only where a `}` follows
+        closed, brace, tail = value.rpartition("}")  # search for `${` only before a `}`
         expanded = _VARIABLE.sub(lambda match: _value(match, environ), closed + brace)
-        return expanded + _NAME.sub(lambda match: environ.get(match[1], match[0]), rest)
+        return expanded + _NAME.sub(lambda match: environ.get(match[1], match[0]), tail)
     return _with_variables(value, environ) if isinstance(value, Mapping) else value
 
 

@@ -1,16 +1,18 @@
-"""A session with its subagents, however deep: its root, its children and all below it.
+"""Relations between sessions: parents and subagents, and which session owns a model call that several contain.
 
-A link to a parent counts if the parent exists and the link is not part of a circle, as forged files may contain.
+A link to a parent counts if the parent exists and the link is not part of a cycle, which forged files may contain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import islice
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from pollux.model import Session
+from pollux.model import Role, Session
+from pollux.text.times import microseconds
 
 
 class SessionTree(msgspec.Struct, frozen=True):
@@ -46,10 +48,10 @@ def find_roots(parents: Mapping[str, str | None]) -> dict[str, str]:
             parent = parents[id_]
             id_ = parent if parent is not None and parent in parents else id_
         top = roots.get(id_, id_)
-        is_in_circle = False
+        is_in_cycle = False
         for member in path:
-            is_in_circle = is_in_circle or member == id_  # a session without a parent is a circle of one
-            roots[member] = member if is_in_circle else top
+            is_in_cycle = is_in_cycle or member == id_  # a session without a parent is a cycle of one
+            roots[member] = member if is_in_cycle else top
     return roots
 
 
@@ -64,7 +66,7 @@ def find_children(parents: Mapping[str, str | None]) -> dict[str, list[str]]:
 
 
 def walk(starts: Iterable[str], children: Callable[[str], Iterable[str]]) -> Iterator[str]:
-    """Yield sessions and all below them, each once and after the one that started it."""
+    """Yield sessions and all their descendants, each once and after its parent."""
     seen: set[str] = set()
     waiting = [*starts][::-1]
     while waiting:
@@ -76,7 +78,7 @@ def walk(starts: Iterable[str], children: Callable[[str], Iterable[str]]) -> Ite
 
 
 def link_children(sessions: Iterable[Session]) -> list[Session]:
-    """Return the sessions, each with the IDs of its children, oldest first."""
+    """Return the sessions, oldest first, each with the IDs of its children."""
     by_start = sorted(sessions, key=lambda session: (session.started is not None, session.started, session.id))
     children = find_children({session.id: session.parent for session in by_start})
     return [msgspec.structs.replace(session, children=tuple(children.get(session.id, ()))) for session in by_start]
@@ -94,12 +96,12 @@ def root(session: Session, by_id: Mapping[str, Session]) -> Session:
 
 
 def children(session: Session, by_id: Mapping[str, Session]) -> Iterator[Session]:
-    """Yield the subagents that a session started itself."""
+    """Yield the subagents that a session started directly."""
     return (by_id[child] for child in session.children if child in by_id and child != session.id)
 
 
 def with_subagents(session: Session, by_id: Mapping[str, Session]) -> Iterator[Session]:
-    """Yield a session and its subagents, however deep, each after the one that started it."""
+    """Yield a session and its subagents at any depth, each after its parent."""
 
     def find(id_: str) -> Session:
         return session if id_ == session.id else by_id[id_]
@@ -108,7 +110,7 @@ def with_subagents(session: Session, by_id: Mapping[str, Session]) -> Iterator[S
 
 
 def descendants(session: Session, by_id: Mapping[str, Session]) -> Iterator[Session]:
-    """Yield the subagents of a session, however deep, without itself."""
+    """Yield the subagents of a session at any depth."""
     return islice(with_subagents(session, by_id), 1, None)
 
 
@@ -119,3 +121,44 @@ def build_tree(session: Session, by_id: Mapping[str, Session]) -> SessionTree:
         below = (trees.pop(child.id, None) for child in children(member, by_id))
         trees[member.id] = SessionTree(member, tuple(tree for tree in below if tree))
     return trees[session.id]
+
+
+_Call = TypeVar("_Call", bound=Hashable)
+
+
+class Holder(NamedTuple):
+    """A session that contains a model call; the smallest of several holders owns the call."""
+
+    is_imported: bool
+    """Whether all of its files came from another archive, so that this machine read none of them."""
+    is_loaded: bool
+    """Whether the client loaded it from another session: none of its files has the role `main`."""
+    has_no_start: bool
+    started_us: int
+    session_id: str
+
+
+def holder(session_id: str, started_us: int | None, *, is_loaded: bool, is_imported: bool = False) -> Holder:
+    """Return the holder for a session's ID and start."""
+    return Holder(is_imported, is_loaded, started_us is None, started_us or 0, session_id)
+
+
+def session_holder(session: Session) -> Holder:
+    """Return the holder for a session that was read from the disk."""
+    is_loaded = not any(ref.role == Role.MAIN for ref in session.files)
+    return holder(session.id, microseconds(session.started), is_loaded=is_loaded)
+
+
+def find_owners(claims: Iterable[tuple[Holder, _Call]]) -> dict[_Call, Holder]:
+    """Return the session that owns each call.
+
+    Args:
+        claims: pairs of a session and a call that it contains: the message ID and the six token counts.
+
+    """
+    owners: dict[_Call, Holder] = {}
+    for candidate, call in claims:
+        owner = owners.setdefault(call, candidate)
+        if owner is not candidate and candidate < owner:
+            owners[call] = candidate
+    return owners

@@ -1,4 +1,4 @@
-"""Which homes to read: those that the user names, else those of a variable, else the user's own."""
+"""Choose the Gemini homes to read: those that the user names, else those of a variable, else the user's own."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from pollux.sessions.projects.paths import is_project_hash
 
 
 class Home(msgspec.Struct, frozen=True):
-    """One `.gemini` folder, under whatever name."""
+    """A `.gemini` folder; it may have another name."""
 
     root: Path
     tmp: Path
-    """Where the project folders are."""
-    how: str
-    """What decided: `--home`, a variable, `user home`; `…, sandbox` for what macOS Seatbelt keeps apart."""
+    """The folder that contains the project folders."""
+    source: str
+    """What named it: `--home`, a variable or `user home`; with `, sandbox` for the home inside macOS Seatbelt."""
 
     @property
     def link_limit(self) -> Path | None:
-        """The folder that links to the settings and registries of this home may not lead out of.
+        """The folder in which links to settings and registries must stay; None in the user's own home.
 
-        None in the user's own home, where a manager of settings may have put links. Any other home may be a copy from
-        somebody else, whose links lead to files of the reader.
+        A dotfile manager may have put links into the user's own home. Any other home may be a copy from another person,
+        with links to private files of the reader.
         """
-        return None if self.how.removesuffix(", sandbox") in _OWN else self.root
+        return None if self.source.removesuffix(", sandbox") in _OWN else self.root
 
 
 USER_HOME = "user home"
-"""The value of `Home.how` for the home that is read when neither an option nor a variable names one."""
+"""`Home.source` if neither an option nor a variable names a home."""
 _OWN = (USER_HOME, "GEMINI_CLI_HOME")
 _HOME_MARKS = ("projects.json", "trustedFolders.json", "installation_id", "google_accounts.json")
 
 
-def homes(given: Sequence[Path], environ: Mapping[str, str], user_home: Path) -> tuple[Home, ...]:
-    """Tell which homes to read: those given, else those of the first variable that is set, else the user's."""
-    found: dict[str, Home] = {}
-    for home in _named_homes(given, environ, user_home):
-        for each in (home, *_sandbox(home)):
-            found.setdefault(os.path.realpath(each.tmp), each)
-    return tuple(found.values())
+def homes(named: Sequence[Path], environ: Mapping[str, str], user_home: Path) -> tuple[Home, ...]:
+    """Return the named homes, else those of the first variable that is set, else the user's; each real folder once."""
+    by_path: dict[str, Home] = {}
+    for home in _named_homes(named, environ, user_home):
+        for variant in (home, *_sandbox(home)):
+            by_path.setdefault(os.path.realpath(variant.tmp), variant)
+    return tuple(by_path.values())
 
 
-def _named_homes(given: Sequence[Path], environ: Mapping[str, str], user_home: Path) -> Iterator[Home]:
+def _named_homes(named: Sequence[Path], environ: Mapping[str, str], user_home: Path) -> Iterator[Home]:
     listed = [part for part in environ.get("POLLUX_HOME", "").split(os.pathsep) if part]
-    if given:
-        for path in given:
+    if named:
+        for path in named:
             yield _recognised(_existing(_absolute(path, user_home)), "--home")
     elif listed:
         for part in listed:
@@ -68,30 +68,30 @@ def _named_homes(given: Sequence[Path], environ: Mapping[str, str], user_home: P
 def _absolute(path: str | Path, user_home: Path) -> Path:
     parts = Path(path).parts
     expanded = user_home.joinpath(*parts[1:]) if parts[:1] == ("~",) else Path(path)
-    return Path(os.path.abspath(expanded))  # noqa: PTH100  # takes out `..`, which Path.absolute() keeps
+    return Path(os.path.abspath(expanded))  # noqa: PTH100  # removes `..`, which Path.absolute() keeps
 
 
 def _existing(path: Path) -> Path:
     if not _is_folder(path):
-        found = "is not a folder" if os.path.lexists(path) else "does not exist"
-        raise FileNotFoundError(f"--home {path} {found}: name the folder that contains .gemini, or .gemini itself")
+        fault = "is not a folder" if os.path.lexists(path) else "does not exist"
+        raise FileNotFoundError(f"--home {path} {fault}: name the folder that contains .gemini, or .gemini itself")
     return path
 
 
-def _recognised(folder: Path, how: str) -> Home:
-    """Tell by what a folder holds whether it contains `.gemini`, is that, or is its `tmp`."""
+def _recognised(folder: Path, source: str) -> Home:
+    """Return the home that a folder contains, is, or is the `tmp` folder of, judging by its entries."""
     inner = folder / ".gemini"
     if _is_folder(inner / "tmp"):
         root = inner
     elif _has_projects(folder / "tmp"):
         root = folder
     elif _has_projects(folder) or (folder.name == "tmp" and _is_home(folder.parent)):
-        return Home(folder.parent, folder, how)
+        return Home(folder.parent, folder, source)
     elif _is_home(folder) and not (_is_folder(inner) and folder.name != ".gemini"):
         root = folder
     else:
         root = inner
-    return Home(root, root / "tmp", how)
+    return Home(root, root / "tmp", source)
 
 
 def _is_home(folder: Path) -> bool:
@@ -103,7 +103,7 @@ def _has_projects(folder: Path) -> bool:
 
 
 def _is_surely_project(entry: os.DirEntry[str]) -> bool:
-    """Be stricter than the client: this looks at folders that may not be Gemini's at all."""
+    """Return whether a folder can only be a project's; stricter than the client, as any folder may be passed here."""
     if not _is_folder(entry.path):
         return False
     if is_project_hash(entry.name) or os.path.lexists(f"{entry.path}{os.sep}.project_root"):
@@ -112,7 +112,6 @@ def _is_surely_project(entry: os.DirEntry[str]) -> bool:
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
-    """List a folder; one that is none, or may not be listed, holds nothing that tells what it is."""
     try:
         with os.scandir(folder) as entries:
             return [*entries]
@@ -121,11 +120,11 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
 
 
 def _is_folder(path: str | Path) -> bool:
-    return os.path.isdir(path)  # noqa: PTH112  # Path.is_dir() raises where it may not look
+    return os.path.isdir(path)  # noqa: PTH112  # Path.is_dir() raises without permission
 
 
 def _sandbox(home: Home) -> Iterator[Home]:
-    """Give the home that the client uses inside the macOS Seatbelt, if there is one beside this."""
+    """Yield the home that the client uses inside macOS Seatbelt, if it exists next to this one."""
     root = home.root.parent / ".cache" / ".gemini"
     if home.root.name == ".gemini" and _is_folder(root):
-        yield Home(root, root / "tmp", f"{home.how}, sandbox")
+        yield Home(root, root / "tmp", f"{home.source}, sandbox")

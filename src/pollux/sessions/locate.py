@@ -1,4 +1,4 @@
-"""Homes → project folders and session files: names and stat, never contents."""
+"""Find the project folders and session files of Gemini homes, by name and `stat`; no file is opened."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from pollux.disk.regular_files import is_within
+from pollux.disk.read import is_within
 from pollux.model import Problem
 from pollux.sessions.homes import Home
 from pollux.sessions.projects.paths import is_project_hash
-from pollux.text.integers import LARGEST, clamped, fits
+from pollux.text.numbers import LARGEST, clamped, fits
 
 __all__ = [
-    "Folder",
     "Home",
-    "Located",
-    "Look",
+    "HomeScan",
+    "ProjectFolder",
+    "ScanCache",
     "SessionFile",
     "entries",
     "id8_in",
@@ -37,30 +37,30 @@ __all__ = [
 
 
 class SessionFile(NamedTuple):
-    """A file that holds a session, a subagent's session, or what is left of one."""
+    """A file of a session or of a subagent, or what remains of one."""
 
     place: str
-    """Its path; thousands of objects for paths that nobody opens would take longer than all the rest."""
+    """The path as a string: creating thousands of `Path` objects takes longer than the rest of a scan."""
     home: Home
     folder: str
     """Name of the project folder: a hash or a slug."""
     parent: str | None
-    """Session that started this subagent."""
+    """ID of the session that started this subagent."""
     size: int
     mtime_ns: int
     inode: int
     what: str
-    """`session`, `subagent`, or `leftover` for a rescue copy or an unfinished rewrite."""
+    """`session`, `subagent`, or `leftover` for a backup copy or an unfinished rewrite."""
     ctime_ns: int = 0
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """The path as an object."""
         return Path(self.place)
 
 
-class Folder(msgspec.Struct, frozen=True):
-    """What the client keeps about one project."""
+class ProjectFolder(msgspec.Struct, frozen=True):
+    """The client's files of one project."""
 
     path: Path
     name: str
@@ -73,18 +73,18 @@ class Folder(msgspec.Struct, frozen=True):
     restore_points: tuple[Path, ...] = ()
     """Saved for `/restore`."""
     tool_outputs: tuple[Path, ...] = ()
-    """Long outputs: a folder a session, or files."""
+    """Long tool outputs: one folder per session, or files."""
     shell_history: Path | None = None
     activity_logs: tuple[Path, ...] = ()
     others: tuple[Path, ...] = ()
-    """Whatever else is there: plans, memory, bug reports, backups of `logs.json`, names nobody knows yet."""
+    """Everything else: plans, memory, bug reports, backups of `logs.json`, unknown names."""
 
 
-class Located(msgspec.Struct, frozen=True):
-    """All that was found, sorted, each real file once."""
+class HomeScan(msgspec.Struct, frozen=True):
+    """Project folders and session files, sorted; a file that several links lead to is listed once."""
 
     homes: tuple[Home, ...]
-    folders: tuple[Folder, ...]
+    folders: tuple[ProjectFolder, ...]
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -93,23 +93,23 @@ class Located(msgspec.Struct, frozen=True):
         return (file for folder in self.folders for file in folder.files)
 
 
-class Look(msgspec.Struct):
-    """Problems and listings of one walk through some homes, for who walks on from there."""
+class ScanCache(msgspec.Struct):
+    """Problems and folder listings of one scan, for code that lists more folders of the same homes."""
 
     problems: list[Problem] = []
     listings: dict[str, list[_Entry]] = {}
-    """Folders, and what is in each, by name."""
+    """Entries of each folder, sorted by name."""
     roots: tuple[str, ...] = ()
-    """The real folders that links may lead to; those of one home."""
+    """The real folders of one home; links may not lead anywhere else."""
 
-    def inside(self, home: Home) -> Look:
-        """Return the same look, limited to one home: links that lead out of it are reported and not followed."""
+    def inside(self, home: Home) -> ScanCache:
+        """Return the same cache, limited to one home: links that lead out of it are reported and not followed."""
         folders = [home.tmp, home.root] if home.root.name == ".gemini" else [home.tmp]
-        return Look(self.problems, self.listings, tuple(os.path.realpath(one) for one in folders))
+        return ScanCache(self.problems, self.listings, tuple(os.path.realpath(folder) for folder in folders))
 
 
 class _Place(NamedTuple):
-    """Where something was found and where it really is."""
+    """The path of an entry, and the path with all links resolved."""
 
     path: str
     real: str
@@ -125,7 +125,7 @@ class _Place(NamedTuple):
 
 
 class _Find(NamedTuple):
-    """A session file, before it is known whether it was found elsewhere too."""
+    """A session file that may also be reachable through another path."""
 
     real: str
     is_linked: bool
@@ -133,11 +133,9 @@ class _Find(NamedTuple):
 
 
 class _Draft(NamedTuple):
-    """A project folder, before doubles are taken out."""
-
     real: str
     is_linked: bool
-    folder: Folder
+    folder: ProjectFolder
     finds: list[_Find]
 
 
@@ -161,17 +159,17 @@ _FILES = {".project_root": "marker", "logs.json": "logs", "shell_history": "shel
 _NOT_PROJECTS = frozenset({"bin", "background-processes"})
 
 
-def locate(homes: Iterable[Home], look: Look | None = None) -> Located:
-    """List the project folders of the homes and their session files."""
-    homes, look = tuple(homes), look or Look()
+def locate(homes: Iterable[Home], look: ScanCache | None = None) -> HomeScan:
+    """Return the project folders of the homes, with their session files."""
+    homes, look = tuple(homes), look or ScanCache()
     drafts = [draft for home in homes for draft in _drafts(home, look.inside(home))]
-    return Located(homes, tuple(_without_doubles(drafts)), tuple(look.problems))
+    return HomeScan(homes, tuple(_without_doubles(drafts)), tuple(look.problems))
 
 
 def name_facts(filename: str) -> tuple[datetime | None, str | None]:
     """Return the start time and the first 8 characters of the session ID that a file's name contains.
 
-    A file that `restore` wrote ends in eight characters more, of which the first is a `p` (`archive.restore`).
+    `pollux restore` appends `-p` and seven digits to the names of files that it writes.
     """
     match = _TIME.match(filename)
     if match is None:
@@ -187,13 +185,13 @@ def name_facts(filename: str) -> tuple[datetime | None, str | None]:
 
 
 def id8_in(filename: str) -> str | None:
-    """Tell the first 8 characters of the session id from a file's name."""
+    """Return the first 8 characters of the session ID that a file's name contains."""
     match = _NAME.fullmatch(filename)
     return match[1] if match else None
 
 
-def entries(folder: str, look: Look) -> list[_Entry]:
-    """List a folder, once, without the links that lead out of its home."""
+def entries(folder: str, look: ScanCache) -> list[_Entry]:
+    """Return the entries of a folder, sorted by name and cached, without links that lead out of its home."""
     if folder not in look.listings:
         look.listings[folder] = []
         try:
@@ -207,19 +205,19 @@ def entries(folder: str, look: Look) -> list[_Entry]:
 
 
 def no_regular_file(place: str) -> Problem:
-    """Return the problem that something else is where a file is expected."""
-    return Problem("not-a-file", "is not read, since it is not a regular file but a pipe, a device or the like", place)
+    """Return the problem for a pipe, device or other entry in place of a regular file."""
+    return Problem("not-a-file", "is a pipe, a device or the like, not a regular file, and is not read", place)
 
 
 def link_outside(place: str) -> Problem:
-    """Return the problem that a link is which leads out of its home."""
+    """Return the problem for a link that leads out of its home."""
     return Problem(
         "link-outside", f"is a link out of the home, to {os.path.realpath(place)}, and is not followed", place
     )
 
 
-def _leads_out(entry: _Entry, look: Look) -> bool:
-    """Return whether a link leads out of the home, and report it: it may lead to files of the reader."""
+def _leads_out(entry: _Entry, look: ScanCache) -> bool:
+    """Return whether a link leads out of its home, and report it: a copied home may link to private files."""
     if any(is_within(entry.path, root) for root in look.roots):
         return False
     look.problems.append(link_outside(entry.path))
@@ -227,13 +225,13 @@ def _leads_out(entry: _Entry, look: Look) -> bool:
 
 
 def vanished(entry: _Entry, error: OSError) -> Problem:
-    """Tell of a file that is no longer there, or is out of reach."""
-    return Problem("vanished-file", f"listed, but cannot be reached: {error.strerror}", entry.path)
+    """Return the problem for a file that was deleted or became unreachable after its folder was listed."""
+    return Problem("vanished-file", f"was listed but cannot be reached: {error.strerror}", entry.path)
 
 
-def _drafts(home: Home, look: Look) -> Iterator[_Draft]:
+def _drafts(home: Home, look: ScanCache) -> Iterator[_Draft]:
     tmp = str(home.tmp)
-    if not os.path.lexists(tmp):  # a home where nothing was ever done is no fault
+    if not os.path.lexists(tmp):  # an unused home is not a problem
         return
     place = _Place(tmp, os.path.realpath(tmp), is_linked=False)
     for entry in entries(tmp, look):
@@ -243,15 +241,15 @@ def _drafts(home: Home, look: Look) -> Iterator[_Draft]:
                 yield draft
 
 
-def _draft(home: Home, name: str, place: _Place, look: Look) -> _Draft | None:
-    """Sort the entries of a folder below `tmp`; nothing when it is not a project's."""
+def _draft(home: Home, name: str, place: _Place, look: ScanCache) -> _Draft | None:
+    """Sort the entries of a folder below `tmp` by role; return None if it is not a project's folder."""
     found: dict[str, list[_Entry]] = {}
     for entry in entries(place.path, look):
         found.setdefault(_role(entry, is_folder=_leads_to_folder(entry, look)), []).append(entry)
     is_used = not found.keys().isdisjoint(("chats", "logs", "checkpoints"))
     if not ("marker" in found or is_project_hash(name) or (is_used and name not in _NOT_PROJECTS)):
         return None
-    folder = Folder(
+    folder = ProjectFolder(
         path=Path(place.path),
         name=name,
         home=home,
@@ -280,9 +278,9 @@ def _role(entry: _Entry, *, is_folder: bool) -> str:
 
 
 def session_file_kind(name: str, *, is_nested: bool) -> str | None:
-    """Return what a file in `chats` is by its name: `session`, `subagent`, `leftover`, or None for any other file.
+    """Return the kind of a file below `chats` by its name: `session`, `subagent`, `leftover`, or None for any other.
 
-    A file in a folder below `chats` belongs to a subagent.
+    Files in folders below `chats` belong to subagents.
     """
     if name.endswith(_SUFFIXES):
         if is_nested:
@@ -291,7 +289,7 @@ def session_file_kind(name: str, *, is_nested: bool) -> str | None:
     return "leftover" if _LEFTOVER.fullmatch(name) else None
 
 
-def _finds(home: Home, folder: str, chats: _Place, look: Look) -> Iterator[_Find]:
+def _finds(home: Home, folder: str, chats: _Place, look: ScanCache) -> Iterator[_Find]:
     for entry, place, parent, what in _candidates(chats, look):
         try:
             status = entry.stat()
@@ -310,22 +308,22 @@ def _finds(home: Home, folder: str, chats: _Place, look: Look) -> Iterator[_Find
         yield _Find(real, is_linked, file)
 
 
-def held_time(mtime_ns: int, place: str, look: Look) -> int:
-    """Return a file's time of change as a table holds it, in nanoseconds; report one that had to be changed."""
+def held_time(mtime_ns: int, place: str, look: ScanCache) -> int:
+    """Return a modification time clamped to 64-bit nanoseconds; report one that was clamped."""
     if fits(mtime_ns):
         return mtime_ns
-    text = "its time of change is outside the years 1677 to 2262 and is taken for the nearest time within them"
+    text = "its modification time is outside the years 1677 to 2262; the nearest time in that range is used"
     look.problems.append(Problem("value-out-of-range", text, place))
     return clamped(mtime_ns)
 
 
 def held_inode(inode: int) -> int:
-    """Return a file's number as a table holds it; some systems use all 64 bits for it, or more."""
+    """Return an inode number reduced to 63 bits: some file systems use 64 or more."""
     return inode if fits(inode) else inode % LARGEST
 
 
-def _candidates(chats: _Place, look: Look) -> Iterator[tuple[_Entry, _Place, str | None, str]]:
-    """Yield the files named like a session; subagents are one level deeper, and nothing is below them."""
+def _candidates(chats: _Place, look: ScanCache) -> Iterator[tuple[_Entry, _Place, str | None, str]]:
+    """Yield the files with a session's name in `chats`, and those of subagents one level deeper."""
     for entry in entries(chats.path, look):
         if _leads_to_folder(entry, look):
             parent = chats.below(entry)
@@ -336,11 +334,11 @@ def _candidates(chats: _Place, look: Look) -> Iterator[tuple[_Entry, _Place, str
             yield entry, chats, None, kind
 
 
-def _leads_to_folder(entry: _Entry, look: Look) -> bool:
+def _leads_to_folder(entry: _Entry, look: ScanCache) -> bool:
     try:
         return entry.is_dir()
     except OSError as error:  # a loop of links
-        look.problems.append(Problem("unreadable-folder", f"leads nowhere: {error.strerror}", entry.path))
+        look.problems.append(Problem("unreadable-folder", f"cannot be followed: {error.strerror}", entry.path))
         return False
 
 
@@ -352,14 +350,14 @@ def _paths(entries: Iterable[_Entry] | None, suffix: str = "") -> tuple[Path, ..
     return tuple([Path(entry.path) for entry in entries if entry.name.endswith(suffix)]) if entries else ()
 
 
-def _contents(folders: Iterable[_Entry] | None, look: Look, suffix: str = "") -> tuple[Path, ...]:
+def _contents(folders: Iterable[_Entry] | None, look: ScanCache, suffix: str = "") -> tuple[Path, ...]:
     if not folders:
         return ()
     return tuple(path for folder in folders for path in _paths(entries(folder.path, look), suffix))
 
 
-def _without_doubles(drafts: Sequence[_Draft]) -> Iterator[Folder]:
-    """Leave every real folder and file to one owner: the first that reaches it without a link, else the first."""
+def _without_doubles(drafts: Sequence[_Draft]) -> Iterator[ProjectFolder]:
+    """Yield each real folder and file once, under the first path that reaches it without a link, else the first."""
     folders = _owners(drafts)
     kept = [draft for draft in drafts if folders[draft.real] is draft]
     finds = [find for draft in kept for find in draft.finds]

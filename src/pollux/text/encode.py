@@ -1,4 +1,4 @@
-"""Write values as JSON and CSV that every reader takes for what they are."""
+"""Encode values as JSON and CSV that every program reads in the same way."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from collections.abc import Sequence
 
 import msgspec
 
-HALF = "half a character (U+FFFD stands in its place)"
+HALF = "half a character (replaced by U+FFFD)"
 _HALVES = re.compile("[\ud800-\udfff]")
 _BREAKS = re.compile(rb"\xc2\x85|\xe2\x80[\xa8\xa9]")  # next line, line and paragraph separator
 _ESCAPES = {b"\xc2\x85": b"\\u0085", b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029"}
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""Beginnings of a formula, also as the wide characters that some spreadsheets take for the same."""
+"""First characters of a formula, including wide ones that some spreadsheets treat alike."""
 _NEEDS_QUOTES = re.compile('[",]|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]|^[ =+@-]| $')
-"""Separators, whatever some reader takes for the end of a line, blanks at the ends, and what looks like a formula.
+"""Separators, everything that some program reads as a line end, outer spaces, and the first characters of a formula.
 
-Python's own writer leaves a carriage return without quotation marks where lines end in a line feed.
+Python's own writer does not quote a carriage return if lines end in a line feed.
 """
 
 
 def encode(value: object, losses: Counter[str] | None = None) -> bytes:
-    """Return a value as one line of JSON; half a surrogate pair becomes an escape.
+    """Return a value as one line of JSON, with escapes for lone surrogates.
 
-    With `losses` the line is for readers of other programs: half a pair, which strict ones refuse, is replaced and
-    counted there, and what only some of them take for the end of a line becomes an escape.
+    With `losses` the line is for other programs: lone surrogates, which strict ones reject, are replaced and counted
+    there, and characters that only some programs read as a line end are escaped.
     """
     try:
         data = msgspec.json.encode(value)
@@ -36,21 +36,21 @@ def encode(value: object, losses: Counter[str] | None = None) -> bytes:
             return text.encode("utf-8", "backslashreplace")
         losses[HALF] += 1
         data = _HALVES.sub("\ufffd", text).encode()
-    return data if losses is None else _BREAKS.sub(lambda found: _ESCAPES[found[0]], data)
+    return data if losses is None else _BREAKS.sub(lambda match: _ESCAPES[match[0]], data)
 
 
 def text(value: object, losses: Counter[str]) -> str:
-    """Return a value as JSON that stands as a text inside another value."""
+    """Return a value as JSON text, to be used as a string inside another value."""
     return encode(value, losses).decode()
 
 
 def csv_row(fields: Sequence[object]) -> str:
-    """Return one line of CSV, with its end."""
+    """Return one line of CSV, including its line end."""
     return ",".join(map(_cell, fields)) + "\n"
 
 
 def escape_formula(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula."""
+    """Return a text that no spreadsheet interprets as a formula."""
     return f"'{text}" if text.startswith(_FORMULAS) else text
 
 

@@ -1,7 +1,8 @@
-"""Text without tricks, for whoever shows it: a terminal, a page or a line of words.
+"""Escape text that is unsafe to display or impossible to encode.
 
-What a session holds comes from models, programs and web pages. None of it may move the cursor, change the title, hide
-behind other text or run from right to left over what follows.
+The text of sessions comes from models, programs and web pages. It must not move the cursor, change the title of a
+terminal, hide other text or reverse the direction of what follows. JSON may contain lone surrogates, and file names
+need not be UTF-8; neither can be written to a file or a table.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import lru_cache
 
 TAB = 4
 
-# Colours alone are harmless, but they are noise once they do not colour.
+# Colours are harmless, but noise if they are not interpreted.
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 
 # Invisible, or able to reorder their surroundings. The joiners are letters of some scripts and make families of emoji:
@@ -29,16 +30,16 @@ _TRICKS = re.compile(
 )
 
 _PICTURES = 0x2400
-"""Where Unicode has pictures of the control characters."""
+"""First of Unicode's pictures of the control characters."""
 
 
-def clean(text: str) -> str:
-    """Make visible what a terminal would act upon, and leave out colours; lines stay lines."""
-    return _expanded(safe(_COLOUR.sub("", text.replace("\r\n", "\n"))))
+def make_visible(text: str) -> str:
+    """Return a text without colours, with visible control characters and expanded tabs; line feeds stay."""
+    return _expanded(escape_controls(_COLOUR.sub("", text.replace("\r\n", "\n"))))
 
 
-def safe(text: str) -> str:
-    """Make visible what a terminal would act upon, whatever it is."""
+def escape_controls(text: str) -> str:
+    """Return a text with visible symbols for control and invisible characters."""
     return _TRICKS.sub(_shown, text)
 
 
@@ -63,5 +64,15 @@ def _expanded(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a name in one line of characters that can be shown: all others become escapes."""
+    """Return a name on one line, with an escape for each character that is not printable."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def replace_surrogates(text: str) -> str:
+    """Return a text with `?` for each lone surrogate, for tables, screens and names of folders."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def escape_surrogates(text: str) -> str:
+    """Return a text with an escape for each lone surrogate, so that different texts stay different."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

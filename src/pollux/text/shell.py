@@ -1,4 +1,4 @@
-"""Take shell command lines apart, and write words so that a shell takes them as they are."""
+"""Split shell command lines, and quote words for shells."""
 
 from __future__ import annotations
 
@@ -16,35 +16,36 @@ _SEPARATOR = re.compile(
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _POWERSHELL_PLAIN = re.compile(r"[A-Za-z0-9_=-]+")
 _POWERSHELL_QUOTES = re.compile("(['\u2018-\u201b])")
-"""All of these end a string in single quotation marks there."""
+"""All of these end a single-quoted string in PowerShell."""
 _PREFIXES = frozenset({"sudo", "env", "time", "nohup", "exec", "command", "nice", "("})
 
 
 def commands(line: str) -> tuple[str, ...]:
     """Split a line at pipes, `;`, `&&`, `||`, `&` and line ends, but not inside quotes or `$(…)`."""
-    found, start = [], 0
+    pieces, start = [], 0
     for match in _SEPARATOR.finditer(line):
         if match[2]:
-            found.append(line[start : match.start()])
+            pieces.append(line[start : match.start()].strip())
             start = match.end()
-    return tuple(command for one in (*found, line[start:]) if (command := one.strip()))
+    pieces.append(line[start:].strip())
+    return tuple(filter(None, pieces))
 
 
 def program(command: str) -> str:
-    """Name the program that a command starts: no assignments before it, no path, no `sudo`."""
+    """Return the program that a command starts, without assignments, its path and prefixes such as `sudo`."""
     word = next(_words(command), "")
     return word.strip("'\"").replace("\\", "/").rpartition("/")[2] or word
 
 
 def quoted(word: str) -> str:
-    """Write a word for a POSIX shell; what cannot be printed as an escape, so that a terminal does not act on it."""
+    """Quote a word for a POSIX shell, with escapes for characters on which a terminal would act."""
     if word.isprintable():
         return shlex.quote(word)
     return f"$'{''.join(map(_escaped, word))}'"
 
 
 def powershell_quoted(word: str) -> str:
-    """Write a word for PowerShell."""
+    """Quote a word for PowerShell."""
     if _POWERSHELL_PLAIN.fullmatch(word):
         return word
     if word.isprintable():
@@ -58,9 +59,9 @@ def _escaped(char: str) -> str:
     if char.isprintable() and char not in "'\\":
         return char
     try:
-        data = char.encode("utf-8", "surrogateescape")  # a byte of a file's name that is no UTF-8
+        data = char.encode("utf-8", "surrogateescape")  # a byte of a file name that is not UTF-8
     except UnicodeEncodeError:
-        data = b"?"  # half of a character, which no name can have
+        data = b"?"  # a lone surrogate, which no file name contains
     return "".join(f"\\{byte:03o}" for byte in data)
 
 

@@ -1,4 +1,4 @@
-"""Times as the client writes them: ISO 8601, milliseconds, UTC."""
+"""Parse and write times: the client's ISO 8601 timestamps, and microseconds since 1970."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def instant(value: object) -> datetime | None:
-    """Read a time; what is none has none, and a time without a zone is UTC."""
+def parse_time(value: object) -> datetime | None:
+    """Parse an ISO 8601 time, in UTC if it has no zone; return None for any other value."""
     if not isinstance(value, str):
         return None
     try:
-        found = datetime.fromisoformat(value)
-        if found.tzinfo is UTC:  # as the client writes them
-            return found
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        at = datetime.fromisoformat(value)
+        if at.tzinfo is UTC:  # as the client writes them
+            return at
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
 
-def stamp(at: datetime) -> str:
-    """Write a time as the client does."""
+def client_timestamp(at: datetime) -> str:
+    """Return a time as the client writes it: UTC, with milliseconds and `Z`."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def microseconds(at: datetime | None) -> int | None:
-    """Return a time as whole microseconds since 1970, UTC; exact for every year, which a float is not."""
+    """Return a time as microseconds since 1970, UTC; computed in integers, because floats are not exact."""
     return (at - _EPOCH) // _MICROSECOND if at else None
 
 
 def moment(at_us: object) -> datetime | None:
-    """Return the time that an archive states in microseconds; none for a value that is no time."""
+    """Return the time that an archive stores in microseconds; None for any value that is not a time."""
     if not at_us or not isinstance(at_us, int):
         return None
     try:
@@ -42,5 +42,5 @@ def moment(at_us: object) -> datetime | None:
 
 
 def from_microseconds(at_us: int | None) -> datetime | None:
-    """Return the time that `microseconds` wrote."""
+    """Return the time for a result of `microseconds`."""
     return None if at_us is None else _EPOCH + timedelta(microseconds=at_us)

@@ -1,1 +1,1 @@
-"""Facts and model as rows and blocks: what there is to show, decided once for every renderer."""
+"""Sessions and reports as blocks, bodies and rows: decided once here for every renderer."""

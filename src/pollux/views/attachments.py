@@ -1,4 +1,4 @@
-"""Pictures, sounds and files of a session: their bytes, and what to call them."""
+"""Pictures, sounds and files of a session: their bytes, file names and one-line descriptions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pollux.text.numbers import size
 from pollux.views.excerpts import line
 
 PICTURES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
-"""What every browser shows, and what can hold no script."""
+"""Image types that every browser shows and that cannot contain scripts."""
 _OTHERS = {
     "image/svg+xml": "svg",
     "image/heic": "heic",
@@ -31,25 +31,25 @@ _WEB = re.compile(r"https?://[^\s\x00-\x20\"'<>\\]+", re.IGNORECASE)
 
 
 def is_picture(attachment: Attachment) -> bool:
-    """Tell whether it can be shown."""
+    """Return whether a page can show it as an image."""
     return _media_type(attachment) in PICTURES
 
 
-def words(attachment: Attachment) -> str:
-    """Say what it is, in one line."""
-    size_or_place = attachment.uri if attachment.size is None else size(attachment.size)
-    return line(", ".join(filter(None, (attachment.media_type, size_or_place))), 200)
+def describe(attachment: Attachment) -> str:
+    """Return its media type and its size, or its address, in one line."""
+    size_or_address = attachment.uri if attachment.size is None else size(attachment.size)
+    return line(", ".join(filter(None, (attachment.media_type, size_or_address))), 200)
 
 
-def name(attachment: Attachment, number: int) -> str:
-    """Name its file; sessions record no names."""
-    kind = _media_type(attachment)
-    suffix = PICTURES.get(kind) or _OTHERS.get(kind) or "bin"
-    return f"{'picture' if kind.startswith('image/') else 'file'}-{number}.{suffix}"
+def file_name(attachment: Attachment, number: int) -> str:
+    """Return a file name for it; sessions record none."""
+    media_type = _media_type(attachment)
+    suffix = PICTURES.get(media_type) or _OTHERS.get(media_type) or "bin"
+    return f"{'picture' if media_type.startswith('image/') else 'file'}-{number}.{suffix}"
 
 
-def data(attachment: Attachment) -> bytes | None:
-    """Return its bytes, if they are recorded and whole."""
+def decode(attachment: Attachment) -> bytes | None:
+    """Return its bytes, or None if they are not recorded or not valid Base64."""
     if not attachment.data:
         return None
     try:
@@ -59,7 +59,7 @@ def data(attachment: Attachment) -> bytes | None:
 
 
 def web_address(uri: str | None) -> str | None:
-    """Return a link that may be followed: to a page, and nothing else."""
+    """Return the address if it is an HTTP or HTTPS link."""
     return uri if uri and _WEB.fullmatch(uri) else None
 
 

@@ -1,4 +1,4 @@
-"""What there is to see of a tool call: the values that every renderer knows how to show."""
+"""The parts of a tool call that renderers show below its line."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import TypeAlias
 
 import msgspec
 
-from pollux.model import Activity, Cell, Match, Todo
+from pollux.model import Activity, Cell, GrepMatch, Todo
 from pollux.views.diffs import Diff
 from pollux.views.excerpts import Excerpt
 
 
 class Input(msgspec.Struct, frozen=True, tag="input"):
-    """What the call was given, where its line does not hold all of it."""
+    """Arguments that the line of the call does not show."""
 
     text: Excerpt
     language: str
-    """`sh`, `text` (one `name: value` after the other) or what the model says."""
+    """`sh`, `text` (one `name: value` per line) or the language that the model named."""
 
 
 class Output(msgspec.Struct, frozen=True, tag="output"):
-    """Words that came back."""
+    """Text that the tool returned."""
 
     text: Excerpt
     is_error: bool = False
@@ -28,44 +28,49 @@ class Output(msgspec.Struct, frozen=True, tag="output"):
 
 
 class Screen(msgspec.Struct, frozen=True, tag="screen"):
-    """A terminal screen; what is hidden lies between head and tail."""
+    """A terminal screen; hidden lines are between head and tail."""
 
     head: tuple[tuple[Cell, ...], ...]
     tail: tuple[tuple[Cell, ...], ...] = ()
     hidden_lines: int = 0
+    folded: tuple[tuple[Cell, ...], ...] = ()
+    """The hidden lines, if `Limits.folds`; the same holds for the other bodies."""
 
 
 class Todos(msgspec.Struct, frozen=True, tag="todos"):
-    """The model's list of things to do."""
+    """The todo list of the model."""
 
     todos: tuple[Todo, ...]
 
 
 class Matches(msgspec.Struct, frozen=True, tag="matches"):
-    """Lines that a search found."""
+    """Lines that a search matched."""
 
-    matches: tuple[Match, ...]
+    matches: tuple[GrepMatch, ...]
     hidden: int = 0
+    folded: tuple[GrepMatch, ...] = ()
 
 
-class Files(msgspec.Struct, frozen=True, tag="files"):
-    """Names that a listing gave."""
+class FileList(msgspec.Struct, frozen=True, tag="files"):
+    """File names of a listing."""
 
     files: tuple[str, ...]
     hidden: int = 0
+    folded: tuple[str, ...] = ()
 
 
 class Agent(msgspec.Struct, frozen=True, tag="agent"):
-    """What a subagent did, as far as its parent saw it."""
+    """The steps and the result of a subagent, as its parent saw them."""
 
     name: str
     activity: tuple[Activity, ...] = ()
     hidden: int = 0
     result: Excerpt | None = None
+    folded: tuple[Activity, ...] = ()
 
 
 class Question(msgspec.Struct, frozen=True):
-    """Something the model asked the human."""
+    """A question that the model asked the human."""
 
     question: str
     choices: tuple[str, ...] = ()
@@ -73,15 +78,15 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class Questions(msgspec.Struct, frozen=True, tag="questions"):
-    """What the model asked the human, and the answers."""
+    """Questions with their answers."""
 
     questions: tuple[Question, ...]
 
 
 class Data(msgspec.Struct, frozen=True, tag="data"):
-    """A JSON value that there is no better word for."""
+    """Any other value, as JSON."""
 
     text: Excerpt
 
 
-Body: TypeAlias = Input | Output | Diff | Screen | Todos | Matches | Files | Agent | Questions | Data
+Body: TypeAlias = Input | Output | Diff | Screen | Todos | Matches | FileList | Agent | Questions | Data

@@ -1,6 +1,6 @@
-"""A session with its subagents: each block with the number of its message and the agents that its call started.
+"""The blocks of a session in order, each with the number of its message and the subagents that its call started.
 
-Renderers go through a session by this, and through its agents in the same way: where an agent stands is decided here.
+Every renderer reads a session and its subagents through this module, so that all of them place an agent alike.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, Self, TypeVar
 
 from pollux.model import Message, Origin, Session
-from pollux.views.transcript import Block, Branches, Detail, Options, Prompt, Tool, blocks
+from pollux.views.transcript import Block, Branches, Detail, PromptBlock, ToolBlock, TranscriptOptions, blocks
 
 
-class Talk(Protocol):
-    """A session that can be read, and those of its subagents."""
+class ConversationSource(Protocol):
+    """A session whose messages and subagents can be read."""
 
     @property
     def session(self) -> Session:
-        """What a list says of it."""
+        """Its summary."""
 
     @property
     def by_id(self) -> Mapping[str, Session]:
-        """All sessions that were read, among them its subagents."""
+        """All sessions that were read, to look up subagents."""
 
     @property
-    def options(self) -> Options:
-        """What is to be shown of it."""
+    def options(self) -> TranscriptOptions:
+        """How much of it is shown."""
 
     def shown_messages(self) -> Iterator[Message]:
         """Yield its timeline, with very long texts cut."""
@@ -35,70 +35,63 @@ class Talk(Protocol):
         """Yield its subagents."""
 
 
-_Talk = TypeVar("_Talk", bound=Talk)
-_Talk_co = TypeVar("_Talk_co", bound=Talk, covariant=True)
+_Source = TypeVar("_Source", bound=ConversationSource)
+_Source_co = TypeVar("_Source_co", bound=ConversationSource, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Shown(Generic[_Talk_co]):
-    """A block in its place."""
+class PlacedBlock(Generic[_Source_co]):
+    """A block with the numbers of its message and its prompt, and the agents below it."""
 
     number: int
-    """Of its message in the whole timeline, from 1: the same whatever is shown."""
-    block: Block | None
-    """None at the end, where the agents stand that no call is known of."""
-    agents: tuple[_Talk_co, ...] = ()
-    above: frozenset[str] = frozenset()
-    """The sessions that this is shown within; agents are gone through with it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Numbered(Generic[_Talk_co]):
-    """A block in its place, and the number of the prompt that it belongs to."""
-
-    shown: Shown[_Talk_co]
+    """The message's number in the timeline, from 1; the same with all options."""
     prompt: int
-    """From 1; 0 before the first one."""
-    begins: bool = False
-    """Whether it is that prompt itself."""
+    """The number of the prompt that it belongs to, from 1; 0 before the first. Each agent counts its own."""
+    block: Block | None
+    """None for the agents at the end whose call is not recorded."""
+    agents: tuple[_Source_co, ...] = ()
+    above: frozenset[str] = frozenset()
+    """IDs of the sessions around this block, to be passed on when its agents are read."""
+
+    @property
+    def is_prompt(self) -> bool:
+        """Return whether the block is that prompt."""
+        return _is_prompt(self.block)
 
 
-def numbered(talk: _Talk, above: frozenset[str] = frozenset()) -> Iterator[Numbered[_Talk]]:
-    """Yield what is shown of a session with the numbers of its prompts; those of its agents are counted apart."""
-    prompt = 0
-    for shown in conversation(talk, above):
-        begins = isinstance(shown.block, Prompt) and shown.block.origin is not Origin.AGENT_PROMPT
-        prompt += begins
-        yield Numbered(shown, prompt, begins)
-
-
-def conversation(talk: _Talk, above: frozenset[str] = frozenset()) -> Iterator[Shown[_Talk]]:
-    """Yield what is shown of a session, in order; what stands `above` it is not shown within it once more."""
-    options = talk.options
-    above |= {talk.session.id}
-    waiting: list[_Talk] = []
+def placed_blocks(source: _Source, above: frozenset[str] = frozenset()) -> Iterator[PlacedBlock[_Source]]:
+    """Yield the blocks of a session; agents with an ID in `above` are left out, which ends cycles."""
+    options = source.options
+    above |= {source.session.id}
+    waiting: list[_Source] = []
     if options.detail in {Detail.NORMAL, Detail.FULL}:
-        waiting += (child for child in talk.children() if child.session.id not in above)
-    number = 0
+        waiting += (child for child in source.children() if child.session.id not in above)
+    number = prompt = 0
 
-    def counted() -> Iterator[Message]:
+    def numbered_messages() -> Iterator[Message]:
         nonlocal number
-        for number, message in enumerate(talk.shown_messages(), 1):  # noqa: B007  read below, while the message is at hand
+        for number, message in enumerate(source.shown_messages(), 1):  # noqa: B007  read below for each block
             yield message
 
-    for block in blocks(counted(), options):
-        agents: tuple[_Talk, ...] = ()
-        if isinstance(block, Tool) and waiting:
-            agents = tuple(child for child in waiting if _started(block, child.session))
-            waiting = [child for child in waiting if not _started(block, child.session)]
-        yield Shown(number, block, agents, above)
-    # An agent whose call was not shown belongs to a branch that is left out.
-    if rest := tuple(one for one in waiting if options.branches is Branches.ALL or one.session.parent_call is None):
-        yield Shown(number, None, rest, above)
+    for block in blocks(numbered_messages(), options):
+        agents: tuple[_Source, ...] = ()
+        if isinstance(block, ToolBlock) and waiting:
+            agents = tuple(child for child in waiting if _is_started_by(block, child.session))
+            waiting = [child for child in waiting if not _is_started_by(block, child.session)]
+        prompt += _is_prompt(block)
+        yield PlacedBlock(number, prompt, block, agents, above)
+    if options.branches is not Branches.ALL and not options.folds_dropped:
+        # An agent with a known call that was not shown belongs to a dropped branch.
+        waiting = [child for child in waiting if child.session.parent_call is None]
+    if waiting:
+        yield PlacedBlock(number, prompt, None, tuple(waiting), above)
 
 
-def _started(call: Tool, agent: Session) -> bool:
-    """Tell whether a call started an agent."""
+def _is_prompt(block: Block | None) -> bool:
+    return isinstance(block, PromptBlock) and block.origin is not Origin.AGENT_PROMPT
+
+
+def _is_started_by(call: ToolBlock, agent: Session) -> bool:
     if agent.parent_call is not None:
         return agent.parent_call == call.call_id
     return call.agent_id == agent.id

@@ -1,4 +1,4 @@
-"""A changed file, line by line: read from a unified diff, or found by comparing old and new text."""
+"""The lines of a changed file, from a unified diff or by comparing old and new text."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from enum import StrEnum
 import msgspec
 
 from pollux.model import DiffDisplay
-from pollux.text.integers import parse_integer
-from pollux.views.excerpts import LINE, Limits
+from pollux.text.numbers import parse_integer
+from pollux.views.excerpts import LINE, Limits, folded_items
 
 
-class Change(StrEnum):
-    """What a line of a diff says."""
+class LineChange(StrEnum):
+    """The kind of a line in a diff."""
 
     ADD = "add"
     DELETE = "delete"
@@ -24,9 +24,9 @@ class Change(StrEnum):
 
 
 class DiffLine(msgspec.Struct, frozen=True):
-    """A line of a diff, without its mark; its numbers where they are known."""
+    """A line of a diff without its mark, and its line numbers where they are recorded."""
 
-    change: Change
+    change: LineChange
     text: str
     old: int | None = None
     new: int | None = None
@@ -41,75 +41,78 @@ class Diff(msgspec.Struct, frozen=True, tag="diff"):
     removed: int
     is_new: bool = False
     hidden_lines: int = 0
+    folded: tuple[DiffLine, ...] = ()
 
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _LONG_DIFF = 2_000
-"""Lines above which old and new text are not compared but simply shown: comparing takes the square of them."""
+"""Lines above which old and new text are listed and not compared, because comparing takes quadratic time."""
 
 
 def diff_from_display(display: DiffDisplay, limits: Limits | None) -> Diff:
-    """Read the diff that the client showed."""
-    lines = tuple(_parsed(display.diff))
+    """Parse the diff that the client displayed."""
+    lines = tuple(_parse(display.diff))
     return _diff(display.file_path or display.file_name, lines, limits, is_new=display.is_new is True)
 
 
 def diff_from_texts(path: str, old: str, new: str, limits: Limits | None) -> Diff:
-    """Compare two texts, whose place in the file is not known."""
-    return _diff(path, tuple(_compared(old, new)), limits)
+    """Compare two texts; the lines have no numbers, because their position in the file is not recorded."""
+    return _diff(path, tuple(_compare(old, new)), limits)
 
 
 def diff_from_content(path: str, content: str, limits: Limits | None) -> Diff:
-    """Show a whole file as written anew."""
-    lines = (DiffLine(Change.ADD, text, None, n) for n, text in enumerate(content.splitlines(), 1))
+    """Return a diff that adds every line of a file."""
+    lines = (DiffLine(LineChange.ADD, text, None, number) for number, text in enumerate(content.splitlines(), 1))
     return _diff(path, tuple(lines), limits)
 
 
 def _diff(path: str, lines: tuple[DiffLine, ...], limits: Limits | None, *, is_new: bool = False) -> Diff:
-    added = sum(each.change is Change.ADD for each in lines)
-    removed = sum(each.change is Change.DELETE for each in lines)
-    hidden = 0
+    added = sum(line.change is LineChange.ADD for line in lines)
+    removed = sum(line.change is LineChange.DELETE for line in lines)
+    hidden: tuple[DiffLine, ...] = ()
+    folded = hidden
     if limits is not None:
         room = 2 * (limits.head + limits.tail)
         if len(lines) > room + 1:
-            lines, hidden = lines[:room], len(lines) - room
-        lines = tuple(_cut(each) for each in lines)
-    return Diff(path, lines, added, removed, is_new, hidden)
+            lines, hidden = lines[:room], lines[room:]
+        lines = tuple(map(_cut, lines))
+        folded = tuple(map(_cut, folded_items(hidden, limits)))
+    return Diff(path, lines, added, removed, is_new, len(hidden), folded)
 
 
-def _compared(old: str, new: str) -> Iterator[DiffLine]:
+def _compare(old: str, new: str) -> Iterator[DiffLine]:
     before, after = old.splitlines(), new.splitlines()
     if len(before) + len(after) > _LONG_DIFF:
-        yield from (DiffLine(Change.DELETE, text) for text in before)
-        yield from (DiffLine(Change.ADD, text) for text in after)
+        yield from (DiffLine(LineChange.DELETE, text) for text in before)
+        yield from (DiffLine(LineChange.ADD, text) for text in after)
         return
-    for parsed in _parsed("\n".join(difflib.unified_diff(before, after, lineterm=""))):
-        # Where in the file this stands is not recorded.
-        if parsed.change is not Change.HUNK:
-            yield DiffLine(parsed.change, parsed.text)
+    for line in _parse("\n".join(difflib.unified_diff(before, after, lineterm=""))):
+        # A hunk header would claim line numbers that are not recorded.
+        if line.change is not LineChange.HUNK:
+            yield DiffLine(line.change, line.text)
 
 
-def _parsed(diff: str) -> Iterator[DiffLine]:
-    """Yield the lines of a unified diff; the lines before its first hunk only name the file."""
+def _parse(diff: str) -> Iterator[DiffLine]:
+    """Yield the lines of a unified diff from its first hunk on; the lines before it only name the file."""
     old: int | None = None
     new: int | None = None
     is_inside = False
     for text in diff.removesuffix("\n").split("\n"):
         if match := _HUNK.match(text):
             old, new, is_inside = parse_integer(match[1]), parse_integer(match[2]), True
-            yield DiffLine(Change.HUNK, text)
+            yield DiffLine(LineChange.HUNK, text)
         elif not is_inside:
             continue
         elif text.startswith("+"):
-            yield DiffLine(Change.ADD, text[1:], None, new)
+            yield DiffLine(LineChange.ADD, text[1:], None, new)
             new = _next(new)
         elif text.startswith("-"):
-            yield DiffLine(Change.DELETE, text[1:], old)
+            yield DiffLine(LineChange.DELETE, text[1:], old)
             old = _next(old)
         elif text.startswith("\\"):
-            yield DiffLine(Change.CONTEXT, text)
+            yield DiffLine(LineChange.CONTEXT, text)
         else:
-            yield DiffLine(Change.CONTEXT, text[1:], old, new)
+            yield DiffLine(LineChange.CONTEXT, text[1:], old, new)
             old, new = _next(old), _next(new)
 
 
@@ -117,5 +120,5 @@ def _next(number: int | None) -> int | None:
     return None if number is None else number + 1
 
 
-def _cut(each: DiffLine) -> DiffLine:
-    return each if len(each.text) <= LINE else msgspec.structs.replace(each, text=each.text[:LINE] + "…")
+def _cut(line: DiffLine) -> DiffLine:
+    return line if len(line.text) <= LINE else msgspec.structs.replace(line, text=line.text[:LINE] + "…")

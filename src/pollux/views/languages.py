@@ -1,10 +1,9 @@
-"""Syntax colours: for which languages there are any, and up to which length, on a terminal as on a page.
+"""Lexers for syntax colours, on a terminal and in HTML.
 
-Many of Pygments' lexers take time with the square of a text, or worse: 20,000 times `<` keep `apacheconf` busy for half
-a minute, and a model writes whatever a web page tells it to. Only the lexers in this table are used. Each was measured
-with hostile texts (`tests/views/hostile_code.py`), and gets a long text in windows, so that its time grows with the
-length and not with its square: half a second for the longest block at worst. All other code is plain. So is C#, whose
-lexer takes several seconds.
+Many of Pygments' lexers take quadratic time or worse: 20,000 times `<` keep `apacheconf` busy for half a minute, and a
+model repeats any text that a web page contains. Therefore only the lexers in `LANGUAGES` are used. Each was measured
+with hostile texts (`tests/views/hostile_code.py`) and receives a long text in windows, so that its time grows linearly:
+the longest block takes half a second at worst. All other code stays plain, also C#, whose lexer takes several seconds.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from pygments.lexers import get_lexer_by_name
 from pygments.token import Text
 
 LONGEST = 20_000
-"""Characters above which a block is plain."""
+"""Characters above which a block has no colours."""
 LONGEST_LINE = 1_000
-"""Characters above which a line, and its block with it, is plain."""
+"""Characters of a line above which its block has no colours."""
 WINDOW = 1_500
-"""Characters that a lexer sees at once."""
+"""Characters that a lexer receives at once."""
 _GAP = re.compile(r"\n(?:[ \t]*\n){3,}")
-"""Empty lines, many of which no lexer is ever shown: several look for something behind them again and again."""
+"""Runs of empty lines, which are kept from the lexers: several of them search past each one again."""
 
 LANGUAGES: dict[str, tuple[str, ...]] = {
     "bash": ("sh", "shell", "zsh", "ksh"),
@@ -69,13 +68,13 @@ LANGUAGES: dict[str, tuple[str, ...]] = {
     "xml": ("svg", "xsd", "xslt"),
     "yaml": ("yml",),
 }
-"""Names of lexers, and what else people call these languages."""
+"""Names of lexers, and other names of these languages."""
 
 _NAMES = {alias: name for name, aliases in LANGUAGES.items() for alias in (name, *aliases)}
 
 
 def lexer_for(language: str, code: str) -> Lexer | None:
-    """Return the lexer to colour some code with; nothing for code that is to be plain."""
+    """Return a lexer for the code, or None if it is to stay plain."""
     name = _NAMES.get(language.strip().lower())
     if name is None or len(code) > LONGEST or _longest_line(code) > LONGEST_LINE:
         return None
@@ -88,19 +87,18 @@ def _longest_line(code: str) -> int:
 
 @lru_cache(maxsize=len(LANGUAGES))
 def _lexer(name: str) -> Lexer:
-    # Code within Markdown would be given to whatever lexer it names.
+    # Without this option Markdown passes its code blocks to any lexer that they name.
     return _Windows(get_lexer_by_name(name, stripnl=False, ensurenl=False, handlecodeblocks=False))
 
 
 class _Windows(Lexer):  # type: ignore[misc]
-    """Gives a text to another lexer in windows."""
+    """Passes a text to another lexer in windows."""
 
     def __init__(self, inner: Lexer) -> None:
         super().__init__(stripnl=False, ensurenl=False)
         self._inner = inner
 
     def get_tokens(self, text: str, unfiltered: bool = False) -> Iterator[tuple[Any, str]]:  # noqa: FBT001, FBT002  theirs
-        """Yield the tokens of a text."""
         for window in windows(text):
             if window.isspace():
                 yield Text, window
@@ -109,7 +107,7 @@ class _Windows(Lexer):  # type: ignore[misc]
 
 
 def windows(code: str) -> Iterator[str]:
-    """Yield code in windows that end with a line, an empty one if possible; long gaps are windows of their own."""
+    """Yield code in windows that end with a line, if possible an empty one; each run of empty lines is a window."""
     start = 0
     for gap in _GAP.finditer(code):
         yield from _windows(code[start : gap.start() + 1])

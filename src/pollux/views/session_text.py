@@ -1,4 +1,4 @@
-"""A session in a few words: what is in it, what it used, when it was. The same on a terminal and in an export."""
+"""Short texts about a session, the same on a terminal and in an export: title, counts, usage, times."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pollux.prices import Prices, usage_of
 from pollux.reports.periods import local
 from pollux.reports.sessions import SessionRow
 from pollux.sessions.family import with_subagents
-from pollux.text.numbers import Currency, count, lasted
+from pollux.text.numbers import Currency, count, duration, plural
 from pollux.views.contracts import calls_of
-from pollux.views.excerpts import counted, line
+from pollux.views.excerpts import line
 from pollux.views.transcript import FATES
 
 TITLE = 120
@@ -20,78 +20,79 @@ TITLE = 120
 NO_TITLE = "(no prompt)"
 BRANCHES: dict[Fate, str] = {
     Fate.ACTIVE: "",
-    Fate.REWOUND: "Rewound: taken back by the human",
-    Fate.COMPRESSED: "Compressed: the model was given a summary in its place",
+    Fate.REWOUND: "Rewound: the user went back to an earlier prompt",
+    Fate.COMPRESSED: "Compressed: a summary replaced these messages",
     Fate.ROLLED_BACK: "Rolled back: the request failed or was cancelled",
     Fate.REPLACED: "Replaced: another conversation was loaded",
 }
-"""What stands above messages that are no longer part of the conversation."""
+"""Heading of dropped messages."""
 
 
 def title(session: Session | SessionRow, limit: int | None = None) -> str:
-    """Return the name of a session for people, in one line; `NO_TITLE` if nobody has typed anything yet."""
+    """Return the title or the first prompt of a session on one line, else `NO_TITLE`."""
     return line(session.title or session.first_prompt or NO_TITLE, limit)
 
 
-def messages_of(session: Session, by_id: Mapping[str, Session]) -> str:
-    """Count what is in a session, in words."""
-    words = [counted(session.counts.get(kind, 0), noun) for kind, noun in (("user", "prompt"), ("gemini", "answer"))]
-    words += _tool_calls_of(session, by_id)
-    words += [counted(session.counts["error"], "error")] if session.counts.get("error") else []
-    words += [counted(len(session.children), "subagent")] if session.children else []
-    gone = [f"{session.fates[fate]:,} {FATES[fate]}" for fate in Fate if fate in session.fates and fate != Fate.ACTIVE]
-    return ", ".join(words) + (f" ({', '.join(gone)})" if gone else "")
-
-
-def _tool_calls_of(session: Session, by_id: Mapping[str, Session]) -> list[str]:
+def describe_messages(session: Session, by_id: Mapping[str, Session]) -> str:
+    """Return the number of prompts, answers, tool calls, errors, subagents and dropped messages."""
+    counts = session.counts
+    parts = [plural(counts.get("user", 0), "prompt"), plural(counts.get("gemini", 0), "answer")]
     n_calls = session.tool_calls
-    n_of_all = sum(member.tool_calls for member in with_subagents(session, by_id))
-    if not n_of_all:
-        return []
-    return [counted(n_calls, "tool call") + (f" ({n_of_all:,} with subagents)" if n_of_all != n_calls else "")]
+    n_family_calls = sum(member.tool_calls for member in with_subagents(session, by_id))
+    if n_family_calls:
+        with_agents = f" ({n_family_calls:,} with subagents)" if n_family_calls != n_calls else ""
+        parts.append(plural(n_calls, "tool call") + with_agents)
+    if counts.get("error"):
+        parts.append(plural(counts["error"], "error"))
+    if session.children:
+        parts.append(plural(len(session.children), "subagent"))
+    fates = [fate for fate in Fate if fate in session.fates and fate is not Fate.ACTIVE]
+    dropped = ", ".join(f"{session.fates[fate]:,} {FATES[fate]}" for fate in fates)
+    return ", ".join(parts) + (f" ({dropped})" if dropped else "")
 
 
-def tokens_of(tokens: Tokens) -> str:
-    """Say what a model call used."""
-    words = [f"{count(tokens.input)} tokens in"]
-    words[0] += f" ({count(tokens.cached)} cached)" if tokens.cached else ""
-    words.append(f"{count(tokens.output)} out")
-    words += [f"{count(tokens.thoughts)} thoughts"] if tokens.thoughts else []
-    words += [f"{count(tokens.tool)} for tools"] if tokens.tool else []
-    return ", ".join(words)
+def describe_tokens(tokens: Tokens) -> str:
+    """Return the tokens of one or more model calls in words."""
+    cached = f" ({count(tokens.cached)} cached)" if tokens.cached else ""
+    parts = [f"{count(tokens.input)} tokens in{cached}", f"{count(tokens.output)} out"]
+    if tokens.thoughts:
+        parts.append(f"{count(tokens.thoughts)} thoughts")
+    if tokens.tool:
+        parts.append(f"{count(tokens.tool)} for tools")
+    return ", ".join(parts)
 
 
 def usage_of_session(session: Session, by_id: Mapping[str, Session], prices: Prices) -> tuple[Usage, Usage]:
-    """Return what a session used with its subagents, and without them."""
+    """Return the usage of a session with its subagents, and without them."""
     return usage_of(calls_of(session, by_id), prices), usage_of(session.calls, prices)
 
 
 def shares(total: str, own: str) -> tuple[str, ...]:
-    """Return an amount of a session with its subagents and, if that is another, without them."""
+    """Return an amount with subagents and, if it differs, the amount without them."""
     return (total,) if own == total else (f"{total} with subagents", f"{own} without")
 
 
 def cost_text(usage: Usage) -> str:
-    """Return the cost in dollars, with a plus sign if calls without a price are not in it."""
+    """Return the cost in dollars, with a plus sign if some calls have no price."""
     nanousd = usage.cost_nanousd
     return Currency().show(nanousd) + ("+" if usage.cost.unpriced_calls and nanousd is not None else "")
 
 
 def period(session: Session, zone: tzinfo | None, name: str = "") -> str:
-    """Say when a session was, in some zone; its name is said where a reader could not know it."""
+    """Return start, end and duration of a session in a zone, with the zone's name if one is passed."""
     if session.started is None:
         return ""
     start = local(session.started, zone)
-    words = f"{day(start)}, {start:%H:%M}"
+    start_text = f"{day(start)}, {start:%H:%M}"
     if session.ended is None or session.ended <= session.started:
-        return f"{words} {name}".rstrip()
+        return f"{start_text} {name}".rstrip()
     end = local(session.ended, zone)
-    until = f"{end:%H:%M}" if end.date() == start.date() else f"{day(end)}, {end:%H:%M}"
-    return " ".join(filter(None, (words, "to", until, name, f"({lasted(end - start)})")))
+    end_text = f"{end:%H:%M}" if end.date() == start.date() else f"{day(end)}, {end:%H:%M}"
+    return " ".join(filter(None, (start_text, "to", end_text, name, f"({duration(end - start)})")))
 
 
 def day(at: datetime) -> str:
-    """Name a day."""
+    """Return a day such as `Thu 12 Nov 2026`."""
     return f"{at:%a} {at.day} {at:%b %Y}"
 
 

@@ -1,6 +1,6 @@
-"""A session as blocks to read from top to bottom: order, folding, shortening and branches, decided for every renderer.
+"""The blocks of a session from top to bottom: order, folding, shortening and branches are decided here.
 
-`blocks` goes through the timeline message by message and holds no more than one of them.
+`blocks` reads the timeline message by message and holds one of them at a time.
 """
 
 from __future__ import annotations
@@ -30,99 +30,107 @@ from pollux.model import (
     ToolCall,
     Unknown,
 )
+from pollux.text.numbers import plural
 from pollux.views.bodies import Body, Input, Output
 from pollux.views.excerpts import Excerpt, Limits, fold, line, pretty, shorten
-from pollux.views.presentations import Icon
-from pollux.views.tools import Summary, is_failed, tell
+from pollux.views.tool_views import ToolSummary, describe_call, is_failed
+from pollux.views.tools import Icon
 
 
 class Detail(StrEnum):
-    """How much of a session is shown; each shows more than the one before."""
+    """How much of a session is shown; each value adds to the one before."""
 
     PROMPTS = "prompts"
-    """What the human typed."""
+    """Prompts only."""
     DIALOGUE = "dialogue"
-    """And the answers."""
+    """Prompts and answers."""
     NORMAL = "normal"
-    """And the tool calls in brief, notices, and a line for what the client added."""
+    """Also tool calls in brief, notices, and a line for each text that the client added."""
     FULL = "full"
-    """Everything, nothing shortened."""
+    """Everything, unshortened."""
 
 
 class Branches(StrEnum):
-    """Whether what was rewound, rolled back, compressed or replaced is shown."""
+    """Which messages are shown."""
 
     ACTIVE = "active"
-    """No: a line says where something was left out."""
+    """Only active ones; a line says how many were dropped there."""
     ALL = "all"
+    """Also dropped ones: rewound, rolled back, compressed, replaced."""
 
 
-class Options(msgspec.Struct, frozen=True):
-    """What is to be shown."""
+class TranscriptOptions(msgspec.Struct, frozen=True):
+    """What a transcript shows."""
 
     detail: Detail = Detail.NORMAL
     branches: Branches = Branches.ACTIVE
     thoughts: bool | None = None
-    """The model's reasoning; if not said, only with full detail. With prompts alone there is none to show."""
+    """Whether the model's reasoning is shown; by default only in full detail. It never is in `PROMPTS`."""
     root: str | None = None
-    """The project's folder: paths below it are named from there."""
+    """The project's folder; paths below it are shown relative to it."""
+    folds: bool = False
+    """Whether the renderer can unfold: hidden text then goes along in `folded`."""
+    folds_dropped: bool = False
+    """Whether dropped messages go along, too, before the `HiddenBlock` that counts them."""
 
     @property
     def shows_thoughts(self) -> bool:
-        """Whether the model's reasoning is shown."""
+        """Return whether the model's reasoning is shown."""
         return self.detail is Detail.FULL if self.thoughts is None else self.thoughts
 
     @property
     def limits(self) -> Limits | None:
-        """How much of a result is shown."""
-        return None if self.detail is Detail.FULL else RESULT
+        """Return how much of a result is shown, or None for all of it."""
+        return None if self.detail is Detail.FULL else self._limits(RESULT)
+
+    @property
+    def prompt_limits(self) -> Limits | None:
+        """Return how much of a prompt is shown, or None for all of it."""
+        return self._limits(PASTED) if self.detail is Detail.NORMAL else None
+
+    def _limits(self, limits: Limits) -> Limits:
+        return msgspec.structs.replace(limits, folds=True) if self.folds else limits
 
 
 RESULT = Limits(head=6, tail=4, chars=2_000)
 PASTED = Limits(head=60, tail=20, chars=12_000)
-"""For prompts in normal detail: more is hardly typed."""
+"""For prompts in normal detail: a longer text was pasted."""
 
 
-class Prompt(msgspec.Struct, frozen=True, tag="prompt"):
-    """What was asked: by a human, here or in a conversation that was loaded, or by the agent that started this one."""
-
+class _MessageBlock(msgspec.Struct, frozen=True):
     message_id: str
     at: datetime | None
     fate: Fate
+
+
+class PromptBlock(_MessageBlock, frozen=True, tag="prompt"):
+    """A prompt of the human, of a loaded conversation, or of the agent that started this session."""
+
     origin: Origin
     text: Excerpt
     attachments: tuple[Attachment, ...] = ()
 
 
-class Answer(msgspec.Struct, frozen=True, tag="answer"):
-    """What the model said, in Markdown."""
+class AnswerBlock(_MessageBlock, frozen=True, tag="answer"):
+    """An answer of the model, in Markdown."""
 
-    message_id: str
-    at: datetime | None
-    fate: Fate
     model: str | None
     text: str
 
 
-class Thinking(msgspec.Struct, frozen=True, tag="thinking"):
+class ThoughtBlock(_MessageBlock, frozen=True, tag="thinking"):
     """A piece of the model's reasoning, in Markdown."""
 
-    message_id: str
-    at: datetime | None
-    fate: Fate
     model: str | None
     subject: str
     text: str
 
 
-class Tool(msgspec.Struct, frozen=True, tag="tool"):
-    """A tool call; how long it took is recorded nowhere."""
+class ToolBlock(_MessageBlock, frozen=True, tag="tool"):
+    """A tool call; the client does not record its duration."""
 
-    message_id: str
-    at: datetime | None
-    fate: Fate
     call_id: str | None
-    summary: Summary
+    summary: ToolSummary
     status: str
     exit_code: int | None = None
     is_failed: bool = False
@@ -130,73 +138,70 @@ class Tool(msgspec.Struct, frozen=True, tag="tool"):
     notes: tuple[str, ...] = ()
     attachments: tuple[Attachment, ...] = ()
     agent_id: str | None = None
-    """The subagent session that this call started."""
+    """ID of the subagent session that this call started."""
 
 
-class Notice(msgspec.Struct, frozen=True, tag="notice"):
-    """What the client told the human."""
+class NoticeBlock(_MessageBlock, frozen=True, tag="notice"):
+    """A message of the client to the human."""
 
-    message_id: str
-    at: datetime | None
-    fate: Fate
     kind: Kind
     text: Excerpt
 
 
-class Synthetic(msgspec.Struct, frozen=True, tag="synthetic"):
-    """What the client told the model in somebody's name; folded unless everything is shown."""
+class SyntheticBlock(_MessageBlock, frozen=True, tag="synthetic"):
+    """A text that the client sent to the model in the human's name; folded except in full detail."""
 
-    message_id: str
-    at: datetime | None
-    fate: Fate
     origin: Origin
     label: str
     summary: str
-    """Its gist in one line, where it has one."""
+    """Its content in one line, if one line can say it."""
     text: Excerpt
 
 
-class Attached(msgspec.Struct, frozen=True, tag="attached"):
+class AttachmentBlock(_MessageBlock, frozen=True, tag="attached"):
     """A picture, sound or file of an answer or a notice."""
 
-    message_id: str
-    at: datetime | None
-    fate: Fate
     attachment: Attachment
 
 
-class Other(msgspec.Struct, frozen=True, tag="other"):
-    """A part that Pollux has no word for."""
+class UnknownBlock(_MessageBlock, frozen=True, tag="other"):
+    """A part of a kind that Pollux does not know."""
 
-    message_id: str
-    at: datetime | None
-    fate: Fate
     text: Excerpt
 
 
-class UsageBlock(msgspec.Struct, frozen=True, tag="usage"):
-    """What a model call cost; only with full detail."""
+class UsageBlock(_MessageBlock, frozen=True, tag="usage"):
+    """The tokens of a model call; only in full detail."""
 
-    message_id: str
-    at: datetime | None
-    fate: Fate
     model: str | None
     tokens: Tokens
 
 
-class LeftOut(msgspec.Struct, frozen=True, tag="left_out"):
-    """Prompts, answers and notices of another branch that are not shown here."""
+class HiddenBlock(msgspec.Struct, frozen=True, tag="left_out"):
+    """The number of dropped prompts, answers and notices at this place."""
 
     fate: Fate
     count: int
 
     @property
-    def words(self) -> str:
-        """The line that stands in their place."""
-        return f"{self.count:,} message{'' if self.count == 1 else 's'} {FATES[self.fate]}"
+    def text(self) -> str:
+        """Return a line such as `2 messages rewound`."""
+        noun = plural(self.count, "message") if self.count else "added text"
+        return f"{noun} {FATES[self.fate]}"
 
 
-Block: TypeAlias = Prompt | Answer | Thinking | Tool | Notice | Synthetic | Attached | Other | UsageBlock | LeftOut
+ShownBlock: TypeAlias = (
+    PromptBlock
+    | AnswerBlock
+    | ThoughtBlock
+    | ToolBlock
+    | NoticeBlock
+    | SyntheticBlock
+    | AttachmentBlock
+    | UnknownBlock
+    | UsageBlock
+)
+Block: TypeAlias = ShownBlock | HiddenBlock
 
 FATES: dict[Fate, str] = {
     Fate.ACTIVE: "active",
@@ -214,43 +219,45 @@ LABELS: dict[Origin, str] = {
     Origin.SHELL_MODE: "shell mode",
     Origin.IDE_CONTEXT: "editor context",
     Origin.STATE_SNAPSHOT: "summary of the conversation so far",
-    Origin.CONTINUE: "asked to go on",
+    Origin.CONTINUE: "request to continue",
     Origin.AGENT_PROMPT: "task for the agent",
     Origin.LOADED: "from a saved conversation",
     Origin.MODEL: "model",
     Origin.NOTICE: "notice",
-    Origin.SYNTHETIC: "put in by the client",
+    Origin.SYNTHETIC: "added by the client",
 }
 
 
-def blocks(messages: Iterable[Message], options: Options | None = None) -> Iterator[Block]:
-    """Give the blocks of a timeline, in order."""
-    options = options or Options()
-    left_out: LeftOut | None = None
+def blocks(messages: Iterable[Message], options: TranscriptOptions | None = None) -> Iterator[Block]:
+    """Yield the blocks of a timeline in order."""
+    options = options or TranscriptOptions()
+    dropped: HiddenBlock | None = None
     for message in messages:
         if options.branches is Branches.ACTIVE and message.fate is not Fate.ACTIVE:
-            if not _is_counted(message):
+            is_counted = message.origin in _COUNTED
+            folded = tuple(_message_blocks(message, options)) if options.folds_dropped else ()
+            if not (is_counted or folded):
                 continue
-            if left_out is not None and left_out.fate is not message.fate:
-                yield left_out
-                left_out = None
-            left_out = LeftOut(message.fate, left_out.count + 1 if left_out else 1)
+            if dropped is not None and dropped.fate is not message.fate:
+                yield dropped
+                dropped = None
+            dropped = HiddenBlock(message.fate, (dropped.count if dropped else 0) + is_counted)
+            yield from folded
             continue
         for block in _message_blocks(message, options):
-            if left_out is not None:
-                yield left_out
-                left_out = None
+            if dropped is not None:
+                yield dropped
+                dropped = None
             yield block
-    if left_out is not None:
-        yield left_out
+    if dropped is not None:
+        yield dropped
 
 
-def _is_counted(message: Message) -> bool:
-    """Tell whether a reader would miss a message: what the client adds by itself does not count."""
-    return message.origin in {Origin.HUMAN, Origin.AGENT_PROMPT, Origin.LOADED, Origin.MODEL, Origin.NOTICE}
+_COUNTED = frozenset({Origin.HUMAN, Origin.AGENT_PROMPT, Origin.LOADED, Origin.MODEL, Origin.NOTICE})
+"""Origins that a reader counts as messages; texts that the client adds are not among them."""
 
 
-def _message_blocks(message: Message, options: Options) -> Iterator[Block]:
+def _message_blocks(message: Message, options: TranscriptOptions) -> Iterator[Block]:
     if message.kind is Kind.UNKNOWN:
         if options.detail in {Detail.NORMAL, Detail.FULL}:
             yield from _notice(message, options)
@@ -268,7 +275,7 @@ def _message_blocks(message: Message, options: Options) -> Iterator[Block]:
             if options.detail in {Detail.NORMAL, Detail.FULL}:
                 yield from _notice(message, options)
         case Origin.TOOL_RESPONSE:
-            return  # it stands with the call
+            return  # shown with the call
         case (
             Origin.SESSION_CONTEXT
             | Origin.HOOK_CONTEXT
@@ -284,40 +291,41 @@ def _message_blocks(message: Message, options: Options) -> Iterator[Block]:
             assert_never(message.origin)
 
 
-def _prompt(message: Message, options: Options) -> Iterator[Block]:
-    limits = PASTED if options.detail is Detail.NORMAL else None
-    yield Prompt(
-        message.id, message.at, message.fate, message.origin, shorten(message.text, limits), message.attachments
-    )
+def _prompt(message: Message, options: TranscriptOptions) -> Iterator[Block]:
+    text = shorten(message.text, options.prompt_limits)
+    yield PromptBlock(message.id, message.at, message.fate, message.origin, text, message.attachments)
     if options.detail in {Detail.NORMAL, Detail.FULL}:
         sent = _sent_along(message)
         if sent:
             yield _added(message, Origin.HUMAN, sent, options)
-        yield from _odd_parts(message, options)
+        for part in message.parts:
+            if not isinstance(part, Attachment):
+                yield from _part(message, part, options)
 
 
 def _sent_along(message: Message) -> str:
-    """Give what the client sent to the model besides the words that were typed."""
+    """Return what the client sent to the model in addition to the typed text."""
     if message.display is None:
         return ""
-    sent, typed = "".join(part.text for part in message.parts if isinstance(part, Text)), message.text
+    sent = "".join(part.text for part in message.parts if isinstance(part, Text))
+    typed = message.text
     return sent.removeprefix(typed).strip("\n") if sent != typed else ""
 
 
-def _answer(message: Message, options: Options) -> Iterator[Block]:
-    """Give thoughts, words, calls and usage of one model call, in this order."""
+def _answer(message: Message, options: TranscriptOptions) -> Iterator[Block]:
+    """Yield thoughts, text, tool calls and usage of one model call, in this order."""
     if options.shows_thoughts:
         yield from _thoughts(message)
     shows_tools = options.detail in {Detail.NORMAL, Detail.FULL}
-    words = ""
+    text = ""
     for part in chain(message.parts, (None,)):
         if isinstance(part, Text):
-            words += part.text
+            text += part.text
             continue
         if part is None or not isinstance(part, Thought | FunctionCall | FunctionResponse):
-            if words.strip():
-                yield Answer(message.id, message.at, message.fate, message.model, words.strip("\n"))
-            words = ""
+            if text.strip():
+                yield AnswerBlock(message.id, message.at, message.fate, message.model, text.strip("\n"))
+            text = ""
         if part is not None and shows_tools:
             yield from _part(message, part, options)
     if shows_tools:
@@ -328,110 +336,99 @@ def _answer(message: Message, options: Options) -> Iterator[Block]:
 
 
 def _thoughts(message: Message) -> Iterator[Block]:
-    """Give the reasoning; a checkpoint repeats it among the parts."""
+    """Yield the reasoning; a saved conversation has it among the parts."""
     for thought in message.thoughts or (part for part in message.parts if isinstance(part, Thought)):
         if thought.subject or thought.text.strip():
             at = thought.at or message.at
-            yield Thinking(message.id, at, message.fate, message.model, thought.subject, thought.text.strip("\n"))
+            yield ThoughtBlock(message.id, at, message.fate, message.model, thought.subject, thought.text.strip("\n"))
 
 
-def _part(message: Message, part: Part, options: Options) -> Iterator[Block]:
+def _part(message: Message, part: Part, options: TranscriptOptions) -> Iterator[Block]:
     match part:
         case Text() | Thought() | FunctionCall() | FunctionResponse():
-            return  # told elsewhere
+            return  # shown elsewhere
         case Attachment():
-            yield Attached(message.id, message.at, message.fate, part)
+            yield AttachmentBlock(message.id, message.at, message.fate, part)
         case Code(language=language, code=code):
-            summary = Summary(Icon.CODE, "Run", f"{language.lower()} on the API's side")
+            summary = ToolSummary(Icon.CODE, "Run", f"{language.lower()} in the API's sandbox")
             yield _run(message, summary, Input(shorten(code, options.limits), language.lower()))
         case CodeResult(outcome=outcome, output=output):
-            summary = Summary(Icon.CODE, "Printed", "", outcome.removeprefix("OUTCOME_").lower())
+            summary = ToolSummary(Icon.CODE, "Printed", "", outcome.removeprefix("OUTCOME_").lower())
             is_error = outcome not in {"OUTCOME_OK", ""}
             yield _run(message, summary, Output(shorten(output, options.limits), is_error), is_failed=is_error)
         case Unknown(value=value):
-            yield Other(message.id, message.at, message.fate, shorten(pretty(value), options.limits))
+            yield UnknownBlock(message.id, message.at, message.fate, shorten(pretty(value), options.limits))
         case _:
             assert_never(part)
 
 
-def _run(message: Message, summary: Summary, body: Body, *, is_failed: bool = False) -> Tool:
+def _run(message: Message, summary: ToolSummary, body: Body, *, is_failed: bool = False) -> ToolBlock:
     status = "error" if is_failed else "success"
-    return Tool(message.id, message.at, message.fate, None, summary, status, is_failed=is_failed, bodies=(body,))
+    return ToolBlock(message.id, message.at, message.fate, None, summary, status, is_failed=is_failed, bodies=(body,))
 
 
-def _odd_parts(message: Message, options: Options) -> Iterator[Block]:
-    """Give what else a prompt holds; its attachments are told with it."""
-    for part in message.parts:
-        if not isinstance(part, Attachment):
-            yield from _part(message, part, options)
-
-
-def _tool(message: Message, call: ToolCall, options: Options) -> Tool:
-    telling = tell(call, limits=options.limits, root=options.root)
-    return Tool(
+def _tool(message: Message, call: ToolCall, options: TranscriptOptions) -> ToolBlock:
+    view = describe_call(call, limits=options.limits, root=options.root)
+    return ToolBlock(
         message.id,
         call.at or message.at,
         message.fate,
-        call.id,
-        telling.summary,
-        call.status,
-        call.exit_code,
-        is_failed(call),
-        telling.bodies,
-        telling.notes,
-        call.attachments,
-        call.agent_id,
+        call_id=call.id,
+        summary=view.summary,
+        status=call.status,
+        exit_code=call.exit_code,
+        is_failed=is_failed(call),
+        bodies=view.bodies,
+        notes=view.notes,
+        attachments=call.attachments,
+        agent_id=call.agent_id,
     )
 
 
-def _notice(message: Message, options: Options) -> Iterator[Block]:
+def _notice(message: Message, options: TranscriptOptions) -> Iterator[Block]:
     text = message.text
     if text.strip() or options.detail is Detail.FULL:
-        yield Notice(message.id, message.at, message.fate, message.kind, shorten(text, options.limits))
+        yield NoticeBlock(message.id, message.at, message.fate, message.kind, shorten(text, options.limits))
     for part in message.parts:
         yield from _part(message, part, options)
 
 
-def _synthetic(message: Message, options: Options) -> Iterator[Block]:
+def _synthetic(message: Message, options: TranscriptOptions) -> Iterator[Block]:
     yield _added(message, message.origin, message.text, options)
     for part in message.parts:
         yield from _part(message, part, options)
 
 
-def _added(message: Message, origin: Origin, text: str, options: Options) -> Synthetic:
-    summary = _gist(origin, text)
+def _added(message: Message, origin: Origin, text: str, options: TranscriptOptions) -> SyntheticBlock:
+    summary = _one_line(origin, text)
     if options.detail is Detail.FULL:
         shown = shorten(text, None)
     elif origin is Origin.SHELL_MODE:
-        shown = shorten(_shell_result(text), options.limits)
+        shown = shorten(_shell_mode(text)[1], options.limits)
     else:
-        shown = Excerpt("") if summary and line(text) == summary else fold(text)
-    return Synthetic(message.id, message.at, message.fate, origin, LABELS[origin], summary, shown)
+        shown = Excerpt("") if summary and line(text) == summary else fold(text, keep=options.folds)
+    return SyntheticBlock(message.id, message.at, message.fate, origin, LABELS[origin], summary, shown)
 
 
-_GIST = 100
+_ONE_LINE = 100
 
 
-def _gist(origin: Origin, text: str) -> str:
-    """Give the one line of an added text that is worth reading, if there is one."""
+def _one_line(origin: Origin, text: str) -> str:
+    """Return the one line of an added text that is worth reading, if there is one."""
     match origin:
         case Origin.SHELL_MODE:
-            return line(_fenced(text)[0], _GIST)
+            return line(_shell_mode(text)[0], _ONE_LINE)
         case Origin.CONTINUE | Origin.SYNTHETIC:
-            return line(text, _GIST)
+            return line(text, _ONE_LINE)
         case Origin.HOOK_CONTEXT:
-            return line(text.partition("<hook_context>")[2].partition("</hook_context>")[0], _GIST)
+            return line(text.partition("<hook_context>")[2].partition("</hook_context>")[0], _ONE_LINE)
         case _:
             return ""
 
 
-def _shell_result(text: str) -> str:
-    return _fenced(text)[1]
-
-
-def _fenced(text: str) -> tuple[str, str]:
-    """Take a command and its result out of the words in which shell mode tells the model of them."""
-    _, _, rest = text.partition("```sh\n")
-    command, _, rest = rest.partition("\n```\n")
-    result = rest.partition("```\n")[2].strip().removesuffix("```")
+def _shell_mode(text: str) -> tuple[str, str]:
+    """Parse the command and its result out of the text that shell mode sends to the model."""
+    after_fence = text.partition("```sh\n")[2]
+    command, _, after_command = after_fence.partition("\n```\n")
+    result = after_command.partition("```\n")[2].strip().removesuffix("```")
     return command or text, result

@@ -10,7 +10,7 @@ from tests import builders
 from pollux.formats import prompts
 from pollux.model import Problem
 from pollux.render.terminal.doctor import findings, fitted, plain
-from pollux.reports.doctor import Diagnosis, Unknowns, lost
+from pollux.reports.doctor import Diagnosis, Unknowns, sessions_only_in_log
 from pollux.sessions.locate import locate
 from pollux.sessions.reader import History
 
@@ -25,41 +25,41 @@ def health(folder: Path, n_lost: int = 0, *problems: Problem) -> Diagnosis:
     return Diagnosis(
         History(locate([builders.home(folder)])),
         unknowns,
-        lost(prompts.read(builders.line(logged)).prompts, []),
+        sessions_only_in_log(prompts.read(builders.line(logged)).prompts, []),
         problems,
     )
 
 
-def test_everything_is_said_and_alike_is_said_once(tmp_path: Path) -> None:
+def test_alike_problems_are_grouped(tmp_path: Path) -> None:
     torn = [Problem("torn-line", "not\nJSON", f"/f{n}", n) for n in (0, 7)]
-    said = [*findings(health(tmp_path, 12, *torn, Problem("odd", "very odd")), lambda path: path.replace("/f", "~/f"))]
-    assert ("unknown", "tools: teleport␛ × 2") in said
-    assert ("problems", "3") in said
-    assert said[-5:] == [
+    found = [*findings(health(tmp_path, 12, *torn, Problem("odd", "very odd")), lambda path: path.replace("/f", "~/f"))]
+    assert ("unknown", "tools: teleport␛ × 2") in found
+    assert ("problems", "3") in found
+    assert found[-5:] == [
         ("", "  not JSON [torn-line]"),
         ("", "    ~/f0"),
         ("", "    ~/f7:7"),
         ("", "  very odd [odd]"),
         ("", "    "),
     ]
-    assert ("", "  … and 2 more; --json lists them all") in said
-    assert ("", "  s0  1 prompt: a b") in said
-    assert any("nothing there" in text for _, text in said)
+    assert ("", "  … and 2 more; --json lists them all") in found
+    assert ("", "  s0  1 prompt: a b") in found
+    assert any("no such folder" in text for _, text in found)
 
 
-def test_file_that_is_broken_all_through_takes_one_line(tmp_path: Path) -> None:
+def test_lines_of_a_file_with_many_problems_are_limited(tmp_path: Path) -> None:
     torn = [Problem("torn-line", "not JSON", "/f", n) for n in (3, 3, *range(4, 16))]
     few = [Problem("torn-line", "not JSON", "/g", n) for n in (1, 8)]
-    said = [*findings(health(tmp_path, 0, *torn, *few))]
-    assert said[-3:] == [
+    found = [*findings(health(tmp_path, 0, *torn, *few))]
+    assert found[-3:] == [
         ("", "  not JSON [torn-line]"),
         ("", "    /f:3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 3 more; --json lists them all"),
         ("", "    /g:1, 8"),
     ]
 
 
-def test_nothing_wrong_is_said_too(tmp_path: Path) -> None:
-    assert ("problems", "none: everything was read") in [*findings(health(tmp_path))]
+def test_absence_of_problems_is_reported(tmp_path: Path) -> None:
+    assert ("problems", "none: every file was read") in [*findings(health(tmp_path))]
 
 
 def test_lines_keep_their_margin() -> None:

@@ -1,107 +1,109 @@
-"""Lists on a terminal and in a pipe."""
+"""Tables of any columns: what is dropped, cut and aligned, and lines for other programs."""
 
 from __future__ import annotations
 
-from contextlib import closing
-from datetime import UTC, datetime
+import ast
+import re
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from rich.console import Console, RenderableType
+from rich.text import Text
 
-from pollux.archive.memory import in_memory
-from pollux.model import Fate, ModelCall, Problem, Project, Session, Tokens
-from pollux.render.terminal.tables import counted, project_lines, project_table, session_lines, session_table, tabbed
-from pollux.reports.projects import ProjectRow
-from pollux.reports.sessions import SessionRow, rows
+import pollux
+from pollux.render.terminal.screen import Console
+from pollux.render.terminal.tables import (
+    TableColumn,
+    TextTable,
+    align_points,
+    csv_lines,
+    distinct_names,
+    dollars,
+    tab_lines,
+    tabbed,
+)
 
-NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
-
-
-def session(id_: str = "0363a0b0-afca", **more: object) -> Session:
-    fields: dict[str, object] = {
-        "kind": "main",
-        "project": Project("ab" * 32, "web", "/src/web", "arguments"),
-        "title": "Count the 鶴 on the shore, and write them down one by one",
-        "ended": datetime(2026, 11, 14, tzinfo=UTC),
-        "counts": {"user": 3},
-        "calls": (ModelCall(id_, "m", None, None, Fate.ACTIVE, Tokens(total=12345), "f", 1),),
-    }
-    return Session(id=id_, **fields | more)  # type: ignore[arg-type]
+SOURCES = sorted(Path(pollux.__file__).parent.rglob("*.py"))
 
 
-def drawn(what: RenderableType, width: int) -> str:
+def drawn(table: TextTable, width: int, encoding: str = "utf-8") -> list[str]:
     console = Console(width=width, color_system=None, force_terminal=False)
-    with console.capture() as capture:
-        console.print(what)
-    return capture.get()
+    options = console.options.copy()
+    options.encoding = encoding
+    return ["".join(segment.text for segment in line) for line in console.render_lines(table, options, pad=False)]
 
 
-def listed(*sessions: Session) -> tuple[SessionRow, ...]:
-    with closing(in_memory(sessions, [])) as database:
-        return rows(database, sessions)
-
-
-def table(width: int, *sessions: Session) -> list[str]:
-    return drawn(session_table(listed(*sessions), now=NOW, width=width), width).splitlines()
-
-
-@pytest.mark.parametrize("width", [30, 40, 52, 60, 72, 80, 100, 120, 200])
-def test_table_fits_and_names_the_session(width: int) -> None:
-    lines = table(width, session(), session("7ffa9413-x"))
-    assert all(cell_len(line) <= width for line in lines)
-    assert lines[1].split()[0] == "@1"
-    assert "Count" in lines[1]
-
-
-def test_columns_make_way() -> None:
-    assert table(80, session())[0].split() == ["session", "used", "project", "title", "asks", "tokens"]
-    assert table(70, session())[0].split() == ["session", "used", "project", "title"]
-    assert table(55, session())[0].split() == ["session", "used", "title"]
-    assert table(40, session())[0].split() == ["used", "title"]
-    assert table(40, session(), session("7ffa9413", kind="subagent"))[0].split() == ["session", "used", "title"]
-    assert table(80, session(kind="subagent"))[0].split()[0] == "session"
-
-
-def test_marks_tell_what_is_special() -> None:
-    lines = table(
-        80,
-        session("a", kind="subagent", title=""),
-        session("b", is_stub=True, ended=None),
-        session("c", problems=(Problem("x", "y"),), fates={"rewound": 2, "active": 5}),
+def table(**columns: tuple[int, int | None, list[str]]) -> TextTable:
+    return TextTable(
+        [TableColumn(name, cells, rank=rank, least=least) for name, (rank, least, cells) in columns.items()]
     )
-    assert "↳ (no prompt)" in lines[1]
-    assert "stub Count" in lines[2]
-    assert "! ⑂2 Count" in lines[3]
 
 
-def test_lines_have_seven_fields_whatever_is_in_them() -> None:
-    (line,) = session_lines(listed(session(title="one\ttwo\nthree\x1b[2J", ended=None)))
-    assert line.split("\t") == ["0363a0b0-afca", "", "/src/web", "one two three␛[2J", "3", "0", "12345\n"]
+@pytest.mark.parametrize("width", range(1, 60))
+def test_no_width_is_exceeded(width: int) -> None:
+    made = table(a=(0, 5, ["title " * 9]), b=(2, None, ["12345"]), c=(1, 8, ["鶴" * 12]))
+    lines = drawn(made, width)
+    assert max(map(cell_len, lines)) <= width
 
 
-def test_projects_say_what_is_known() -> None:
-    known = Project("cd" * 32, "shop", "/src/shop", "project_root", proven=True)
-    unknown = Project("ef" * 32)
-    used = datetime(2026, 11, 14, tzinfo=UTC)
-    web = Project("ab" * 32, "web", "/src/web", "arguments")
-    projects = [
-        ProjectRow(unknown, 1, 3, 12345, used),
-        ProjectRow(web, 1, 3, 12345, used),
-        ProjectRow(known, 1, 3, 12345, None),
+def test_highest_rank_is_dropped_first_and_cut_columns_share_the_room() -> None:
+    made = table(a=(0, 5, ["title " * 9]), b=(2, None, ["12345"]), c=(1, None, ["123"]))
+    assert [drawn(made, width)[0].split() for width in (80, 15, 9)] == [["a", "b", "c"], ["a", "c"], ["a"]]
+    assert drawn(made, 20)[1] == "title t…  12345  123"
+
+
+def test_markup_is_text() -> None:
+    cells: list[Text | str] = ["[/b]", "[red]x[/red]", ":smile:", Text("[a1b2c3d4]", "cyan")]
+    assert drawn(TextTable([TableColumn("[name]", cells)]), 40) == [
+        *("[name]", "[/b]", "[red]x[/red]", ":smile:", "[a1b2c3d4]")
     ]
-    wide = drawn(project_table(projects, now=NOW, width=120), 120)
-    assert "/src/web ?" in wide
-    assert "/src/shop  " in wide
-    assert "hash only" in wide
-    assert "efefefefefef" in wide
-    assert drawn(project_table(projects, now=NOW, width=80), 80).split()[:4] == ["project", "path", "sessions", "asks"]
-    narrow = drawn(project_table(projects, now=NOW, width=40), 40).splitlines()
-    assert narrow[0].split() == ["project", "sessions", "tokens", "used"]
-    assert next(project_lines(projects)) == "[efefefef]\t\t1\t12345\t3\t2026-11-14T00:00:00.000Z\n"
-    assert [line.count("\t") for line in project_lines(projects)] == [5, 5, 5]
 
 
-def test_words() -> None:
-    assert (counted(1, "file"), counted(0, "file")) == ("1 file", "0 files")
+def test_only_one_module_makes_a_console_and_none_reads_markup() -> None:
+    """Rich's own console and tables take strings for markup, so everything is printed through ours."""
+    for path in SOURCES:
+        source = path.read_text("utf-8")
+        assert "from_markup" not in source, path
+        for node in ast.walk(ast.parse(source)):
+            if not isinstance(node, ast.ImportFrom) or (node.module or "").split(".")[0] != "rich":
+                continue
+            names = {alias.name for alias in node.names}
+            assert not names & {"print", "markup", "escape", "render"}, path
+            assert "Table" not in names or path.name == "markdown.py", path
+            makes_console = node.module == "rich.console" and "Console" in names and re.search(r"\bConsole\(", source)
+            assert not makes_console, path
+
+
+def test_bars_are_drawn_in_any_encoding() -> None:
+    column = TableColumn("n", ["a", "b"])
+    made = TextTable([column], weights=[1, 2])
+    assert [line.count("█") for line in drawn(made, 60)[1:]] == [12, 24]
+    assert [line.count("#") for line in drawn(made, 60, "ascii")[1:]] == [12, 24]
+    assert "█" not in "".join(drawn(TextTable([column], weights=[0, 0]), 60))
+    assert "█" not in "".join(drawn(made, 6))
+
+
+def test_points_are_below_each_other() -> None:
+    assert align_points(["$1,234.50", "$0.00721", "no price", "$3.20+"]) == [
+        *("$1,234.50   ", "$0.00721", "no price", "$3.20+  ")
+    ]
+    assert align_points([]) == []
+
+
+def test_projects_of_the_same_name_get_the_folder_that_tells_them_apart() -> None:
+    paths = ["/home/u/work/api", "/home/u/play/api", "/srv/web", "C:\\src\\web"]
+    names = distinct_names([(path, path.replace("\\", "/").rpartition("/")[2]) for path in paths])
+    assert list(names.values()) == ["work/api", "play/api", "srv/web", "src/web"]
+    deep = ["/a/x/src/api", "/a/y/src/api"]
+    assert list(distinct_names((path, "api") for path in deep).values()) == ["x/…/api", "y/…/api"]
+    assert list(distinct_names([("/api", "api"), ("/x/api", "api")]).values()) == ["/api", "x/api"]
+    assert list(distinct_names([("api", "api"), ("/x/api", "api")]).values()) == ["api", "x/api"]
+
+
+def test_lines_for_programs() -> None:
+    assert list(tab_lines(("a", "b"), [("x\ty", None)], header=True)) == ["a\tb\n", "x y\t\n"]
+    assert list(csv_lines(("a", "b"), [("=x", 1)], header=False)) == ["'=x,1\n"]
     assert tabbed("a\tb", 1) == "a b\t1\n"
+    assert [dollars(amount) for amount in (0, 1, 10**9, 1_500_000_000, 1_298_875, None)] == [
+        *("0.00", "0.000000001", "1.00", "1.50", "0.001298875", ""),
+    ]

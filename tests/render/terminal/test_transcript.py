@@ -26,8 +26,8 @@ from pollux.model import (
     DiffDisplay,
     Fate,
     FileDisplay,
+    GrepMatch,
     Kind,
-    Match,
     MatchDisplay,
     Message,
     ModelCall,
@@ -44,9 +44,9 @@ from pollux.model import (
     Unknown,
 )
 from pollux.prices import usage_of
-from pollux.render.terminal.transcript import header, transcript
+from pollux.render.terminal.transcript import render_header, render_transcript
 from pollux.sessions.reader import from_file
-from pollux.views.transcript import Branches, Detail, Options, blocks
+from pollux.views.transcript import Branches, Detail, TranscriptOptions, blocks
 
 DATA = Path(__file__).parents[2] / "data" / "terminal"
 
@@ -101,9 +101,9 @@ def calls() -> tuple[Any, ...]:
         for status in ("completed", "in_progress", "pending", "cancelled", "blocked", "odd")
     )
     matches = (
-        Match("app/board.py", 7, "    def __init__(self):"),
-        Match("a.py", None, "x"),
-        Match("b.py", 2, "y", is_context=True),
+        GrepMatch("app/board.py", 7, "    def __init__(self):"),
+        GrepMatch("a.py", None, "x"),
+        GrepMatch("b.py", 2, "y", is_context=True),
     )
     screen = ScreenDisplay(((Cell("ok", fg="#008000"), Cell(" green")), (Cell("second line"),)))
     log = "\n".join(f"line {number}" for number in range(1, 101))
@@ -225,14 +225,14 @@ def printed(renderables: Iterable[RenderableType], width: int = 80, **how: Any) 
     return out.getvalue()
 
 
-def told(*messages: Message, width: int = 80, encoding: str = "utf-8", options: Options | None = None) -> str:
-    return printed(transcript(blocks(messages, options), zone=UTC, encoding=encoding), width)
+def told(*messages: Message, width: int = 80, encoding: str = "utf-8", options: TranscriptOptions | None = None) -> str:
+    return printed(render_transcript(blocks(messages, options), zone=UTC, encoding=encoding), width)
 
 
 def head(session: Session, **more: Any) -> RenderableType:  # noqa: ANN401  options of the header
     """Print the header of a session without subagents."""
     usage = usage_of(session.calls, PRICES)
-    return header(session, {}, usage, usage, **more)
+    return render_header(session, {}, usage, usage, **more)
 
 
 def check(name: str, text: str) -> None:
@@ -248,22 +248,22 @@ def check(name: str, text: str) -> None:
 @pytest.mark.parametrize("width", [80, 120])
 @pytest.mark.parametrize("detail", Detail)
 def test_snapshots(detail: Detail, width: int) -> None:
-    options = Options(detail, root=ROOT)
+    options = TranscriptOptions(detail, root=ROOT)
     check(f"{detail}-{width}.txt", told(*session(), width=width, options=options))
 
 
 def test_snapshot_of_all_branches() -> None:
-    check("branches-80.txt", told(*session(), options=Options(Detail.DIALOGUE, Branches.ALL)))
+    check("branches-80.txt", told(*session(), options=TranscriptOptions(Detail.DIALOGUE, Branches.ALL)))
 
 
 def test_snapshot_in_ascii() -> None:
-    text = told(*session(), encoding="ascii", options=Options(Detail.FULL, Branches.ALL, root=ROOT))
+    text = told(*session(), encoding="ascii", options=TranscriptOptions(Detail.FULL, Branches.ALL, root=ROOT))
     assert text.isascii()
     check("ascii-80.txt", text)
 
 
 def test_snapshot_in_colour() -> None:
-    renderables = transcript(blocks(session(), Options(Detail.FULL, root=ROOT)), zone=UTC)
+    renderables = render_transcript(blocks(session(), TranscriptOptions(Detail.FULL, root=ROOT)), zone=UTC)
     check("colour-80.txt", printed(renderables, color_system="standard", force_terminal=True))
 
 
@@ -295,8 +295,8 @@ HOSTILE = "\x1b[2J\x1b]0;owned\x07\x00\x9b31m\u202eevil\u2066 &#x202e;&#27;&rlm;
 ALLOWED = re.compile(r"[^\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]*")
 
 
-@pytest.mark.parametrize("options", [Options(), Options(Detail.FULL, Branches.ALL)])
-def test_nothing_hostile_gets_through(options: Options) -> None:
+@pytest.mark.parametrize("options", [TranscriptOptions(), TranscriptOptions(Detail.FULL, Branches.ALL)])
+def test_nothing_hostile_gets_through(options: TranscriptOptions) -> None:
     evil = HOSTILE
     messages = (
         prompt(evil, Attachment(evil, uri=evil)),
@@ -315,7 +315,7 @@ def test_nothing_hostile_gets_through(options: Options) -> None:
             tool_calls=(
                 call(evil, {evil: evil}, output=evil, error=evil, status=evil, display_name=evil, agent_id=evil),
                 call("run_shell_command", {"command": evil}, display=ScreenDisplay(((Cell(evil, evil, evil),),))),
-                call("x", display=MatchDisplay(evil, (Match(evil, 1, evil),))),
+                call("x", display=MatchDisplay(evil, (GrepMatch(evil, 1, evil),))),
                 call("x", display=FileDisplay(evil, (evil,))),
                 call("x", display=TodoDisplay((Todo(evil, evil),))),
                 call("x", display=DiffDisplay(f"@@ -1 +1 @@\n+{evil}", evil, evil)),
@@ -333,7 +333,7 @@ def test_nothing_hostile_gets_through(options: Options) -> None:
     assert ALLOWED.fullmatch(text)
     assert "[bold red]not markup[/]" in text
     assert ":smile:" in text
-    coloured = printed(transcript(blocks(messages, options)), force_terminal=True, color_system="truecolor")
+    coloured = printed(render_transcript(blocks(messages, options)), force_terminal=True, color_system="truecolor")
     assert ALLOWED.fullmatch(re.sub(r"\x1b\[[0-9;]*m", "", coloured)), "Rich itself writes colours and nothing else"
 
 
@@ -347,7 +347,7 @@ def test_hostile_header() -> None:
     st.integers(1, 40),
 )
 def test_any_markdown_at_any_width(text: str, width: int) -> None:
-    shown = told(message(text), prompt(text), width=width, options=Options(Detail.FULL))
+    shown = told(message(text), prompt(text), width=width, options=TranscriptOptions(Detail.FULL))
     assert ALLOWED.fullmatch(shown)
     shown.encode()
 
@@ -384,7 +384,7 @@ def test_endless_texts_stay_quick(piece: str, detail: Detail) -> None:
         message(tool_calls=(call("run_shell_command", {"command": "x"}, display=ScreenDisplay(((Cell(text),),))),)),
     )
     start = time.perf_counter()
-    told(*messages, options=Options(detail))
+    told(*messages, options=TranscriptOptions(detail))
     assert time.perf_counter() - start < 60  # some seconds on a slow machine; the square of it would take hours
 
 
@@ -395,7 +395,7 @@ def test_a_long_code_block_is_not_coloured_but_shown() -> None:
 
 def test_long_output_comes_in_pieces() -> None:
     made = call("run_shell_command", {"command": "seq"}, display=TextDisplay("line\n" * 5_000))
-    renderables = transcript(blocks([message(tool_calls=(made,))], Options(Detail.FULL)))
+    renderables = render_transcript(blocks([message(tool_calls=(made,))], TranscriptOptions(Detail.FULL)))
     assert len([*renderables]) == 11
 
 
@@ -407,7 +407,7 @@ def test_prose_keeps_to_a_column_and_output_does_not() -> None:
 
 
 def test_what_is_left_out_of_a_long_body_is_said() -> None:
-    matches = tuple(Match("a.py", number, "x") for number in range(20))
+    matches = tuple(GrepMatch("a.py", number, "x") for number in range(20))
     made = (
         call("x", {}, display=MatchDisplay("", matches)),
         call("x", {}, display=FileDisplay("", tuple("abcdefghij"))),
@@ -436,8 +436,8 @@ def test_real_sessions_are_told(corpus: Path, release: str) -> None:
     assert paths
     for path in paths:
         session, group = from_file(path)
-        for options in (Options(), Options(Detail.FULL, Branches.ALL, root=session.project.path)):
-            text = printed([head(session), *transcript(blocks(group.messages(), options))])
+        for options in (TranscriptOptions(), TranscriptOptions(Detail.FULL, Branches.ALL, root=session.project.path)):
+            text = printed([head(session), *render_transcript(blocks(group.messages(), options))])
             assert ALLOWED.fullmatch(text)
 
 
@@ -451,7 +451,7 @@ def test_times_are_local_unless_a_zone_is_given(monkeypatch: pytest.MonkeyPatch)
         pytest.skip("no other time zone to be had on Windows")
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
-    assert "04:02" in printed(transcript(blocks([prompt("x")])))
+    assert "04:02" in printed(render_transcript(blocks([prompt("x")])))
     monkeypatch.undo()
     time.tzset()
 

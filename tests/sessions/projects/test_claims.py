@@ -6,8 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from pollux.sessions.projects.claims import Claim, Known, known_paths, load_memory, remember
 from pollux.sessions.projects.paths import project_hash
+from pollux.sessions.projects.resolve import (
+    PathClaim,
+    ProjectClaims,
+    load_project_paths,
+    read_claims,
+    save_project_paths,
+)
 
 WEBAPP = "/home/alice/dev/webapp"
 WINDOWS = "C:\\Users\\Alice\\Dev\\WebApp"
@@ -30,20 +36,20 @@ def test_what_a_home_says(tmp_path: Path) -> None:
     (tmp_path / "trustedFolders.json").write_bytes(
         b'\xef\xbb\xbf{"relative": "TRUST_FOLDER", "/trusted": "TRUST_FOLDER"}'
     )
-    known = known_paths(tmp_path, tmp_path / "tmp", tmp_path)
+    known = read_claims(tmp_path, tmp_path / "tmp", tmp_path)
     assert known.claims == (
-        Claim("project_root", WEBAPP, "webapp"),
-        Claim("project_root", "/old", "old"),
-        Claim("projects.json", WEBAPP, "webapp"),
-        Claim("projects.json", "/lost", "lost"),
-        Claim("trustedFolders.json", "/trusted"),
+        PathClaim("project_root", WEBAPP, "webapp"),
+        PathClaim("project_root", "/old", "old"),
+        PathClaim("projects.json", WEBAPP, "webapp"),
+        PathClaim("projects.json", "/lost", "lost"),
+        PathClaim("trustedFolders.json", "/trusted"),
     )
-    assert known.by_folder["webapp"] == known.by_hash[DIGEST] == Claim("project_root", WEBAPP, "webapp")
+    assert known.by_folder["webapp"] == known.by_hash[DIGEST] == PathClaim("project_root", WEBAPP, "webapp")
     assert known.problems == ()
 
 
 def test_an_empty_home_says_nothing(tmp_path: Path) -> None:
-    assert known_paths(tmp_path, tmp_path / "tmp", tmp_path) == Known()
+    assert read_claims(tmp_path, tmp_path / "tmp", tmp_path) == ProjectClaims()
 
 
 def test_broken_files_are_problems(tmp_path: Path) -> None:
@@ -52,8 +58,8 @@ def test_broken_files_are_problems(tmp_path: Path) -> None:
     put(tmp_path / "history", "")
     put(tmp_path / "projects.json", '{"projects": {"/lost": 1, "relative": "x", "/kept": "kept"}}')
     put(tmp_path / "trustedFolders.json", '{"/cut')
-    known = known_paths(tmp_path, tmp_path / "tmp", tmp_path)
-    assert known.claims == (Claim("projects.json", "/kept", "kept"),)
+    known = read_claims(tmp_path, tmp_path / "tmp", tmp_path)
+    assert known.claims == (PathClaim("projects.json", "/kept", "kept"),)
     assert sorted(
         (problem.code, Path(problem.file or "").relative_to(tmp_path).as_posix()) for problem in known.problems
     ) == [
@@ -77,21 +83,21 @@ def test_broken_files_are_problems(tmp_path: Path) -> None:
 )
 def test_a_broken_registry_is_a_problem(tmp_path: Path, registry: str, code: str) -> None:
     (tmp_path / "projects.json").write_bytes(registry.encode("utf-8", "surrogateescape"))
-    assert [problem.code for problem in known_paths(tmp_path, tmp_path / "tmp", tmp_path).problems] == [code]
+    assert [problem.code for problem in read_claims(tmp_path, tmp_path / "tmp", tmp_path).problems] == [code]
 
 
 def test_an_unreadable_registry_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "projects.json").mkdir()
-    known = known_paths(tmp_path, tmp_path / "tmp", tmp_path)
+    known = read_claims(tmp_path, tmp_path / "tmp", tmp_path)
     assert [problem.code for problem in known.problems] == ["unreadable-file"]
 
 
 def test_memory_keeps_what_is_proven(tmp_path: Path) -> None:
     file = tmp_path / "data" / "pollux" / "projects.json"
-    assert load_memory(file) == {}
-    assert remember(file, {DIGEST: WEBAPP, OTHER_DIGEST: "/wrong"}) is None
-    assert remember(file, {WINDOWS_DIGEST: WINDOWS}) is None
-    assert load_memory(file) == {DIGEST: WEBAPP, WINDOWS_DIGEST: WINDOWS}
+    assert load_project_paths(file) == {}
+    assert save_project_paths(file, {DIGEST: WEBAPP, OTHER_DIGEST: "/wrong"}) is None
+    assert save_project_paths(file, {WINDOWS_DIGEST: WINDOWS}) is None
+    assert load_project_paths(file) == {DIGEST: WEBAPP, WINDOWS_DIGEST: WINDOWS}
     assert [path.name for path in file.parent.iterdir()] == ["projects.json"]
     if os.name == "posix":
         assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
@@ -99,7 +105,7 @@ def test_memory_keeps_what_is_proven(tmp_path: Path) -> None:
 
 def test_memory_is_left_alone_if_there_is_nothing_new(tmp_path: Path) -> None:
     file = tmp_path / "projects.json"
-    assert remember(file, {}) is None
+    assert save_project_paths(file, {}) is None
     assert not file.exists()
 
 
@@ -107,25 +113,25 @@ def test_memory_is_left_alone_if_there_is_nothing_new(tmp_path: Path) -> None:
 def test_a_broken_memory_is_none(tmp_path: Path, text: str) -> None:
     file = tmp_path / "projects.json"
     put(file, text)
-    assert load_memory(file) == {}
-    assert remember(file, {DIGEST: WEBAPP}) is None
-    assert load_memory(file) == {DIGEST: WEBAPP}
+    assert load_project_paths(file) == {}
+    assert save_project_paths(file, {DIGEST: WEBAPP}) is None
+    assert load_project_paths(file) == {DIGEST: WEBAPP}
 
 
 def test_the_memory_of_a_newer_pollux_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "projects.json"
     put(file, '{"schema": "pollux.project-paths/2"}')
-    problem = remember(file, {DIGEST: WEBAPP})
+    problem = save_project_paths(file, {DIGEST: WEBAPP})
     assert problem is not None
     assert problem.code == "newer-memory"
-    assert load_memory(file) == {}
+    assert load_project_paths(file) == {}
 
 
 def test_a_memory_that_cannot_be_written_is_a_problem(tmp_path: Path) -> None:
     put(tmp_path / "file", "")
     (tmp_path / "folder").mkdir()
     for file in (tmp_path / "file" / "projects.json", tmp_path / "folder"):
-        problem = remember(file, {DIGEST: WEBAPP})
+        problem = save_project_paths(file, {DIGEST: WEBAPP})
         assert problem is not None
         assert (problem.code, problem.file) == ("memory-not-kept", str(file))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]

@@ -6,9 +6,8 @@ from typing import Never
 import pytest
 
 from pollux.model import Json, Project
-from pollux.sessions.projects.claims import Claim, known_from_claims
 from pollux.sessions.projects.paths import project_hash
-from pollux.sessions.projects.resolve import argument_paths, resolve, workspace_directories
+from pollux.sessions.projects.resolve import PathClaim, argument_paths, index_claims, resolve, workspace_directories
 
 WEBAPP = "/home/alice/dev/webapp"
 WINDOWS = "C:\\Users\\Alice\\Dev\\WebApp"
@@ -40,19 +39,19 @@ def unread() -> Iterator[Never]:
 
 
 CLAIMS = [
-    Claim("project_root", WEBAPP, "webapp"),
-    Claim("projects.json", WEBAPP, "webapp"),
-    Claim("trustedFolders.json", WEBAPP),
+    PathClaim("project_root", WEBAPP, "webapp"),
+    PathClaim("projects.json", WEBAPP, "webapp"),
+    PathClaim("trustedFolders.json", WEBAPP),
 ]
 
 
 @pytest.mark.parametrize("skipped", range(4))
 def test_order_of_what_a_home_proves(skipped: int) -> None:
-    expected = [*CLAIMS, Claim("directories", WEBAPP)][skipped]
-    known = known_from_claims(CLAIMS[skipped:])
+    expected = [*CLAIMS, PathClaim("directories", WEBAPP)][skipped]
+    known = index_claims(CLAIMS[skipped:])
     assert resolve(
         DIGEST, DIGEST, known, directories=[WEBAPP], session_context=[WEBAPP], arguments=unread()
-    ) == Project(DIGEST, expected.folder, WEBAPP, expected.how, proven=True)
+    ) == Project(DIGEST, expected.folder, WEBAPP, expected.source, proven=True)
 
 
 def test_order_of_what_else_proves() -> None:
@@ -66,13 +65,13 @@ def test_order_of_what_else_proves() -> None:
     for kind in tuple(told):
         found.append(resolve(DIGEST, DIGEST, **told))  # type: ignore[arg-type]
         del told[kind]
-    assert [one.how for one in found] == ["session_context", "scan", "arguments", "memory"]
+    assert [one.source for one in found] == ["session_context", "scan", "arguments", "memory"]
     assert {(one.path, one.proven) for one in found} == {(WEBAPP, True)}
     assert resolve(DIGEST, DIGEST) == Project(DIGEST)
 
 
 def test_a_proof_beats_the_marker() -> None:
-    known = known_from_claims([Claim("project_root", "/moved/webapp", "webapp")])
+    known = index_claims([PathClaim("project_root", "/moved/webapp", "webapp")])
     assert resolve(DIGEST, "webapp", known) == Project(DIGEST, "webapp", "/moved/webapp", "project_root")
     assert resolve(DIGEST, "webapp", known, session_context=[WEBAPP]) == Project(
         DIGEST, "webapp", WEBAPP, "session_context", proven=True
@@ -80,7 +79,7 @@ def test_a_proof_beats_the_marker() -> None:
 
 
 def test_the_registry_of_windows_is_in_lower_case() -> None:
-    known = known_from_claims([Claim("projects.json", WINDOWS.lower(), "webapp")])
+    known = index_claims([PathClaim("projects.json", WINDOWS.lower(), "webapp")])
     assert resolve(WINDOWS_DIGEST, "webapp", known) == Project(
         WINDOWS_DIGEST, "webapp", WINDOWS.lower(), "projects.json"
     )

@@ -29,8 +29,8 @@ from tests.builders import (
 from pollux.formats.operations import Record
 from pollux.formats.source import Span
 from pollux.model import Fate, Kind, Origin, Text
-from pollux.sessions.replay.reading import arguments, read, state, whole
-from pollux.sessions.replay.replay import Entry
+from pollux.sessions.replay.reading import build_message, call_arguments, read, state
+from pollux.sessions.replay.replay import TimelineEntry
 
 
 def test_a_file(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_whole_message_is_put_together_from_its_recordings(tmp_path: Path) -> 
     first = gemini("g1", "two", thoughts=[{"subject": "S", "description": "D"}])
     rewritten = first | {"content": [asks()], "toolCalls": [call()], "odd": 1}
     found = read_bytes(tmp_path, log(header(), preamble(), first, checkpoint(preamble(), rewritten)))
-    message = whole(found, found.replay.timeline[-1])
+    message = build_message(found, found.replay.timeline[-1])
     assert (message.id, message.kind, message.origin, message.fate) == ("g1", Kind.GEMINI, Origin.MODEL, Fate.ACTIVE)
     assert (message.text, message.thoughts[0].subject, message.tool_calls[0].id) == ("two", "S", "c1")
     assert (message.file, message.line, message.at) == (str(found.path), 3, instant_of(2))
@@ -98,43 +98,43 @@ def test_the_state_as_it_stands_in_the_file(tmp_path: Path) -> None:
 def test_a_file_that_shrinks_meanwhile(tmp_path: Path) -> None:
     found = read_bytes(tmp_path, log(header(), user(), gemini()))
     os.truncate(found.path, 10)
-    assert [(message.id, message.text) for message in (whole(found, one) for one in found.replay.timeline)] == [
+    assert [(message.id, message.text) for message in (build_message(found, one) for one in found.replay.timeline)] == [
         ("u1", ""),
         ("g1", ""),
     ]
-    assert [whole(found, one).kind for one in found.replay.timeline] == ["user", "gemini"]
+    assert [build_message(found, one).kind for one in found.replay.timeline] == ["user", "gemini"]
 
 
 def test_other_bytes_under_our_hands(tmp_path: Path) -> None:
     found = read_bytes(tmp_path, log(header(), user()))
     put(found.path, b"[" + b"1," * 500 + b"1]")
-    assert whole(found, found.replay.timeline[0]).text == ""
+    assert build_message(found, found.replay.timeline[0]).text == ""
     record = Record("u1", "user", None, None, None, (), False, Origin.HUMAN, "", Span(0, 1003), 1)  # noqa: FBT003
-    assert whole(found, Entry("u1", "user", None, 1, Origin.HUMAN, "", record)).parts == ()
+    assert build_message(found, TimelineEntry("u1", "user", None, 1, Origin.HUMAN, "", record)).parts == ()
 
 
 def test_the_arguments_alone(tmp_path: Path) -> None:
     calls = [call("c1"), call("c2", args={"path": "/a"}), {"id": "c3", "name": "ls"}]
     found = read_bytes(tmp_path, log(header(), user(), gemini("g1", "", toolCalls=calls)))
     asked, called = found.replay.timeline
-    assert arguments(found, asked) == []
-    assert arguments(found, called) == [{"file_path": "a.txt"}, {"path": "/a"}, None]
+    assert call_arguments(found, asked) == []
+    assert call_arguments(found, called) == [{"file_path": "a.txt"}, {"path": "/a"}, None]
 
 
 def test_the_arguments_where_the_fast_decoder_refuses(tmp_path: Path) -> None:
     surrogate = gemini("g1", "", toolCalls=[call(args={"a": "\ud83d"}), 7])
     found = read_bytes(tmp_path, log(header(), surrogate))
-    assert arguments(found, found.replay.timeline[0]) == [{"a": "\ud83d"}]
+    assert call_arguments(found, found.replay.timeline[0]) == [{"a": "\ud83d"}]
     broken = line(gemini("g1", "", toolCalls=[call(args={"a": "~"})])).replace(b"~", b"\xff")
     found = read_bytes(tmp_path, log(header(), broken))
-    assert arguments(found, found.replay.timeline[0]) == [{"a": "\ufffd"}]
+    assert call_arguments(found, found.replay.timeline[0]) == [{"a": "\ufffd"}]
 
 
 def test_calls_that_only_a_history_holds(tmp_path: Path) -> None:
     bare = {"id": "m1", "type": "gemini", "content": [{"text": "a"}, *(asks(one) for one in ("c1", "c2", "c3"))]}
     failed = {"functionResponse": {"id": "c2", "name": "read_file", "response": {"error": "no"}}}
     found = read_bytes(tmp_path, log(header(), checkpoint(preamble(), bare, user("m2", [answers("c1"), failed]))))
-    calls = whole(found, found.replay.timeline[1]).tool_calls
+    calls = build_message(found, found.replay.timeline[1]).tool_calls
     assert [(one.id, one.status, one.output, one.error) for one in calls] == [
         ("c1", "success", "text of the file", None),
         ("c2", "error", None, "no"),
@@ -159,9 +159,9 @@ def test_a_document_and_the_log_that_a_resume_makes_of_it(tmp_path: Path) -> Non
     for records in (turns, [*turns, updates(sessionId=SESSION), checkpoint(*resumed)]):
         after = read_bytes(tmp_path, log(header(), *records), "a.jsonl")
         said = [one for one in after.replay.timeline if one.id != PREAMBLE and one.origin != Origin.TOOL_RESPONSE]
-        assert [whole(after, one).text for one in said] == texts(before)
-        assert [whole(after, one).tool_calls for one in said] == [
-            whole(before, one).tool_calls for one in before.replay.timeline
+        assert [build_message(after, one).text for one in said] == texts(before)
+        assert [build_message(after, one).tool_calls for one in said] == [
+            build_message(before, one).tool_calls for one in before.replay.timeline
         ]
         assert {one.fate for one in said} == {Fate.ACTIVE}
 
@@ -169,6 +169,8 @@ def test_a_document_and_the_log_that_a_resume_makes_of_it(tmp_path: Path) -> Non
 def test_reading_twice_gives_equal_values(tmp_path: Path) -> None:
     path = put(tmp_path / "a.jsonl", log(header(), preamble(), user(), gemini("g1", [{"text": "hi"}, asks()])))
     one, two = read(path), read(path)
-    assert [whole(one, entry) for entry in one.replay.timeline] == [whole(two, entry) for entry in two.replay.timeline]
+    assert [build_message(one, entry) for entry in one.replay.timeline] == [
+        build_message(two, entry) for entry in two.replay.timeline
+    ]
     assert one.replay.metadata == two.replay.metadata
-    assert whole(one, one.replay.timeline[-1]).parts[0] == Text("hi")
+    assert build_message(one, one.replay.timeline[-1]).parts[0] == Text("hi")

@@ -30,8 +30,8 @@ from tests.builders import (
 )
 
 from pollux.model import Fate, Origin, Tokens
-from pollux.sessions.replay.reading import Reading, whole
-from pollux.sessions.replay.replay import Entry
+from pollux.sessions.replay.reading import FileReading, build_message
+from pollux.sessions.replay.replay import TimelineEntry
 
 ONE, TWO, THREE = user("u1", "one"), gemini("g1", "two", tokens=tokens(10)), user("u2", "three", second=3)
 FOUR = gemini("g2", "four", second=4, tokens=tokens(20))
@@ -43,32 +43,32 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *records: object, head: bool = True) -> Reading:
+def run(folder: Path, *records: object, head: bool = True) -> FileReading:
     return read_bytes(folder, log(*([header()] if head else []), *records))
 
 
-def state(reading: Reading) -> list[str]:
+def state(reading: FileReading) -> list[str]:
     return [*reading.replay.state]
 
 
-def ids(reading: Reading) -> list[str]:
+def ids(reading: FileReading) -> list[str]:
     return [entry.id for entry in reading.replay.timeline]
 
 
-def fates(reading: Reading) -> dict[str, Fate]:
+def fates(reading: FileReading) -> dict[str, Fate]:
     return {entry.id: entry.fate for entry in reading.replay.timeline}
 
 
-def fate_of(reading: Reading, fate: Fate) -> list[str]:
+def fate_of(reading: FileReading, fate: Fate) -> list[str]:
     return [entry.id for entry in reading.replay.timeline if entry.fate == fate]
 
 
-def entry(reading: Reading, id_: str) -> Entry:
+def entry(reading: FileReading, id_: str) -> TimelineEntry:
     (found,) = (one for one in reading.replay.timeline if one.id == id_)
     return found
 
 
-def total(reading: Reading, *, kept: bool = False) -> int:
+def total(reading: FileReading, *, kept: bool = False) -> int:
     calls = reading.replay.calls.values()
     return sum(one.tokens.total for one in calls if not kept or one.entry.fate == Fate.ACTIVE)
 
@@ -192,7 +192,7 @@ class TestTimeline:
             gemini("g1", "two", second=5, tokens=tokens(10), thoughts=[{"subject": "S", "description": "D"}]),
             gemini("g1", "two", second=7, toolCalls=[call()], model=None),
         )
-        (one,) = (whole(found, entry) for entry in found.replay.timeline)
+        (one,) = (build_message(found, entry) for entry in found.replay.timeline)
         assert (one.text, one.model, one.tokens) == ("two", "gemini-2.5-pro", Tokens(10, 1, 2, 3, 0, 15))
         assert [one.tool_calls[0].id, one.thoughts[0].subject] == ["c1", "S"]
         assert entry(found, "g1").at == at(2)
@@ -201,7 +201,7 @@ class TestTimeline:
     def test_masked_output_does_not_replace_what_was_there(self, folder: Path) -> None:
         masked = [answers(output="<tool_output_masked>x</tool_output_masked>")]
         found = run(folder, gemini("g1", "", toolCalls=[call()]), gemini("g1", "", toolCalls=[call(result=masked)]))
-        assert whole(found, entry(found, "g1")).tool_calls[0].output == "text of the file"
+        assert build_message(found, entry(found, "g1")).tool_calls[0].output == "text of the file"
 
     def test_a_rewind(self, folder: Path) -> None:
         found = run(folder, *TURNS, rewind("u2"), user("u3", "instead"))
@@ -354,7 +354,7 @@ class TestTimeline:
             *(calls(1, 2, 3, 4, 5), user("r3", [answers("c4"), answers("c5")])),
         ]
         found = run(folder, *records)
-        made = {one.id: [call.name for call in whole(found, one).tool_calls] for one in found.replay.timeline}
+        made = {one.id: [call.name for call in build_message(found, one).tool_calls] for one in found.replay.timeline}
         expected = {"acp": ["tool1", "tool2"], "g3": ["tool3"], "g4": ["tool4", "tool5"]}
         assert {id_: names for id_, names in made.items() if names} == expected
         assert [[head.id for head in entry(found, id_).calls] for id_ in ("acp", "g3", "g4")] == [

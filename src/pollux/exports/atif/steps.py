@@ -1,16 +1,22 @@
-"""A message as a step of a trajectory: words, reasoning, calls with their results, counts."""
+"""A message as a step of a trajectory: text, reasoning, tool calls with their results, token counts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeGuard
 
-from pollux.exports.atif import words
-from pollux.exports.atif.words import filled
-from pollux.exports.message_text import call_id, reasoning, result
-from pollux.exports.source import Subject
-from pollux.exports.tokens import completion, cost, prompt
+from pollux.exports.atif.client_values import call_json, part_json, thought_json, tokens_json, without_none
+from pollux.exports.fields import (
+    NANO,
+    arguments,
+    call_cost,
+    call_id,
+    call_result,
+    completion_tokens,
+    prompt_tokens,
+    reasoning,
+)
+from pollux.exports.source import ExportSource
 from pollux.model import (
     Attachment,
     FunctionCall,
@@ -25,121 +31,117 @@ from pollux.model import (
     ToolCall,
 )
 from pollux.prices import Prices
-from pollux.text.times import stamp
+from pollux.text.times import client_timestamp
 from pollux.views import attachments
 
-NANO = 1_000_000_000
 _AUDIO = frozenset(f"audio/{kind}" for kind in ("wav", "mpeg", "mp4", "aac", "ogg", "flac", "webm", "aiff"))
 _SOURCES = {Kind.USER: "user", Kind.GEMINI: "agent"}
-_COPIED = "counts of a model call that belongs to another session (the step is marked as copied)"
+_COPIED = "token counts of a model call that belongs to another session (the step is marked as copied)"
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
-    """What a step needs to know of its session."""
+class StepContext:
+    """What the steps of a session share."""
 
-    subject: Subject
+    source: ExportSource
     calls: Mapping[str, ModelCall]
-    """Its own model calls by message."""
+    """The session's own model calls by message ID."""
     agents: Mapping[str | None, list[str]]
-    """The subagents by the call that started them."""
+    """IDs of subagents by the tool call that started them."""
     numbers: Iterator[int]
-    """For the names of the files beside the trajectory."""
-    has_sound: bool = False
-    """Whether the trajectory is of a version that has parts for sounds."""
+    """For the names of side files."""
+    has_audio: bool = False
+    """Whether the trajectory has a version with audio parts."""
 
 
-def step(family: Family, message: Message) -> dict[str, Json]:
-    """Write a message; the number is left to the caller."""
+def step(context: StepContext, message: Message) -> dict[str, Json]:
+    """Return the step of a message, without its number."""
     is_agent = message.kind is Kind.GEMINI
-    made = message.tool_calls if is_agent else ()
-    parts, odd = _content(family, message.parts, made)
-    call = family.calls.get(message.id)
-    is_copied = message.origin is Origin.LOADED or (message.tokens is not None and call is None)
-    if message.tokens is not None and call is None:
-        family.subject.losses[_COPIED] += 1
+    tool_calls = message.tool_calls if is_agent else ()
+    parts, client_parts = _content(context, message.parts, tool_calls)
+    call = context.calls.get(message.id)
+    is_foreign = message.tokens is not None and call is None
+    if is_foreign:
+        context.source.losses[_COPIED] += 1
     is_synthetic = message.origin is Origin.SYNTHETIC and not message.thoughts and call is None
-    calls = [_call(message, index, one) for index, one in enumerate(made)]
-    results = [one for index, each in enumerate(made) for one in _results(family, message, index, each)]
-    return filled(
-        timestamp=stamp(message.at) if message.at else None,
+    results: list[Json] = []
+    for index, tool_call in enumerate(tool_calls):
+        results += _results(context, message, index, tool_call)
+    return without_none(
+        timestamp=client_timestamp(message.at) if message.at else None,
         source=_SOURCES.get(message.kind, "system"),
         model_name=message.model if is_agent else None,
-        message=_message(parts),
+        message=_message_content(parts),
         reasoning_content=reasoning(message) if is_agent else None,
-        tool_calls=calls or None,
+        tool_calls=[_tool_call(message, index) for index in range(len(tool_calls))] or None,
         observation={"results": results} if results else None,
-        metrics=metrics(call, family.subject.prices) if call and is_agent else None,
+        metrics=_metrics(call, context.source.prices) if call and is_agent else None,
         llm_call_count=(0 if is_synthetic else 1) if is_agent else None,
-        is_copied_context=True if is_copied else None,
-        extra={
-            "gemini": _own_words(message, odd),
-            "pollux": {"origin": message.origin, "fate": message.fate},
-        },
+        is_copied_context=True if is_foreign or message.origin is Origin.LOADED else None,
+        extra=_message_extra(message, client_parts),
     )
 
 
-def carrier(message: Message, known: set[str]) -> dict[str, Json]:
-    """Write a message that carries results to the model; those that stand with their call are only named."""
-    content = [
-        words.part(FunctionResponse(one.id, one.name, None) if _is_known(one, known) else one) for one in message.parts
-    ]
-    return filled(
-        timestamp=stamp(message.at) if message.at else None,
+def result_carrier(message: Message, known_calls: set[str]) -> dict[str, Json]:
+    """Return a message that sends results to the model, without results that are exported with their call."""
+    content = []
+    for part in message.parts:
+        if isinstance(part, FunctionResponse) and part.id in known_calls:
+            content.append(part_json(FunctionResponse(part.id, part.name, None)))
+        else:
+            content.append(part_json(part))
+    return without_none(
+        timestamp=client_timestamp(message.at) if message.at else None,
         source="user",
         message="",
-        extra={
-            "gemini": _own_words(message, content),
-            "pollux": {"origin": message.origin, "fate": message.fate},
-        },
+        extra=_message_extra(message, content),
     )
 
 
-def _is_known(part: Part, known: set[str]) -> TypeGuard[FunctionResponse]:
-    return isinstance(part, FunctionResponse) and part.id in known
+def is_audio(attachment: Attachment) -> bool:
+    """Return whether ATIF 1.8 has an audio part for an attachment."""
+    return _media_type(attachment) in _AUDIO
 
 
-def metrics(call: ModelCall, prices: Prices) -> dict[str, Json]:
-    """Count and price a model call; the API's own six counts stand beside."""
-    priced = cost(call, prices)
-    return filled(
-        prompt_tokens=prompt(call.tokens),
-        completion_tokens=completion(call.tokens),
-        cached_tokens=call.tokens.cached,
-        cost_usd=priced[0] / NANO if priced else None,
-        extra={"gemini": words.tokens(call.tokens), "is_consistent": call.tokens.is_consistent},
-    )
-
-
-def is_sound(attachment: Attachment) -> bool:
-    """Tell whether the newest version has a part for it."""
-    return attachment.media_type.partition(";")[0].strip().lower() in _AUDIO
-
-
-def _own_words(message: Message, odd: list[Json]) -> dict[str, Json]:
-    return {
+def _message_extra(message: Message, client_parts: list[Json]) -> Json:
+    client: dict[str, Json] = {
         **message.extra,
-        **filled(
+        **without_none(
             id=message.id,
             type=message.kind,
-            content=odd or None,
-            displayContent=[words.part(one) for one in message.display] if message.display else None,
-            thoughts=[words.thought(one) for one in message.thoughts] or None,
+            content=client_parts or None,
+            displayContent=[part_json(part) for part in message.display] if message.display else None,
+            thoughts=[thought_json(thought) for thought in message.thoughts] or None,
         ),
     }
+    return {"gemini": client, "pollux": {"origin": message.origin, "fate": message.fate}}
 
 
-def _call(message: Message, index: int, call: ToolCall) -> Json:
-    own = words.call(call)
+def _metrics(call: ModelCall, prices: Prices) -> dict[str, Json]:
+    cost = call_cost(call, prices)
+    return without_none(
+        prompt_tokens=prompt_tokens(call.tokens),
+        completion_tokens=completion_tokens(call.tokens),
+        cached_tokens=call.tokens.cached,
+        cost_usd=cost[0] / NANO if cost else None,
+        extra={"gemini": tokens_json(call.tokens), "is_consistent": call.tokens.is_consistent},
+    )
+
+
+def _tool_call(message: Message, index: int) -> Json:
+    call = message.tool_calls[index]
+    client = call_json(call)
     if not isinstance(call.args, dict):
-        own["args"] = call.args
+        client["args"] = call.args
+    if not call.id:
+        client["id"] = None
     return {
         "tool_call_id": call_id(message, index),
         "function_name": call.name,
-        "arguments": call.args if isinstance(call.args, dict) else {"value": call.args},
+        "arguments": arguments(call),
         "extra": {
-            "gemini": own if call.id else {**own, "id": None},
-            "pollux": filled(
+            "gemini": client,
+            "pollux": without_none(
                 canonical=call.canonical,
                 category=call.category,
                 kind=call.kind,
@@ -150,32 +152,32 @@ def _call(message: Message, index: int, call: ToolCall) -> Json:
     }
 
 
-def _results(family: Family, message: Message, index: int, call: ToolCall) -> Iterator[Json]:
-    """Write what came of a call, failed or not; a call that never came back has no result."""
-    agents: list[Json] = [{"trajectory_id": one, "session_id": one} for one in family.agents.get(call.id, ())]
-    told = result(call)
-    if told is None and not call.attachments and not agents:
+def _results(context: StepContext, message: Message, index: int, call: ToolCall) -> Iterator[Json]:
+    """Yield the result of a call, failed or not; a call without a response has none."""
+    agents: list[Json] = [{"trajectory_id": id_, "session_id": id_} for id_ in context.agents.get(call.id, ())]
+    text = call_result(call)
+    if text is None and not call.attachments and not agents:
         return
-    parts, odd = _content(family, call.attachments)
-    if told is not None:
-        parts.insert(0, {"type": "text", "text": told})
-    own = filled(
+    parts, client_parts = _content(context, call.attachments)
+    if text is not None:
+        parts.insert(0, {"type": "text", "text": text})
+    client = without_none(
         response=call.response,
         error=call.error if call.output is not None else None,
-        parts=odd or None,
+        parts=client_parts or None,
     )
     if call.output is None and call.error is not None:
-        own["is_error"] = True
-    yield filled(
+        client["is_error"] = True
+    yield without_none(
         source_call_id=call_id(message, index),
-        content=_message(parts) if parts else None,
+        content=_message_content(parts) if parts else None,
         subagent_trajectory_ref=agents or None,
-        extra={"gemini": own} if own else None,
+        extra={"gemini": client} if client else None,
     )
 
 
-def _message(parts: list[Json]) -> Json:
-    """Write plain words as a text, and only more than that as a list."""
+def _message_content(parts: list[Json]) -> Json:
+    """Return a single text as a string, and anything else as a list of parts."""
     match parts:
         case []:
             return ""
@@ -186,45 +188,51 @@ def _message(parts: list[Json]) -> Json:
 
 
 def _content(
-    family: Family, parts: tuple[Part, ...], calls: tuple[ToolCall, ...] = ()
+    context: StepContext, parts: tuple[Part, ...], calls: tuple[ToolCall, ...] = ()
 ) -> tuple[list[Json], list[Json]]:
-    """Give the parts that a trajectory can hold; if it cannot hold one of them, all again in the client's words."""
-    told: list[Json] = []
-    kept: list[Json] = []
-    is_odd = False
-    for one in parts:
-        match one:
+    """Return the parts that a trajectory can represent; if it cannot represent all, also all parts as client values."""
+    content: list[Json] = []
+    client_parts: list[Json] = []
+    is_lossy = False
+    for part in parts:
+        match part:
             case Text(text):
-                told.append({"type": "text", "text": text})
-                kept.append(words.part(one))
+                content.append({"type": "text", "text": text})
+                client_parts.append(part_json(part))
             case Attachment():
-                found, own = _attachment(family, one)
-                told += [found] if found else []
-                kept.append(own)
-                is_odd = is_odd or found is None
+                attachment, client_part = _attachment(context, part)
+                if attachment:
+                    content.append(attachment)
+                else:
+                    is_lossy = True
+                client_parts.append(client_part)
             case FunctionCall(id_) if any(id_ == call.id for call in calls):
-                pass  # told as a call
+                pass  # exported as a tool call
             case FunctionResponse():
-                pass  # told as the result of its call
+                pass  # exported as the result of its call
             case _:
-                kept.append(words.part(one))
-                is_odd = True
-    return told, kept if is_odd else []
+                client_parts.append(part_json(part))
+                is_lossy = True
+    return content, client_parts if is_lossy else []
 
 
-def _attachment(family: Family, attachment: Attachment) -> tuple[Json, Json]:
-    """Put a picture, sound or file beside the trajectory: as a part if it has one for it, and in the client's words."""
-    subject = family.subject
+def _attachment(context: StepContext, attachment: Attachment) -> tuple[Json, Json]:
+    """Write an attachment to a side file; return its part, or None if the format has no such part, and client value."""
+    source = context.source
     path = attachment.uri
-    if path is None and subject.beside and (data := attachments.data(attachment)) is not None:
-        path = subject.beside(attachments.name(attachment, next(family.numbers)), data)
+    if path is None and source.write_side_file and (data := attachments.decode(attachment)) is not None:
+        path = source.write_side_file(attachments.file_name(attachment, next(context.numbers)), data)
     if path is None:
-        subject.losses[f"the bytes of an attachment, {attachment.media_type}"] += 1
-        return None, words.part(attachment)
-    own = {"fileData": {"mimeType": attachment.media_type, "fileUri": path}}
-    kind = attachment.media_type.partition(";")[0].strip().lower()
+        source.losses[f"the bytes of an attachment, {attachment.media_type}"] += 1
+        return None, part_json(attachment)
+    client_part = {"fileData": {"mimeType": attachment.media_type, "fileUri": path}}
+    part_source: Json = {"media_type": _media_type(attachment), "path": path}
     if attachments.is_picture(attachment):
-        return {"type": "image", "source": {"media_type": kind, "path": path}}, own
-    if family.has_sound and is_sound(attachment):
-        return {"type": "audio", "source": {"media_type": kind, "path": path}}, own
-    return None, own
+        return {"type": "image", "source": part_source}, client_part
+    if context.has_audio and is_audio(attachment):
+        return {"type": "audio", "source": part_source}, client_part
+    return None, client_part
+
+
+def _media_type(attachment: Attachment) -> str:
+    return attachment.media_type.partition(";")[0].strip().lower()

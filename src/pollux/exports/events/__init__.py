@@ -1,8 +1,8 @@
-"""Normalised events of a session, one JSON object a line: what was asked, which tools were used, how they ended.
+"""Export normalised events of a session, one JSON object per line: prompts, tool calls, results.
 
-The types, the canonical names and the rules for errors are those of session-signals, a detector of friction. Ids and
-times are the file's own where it has them; what had to be made up is marked. What that detector does not know (words,
-thoughts, tokens, notices, fates) comes only when it is asked for.
+Types, canonical names and the rules for errors are those of session-signals, a detector of friction. IDs and times are
+those of the file; those that it does not record are marked as synthesised. What that detector does not know (text,
+thoughts, tokens, notices, fates) is left out unless the user includes it.
 """
 
 from __future__ import annotations
@@ -12,47 +12,48 @@ from dataclasses import replace
 
 import msgspec
 
-from pollux.exports.events.sequencer import INCLUDABLE, Event, Teller
-from pollux.exports.source import Subject
-from pollux.sessions.changes import Memory
-from pollux.sessions.grouping import Group
+from pollux.exports.events.sequencer import INCLUDABLE, Event, EventSequencer
+from pollux.exports.source import ExportSource
+from pollux.sessions.grouping import OpenSession
+from pollux.sessions.live import ChangeTracker
 from pollux.text.encode import encode
 
 __all__ = ["INCLUDABLE", "Follower", "render"]
 
 
-def render(subject: Subject) -> Iterator[bytes]:
-    """Write the events of one session, from its beginning to its end."""
-    teller = Teller(subject)
-    yield _line(teller.start(subject))
-    for index, ((placed, _), message) in enumerate(zip(subject.group.timeline, subject.messages(), strict=True)):
-        yield from map(_line, teller.told(subject, index, placed, message))
-    yield _line(teller.end(subject))
+def render(source: ExportSource) -> Iterator[bytes]:
+    """Yield the events of one session, from its start to its end."""
+    sequencer = EventSequencer(source)
+    yield _line(sequencer.start(source))
+    for index, ((placed, _), message) in enumerate(zip(source.group.timeline, source.messages(), strict=True)):
+        yield from map(_line, sequencer.message_events(source, index, placed, message))
+    yield _line(sequencer.end(source))
 
 
 class Follower:
-    """Tells what is new in a session each time it is looked at: every event once."""
+    """Yields the new events of a growing session, each of them once."""
 
-    def __init__(self, subject: Subject) -> None:
-        """Begin before the first event."""
-        self._teller = Teller(subject)
-        self._memory = Memory()
-        self._has_begun = False
+    def __init__(self, source: ExportSource) -> None:
+        """Start before the first event."""
+        self._sequencer = EventSequencer(source)
+        self._memory = ChangeTracker()
+        self._has_started = False
 
-    def is_in_doubt(self, group: Group) -> bool:
-        """Tell whether it is better to look again in a moment: the client may be writing its history anew."""
+    def is_in_doubt(self, group: OpenSession) -> bool:
+        """Return whether to read the session again first, because the client may be rewriting it."""
         return self._memory.is_in_doubt(group.timeline)
 
-    def lines(self, subject: Subject) -> Iterator[bytes]:
-        """Write the events that were not told yet."""
-        if not self._has_begun:
-            self._has_begun = True
-            yield _line(self._teller.start(subject))
-        changes = self._memory.changes(subject.group.timeline)
-        group = msgspec.structs.replace(subject.group, timeline=[(one.placed, one.entry) for one in changes])
-        for change, message in zip(changes, replace(subject, group=group).messages(), strict=True):
-            yield from map(_line, self._teller.told(subject, change.number, change.placed, message))
-            yield from map(_line, self._teller.fate(subject, change))
+    def lines(self, source: ExportSource) -> Iterator[bytes]:
+        """Yield the events since the last call."""
+        if not self._has_started:
+            self._has_started = True
+            yield _line(self._sequencer.start(source))
+        changes = self._memory.changes(source.group.timeline)
+        timeline = [(change.placed, change.entry) for change in changes]
+        changed = replace(source, group=msgspec.structs.replace(source.group, timeline=timeline))
+        for change, message in zip(changes, changed.messages(), strict=True):
+            yield from map(_line, self._sequencer.message_events(source, change.number, change.placed, message))
+            yield from map(_line, self._sequencer.fate_events(source, change))
 
 
 def _line(event: Event) -> bytes:

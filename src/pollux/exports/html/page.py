@@ -1,27 +1,27 @@
-"""A page that stands for itself: one file, and a policy that lets nothing in but its own style and script."""
+"""The frame of an HTML page: one file, whose policy allows its own style and script and nothing else."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from pollux import __version__
-from pollux.render.html.ansi import palette
-from pollux.render.html.icons import drawings
-from pollux.render.html.markup import Html, closing, element, opening
+from pollux.render.html.colours import palette
+from pollux.render.html.markup import Html, closing, element, icon_sheet, joined, opening
 
 _STATIC = Path(__file__).with_name("static")
 _DARK = (
     "@media screen and (prefers-color-scheme:dark){:root:not([data-theme=light])",
     "@media screen{:root[data-theme=dark]",
 )
-"""Where the colours of the dark theme count: where the system wants them, and where the reader does; never on paper."""
+"""Selectors of the dark theme: by the system's setting and by the reader's choice, but never in print."""
 
 
-def beginning(title: str, script: str) -> Html:
-    """Write a page up to its contents."""
+def page_start(title: str, script: str) -> Html:
+    """Return a page up to its content."""
     style, code = _style(), _script(script)
     policy = "; ".join(
         (
@@ -46,12 +46,43 @@ def beginning(title: str, script: str) -> Html:
         element("style", Html(style)),
         element("script", Html(code)),
     )
-    return Html(f"<!doctype html>\n{opening('html', lang='en')}{head}\n{opening('body')}{drawings()}\n")
+    return Html(f"<!doctype html>\n{opening('html', lang='en')}{head}\n{opening('body')}{icon_sheet()}\n")
 
 
-def end() -> Html:
-    """Write the end of a page."""
-    return Html(f"{closing('body')}{closing('html')}\n")
+def page_end(keys: Sequence[tuple[str, str]]) -> Html:
+    """Return the list of keys, which the script shows on request, and the end of the page."""
+    rows = (joined((element("dt", element("kbd", key)), element("dd", meaning))) for key, meaning in keys)
+    close = element("button", "Close", type="button", data_do="close")
+    dialog = element("dialog", element("h2", "Keys"), element("dl", *rows), close, id="keys", aria_label="Keys")
+    return Html(f"{dialog}{closing('body')}{closing('html')}\n")
+
+
+def tools(search: str, *buttons: Html) -> Html:
+    """Return search field and buttons, hidden until the script runs."""
+    return element(
+        "div",
+        element("input", type="search", id="search", placeholder=search, aria_label=search, autocomplete="off"),
+        element("output", id="hits", aria_live="polite"),
+        *buttons,
+        button("theme", "◐", "Theme", "Light or dark"),
+        button("help", "?", "Keys", "List of keys"),
+        class_="tools",
+        role="search",
+        hidden=True,
+    )
+
+
+def button(action: str, mark: str, label: str, hint: str) -> Html:
+    """Return a button that runs an action of the script; a narrow screen shows only its mark."""
+    shown = element("span", label, class_="label")
+    mark_html = element("span", mark, aria_hidden="true") if mark else Html()
+    return element("button", mark_html, shown, type="button", data_do=action, title=hint)
+
+
+def made_by(note: str = "") -> Html:
+    """Return who wrote the page, and the zone of its times, which the script replaces."""
+    zone = element("span", "Times are UTC.", id="zone")
+    return element("p", f"Written by Pollux {__version__}{note}. ", zone)
 
 
 @cache

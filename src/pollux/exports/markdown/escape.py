@@ -1,8 +1,8 @@
-"""Text of a session within a Markdown document: it shows itself, and neither runs, loads nor rearranges anything.
+"""Put text of a session into a Markdown document so that it runs, loads and rearranges nothing.
 
-What models write is Markdown and stays so: it is parsed to know what is code, and outside of code a few characters get
-a backslash or become entities. Tags are shown, pictures are not fetched, links lead to pages only, headings are of
-lower rank than ours, and what was opened is closed. What is too long or too deep to be parsed is fenced.
+Models write Markdown, and it stays Markdown: it is parsed to find code, and outside of code a few characters get a
+backslash or become entities. Tags are shown as text, pictures are not fetched, links lead to web pages only, headings
+rank below those of the document, and open fences are closed. Text that is too long or too deep to parse is fenced.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from itertools import pairwise
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pollux.text.escape import clean
+from pollux.text.escape import make_visible
 from pollux.views.excerpts import line
 
 LONG = 50_000
-"""Characters above which text is not parsed: it would take seconds."""
+"""Characters above which text is not parsed, because that would take seconds."""
 DEEP = 20
-"""Levels above which the parser gives up."""
+"""Nesting above which the parser stops."""
 _LOWER = 2
-"""Ranks that a heading loses: above are the session and its prompts."""
+"""Levels that a heading is lowered by: the session and its prompts are above."""
 _LOWEST = 6
 
 _ACTIVE = re.compile(
     r"<[A-Za-z/!?]|!\[|\]\(|\]:|```|~~~|(?:^|[ \t>.)*+-])#{1,6}(?:[ \t]|$)|^[ \t>]*(?:=+|-+)[ \t]*$", re.MULTILINE
 )
-"""What may have to be changed; where there is nothing of it, nothing is parsed."""
+"""Text without a match needs no change and is not parsed."""
 _TICKS = re.compile(r"`+")
 _RUNS = re.compile(r"(?<!\\)(\\*)(`+)")
 _HASHES = re.compile(r"#{1,6}(?=[ \t]|$)")
@@ -48,8 +48,8 @@ _RELATIVE = re.compile(r"[ \t\n]*(?![<&\\])[^:&\\<]*(?:[/?#][^&\\<]*)?")
 
 
 def inert(text: str, *, keeps_lines: bool = False) -> str:
-    """Make Markdown of a session harmless; with `keeps_lines`, lines of prose stay apart when it is rendered."""
-    text = clean(text).rstrip()
+    """Return Markdown of a session in a safe form; with `keeps_lines`, line breaks in prose survive rendering."""
+    text = make_visible(text).rstrip()
     if not (keeps_lines and "\n" in text) and not _ACTIVE.search(text):
         return text
     if len(text) > LONG:
@@ -63,30 +63,30 @@ def inert(text: str, *, keeps_lines: bool = False) -> str:
         if token.map and token.type in {"fence", "code_block"}:
             is_code[token.map[0] : token.map[1]] = [True] * (token.map[1] - token.map[0])
     for start, end in _prose(tokens, is_code):
-        lines[start:end] = _harmless("\n".join(lines[start:end])).split("\n")
+        lines[start:end] = _disarm("\n".join(lines[start:end])).split("\n")
         if keeps_lines:
-            lines[start : end - 1] = [f"{one.rstrip()}  " for one in lines[start : end - 1]]
+            lines[start : end - 1] = [f"{line.rstrip()}  " for line in lines[start : end - 1]]
     _lower_headings(tokens, lines)
     return "\n".join([*lines, *_closing(tokens, lines)])
 
 
 def fence(text: str, language: str = "text") -> str:
-    """Put text into a fence that is longer than any in it."""
-    text = clean(text)
+    """Return text in a fence that is longer than any in it."""
+    text = make_visible(text)
     longest = max((len(run) for run in _TICKS.findall(text)), default=0)
     marks = "`" * max(3, longest + 1)
     return f"{marks}{language}\n{text}\n{marks}"
 
 
 def plain(text: str, limit: int | None = None) -> str:
-    """Write any text on one line of Markdown, as it is."""
-    text = _PLAIN.sub(lambda found: f"\\{found[0]}" if found[0] != "<" else "&lt;", clean(line(text, limit)))
-    return text.replace("$", "\\$") if text.count("$") > 1 else text  # a pair of them may mean a formula
+    """Return text as one line of Markdown that shows it literally."""
+    text = _PLAIN.sub(lambda match: f"\\{match[0]}" if match[0] != "<" else "&lt;", make_visible(line(text, limit)))
+    return text.replace("$", "\\$") if text.count("$") > 1 else text  # a pair of them may delimit a formula
 
 
 def code(text: str, limit: int | None = None) -> str:
-    """Write any text on one line, as code."""
-    text = clean(line(text, limit))
+    """Return text as one line of inline code."""
+    text = make_visible(line(text, limit))
     longest = max((len(run) for run in _TICKS.findall(text)), default=0)
     marks = "`" * (longest + 1)
     space = " " if text[:1] in {"", "`", " "} or text[-1:] in {"`", " "} else ""
@@ -94,19 +94,19 @@ def code(text: str, limit: int | None = None) -> str:
 
 
 def quoted(text: str) -> str:
-    """Put text into a quotation, out of which it cannot get."""
-    return "\n".join(f"> {one}".rstrip(" ") if not one else f"> {one}" for one in text.split("\n"))
+    """Return text in a block quote that it cannot leave."""
+    return "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))
 
 
 @cache
 def _parser() -> MarkdownIt:
-    # Tags and definitions are made harmless, so the text is parsed as if there were none; only blocks are of interest.
+    # Tags and definitions are disarmed, so they are not parsed; only the blocks matter.
     options = {"html": False, "maxNesting": DEEP}
     return MarkdownIt("commonmark", options).enable("table").disable(["reference", "inline"])
 
 
 def _prose(tokens: Sequence[Token], is_code: Sequence[bool]) -> Iterator[tuple[int, int]]:
-    """Yield the lines that are no code, those of one paragraph together: code within it may go over several."""
+    """Yield the line ranges outside code, one per paragraph because inline code may span several lines."""
     starts = {token.map[0]: token.map[1] for token in tokens if token.type == "inline" and token.map}
     at = 0
     while at < len(is_code):
@@ -116,29 +116,30 @@ def _prose(tokens: Sequence[Token], is_code: Sequence[bool]) -> Iterator[tuple[i
         at = end
 
 
-def _harmless(text: str) -> str:
+def _disarm(text: str) -> str:
     pieces: list[str] = []
     at = 0
     for start, end in _code_spans(text):
-        pieces += (_INLINE.sub(_disarmed, text[at:start]), text[start:end])
+        pieces += (_INLINE.sub(_replacement, text[at:start]), text[start:end])
         at = end
-    return "".join((*pieces, _INLINE.sub(_disarmed, text[at:])))
+    return "".join((*pieces, _INLINE.sub(_replacement, text[at:])))
 
 
-def _disarmed(found: re.Match[str]) -> str:
-    if found["tag"]:
+def _replacement(match: re.Match[str]) -> str:
+    if match["tag"]:
         return "&lt;"
-    if image := found["image"]:
-        return image if len(image) % 2 == 0 else f"\\{image}"  # if even, one of its backslashes is for the mark
-    if found["definition"]:
+    if image := match["image"]:
+        is_escaped = len(image) % 2 == 0  # by an odd number of backslashes
+        return image if is_escaped else f"\\{image}"
+    if match["definition"]:
         return "]\\"
-    is_fine = _WEB.match(found["place"]) or _RELATIVE.fullmatch(found["place"])
-    return found["link"] if is_fine else "]\\("
+    is_safe = _WEB.match(match["place"]) or _RELATIVE.fullmatch(match["place"])
+    return match["link"] if is_safe else "]\\("
 
 
 def _code_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Find code within prose: from a run of backticks to the next one of the same length."""
-    runs = [(*found.span(2), len(found[1]) % 2) for found in _RUNS.finditer(text)]
+    """Yield the ranges of inline code: from a run of backticks to the next one of the same length."""
+    runs = [(*match.span(2), len(match[1]) % 2) for match in _RUNS.finditer(text)]
     by_length: dict[int, list[int]] = defaultdict(list)
     for start, end, _ in runs:
         by_length[end - start].append(start)
@@ -164,15 +165,15 @@ def _lower_headings(tokens: Sequence[Token], lines: list[str]) -> None:
             lines[first] = f"{lines[first][:before]}{hashes} {lines[first][before:]}"
             lines[end - 1] = _UNDERLINE.sub("", lines[end - 1]).rstrip()
         else:
-            lines[end - 1] = _UNDERLINE.sub(lambda found: f"\\{found[0]}", lines[end - 1])
+            lines[end - 1] = _UNDERLINE.sub(lambda match: f"\\{match[0]}", lines[end - 1])
 
 
 def _closing(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[str]:
-    """Close a fence that the text has left open; one within a list or a quotation ends with that."""
+    """Yield the end of a fence that the text leaves open; one in a list or block quote ends with that."""
     last = next((token for token in reversed(tokens) if token.type == "fence" and token.level == 0), None)
     if last is None or last.map is None or any(lines[last.map[1] :]):
         return
     start, end = last.map
     closes = re.compile(rf" {{0,3}}{re.escape(last.markup[0])}{{{len(last.markup)},}}[ \t]*")
-    if end - start < 2 or not closes.fullmatch(lines[end - 1]):  # noqa: PLR2004  it is its own first line
+    if end - start < 2 or not closes.fullmatch(lines[end - 1]):  # noqa: PLR2004  only the opening line
         yield last.markup

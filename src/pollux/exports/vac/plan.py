@@ -1,7 +1,7 @@
-"""The first walk over a session and its subagents: which entries there will be, before any of them is written.
+"""The first pass over a session and its subagents: plan the entries before any of them is written.
 
-What is looked up here goes by the ids and paths of the files themselves; whatever of it gets into a record passes
-through `Subject.clean` first.
+Lookups here use the unredacted IDs and paths of the session files; everything that goes into a record passes through
+`ExportSource.clean` first.
 """
 
 from __future__ import annotations
@@ -12,27 +12,30 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
-from pollux.exports import source as subjects
-from pollux.exports.source import Subject
-from pollux.exports.vac.attribution import Files, may_edit
-from pollux.exports.vac.trace import models, trace
-from pollux.exports.vac.values import told
+from pollux.exports.source import ExportSource, export_source
+from pollux.exports.vac.attribution import EditedFiles, may_edit
+from pollux.exports.vac.values import members, time_text
 from pollux.model import Fate, Json, Message, ModelCall, Session, Tokens
-from pollux.sessions.replay.entries import Entry
-from pollux.sessions.replay.reading import whole
+from pollux.sessions.replay import TimelineEntry as TimelineItem
+from pollux.sessions.replay.reading import build_message
 from pollux.views.contracts import problem_row
 from pollux.views.transcript import Branches
 
-Place: TypeAlias = tuple[str, int]
-"""A tool call: the message that it stands in, and its number there."""
+CallPlace: TypeAlias = tuple[str, int]
+"""A tool call: the ID of its message, and its number there."""
 
-NESTED = 3
-"""How deep subagents stand within subagents; those further down come at the end of the record, since judges of the
-schema take two to three times as long for every level."""
+MAX_NESTING = 3
+"""Levels of subagents; deeper ones are at the end of the record, since each level makes validators of the schema two to
+three times slower."""
+_NATIVE = ("kind", "summary", "directories", "projectHash", "lastUpdated", "memoryScratchpad")
+"""The client's metadata that a record holds under the same names, next to the members of the schema."""
+_MAPPED = frozenset({"sessionId", "startTime", "messages", *_NATIVE})
+_GOOGLE = ("gemini", "gemma", "auto", "pro", "flash")
+"""Prefixes of the names of Google's models, and the aliases of the client."""
 
 
-class Run(NamedTuple):
-    """Messages one after the other of which the same became."""
+class FateRun(NamedTuple):
+    """Consecutive messages with the same fate."""
 
     fate: Fate
     ids: list[str]
@@ -40,38 +43,38 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RecordPlan:
     """How a session becomes entries."""
 
     session: Session
     trace: dict[str, Json]
-    """What is said of the session besides its entries."""
+    """The description of the session."""
     first_source: int
-    """Where its files stand among the sources of the record."""
-    runs: tuple[Run, ...]
-    keeps_all: bool
-    """Messages that are no longer part of the conversation are written too."""
-    agents: dict[Place, Plan]
+    """The place of its files among the sources of the record."""
+    runs: tuple[FateRun, ...]
+    writes_dropped: bool
+    """Whether dropped messages are written too."""
+    agents: dict[CallPlace, RecordPlan]
     """Subagents by the call that started them."""
-    apart: tuple[Plan, ...]
-    """Subagents whose call is not known, or stands too deep."""
-    calls: tuple[ModelCall, ...]
-    """Model calls that no message of the timeline tells of."""
-    counted: frozenset[str]
-    """Messages whose tokens are this session's own, and not those of one that it was loaded from."""
+    unplaced_agents: tuple[RecordPlan, ...]
+    """Subagents whose call is unknown or nested too deeply."""
+    unplaced_calls: tuple[ModelCall, ...]
+    """Model calls without a message in the timeline."""
+    own_usage: frozenset[str]
+    """Messages whose tokens this session was billed for, not a session that it was loaded from."""
 
     @property
     def count(self) -> int:
         """The number of its entries."""
-        kept = sum(len(run.ids) if run.fate is Fate.ACTIVE else 1 for run in self.runs)
-        return kept + len(self.apart) + len(self.calls)
+        n_entries = sum(len(run.ids) if run.fate is Fate.ACTIVE else 1 for run in self.runs)
+        return n_entries + len(self.unplaced_agents) + len(self.unplaced_calls)
 
 
 @dataclass(slots=True)
 class Survey:
-    """What the walk collects for the whole record."""
+    """What the first pass collects for the record as a whole."""
 
-    files: Files
+    files: EditedFiles
     sources: list[Json] = field(default_factory=list)
     problems: list[Json] = field(default_factory=list)
     models: dict[str, None] = field(default_factory=dict)
@@ -79,92 +82,139 @@ class Survey:
     too_deep: deque[Session] = field(default_factory=deque)
 
 
-def survey(subject: Subject) -> tuple[Plan, Survey]:
-    """Walk over a session and all its subagents."""
-    session = subject.by_id.get(subject.session.id, subject.session)
-    found = Survey(Files(session.project.path), seen={session.id})
-    plan = _planned(subject, session, found, NESTED)
-    apart = [*plan.apart]
-    while found.too_deep:
-        session = found.too_deep.popleft()
-        apart.append(_planned(agent(subject, session), session, found, NESTED - 1))
-    return replace(plan, apart=tuple(apart)), found
+def survey(source: ExportSource) -> tuple[RecordPlan, Survey]:
+    """Plan a session and all its subagents."""
+    session = source.by_id.get(source.session.id, source.session)
+    collected = Survey(EditedFiles(session.project.path), seen={session.id})
+    plan = _plan(source, session, collected, MAX_NESTING)
+    unplaced = [*plan.unplaced_agents]
+    while collected.too_deep:
+        session = collected.too_deep.popleft()
+        unplaced.append(_plan(open_agent(source, session), session, collected, MAX_NESTING - 1))
+    return replace(plan, unplaced_agents=tuple(unplaced)), collected
 
 
-def agent(subject: Subject, session: Session) -> Subject:
-    """Open a subagent."""
-    made = subjects.subject(
+def open_agent(source: ExportSource, session: Session) -> ExportSource:
+    """Return the source of a subagent."""
+    agent = export_source(
         session,
-        subject.opened(session),
-        subject.by_id,
-        subject.opened,
-        subject.prices,
-        wanted=subject.wanted,
-        redactor=subject.redactor,
+        source.open_session(session),
+        source.by_id,
+        source.open_session,
+        source.prices,
+        options=source.export_options,
+        redactor=source.redactor,
     )
-    return replace(made, losses=subject.losses)
+    return replace(agent, losses=source.losses)
 
 
-def _planned(subject: Subject, session: Session, found: Survey, room: int) -> Plan:
-    first_source = len(found.sources)
-    found.sources += ({"session-id": subject.session.id, **source} for source in subject.sources())
-    found.problems += (subject.clean(told(**problem_row(problem))) for problem in session.problems)
-    found.models.update(dict.fromkeys(models(subject)))
-    by_call, apart = _children(subject, session, found)
-    agents: dict[Place, Plan] = {}
-    for entry, message in _worth_reading(subject, by_call):
+def agent_meta(models: list[str]) -> dict[str, Json]:
+    """Return the client and the models of a session."""
+    first = models[0] if models else "unknown"
+    meta: dict[str, Json] = {"cli-name": "gemini-cli", "model-id": first, "model-provider": provider(first)}
+    return meta | ({"models": models} if len(models) > 1 else {})
+
+
+def provider(model: str) -> str:
+    """Return the provider of a model, by its name."""
+    return "google" if model.removeprefix("models/").startswith(_GOOGLE) else "unknown"
+
+
+def _plan(source: ExportSource, session: Session, collected: Survey, levels_left: int) -> RecordPlan:
+    first_source = len(collected.sources)
+    collected.sources += ({"session-id": source.session.id, **file} for file in source.sources())
+    collected.problems += (source.clean(members(**problem_row(problem))) for problem in session.problems)
+    collected.models.update(dict.fromkeys(_models(source)))
+    by_call, without_call = _children(source, session, collected)
+    agents: dict[CallPlace, RecordPlan] = {}
+    for item, message in _relevant_messages(source, by_call):
         for number, call in enumerate(message.tool_calls):
-            found.files.take(call, message)
+            collected.files.add_call(call, message)
             if child := by_call.pop(call.id or "", None):
-                for plan in _nested(subject, [child], found, room):
-                    agents[entry.id, number] = plan
-    plans = _nested(subject, [*apart, *by_call.values()], found, room)
-    ids = {entry.id for entry in subject.group.entries}
-    return Plan(
+                for plan in _plan_children(source, [child], collected, levels_left):
+                    agents[item.id, number] = plan
+    unplaced = _plan_children(source, [*without_call, *by_call.values()], collected, levels_left)
+    ids = {item.id for item in source.group.entries}
+    return RecordPlan(
         session=session,
-        trace=trace(subject),
+        trace=_trace(source),
         first_source=first_source,
-        runs=tuple(_run(fate, entries) for fate, entries in groupby(subject.group.entries, lambda one: one.fate)),
-        keeps_all=subject.wanted.branches is Branches.ALL,
+        runs=tuple(_fate_run(fate, items) for fate, items in groupby(source.group.entries, lambda item: item.fate)),
+        writes_dropped=source.export_options.branches is Branches.ALL,
         agents=agents,
-        apart=tuple(plans),
-        calls=tuple(call for call in session.calls if call.message_id not in ids),
-        counted=frozenset(call.message_id for call in session.calls),
+        unplaced_agents=tuple(unplaced),
+        unplaced_calls=tuple(call for call in session.calls if call.message_id not in ids),
+        own_usage=frozenset(call.message_id for call in session.calls),
     )
 
 
-def _children(subject: Subject, session: Session, found: Survey) -> tuple[dict[str, Session], list[Session]]:
-    """Return the subagents that nobody has told of yet: by their call, and those without one."""
+def _children(source: ExportSource, session: Session, collected: Survey) -> tuple[dict[str, Session], list[Session]]:
+    """Return the subagents that are not planned yet: by their call, and those without one."""
     by_call: dict[str, Session] = {}
-    apart: list[Session] = []
+    without_call: list[Session] = []
     for id_ in session.children:
-        if id_ in found.seen or id_ not in subject.by_id:
+        if id_ in collected.seen or id_ not in source.by_id:
             continue
-        found.seen.add(id_)
-        child = subject.by_id[id_]
+        collected.seen.add(id_)
+        child = source.by_id[id_]
         if child.parent_call and child.parent_call not in by_call:
             by_call[child.parent_call] = child
         else:
-            apart.append(child)
-    return by_call, apart
+            without_call.append(child)
+    return by_call, without_call
 
 
-def _nested(subject: Subject, children: Iterable[Session], found: Survey, room: int) -> list[Plan]:
-    if not room:
-        found.too_deep += children
+def _plan_children(
+    source: ExportSource, children: Iterable[Session], collected: Survey, levels_left: int
+) -> list[RecordPlan]:
+    if not levels_left:
+        collected.too_deep += children
         return []
-    return [_planned(agent(subject, child), child, found, room - 1) for child in children]
+    return [_plan(open_agent(source, child), child, collected, levels_left - 1) for child in children]
 
 
-def _worth_reading(subject: Subject, by_call: dict[str, Session]) -> Iterator[tuple[Entry, Message]]:
-    """Yield the messages that may have written to a file or started a subagent, as they stand in their files."""
-    for placed, entry in subject.group.timeline:
-        calls = entry.calls or entry.content.asked
+def _relevant_messages(source: ExportSource, by_call: dict[str, Session]) -> Iterator[tuple[TimelineItem, Message]]:
+    """Yield the messages that may have edited a file or started a subagent, unredacted."""
+    for placed, item in source.group.timeline:
+        calls = item.calls or item.content.asked
         if any(call.id in by_call or may_edit(call.name, call.display_name) for call in calls):
-            yield entry, whole(placed.reading, entry)
+            yield item, build_message(placed.reading, item)
 
 
-def _run(fate: Fate, entries: Iterable[Entry]) -> Run:
-    listed = list(entries)
-    counts = [entry.tokens for entry in listed if entry.tokens]
-    return Run(fate, [entry.id for entry in listed], sum(counts, Tokens()) if counts else None)
+def _fate_run(fate: Fate, items: Iterable[TimelineItem]) -> FateRun:
+    ids: list[str] = []
+    counts: list[Tokens] = []
+    for item in items:
+        ids.append(item.id)
+        if item.tokens:
+            counts.append(item.tokens)
+    return FateRun(fate, ids, sum(counts, Tokens()) if counts else None)
+
+
+def _trace(source: ExportSource) -> dict[str, Json]:
+    """Return the description of a session; its working directory only if the hash in the file proves it."""
+    session, project = source.session, source.session.project
+    metadata = source.clean(dict(source.group.main.seen))
+    assert isinstance(metadata, dict)
+    trace = {name: metadata[name] for name in _NATIVE if metadata.get(name) is not None}
+    trace |= members(
+        session_id=session.id,
+        session_start=time_text(session.started),
+        session_end=time_text(session.ended or session.updated),
+        agent_meta=agent_meta(_models(source)),
+        environment={"working-dir": project.path} if project.proven and project.path else None,
+        kind=session.kind,
+        parent_session_id=session.parent,
+        parent_call_id=session.parent_call,
+        project=members(hash=project.hash, slug=project.slug, path=project.path, proven=project.proven),
+        generation=session.generation or None,
+        native={name: value for name, value in metadata.items() if name not in _MAPPED} or None,
+    )
+    return trace
+
+
+def _models(source: ExportSource) -> list[str]:
+    """Return the models of a session: those with token counts, then others, in order of appearance."""
+    names = source.clean([item.model for item in source.group.entries if item.model])
+    assert isinstance(names, list)
+    return list(dict.fromkeys([*source.session.models, *map(str, names)]))

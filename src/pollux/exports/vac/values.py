@@ -1,7 +1,7 @@
-"""Values as a record can hold them, the same in JSON and in CBOR.
+"""Convert values so that a record can hold them, equally in JSON and in CBOR.
 
-Texts are whole characters, numbers are what RFC 8785 can write, nesting has an end. Whatever had to be changed for that
-is counted as a loss; the digests of the sources lead back to the truth.
+Texts have no unpaired surrogates, numbers can be written by RFC 8785, and nesting is limited. Every change is counted
+as a loss; the digests of the sources identify the original bytes.
 """
 
 from __future__ import annotations
@@ -17,61 +17,63 @@ from pollux.model import Json
 from pollux.proofs import canonical
 from pollux.text.encode import encode
 
-Entry: TypeAlias = dict[str, Any]
-"""A map of a record: JSON, and perhaps `Many` entries in it."""
+RecordEntry: TypeAlias = dict[str, Any]
+"""An entry of a record: JSON, perhaps with `LazyEntries` in it."""
 
-DEEPEST = 64
-"""Levels of a value that comes from a file; the rest is kept as text."""
-LARGEST = 2**53 - 1
-"""The largest integer that every reader of JSON takes for itself."""
+MAX_DEPTH = 64
+"""Nesting of a value from a file; deeper values become text."""
+MAX_INTEGER = 2**53 - 1
+"""The largest integer that every JSON reader preserves."""
 
 
 @dataclass(frozen=True, slots=True)
-class Many:
-    """Entries that are made when they are written; CBOR wants to know before how many they are."""
+class LazyEntries:
+    """Entries that are made while they are written; CBOR needs their number in advance."""
 
     count: int
-    each: Callable[[], Iterator[Entry]]
+    each: Callable[[], Iterator[RecordEntry]]
 
 
-class Open(dict[str, Any]):
-    """A map that has `Many` entries in it, or a map that has them."""
+class LazyMap(dict[str, Any]):
+    """A map that contains `LazyEntries`, directly or in another `LazyMap`."""
 
 
-def time(at: datetime | None) -> str | None:
-    """Write a time as RFC 3339 in UTC, as precise as it is known."""
+def time_text(at: datetime | None) -> str | None:
+    """Return a time as RFC 3339 in UTC, with its own precision."""
     if at is None:
         return None
     precision = "microseconds" if at.microsecond % 1000 else "milliseconds"
     return at.isoformat(timespec=precision).replace("+00:00", "Z")
 
 
-def told(**members: Json) -> dict[str, Json]:
-    """Make a map of what is known: a member that is not must be absent. An underscore stands for a hyphen."""
-    return {name.replace("_", "-"): value for name, value in members.items() if value is not None}
+def members(**values: Json) -> dict[str, Json]:
+    """Return a map of the values that are not None; underscores in names become hyphens."""
+    return {name.replace("_", "-"): value for name, value in values.items() if value is not None}
 
 
-def sound(value: Any, losses: Counter[str], room: int = DEEPEST) -> Any:  # noqa: ANN401  any JSON, and `Many`
-    """Return a value as a record can hold it."""
+def representable(value: Any, losses: Counter[str], depth_left: int = MAX_DEPTH) -> Any:  # noqa: ANN401  any JSON, and `LazyEntries`
+    """Return a value in a form that a record can hold, and count changes as losses."""
     match value:
         case str():
             return _text(value, losses)
-        case bool() | None | Many():
+        case bool() | None | LazyEntries():
             return value
         case int():
             return _integer(value, losses)
         case float():
-            return int(value) if value.is_integer() and abs(value) <= LARGEST else value
-        case Mapping() | list() | tuple() if value and not room:
-            losses["value nested too deeply, kept as text"] += 1
+            return int(value) if value.is_integer() and abs(value) <= MAX_INTEGER else value
+        case Mapping() | list() | tuple() if value and not depth_left:
+            losses["value nested too deeply, written as text"] += 1
             return _text(_json(value), losses)
         case Mapping():
-            kind = Open if isinstance(value, Open) else dict
-            return kind((_text(key, losses), sound(one, losses, room - 1)) for key, one in value.items())
+            kind = LazyMap if isinstance(value, LazyMap) else dict
+            return kind(
+                (_text(key, losses), representable(item, losses, depth_left - 1)) for key, item in value.items()
+            )
         case list() | tuple():
-            return [sound(one, losses, room - 1) for one in value]
+            return [representable(item, losses, depth_left - 1) for item in value]
         case _:
-            raise TypeError(f"{type(value).__name__} does not belong into a record")
+            raise TypeError(f"{type(value).__name__} cannot be part of a record")
 
 
 def _text(text: str, losses: Counter[str]) -> str:
@@ -80,21 +82,20 @@ def _text(text: str, losses: Counter[str]) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        losses["text with half a character, replaced"] += 1
-        return whole
+        losses["text with an unpaired surrogate, replaced"] += 1
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return str(text)
 
 
 def _integer(value: int, losses: Counter[str]) -> Json:
-    if -LARGEST <= value <= LARGEST:
+    if -MAX_INTEGER <= value <= MAX_INTEGER:
         return value
     number = float(value) if abs(value) <= sys.float_info.max else 0.0
     if canonical.json_bytes(number) == str(value).encode():
-        return value  # the client has no other integers as large as this: it writes the digits that lead back to it
+        return value  # JavaScript writes these digits for a double, so every reader gets the same number
     if number == value:
         return number
-    losses["integer beyond 2^53, kept as text"] += 1
+    losses["integer beyond 2^53, written as text"] += 1
     return str(value)
 
 

@@ -1,42 +1,28 @@
-"""The rules, one module for each family; where two match the same text, the one that stands first names it."""
+"""The table of rules, a module for each family; of two rules that match the same text the earlier one names it."""
 
 from __future__ import annotations
 
-from pollux.redaction.rule import Kind, Rule
-from pollux.redaction.rules import (
-    assignments,
-    clouds,
-    commands,
-    context,
-    forges,
-    keys,
-    messaging,
-    models,
-    names,
-    services,
-    stores,
-)
+from pollux.redaction.rule import Rule, RuleKind
+from pollux.redaction.rules import assignments, context, keys, names, optional, platforms, services
 
-ENCODED = Rule("encoded", "base64 text in which another rule finds something", Kind.SECRET, (), "")
-NAME = Rule("name", "name that you gave", Kind.NAME, (), "")
-USER = Rule("user", "user name that is known from a home folder or a prompt, as a word of its own", Kind.NAME, (), "")
-HOST = Rule("host", "host name that is known from a prompt, as a word of its own", Kind.NAME, (), "")
+ENCODED = Rule("encoded", "base64 text in which another rule finds something", RuleKind.SECRET, (), "")
+USER = Rule("user", "user name from a home folder or a prompt, wherever it is a word", RuleKind.NAME, (), "")
+HOST = Rule("host", "host name from a prompt, wherever it is a word", RuleKind.NAME, (), "")
+WORD = Rule("word", "word of your own, from --redact-word or --redact-words", RuleKind.WORD, (), "")
 
 RULES: tuple[Rule, ...] = (
     *keys.PRIVATE_KEYS,
-    *clouds.ROWS,
-    *forges.ROWS,
-    *models.ROWS,
-    *messaging.ROWS,
+    *platforms.ROWS,
     *services.ROWS,
-    *stores.ROWS,
     *keys.TOKENS,
     *context.ROWS,
-    *commands.ROWS,
     *assignments.ROWS,
     *names.ROWS,
     ENCODED,
     USER,
     HOST,
-    NAME,
+    WORD,
 )
+OPTIONAL = optional.OPTIONAL
+ALL_RULES = (*RULES, *(row.rule for row in OPTIONAL))
+"""With the rules that must be switched on."""

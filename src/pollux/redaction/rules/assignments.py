@@ -1,4 +1,4 @@
-"""Values behind a name that says they are secret: in assignments, in settings, in environments and in sentences."""
+"""Rules for values after a name such as password: in assignments, settings, environments and sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pollux.redaction.checks import (
     is_short_key,
     is_spoken_password,
 )
-from pollux.redaction.rule import LEFT, Kind, Rule, after
+from pollux.redaction.rule import LEFT, Rule, RuleKind, after
 
 _SIGN = r"""[ \t"'`\\\])*]{0,16}(?:=>|:=|==?|[:>|,])"""
 _BEFORE_VALUE = r"""[ \t"'`\\\])*]{0,16}(?P<sep>=>|:=|==?|[:>|,])[ \t(\[*]{0,8}(?P<quote>\\{0,8}["'`])?"""
@@ -22,7 +22,7 @@ _OF_WHAT = r"(?: (?:for|of|on|to|in)(?: [\w.@/-]{1,40}){1,4}?)?"
 ROWS = (
     after(
         "generic-password",
-        "value behind a name such as password or pwd",
+        "value after a name such as password or pwd",
         (
             *("password", "passwd", "passwort", "passphrase", "pwd", "_pass", "/pass", "sshpass"),
             *("_pw", "-pw", "bindpw", "rootpw"),
@@ -33,7 +33,7 @@ ROWS = (
     ),
     after(
         "pw-password",
-        "value behind the name pw or psk",
+        "value after the name pw or psk",
         ("pw", "psk"),
         r"""\\{0,8}["']?[ \t]{0,2}(?P<sep>[:=])(?!=)[ \t]{0,4}(?P<quote>\\{0,8}["'`])?"""
         r"""(?P<secret>[^\s"'`\\<>,;&)|\]}]{6,128})""",
@@ -43,7 +43,7 @@ ROWS = (
     ),
     after(
         "generic-secret",
-        "random value behind a name such as secret or client_secret",
+        "random value after a name such as secret or client_secret",
         "secret",
         rf"{_SUFFIX}{_NAMED}",
         check=is_named_random,
@@ -51,7 +51,7 @@ ROWS = (
     ),
     after(
         "generic-token",
-        "long random value behind a name such as token or api_key",
+        "long random value after a name such as token or api_key",
         (
             *("token", "credential", "api_key", "apikey", "api-key", "api key", "access_key", "accesskey"),
             *(
@@ -73,8 +73,8 @@ ROWS = (
     ),
     Rule(
         "named-key",
-        "random value behind a name in capitals that ends in _KEY or _PAT",
-        Kind.SECRET,
+        "random value after a name in capitals that ends in _KEY or _PAT",
+        RuleKind.SECRET,
         ("_KEY", "_PAT"),
         rf"{_BEFORE_VALUE}(?P<secret>[A-Za-z0-9+/_.=-]{{20,256}})",
         is_named_key,
@@ -83,7 +83,7 @@ ROWS = (
     ),
     after(
         "short-key",
-        "short random value behind the name api_key",
+        "short random value after the name api_key",
         "api_key",
         rf"{_BEFORE_VALUE}(?P<secret>[A-Za-z0-9]{{14,19}})(?![\w.(-])",
         check=is_short_key,
@@ -91,7 +91,7 @@ ROWS = (
     ),
     after(
         "spoken-password",
-        "password that a sentence names",
+        "password in a sentence such as the password is …",
         ("password", "passphrase", "passcode", " pw", "passwort"),
         rf"{_OF_WHAT} (?:is|was|ist|lautet)(?: now| still)?:?[ \t]{{1,4}}(?P<quote>[\"'`*]{{1,3}})?"
         r"(?P<secret>[^\s\"'`<>\\]{5,128}[^\s\"'`<>\\.,;:!?)*])",
@@ -100,7 +100,7 @@ ROWS = (
     ),
     after(
         "spoken-key",
-        "key or token that a sentence names",
+        "key or token in a sentence such as the API key is …",
         ("api key is", "access key is", "secret key is", "private key is", "auth key is", "token is", "secret is"),
         r"(?: now| still)?:?[ \t]{1,4}[\"'`*]{0,3}(?P<secret>[A-Za-z0-9._~+/=-]{19,500}[A-Za-z0-9_~+/=-])",
         check=is_machine_made,

@@ -1,17 +1,17 @@
-"""Keys and hashes that belong to no service: private keys, keys of wallets, signed tokens, password hashes."""
+"""Rules for keys and hashes of no particular service: private keys, wallets, signed tokens, password hashes."""
 
 from __future__ import annotations
 
-from pollux.redaction.checks import is_base58_checked, is_jwk_part, is_key_block, is_otp, is_seed
+from pollux.redaction.checks import is_base58_checked, is_jwk_part, is_key_block, is_real, is_seed, preceded_by
 from pollux.redaction.rule import ALNUM, BASE64, HEX, WORD, after, some, token
 
 _BEGIN = r"(?:[A-Z0-9]{2,16} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
 _PROBE = r"(?:[a-z0-9]{2,16} ){0,3}private key"
 _NOISE = r"(?:\\[nrt]|[\s\"'+>|:\\,-]|\d(?=[\d:|\t ])){0,24}+"
-"""What may stand between the lines of a key: escapes, quotation marks, the signs of a diff, line numbers."""
+"""Between the lines of a key: escapes, quotation marks, the signs of a diff, line numbers."""
 _LAST = r"(?:(?:\\[nr]|\n)[\t +>|-]{0,8}+[A-Za-z0-9+/=]{1,15}+(?=[\s\"'\\]*+(?:\n|\Z|\\)))?+"
 _ESION = r"(?:[nrt]\\|[\s\"'+>|:\\,-]|(?<=[\d:|\t ])\d){0,24}+"
-"""The same, read backwards."""
+"""The same, reversed."""
 _HEADERS = r"(?:(?:\\[nr]|[\s+>|-]){1,8}+[A-Z][A-Za-z-]{2,20}: [^\n\\]{0,120}+){0,4}+"
 
 _BEGINS = ("-----BEGIN ", "---- BEGIN ")
@@ -19,7 +19,7 @@ _BASE58 = "[1-9A-HJ-NP-Za-km-z]"
 _NO_SEED_WORDS = (
     "the|and|for|with|from|your|are|was|not|but|these|their|them|were|been|which|has|had|our|its|words|mnemonic"
 )
-"""Words of sentences that no list of seed words has."""
+"""Words of sentences that no list of seed words contains."""
 _SEED_SIGN = (
     r"(?:[ _]?(?:words|phrase))?(?: is\b| are\b)?[ \t\"'`\\*\])]{0,8}"
     r"(?:[:=]|(?<= is)|(?<= are)|(?<= is [\"'`])|(?=(?:\\{1,8}n|\s){1,8}1[.)]))"
@@ -95,7 +95,7 @@ PRIVATE_KEYS = (
     token("nostr-key", "Nostr private key", "nsec1", r"[a-z0-9]{58}", is_word=True),
     token(
         "wif-key",
-        "private key of a Bitcoin wallet, known by its checksum",
+        "private key of a Bitcoin wallet, with a valid checksum",
         ("5H", "5J", "5K", "Kw", "Kx", "Ky", "Kz", "L1", "L2", "L3", "L4", "L5"),
         rf"{_BASE58}{{49,50}}(?!{ALNUM})",
         is_word=True,
@@ -104,7 +104,7 @@ PRIVATE_KEYS = (
     ),
     after(
         "seed-phrase",
-        "seed words of a wallet, by the name before them",
+        "seed words of a wallet, after a name such as seed phrase",
         ("seed phrase", "seed_phrase", "seedphrase", "recovery phrase", "recovery_phrase", "mnemonic"),
         rf"{_SEED_SIGN}(?:\\{{1,8}}[nr]|[\s\"'`*>(\[\\]){{0,16}}+"
         rf"(?:1[.):]?\s{{1,4}}+)?(?P<secret>{_SEED_WORD}(?:{_SEED_GAP}{_SEED_WORD}){{11}}"
@@ -158,7 +158,13 @@ TOKENS = (
         probe=r"v=\d",
         in_run=False,
     ),
-    after("otp-secret", "secret of one-time passwords", "secret=", "(?P<secret>[A-Za-z2-7]{16,})", check=is_otp),
+    after(
+        "otp-secret",
+        "secret of one-time passwords",
+        "secret=",
+        "(?P<secret>[A-Za-z2-7]{16,})",
+        check=preceded_by("otpauth://", 400, is_real),
+    ),
     after(
         "presigned-url",
         "signature of a presigned URL",

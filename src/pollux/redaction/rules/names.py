@@ -1,14 +1,52 @@
-"""What tells who somebody is: e-mail addresses, home folders, shell prompts."""
+"""Rules for what identifies a person: e-mail addresses, home folders, shell prompts."""
 
 from __future__ import annotations
 
-from pollux.redaction.people import is_account, is_address, is_host
-from pollux.redaction.rule import Kind, Rule
+import re
 
+from pollux.redaction.rule import Rule, RuleKind
+
+_ACCOUNTS = frozenset(
+    "root user users username user_name user-name youruser yourname your-username myuser me you name account"
+    " runner runneradmin node ubuntu debian fedora centos alpine arch opc ec2-user azureuser admin administrator"
+    " containeradministrator vagrant docker jenkins circleci travis gitlab-runner buildkite-agent vsts"
+    " vssadministrator gitpod codespace vscode coder sandbox builder build deploy deployer app apps appuser"
+    " nonroot nobody www www-data git pi guest public shared default all linuxbrew jovyan airflow spark hadoop"
+    " postgres mysql redis mongodb oracle test tester testing demo example sample foo bar baz xxx dev devel"
+    " developer work workspace project projects home data service server worker agent bot system daemon nginx"
+    " tomcat kali parallels lab student".split()
+)
+_WORDS = frozenset(
+    "angel april august autumn basil bill blake brook buck carol chance chase chip christian clay cliff colt cook"
+    " dale daisy dawn dean dick dolly drew duke earl eden faith fern flora ford forest frank gene ginger glen"
+    " grace grant gray green guy hank harmony hazel heath holly hope hunter iris jack jade jasmine jean jerry"
+    " jewel john josh joy june king lance lane lily link love luke major march marina mark marsh mason matt max"
+    " may melody mercy merit miles mission nick noble norm olive page paris patience pearl penny peter pierce"
+    " piper poppy price prudence queen rand ray read rich river rob robin rocky rose ruby rusty sage sandy scarlet"
+    " scout shell sky sonny stone storm sunny summer terry trace trinity violet wade ward west will willow winter"
+    " wolf wood young code main core base file files index docs tools settings dashboard profile components pages"
+    " assets images static login search about contact products".split()
+)
+"""Words that are names, too: replacing them as words would tear holes into any text."""
+HOSTS = frozenset(
+    "localhost host hostname server client box docker container ubuntu debian raspberrypi desktop laptop macbook"
+    " imac mac pc build ci dev prod production staging test web api db database master slave node worker github"
+    " gitlab bitbucket penguin archlinux fedora kali vagrant codespaces".split()
+)
+_RESERVED = re.compile(r"(?:^|\.)(?:example(?:\.(?:com|org|net|edu))?|test|invalid|localhost)$", re.IGNORECASE)
+_NO_PERSON = frozenset(
+    "git noreply no-reply no_reply donotreply do-not-reply user username you your-email youremail".split()
+)
+_FILE_SUFFIXES = frozenset(
+    "png jpg jpeg gif svg webp ico js mjs cjs ts tsx jsx py go rs css scss html json md txt so dll".split()
+)
+_COMMON = _ACCOUNTS | _WORDS | HOSTS
+_MIN_LETTERS = 4
+_CONTAINER_ID = re.compile(r"[0-9a-f]{12}")
 _ESCAPE = r"(?<=\\[nrtbf])|(?<=\\u00[01][0-9A-Fa-f])"
-"""What stands for a character that is none of a word, as JSON writes it."""
+"""After the JSON escape of a character that is not part of a word."""
 _PATH = rf"(?<!#\d\])(?<!#\d\d\])(?:(?<![\w.~/\\-])|(?<=://)|{_ESCAPE}|(?<=-[ILFilf])|(?<=/var)|(?<=/usr)|(?<=/export))"
-"""Where an absolute path begins, or a folder that may hold homes ends; behind a pseudonym, a path only goes on."""
+"""Where an absolute path begins, or a folder that may contain homes ends; after a pseudonym a path only continues."""
 _DRIVE = rf"(?:{_PATH}|(?<=/mnt/[a-z])|(?<=^/[a-z])|(?<=[^\w/]/[a-z]))"
 _NAME = r"[^\W_](?:[\w.-]{0,62}\w)?"
 _WINDOWS_NAME = r"(?:[^\W_][\w.-]{0,40}(?: [\w.-]{1,40}){1,3}(?=[\\/])|[^\W_](?:[\w.-]{0,62}\w)?)"
@@ -16,7 +54,7 @@ _SURE = (
     r"(?P<sure>[\\/]{1,8}(?:\.\w|(?:Desktop|Documents|Downloads|Library|AppData|OneDrive|Pictures|Projects|projects"
     r"|repos|src|code|dev|work|workspace|git|go|bin|snap)\b))?"
 )
-"""What hardly stands below anything but a home."""
+"""Folders that hardly exist outside of a home."""
 _HOST = r"[A-Za-z0-9][A-Za-z0-9-]{0,62}"
 _PROMPT = (
     r"(?:\.[A-Za-z0-9.-]{1,200})?"
@@ -28,21 +66,45 @@ _PROBE = (
 )
 
 
+def is_account(value: str, _match: re.Match[str]) -> bool:
+    """Return whether an account is that of a person."""
+    return value.lower() not in _ACCOUNTS
+
+
+def is_host(value: str, _match: re.Match[str]) -> bool:
+    """Return whether a host has a name that identifies it."""
+    return value.lower() not in HOSTS and not _CONTAINER_ID.fullmatch(value)
+
+
+def is_address(value: str, _match: re.Match[str]) -> bool:
+    """Return whether an e-mail address is that of a person: not an example, a git remote or a file name."""
+    local, _, domain = value.lower().rpartition("@")
+    if local in _NO_PERSON or "noreply" in local:
+        return False
+    return not _RESERVED.search(domain) and domain.rpartition(".")[2] not in _FILE_SUFFIXES
+
+
+def is_distinct(name: str) -> bool:
+    """Return whether a name can be replaced wherever it is a word."""
+    plain = name.lower()
+    return plain not in _COMMON and sum(map(str.isalpha, name)) >= _MIN_LETTERS
+
+
 def _home(
     id_: str, finds: str, anchors: str | tuple[str, ...], name: str, *, guard: str = "", any_case: bool = False
 ) -> Rule:
-    """Make a rule for the name of a home folder."""
+    """Return a rule for the name of a home folder."""
     return Rule(
         id_,
         finds,
-        Kind.PATH,
+        RuleKind.PATH,
         (anchors,) if isinstance(anchors, str) else anchors,
         rf"[\\/]{{0,16}}(?P<secret>{name}){_SURE}",
         is_account,
         any_case=any_case,
         guard=guard,
         probe=r"[\\/]{0,16}[^\x00-/:->@[-`{-~]",
-        label="user",
+        pseudonym_label="user",
     )
 
 
@@ -50,7 +112,7 @@ ROWS = (
     Rule(
         "email",
         "e-mail address",
-        Kind.EMAIL,
+        RuleKind.EMAIL,
         ("@",),
         r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[A-Za-z]{2,24}(?![\w@-])",
         is_address,
@@ -60,7 +122,7 @@ ROWS = (
     _home("home-path", "name of a home folder on Linux", "/home/", _NAME, guard=_PATH),
     _home(
         "mac-home-path",
-        "name of a home folder on macOS, or on Windows as other systems see it",
+        "name of a home folder on macOS, or on Windows seen from another system",
         "/Users/",
         _NAME,
         guard=_DRIVE,
@@ -78,23 +140,23 @@ ROWS = (
     Rule(
         "prompt-user",
         "user of a shell prompt",
-        Kind.NAME,
+        RuleKind.NAME,
         ("@",),
         rf"(?P<secret>){_HOST}{_PROMPT}(?P<sure>)",
         is_account,
         left=r"[\w.-]{0,31}[^\W\d]",
         probe=_PROBE,
-        label="user",
+        pseudonym_label="user",
     ),
     Rule(
         "prompt-host",
         "host of a shell prompt",
-        Kind.NAME,
+        RuleKind.NAME,
         ("@",),
         rf"(?P<secret>{_HOST}){_PROMPT}(?P<sure>)",
         is_host,
         guard=r"(?<=\w)",
         probe=_PROBE,
-        label="host",
+        pseudonym_label="host",
     ),
 )

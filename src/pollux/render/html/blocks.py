@@ -1,131 +1,173 @@
-"""The blocks of a transcript as HTML, one by one."""
+"""The blocks of a transcript as HTML, and the state of the page that they are written to."""
 
 from __future__ import annotations
 
-from typing import assert_never
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import count
+from typing import NamedTuple, assert_never
 
-from pollux.model import Kind
-from pollux.render.html.bodies import body, excerpt, hidden, lines_of
-from pollux.render.html.icons import icon
-from pollux.render.html.markdown import answer, copyable
-from pollux.render.html.markup import Html, element, joined, long_text
-from pollux.render.html.state import Sheet
-from pollux.text.escape import clean
-from pollux.views.bodies import Body, Questions, Todos
+from pollux.model import Attachment, Kind
+from pollux.render.html.bodies import LINE, body_html, count_lines, count_text_lines, excerpt_html, more
+from pollux.render.html.markdown import answer, link
+from pollux.render.html.markup import Html, element, icon, joined, long_text
+from pollux.text.escape import make_visible
+from pollux.text.numbers import plural
+from pollux.views import attachments
+from pollux.views.bodies import Questions, Todos
 from pollux.views.diffs import Diff
-from pollux.views.excerpts import Excerpt, counted, line
-from pollux.views.session_text import tokens_of
+from pollux.views.excerpts import Excerpt, line
+from pollux.views.session_text import describe_tokens
 from pollux.views.transcript import (
-    Answer,
-    Attached,
-    Block,
-    LeftOut,
-    Notice,
-    Other,
-    Prompt,
-    Synthetic,
-    Thinking,
-    Tool,
+    AnswerBlock,
+    AttachmentBlock,
+    NoticeBlock,
+    PromptBlock,
+    ShownBlock,
+    SyntheticBlock,
+    ThoughtBlock,
+    ToolBlock,
+    UnknownBlock,
     UsageBlock,
 )
 
-LONG = 40
-"""Lines above which something is folded until somebody opens it."""
-_LINE = 100
+FOLD_LINES = 40
+"""Lines above which prompts and tool calls are folded."""
 _NOTICE = {Kind.INFO: "Note", Kind.WARNING: "Warning", Kind.ERROR: "Error"}
 
 
-def block_html(block: Block, sheet: Sheet) -> Html:
-    """Show a block."""
+class PromptLink(NamedTuple):
+    """A prompt in the navigation."""
+
+    anchor: str
+    number: int
+    words: str
+    at: datetime | None
+    fate: str
+    """Empty for an active prompt."""
+
+
+@dataclass(slots=True)
+class PageState:
+    """What renderers of the same page share; each subagent has its own."""
+
+    prompts: list[PromptLink] = field(default_factory=list)
+    model: str | None = None
+    """The model of the last answer: its name is shown when it changes."""
+    prefix: str = "m"
+    """Start of the anchors of messages."""
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    """Numbers for agents and files, shared with subagents."""
+
+    def anchor(self, number: int) -> str:
+        """Return the anchor of a message."""
+        return f"{self.prefix}{number}"
+
+    def within(self) -> PageState:
+        """Return the state for a subagent's transcript on the same page."""
+        return PageState(prefix=f"a{next(self.numbers)}m", numbers=self.numbers)
+
+
+def block_html(block: ShownBlock, page: PageState) -> Html:
+    """Return a block as HTML."""
     match block:
-        case Prompt(text=text, attachments=attachments):
-            return joined((_words(text, has_more=bool(attachments)), *map(sheet.attachment, attachments)))
-        case Answer(text=text):
+        case PromptBlock():
+            return _prompt(block, page)
+        case AnswerBlock(text=text):
             return element("div", answer(text), class_="prose")
-        case Thinking():
-            return _thinking(block)
-        case Tool():
-            return _tool(block, sheet)
-        case Notice(kind=kind, text=text):
+        case ThoughtBlock(subject=subject, text=text):
+            title = joined((element("b", "Thought"), " ", make_visible(line(subject))))
+            return _folded(title, element("div", answer(text), class_="prose"), "thinking")
+        case ToolBlock():
+            return _tool(block, page)
+        case NoticeBlock(kind=kind, text=text):
             label = element("b", _NOTICE.get(kind, "Unknown message"))
             return element("div", label, " ", _plain(text), class_=f"notice {kind}")
-        case Synthetic():
+        case SyntheticBlock():
             return _synthetic(block)
-        case Attached(attachment=attachment):
-            return sheet.attachment(attachment)
-        case Other(text=text):
-            return _folded("A part that Pollux does not know", copyable(excerpt(text, "json")), "other")
+        case AttachmentBlock(attachment=attachment):
+            return attachment_html(attachment, page)
+        case UnknownBlock(text=text):
+            return _folded("Content of a kind that Pollux does not know", excerpt_html(text, "json"), "other")
         case UsageBlock(model=model, tokens=tokens):
-            return element("p", " · ".join(filter(None, (line(model or ""), tokens_of(tokens)))), class_="usage")
-        case LeftOut(words=words):
-            return element("p", f"⋯ {words}", class_="left-out")
+            return element("p", " · ".join(filter(None, (line(model or ""), describe_tokens(tokens)))), class_="usage")
         case _:
             assert_never(block)
 
 
-def _words(text: Excerpt, *, has_more: bool = False) -> Html:
-    """Show what somebody typed, as it was typed."""
-    if not (text.head.strip() or has_more):
-        return element("div", "(no words)", class_="words none")
-    shown = element("div", _plain(text), class_="words")
-    if not _is_long(text):
-        return shown
-    n_lines = text.head.count("\n") + text.tail.count("\n") + text.hidden_lines + 1
-    size = counted(n_lines, "line") if n_lines > 1 else counted(len(text.head), "character")
-    return _folded(f"{line(text.head, _LINE)} ({size})", shown, "long")
+def attachment_html(attachment: Attachment, page: PageState) -> Html:
+    """Return a picture, or a link that saves any other file."""
+    description = attachments.describe(attachment)
+    if attachments.decode(attachment) is None:
+        address = attachments.web_address(attachment.uri)
+        return element("p", "▣ ", link(description, address) if address else description, class_="file")
+    if attachments.is_picture(attachment):
+        media_type = attachment.media_type.partition(";")[0].strip().lower()
+        picture = element("img", src=f"data:{media_type};base64,{attachment.data}", alt=description, decoding="async")
+        return element("figure", picture, element("figcaption", description))
+    name = attachments.file_name(attachment, next(page.numbers))
+    # Browsers save a file of this type; one of the recorded type they might open.
+    target = f"data:application/octet-stream;base64,{attachment.data}"
+    return element("p", "▣ ", element("a", name, href=target, download=name), f" {description}", class_="file")
+
+
+def _prompt(block: PromptBlock, page: PageState) -> Html:
+    text = block.text
+    if text.head.strip() or block.attachments:
+        words = element("div", _plain(text), class_="words")
+    else:
+        words = element("div", "(no text)", class_="words none")
+    if count_text_lines(text) > FOLD_LINES:
+        n_lines = text.head.count("\n") + text.tail.count("\n") + text.hidden_lines + 1
+        size = plural(n_lines, "line") if n_lines > 1 else plural(len(text.head), "character")
+        words = _folded(f"{line(text.head, LINE)} ({size})", words, "long")
+    return joined((words, *(attachment_html(attachment, page) for attachment in block.attachments)))
 
 
 def _plain(text: Excerpt) -> Html:
+    """Return a text as it was typed."""
     if not text.hidden:
-        return long_text(clean(text.head) or "(no words)")
-    return joined((clean(text.head), "\n", hidden(text.hidden), "\n", clean(text.tail)))
+        return long_text(make_visible(text.head) or "(no text)")
+    folded = element("div", long_text(make_visible(text.folded.strip("\n")))) if text.folded else None
+    return joined((make_visible(text.head), more(text.hidden, folded), make_visible(text.tail)))
 
 
-def _is_long(text: Excerpt) -> bool:
-    return text.head.count("\n") + text.tail.count("\n") + (len(text.head) + len(text.tail)) // _LINE > LONG
-
-
-def _thinking(block: Thinking) -> Html:
-    title = joined((element("b", "Thought"), " ", clean(line(block.subject))))
-    return _folded(title, element("div", answer(block.text), class_="prose"), "thinking")
-
-
-def _tool(block: Tool, sheet: Sheet) -> Html:
+def _tool(block: ToolBlock, page: PageState) -> Html:
     summary = block.summary
-    words = [icon(summary.icon), element("b", clean(line(summary.label))), " "]
-    words += [element("span", clean(summary.text), class_="what"), " "] if summary.text else []
+    words = [icon(summary.icon), element("b", make_visible(line(summary.label))), " "]
+    if summary.text:
+        words += [element("span", make_visible(summary.text), class_="what"), " "]
     if summary.outcome and summary.outcome != "failed":
-        words += [element("span", clean(summary.outcome), class_="outcome"), " "]
-    words += [element("span", "failed", class_="bad")] if block.is_failed else []
-    seen = [*map(body, block.bodies), *map(sheet.attachment, block.attachments)]
-    seen += [element("p", f"({clean(note)})", class_="note") for note in block.notes]
+        words += [element("span", make_visible(summary.outcome), class_="outcome"), " "]
+    if block.is_failed:
+        words.append(element("span", "failed", class_="bad"))
+    inside = [*map(body_html, block.bodies)]
+    inside += [attachment_html(attachment, page) for attachment in block.attachments]
+    inside += [element("p", f"({make_visible(note)})", class_="note") for note in block.notes]
     classes = "tool failed" if block.is_failed else "tool"
-    if not seen:
+    if not inside:
         return element("div", *words, class_=f"{classes} bare")
-    inside = element("div", *seen, class_="seen")
-    is_open = _is_open(block)
-    return element("details", element("summary", *words), inside, class_=classes, open=is_open)
+    return _folded(joined(words), element("div", *inside, class_="seen"), classes, is_open=_is_open(block))
 
 
-def _is_open(block: Tool) -> bool:
-    """Tell whether a call is worth seeing at once: it changed, asked or failed at something, in few lines."""
-    speaks = block.is_failed or bool(block.attachments) or any(map(_speaks, block.bodies))
-    return speaks and sum(map(lines_of, block.bodies)) <= LONG
+def _is_open(block: ToolBlock) -> bool:
+    """Return whether a call is unfolded at first: it is short, and it failed, changed a file or asked the human."""
+    is_notable = block.is_failed or bool(block.attachments)
+    is_notable = is_notable or any(isinstance(body, Diff | Todos | Questions) for body in block.bodies)
+    return is_notable and sum(map(count_lines, block.bodies)) <= FOLD_LINES
 
 
-def _speaks(one: Body) -> bool:
-    return isinstance(one, Diff | Todos | Questions)
-
-
-def _synthetic(block: Synthetic) -> Html:
-    words = block.label
+def _synthetic(block: SyntheticBlock) -> Html:
+    text = block.text
+    label = block.label
     if block.summary:
-        words += f": {clean(block.summary)}"
-    if block.text.hidden and not block.text.head:
-        words += f" ({block.text.hidden})"
-    if not block.text.head:
-        return element("p", words, class_="added")
-    return _folded(words, copyable(excerpt(block.text)), "added")
+        label += f": {make_visible(block.summary)}"
+    if text.hidden and not text.head:
+        label += f" ({text.hidden})"
+    if text.head or text.folded:
+        return _folded(label, excerpt_html(text), "added")
+    return element("p", label, class_="added")
 
 
 def _folded(summary: str, inside: Html, classes: str, *, is_open: bool = False) -> Html:

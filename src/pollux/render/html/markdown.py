@@ -1,4 +1,4 @@
-"""What models write, as HTML: Markdown in which tags are text, links lead to pages only, and nothing is loaded."""
+"""Markdown as HTML: tags stay text, only web and mail links can be followed, and no image is loaded."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-from pollux.render.html.code import coloured_code
+from pollux.render.html.colours import coloured_code
 from pollux.render.html.markup import Html, closing, element, long_text, opening, text
-from pollux.text.escape import clean
+from pollux.text.escape import make_visible
 
 LONG = 100_000
-"""Characters above which text is not laid out: it would take seconds."""
+"""Characters above which Markdown stays text, because parsing would take seconds."""
 DEEP = 20
-"""Levels above which the parser leaves words out."""
+"""Levels of nesting above which the parser drops text."""
 _LOWER = 2
-"""Ranks that a heading loses: above are the session and its prompts."""
+"""Levels by which headings are lowered, below the titles of the session and of its prompts."""
 _LOWEST = 6
 _LINK = re.compile(r"(?:https?://|mailto:)[^\s\"'<>\\]+", re.IGNORECASE)
 _ALIGNED = {"text-align:right": "right", "text-align:center": "centre"}
@@ -30,8 +30,8 @@ _Env = MutableMapping[str, Any]
 
 
 def answer(words: str) -> Html:
-    """Lay out Markdown; what is too long or too deep for that is shown as it was written."""
-    words = clean(words)
+    """Return Markdown as HTML, or as plain text if it is too long or nested too deeply."""
+    words = make_visible(words)
     if len(words) <= LONG:
         tokens = _parser().parse(words)
         levels = [token.level for token in tokens if token.content or token.type == "hr"]
@@ -40,14 +40,19 @@ def answer(words: str) -> Html:
     return element("div", long_text(words), class_="words")
 
 
-def copyable(code: Html, classes: str = "") -> Html:
-    """Write a block of code with a button that copies it."""
+def code_block(head: Html, *more: Html, classes: str = "") -> Html:
+    """Return code with a button that copies it; `more` are folds and `preformatted` parts of the same code."""
     button = element("button", "Copy", type="button", class_="copy")
-    return element("div", element("pre", code, tabindex="0"), button, class_=f"code {classes}".rstrip())
+    return element("div", preformatted(head), *more, button, class_=f"code {classes}".rstrip())
+
+
+def preformatted(code: Html) -> Html:
+    """Return code in an element that the keyboard can scroll."""
+    return element("pre", code, tabindex="0")
 
 
 def link(words: str, target: str) -> Html:
-    """Write a link to a page; any other target is only told."""
+    """Return a link if its target may be followed, else its text and its target."""
     if _LINK.fullmatch(target):
         return element("a", words, href=target, rel="noopener noreferrer nofollow")
     return element("span", words, element("span", f" ({target})", class_="target"))
@@ -55,17 +60,17 @@ def link(words: str, target: str) -> Html:
 
 @cache
 def _parser() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False, "xhtmlOut": False, "maxNesting": DEEP}, renderer_cls=_Renderer)
-    made.validateLink = _any_link  # type: ignore[method-assign]
-    return made.enable(["table", "strikethrough"]).disable("reference")
+    parser = MarkdownIt("commonmark", {"html": False, "xhtmlOut": False, "maxNesting": DEEP}, renderer_cls=_Renderer)
+    parser.validateLink = _accept_link  # type: ignore[method-assign]
+    return parser.enable(["table", "strikethrough"]).disable("reference")
 
 
-def _any_link(url: str) -> bool:  # noqa: ARG001  the renderer decides
+def _accept_link(url: str) -> bool:  # noqa: ARG001  `link` decides
     return True
 
 
 class _Renderer(RendererHTML):
-    """Writes what was parsed; every text goes through `text`."""
+    """Writes tokens as HTML; every text goes through `text`."""
 
     def text(self, tokens: Sequence[Token], at: int, _options: OptionsDict, _env: _Env) -> str:
         return text(tokens[at].content)
@@ -74,11 +79,11 @@ class _Renderer(RendererHTML):
         return element("code", tokens[at].content)
 
     def code_block(self, tokens: Sequence[Token], at: int, _options: OptionsDict, _env: _Env) -> str:
-        return copyable(text(tokens[at].content.rstrip("\n")))
+        return code_block(text(tokens[at].content.rstrip("\n")))
 
     def fence(self, tokens: Sequence[Token], at: int, _options: OptionsDict, _env: _Env) -> str:
         language = tokens[at].info.strip().partition(" ")[0]
-        return copyable(coloured_code(tokens[at].content.rstrip("\n"), language))
+        return code_block(coloured_code(tokens[at].content.rstrip("\n"), language))
 
     def image(self, tokens: Sequence[Token], at: int, options: OptionsDict, env: _Env) -> str:
         words = self.renderInlineAsText(tokens[at].children, options, env) or "picture"

@@ -1,4 +1,4 @@
-"""What was done with the archive, in lines: data for stdout, notes for stderr."""
+"""What an archive contains and what was done with it, as lines for standard output and notes for standard error."""
 
 from __future__ import annotations
 
@@ -7,162 +7,162 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypeAlias
 
 from pollux.archive.verify import PROVEN_BY_BYTES
-from pollux.render.terminal.tables import counted
-from pollux.render.terminal.text import cut, line
-from pollux.text.escape import clean, printable
-from pollux.text.numbers import ago, size
+from pollux.render.terminal.screen import cut, line
+from pollux.text.escape import make_visible, printable
+from pollux.text.numbers import plural, relative_time, size
 from pollux.text.times import moment
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pollux.archive.damage import Damage, VerifyReport
-    from pollux.archive.forget import Forgotten
-    from pollux.archive.import_archive import Merged
-    from pollux.archive.maintenance import Info
-    from pollux.archive.restore import Plan
+    from pollux.archive.forget import ForgetResult
+    from pollux.archive.import_archive import ImportResult
+    from pollux.archive.maintenance import ArchiveInfo
+    from pollux.archive.restore import WritePlan
+    from pollux.archive.undo import UndoResult
     from pollux.archive.watch import SyncReport
     from pollux.views.contracts.archive import ImportDocument, RestorePlan
 
 Shorten: TypeAlias = Callable[["str | Path"], str]
-"""Writes a path with `~` for the user's own folder."""
+"""Returns a path with `~` for the user's own folder."""
 
-_NAMED = 5
-"""Imported files that are named."""
-_LISTED = 10
-"""Other names in a list."""
+_N_IMPORTED = 5
+"""Imported files that are listed."""
+_N_LISTED = 10
+"""Names in other lists."""
 
 
-def info_lines(info: Info, now: datetime, short: Shorten) -> Iterator[str]:
-    """Yield what an archive holds and who writes to it."""
-    room = f", {info.ratio:.1f} times smaller than the {size(info.n_kept)} it holds" if info.ratio else ""
-    sessions = f"{info.n_sessions}, {info.n_subagents} subagents; {info.n_gone} deleted by the client and kept here"
+def info_lines(info: ArchiveInfo, now: datetime, short: Shorten) -> Iterator[str]:
+    """Yield what an archive contains and which process is writing to it."""
+    room = f", {info.ratio:.1f} times smaller than the {size(info.n_bytes)} that it contains" if info.ratio else ""
+    sessions = f"{info.n_sessions}, {info.n_subagents} subagents; {info.n_deleted} deleted by the client, but archived"
     last = moment(info.last_us)
     lines = {
-        "archive": clean(short(info.path)),
+        "archive": make_visible(short(info.path)),
         "size": f"{size(info.n_on_disk)}{room}",
-        "files": f"{info.n_files}, {info.n_gone_files} of them gone; {counted(info.n_versions, 'version')}",
-        "imported": f"{counted(info.n_imported, 'version')}, not read on this machine" if info.n_imported else "",
-        "sessions": sessions if info.facts_are_current else "not counted yet: `pollux sync` does",
+        "files": f"{info.n_files}, {info.n_deleted_files} of them deleted; {plural(info.n_versions, 'version')}",
+        "imported": f"{plural(info.n_imported, 'version')}, not read on this machine" if info.n_imported else "",
+        "sessions": sessions if info.facts_are_current else "not counted yet: run `pollux sync`",
         "forgotten": str(info.n_forgotten) if info.n_forgotten else "",
-        "last new": ago(last, now) if last else "never",
-        "writer": clean(info.writer) if info.writer else "nobody",
-        "homes": str(len(info.places)),
+        "last new": relative_time(last, now) if last else "never",
+        "writer": make_visible(info.writer) if info.writer else "none",
+        "homes": str(len(info.homes)),
     }
     for label, text in lines.items():
         if text:
             yield f"{label:<10}{text}"
-    for home in info.places:
-        name = clean(f"{short(home.home)} on {home.machine or 'an unnamed machine'}")
-        yield f"  {counted(home.n_files, 'file')}, {size(home.n_bytes)}, {home.n_gone} gone: {name}"
+    for home in info.homes:
+        name = make_visible(f"{short(home.home)} on {home.machine or 'an unnamed machine'}")
+        yield f"  {plural(home.n_files, 'file')}, {size(home.n_bytes)}, {home.n_deleted} deleted: {name}"
 
 
 def import_line(imported: ImportDocument, short: Shorten) -> str:
-    """Return how much an import has brought."""
+    """Return how much was imported."""
     result = imported.result
     if not result.n_files:
-        return "Everything is here already."
-    amount = f"{counted(result.n_files, 'file')}, {counted(result.n_versions, 'version')}, {size(result.n_bytes)}"
+        return "Nothing to import: this archive has every file of the other one."
+    amount = f"{plural(result.n_files, 'file')}, {plural(result.n_versions, 'version')}, {size(result.n_bytes)}"
     return f"Imported from {short(imported.other)}: {amount}."
 
 
 def import_notes(imported: ImportDocument, short: Shorten) -> Iterator[str]:
-    """Yield what an import left out or keeps apart."""
+    """Yield what an import left out or stored separately."""
     result = imported.result
     yield from _not_read_here(result, short)
     if result.n_forgotten:
-        yield f"{counted(result.n_forgotten, 'file')} of forgotten sessions left out."
+        yield f"{plural(result.n_forgotten, 'file')} of forgotten sessions not imported."
     if imported.n_adopted:
-        seals = counted(imported.n_adopted, "seal")
-        yield f"This archive has taken over {seals}: your key signed the chain, and it fits what was imported."
+        seals = plural(imported.n_adopted, "seal")
+        yield f"This archive continues the chain of {seals}: your key signed it, and it matches what was imported."
     elif result.n_seals:
-        seals = counted(result.n_seals, "seal")
-        yield f"{seals} of it kept apart from this archive's own; `pollux verify --seal` checks them separately."
+        seals = plural(result.n_seals, "seal")
+        yield f"{seals} stored separately from those of this archive; `pollux verify --seal` checks both."
 
 
-def _not_read_here(result: Merged, short: Shorten) -> Iterator[str]:
-    """Yield the files that claim to be of this machine, which has not read those bytes itself."""
+def _not_read_here(result: ImportResult, short: Shorten) -> Iterator[str]:
+    """Yield the files that claim to be from this machine, which has not read those bytes itself."""
     files = result.not_read_here
     if not files:
         return
-    amount = f"{counted(len(files), 'file')}, {size(sum(file.n_bytes for file in files))}"
+    amount = f"{plural(len(files), 'file')} ({size(sum(file.n_bytes for file in files))})"
     yield (
-        f"Said to be from this machine, which never read these bytes: {amount}. "
-        "They are kept as imports and change nothing that it has read."
+        f"{amount} claim to be from this machine, which never read these bytes. "
+        "They are stored as imports and do not change what it has read."
     )
-    for file in files[:_NAMED]:
+    for file in files[:_N_IMPORTED]:
         yield f"  {printable(short(file.file))}: {size(file.n_bytes)}"
-    if len(files) > _NAMED:
-        yield f"  … and {len(files) - _NAMED} more; --json lists them all."
+    if len(files) > _N_IMPORTED:
+        yield f"  … and {len(files) - _N_IMPORTED} more; --json lists them all."
 
 
 def sync_line(report: SyncReport, short: Shorten) -> str:
-    """Return what a sync copied."""
-    gone = f"; {counted(report.n_deleted, 'file')} gone since, kept here" if report.n_deleted else ""
+    """Return what a sync archived."""
+    deleted = f"; {plural(report.n_deleted, 'file')} deleted by the client, but archived" if report.n_deleted else ""
     if not report.n_bytes:
-        return f"Nothing new in {counted(report.n_projects, 'project')}{gone}."
-    amount = f"{counted(report.n_files, 'file')}, {size(report.n_bytes)}"
-    sessions = f", {counted(len(report.sessions), 'session')}" if report.sessions else ""
-    return f"Taken into {short(report.archive)}: {amount}{sessions}{gone}."
+        return f"Nothing new in {plural(report.n_projects, 'project')}{deleted}."
+    amount = f"{plural(report.n_files, 'file')}, {size(report.n_bytes)}"
+    sessions = f", {plural(len(report.sessions), 'session')}" if report.sessions else ""
+    return f"Archived in {short(report.archive)}: {amount}{sessions}{deleted}."
 
 
 def watch_line(report: SyncReport, now: datetime, width: int) -> str:
-    """Return what a sync copied while watching, in one line; nothing if it copied nothing."""
+    """Return in one line what a sync archived while watching; empty if nothing changed."""
     changes = [f"+{size(report.n_bytes)}"] if report.n_bytes else []
     if report.n_deleted:
-        changes.append(f"{counted(report.n_deleted, 'file')} gone, kept here")
+        changes.append(f"{plural(report.n_deleted, 'file')} deleted, but archived")
     if not changes:
         return ""
     changes += [f"{session_id[:8]} {title}".rstrip() for session_id, title in report.titles.items()]
     n_more = len(report.sessions) - len(report.titles)
     changes += [f"{n_more} more"] if n_more else []
-    text = clean(", ".join(changes)).replace("\n", " ")
+    text = make_visible(", ".join(changes)).replace("\n", " ")
     return cut(f"{now.astimezone():%H:%M:%S}  {text}", width)
 
 
 def verify_lines(report: VerifyReport, archive: Path, short: Shorten) -> Iterator[str]:
-    """Yield the damage of an archive, or that there is none, and what was not compared."""
+    """Yield the damage of an archive, or that there is none, and what was not checked."""
     for damage in report.damage:
-        yield clean(_damage_line(damage, short))
+        yield make_visible(_damage_line(damage, short))
     if not report.damage:
-        yield f"{short(archive)} is sound: {_examined(report)}, every byte as it was kept."
+        yield f"{short(archive)} is undamaged: {_examined(report)}, every byte as it was archived."
     if report.not_compared:
-        hint = " `pollux verify --deep` compares the facts." if PROVEN_BY_BYTES in report.not_compared else ""
-        yield f"Not compared: {'; '.join(report.not_compared)}.{hint}"
+        hint = " `pollux verify --deep` checks the facts." if PROVEN_BY_BYTES in report.not_compared else ""
+        yield f"Not checked: {'; '.join(report.not_compared)}.{hint}"
 
 
 def verify_notes(report: VerifyReport, archive: Path, short: Shorten) -> Iterator[str]:
-    """Yield what was left out, how much is damaged, and what to do."""
+    """Yield what was not checked, how much is damaged, and what to do."""
     yield from report.notes
     if not report.damage:
         return
     left = [damage for damage in report.damage if not damage.is_repaired]
     n_repaired = len(report.damage) - len(left)
     repaired = f"{n_repaired} repaired, " if n_repaired else ""
-    yield f"{_examined(report)} looked at in {short(archive)}: {repaired}{len(left)} damaged."
+    yield f"{_examined(report)} checked in {short(archive)}: {repaired}{len(left)} damaged."
     if any(damage.source or damage.code == "facts" for damage in left):
-        yield "`pollux verify --repair` puts back what can be had, and makes the facts anew."
+        yield "`pollux verify --repair` restores what it can from other copies, and rebuilds the facts."
 
 
 def _examined(report: VerifyReport) -> str:
-    return f"{counted(report.n_segments, 'piece')}, {size(report.n_bytes)}"
+    return f"{plural(report.n_segments, 'segment')}, {size(report.n_bytes)}"
 
 
 def _damage_line(damage: Damage, short: Shorten) -> str:
     place = f"{short(damage.file)}: " if damage.file else ""
     if damage.is_repaired:
-        remedy = f"; repaired from {damage.source}" if damage.source else "; made anew"
+        remedy = f"; repaired from {damage.source}" if damage.source else "; rebuilt"
     elif damage.source:
-        remedy = f"; to be had from {damage.source}"
+        remedy = f"; can be repaired from {damage.source}"
     else:
-        remedy = "" if damage.code == "facts" else "; found nowhere else"
+        remedy = "" if damage.code == "facts" else "; there is no other copy"
     return f"{place}{damage.message}{remedy}"
 
 
 def forget_question_lines(
     titles: Mapping[str, str], unreadable: Sequence[str], shared: Mapping[str, Sequence[str]], short: Shorten
 ) -> Iterator[str]:
-    """Yield what is going to be forgotten, before it is."""
+    """Yield what will be forgotten, before the user confirms."""
     for session_id, title in titles.items():
         yield f"{session_id}  {line(title or '(no prompt)', 60)}"
     for path in unreadable:
@@ -170,57 +170,72 @@ def forget_question_lines(
     yield from _shared_files(shared, "will stay", short)
 
 
-def forget_notes(forgotten: Forgotten, short: Shorten) -> Iterator[str]:
-    """Yield how much was forgotten, and where something of it may still be."""
-    amount = f"{counted(len(forgotten.sessions), 'session')}, {counted(len(forgotten.files), 'file')}"
-    removed = "Removed" if forgotten.shared else "Removed for good"
-    yield f"{removed}: {amount}, {counted(forgotten.n_versions, 'version')}, {size(forgotten.n_bytes)}."
+def forget_notes(forgotten: ForgetResult, short: Shorten) -> Iterator[str]:
+    """Yield how much was forgotten, and where parts of it may remain."""
+    amount = f"{plural(len(forgotten.sessions), 'session')}, {plural(len(forgotten.files), 'file')}"
+    versions = plural(forgotten.n_versions, "version")
+    yield f"Removed from the archive: {amount}, {versions}, {size(forgotten.n_bytes)}."
+    if forgotten.remaining:
+        are_all = len(forgotten.remaining) == len(forgotten.files)
+        which = "The client's own files, listed above, stay" if are_all else "These files of the client stay"
+        yield f"{which} on the disk; delete them yourself if they must not remain{'.' if are_all else ':'}"
+        yield from [] if are_all else _listed([short(path) for path in forgotten.remaining])
     yield from _shared_files(forgotten.shared, "stay", short)
     if forgotten.mentions:
-        yield "What was typed may still stand in files that all sessions of the project share; they stay:"
+        yield "Prompts may remain in these files, which all sessions of the project share:"
     yield from _listed([short(path) for path in forgotten.mentions])
     if forgotten.repeats:
-        yield "These sessions were made from it and repeat some of it; forget them too if that matters:"
+        yield "These sessions contain messages copied from it; forget them, too, if necessary:"
     yield from _listed(forgotten.repeats)
     if not forgotten.is_clean:
-        yield "Somebody still reads the archive: run `pollux archive compact` once they are done."
+        yield "Another process is reading the archive. Run `pollux archive compact` after it ends to free the space."
+    expires = moment(forgotten.undo.expires_us) if forgotten.undo else None
+    if expires:
+        yield f"`pollux forget --undo` brings this back until {expires.astimezone():%Y-%m-%d %H:%M}."
+    else:
+        yield "No undo copy was stored, so only a backup can bring this back."
+
+
+def undo_note(result: UndoResult) -> str:
+    """Return how much was brought back."""
+    return f"Brought back: {plural(len(result.sessions), 'session')}, {plural(len(result.files), 'file')}."
 
 
 def _shared_files(shared: Mapping[str, Sequence[str]], stay: str, short: Shorten) -> Iterator[str]:
-    """Yield which files keep the bytes of a forgotten session, and what to forget so that they go too."""
+    """Yield the files that still contain a forgotten session, and what else to forget to remove them."""
     if not shared:
         return
     n_others = len({session_id for ids in shared.values() for session_id in ids})
     files = "This file" if len(shared) == 1 else "Each of these files"
     others, them = ("another session", "that") if n_others == 1 else ("other sessions", "those")
-    yield f"{files} also holds {others}; its bytes {stay} in the archive until you forget {them} too:"
+    yield f"{files} also contains {others}; its bytes {stay} in the archive until you forget {them} too:"
     yield from _listed([f"{short(path)}  ({', '.join(ids)})" for path, ids in shared.items()])
 
 
 def _listed(names: Sequence[str]) -> Iterator[str]:
-    for name in names[:_LISTED]:
+    for name in names[:_N_LISTED]:
         yield f"  {name}"
-    if len(names) > _LISTED:
-        yield f"  … and {len(names) - _LISTED} more"
+    if len(names) > _N_LISTED:
+        yield f"  … and {len(names) - _N_LISTED} more"
 
 
 def restore_notes(restored: RestorePlan, short: Shorten) -> Iterator[str]:
-    """Yield what was written or would be, and why the client may still not find the session."""
+    """Yield what was or would be written, and why the client may still not find the session."""
     plan = restored.plan
     if not plan.files:
-        yield f"Nothing to restore: {printable(short(plan.main))} is there, with {counted(plan.n_messages, 'message')}."
+        yield f"Nothing to restore: {printable(short(plan.main))} exists and has {plural(plan.n_messages, 'message')}."
     elif restored.is_written:
         yield written_line(plan, short)
     else:
-        messages = counted(plan.n_messages, "message")
-        yield f"Nothing is written yet; this would be, to resume {printable(plan.id)} with {messages}:"
+        messages = plural(plan.n_messages, "message")
+        yield f"Nothing is written yet. To restore {printable(plan.id)} with {messages}, this would be:"
     yield from plan.notes
     yield from restored.warnings
 
 
-def written_line(plan: Plan, short: Shorten) -> str:
-    """Return what was written where."""
+def written_line(plan: WritePlan, short: Shorten) -> str:
+    """Return what was written and where."""
     n_others = len(plan.files) - 1
-    others = f", and {counted(n_others, 'file')} that belong to it" if n_others else ""
-    messages = counted(plan.n_messages, "message")
+    others = f", and {plural(n_others, 'related file')}" if n_others else ""
+    messages = plural(plan.n_messages, "message")
     return f"Written below {short(plan.home.root)}: {printable(plan.main.name)} with {messages}{others}."

@@ -1,4 +1,4 @@
-"""What there is to see of a tool call, as rows for a terminal."""
+"""The input and result of a tool call as rows for a terminal."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import assert_never
 from rich.text import Text
 
 from pollux.model import Cell, ScreenDisplay
-from pollux.render.terminal.layout import LONG_LINE, Row
-from pollux.render.terminal.page import Page
-from pollux.render.terminal.text import screen_text
-from pollux.views.bodies import Agent, Body, Data, Files, Input, Matches, Output, Questions, Screen, Todos
-from pollux.views.diffs import Change, Diff
-from pollux.views.excerpts import Excerpt, counted
+from pollux.render.terminal.layout import LONG_LINE, PageFormat, Row
+from pollux.render.terminal.screen import screen_text
+from pollux.text.numbers import plural
+from pollux.views.bodies import Agent, Body, Data, FileList, Input, Matches, Output, Questions, Screen, Todos
+from pollux.views.diffs import Diff, LineChange
+from pollux.views.excerpts import Excerpt
 
 _TODO = {
     "completed": ("✔", "green"),
@@ -24,15 +24,15 @@ _TODO = {
 }
 _ACTIVITY = {"completed": ("✓", "dim"), "error": ("✗", "red"), "cancelled": ("⊘", "dim")}
 _CHANGE = {
-    Change.ADD: ("+", "green"),
-    Change.DELETE: ("-", "red"),
-    Change.CONTEXT: (" ", "dim"),
-    Change.HUNK: ("⋯", "dim cyan"),
+    LineChange.ADD: ("+", "green"),
+    LineChange.DELETE: ("-", "red"),
+    LineChange.CONTEXT: (" ", "dim"),
+    LineChange.HUNK: ("⋯", "dim cyan"),
 }
 
 
-def body_rows(body: Body, page: Page) -> Iterator[Row]:
-    """Give the rows of whatever came of a call."""
+def body_rows(body: Body, page: PageFormat) -> Iterator[Row]:
+    """Yield the rows of a body of any kind."""
     match body:
         case Input(text=text) | Data(text=text):
             yield from excerpt_rows(text, page, "dim")
@@ -51,7 +51,7 @@ def body_rows(body: Body, page: Page) -> Iterator[Row]:
                 yield Text(f"{mark} ", style), page.line(todo.description), "dim" if is_over else ""
         case Matches():
             yield from _matches(body, page)
-        case Files(files=files, hidden=hidden):
+        case FileList(files=files, hidden=hidden):
             yield from (("", page.line(name), "dim") for name in files)
             yield from _more(hidden, "name")
         case Agent():
@@ -62,8 +62,8 @@ def body_rows(body: Body, page: Page) -> Iterator[Row]:
             assert_never(body)
 
 
-def excerpt_rows(excerpt: Excerpt, page: Page, style: str = "") -> Iterator[Row]:
-    """Give the lines of a text, and between them a word on those left out."""
+def excerpt_rows(excerpt: Excerpt, page: PageFormat, style: str = "") -> Iterator[Row]:
+    """Yield the lines of an excerpt, with a note where lines are left out."""
     yield from (("", line, style) for line in page.text(excerpt.head).split("\n") if excerpt.head)
     if excerpt.hidden:
         yield "", f"… {excerpt.hidden}", "dim italic"
@@ -72,16 +72,16 @@ def excerpt_rows(excerpt: Excerpt, page: Page, style: str = "") -> Iterator[Row]
 
 def _more(hidden: int, noun: str) -> Iterator[Row]:
     if hidden:
-        yield "", f"… {counted(hidden, f'more {noun}')}", "dim italic"
+        yield "", f"… {plural(hidden, f'more {noun}')}", "dim italic"
 
 
-def _diff(body: Diff, page: Page) -> Iterator[Row]:
-    """Show a diff; lines have their number after the change, removed ones that before it."""
-    numbers = [line.old if line.change is Change.DELETE else line.new for line in body.lines]
+def _diff(body: Diff, page: PageFormat) -> Iterator[Row]:
+    """Yield the lines of a diff with their numbers: in the new file, or in the old one if removed."""
+    numbers = [line.old if line.change is LineChange.DELETE else line.new for line in body.lines]
     wide = max((len(str(number)) for number in numbers if number), default=0)
     for place, (number, line) in enumerate(zip(numbers, body.lines, strict=True)):
         mark, style = _CHANGE[line.change]
-        if line.change is not Change.HUNK:
+        if line.change is not LineChange.HUNK:
             before = f"{number or '':>{wide}} " if wide else ""
             yield Text.assemble((before, "dim"), (f"{mark} ", style)), page.text(line.text), style
         elif place:
@@ -89,13 +89,13 @@ def _diff(body: Diff, page: Page) -> Iterator[Row]:
     yield from _more(body.hidden_lines, "line")
 
 
-def _screen_row(cells: tuple[Cell, ...], page: Page) -> Row:
+def _screen_row(cells: tuple[Cell, ...], page: PageFormat) -> Row:
     text = screen_text(ScreenDisplay((cells,)))
     is_plain = len(text) > LONG_LINE or not page.is_unicode
     return ("", page.text(text.plain), "") if is_plain else ("", text, "")
 
 
-def _matches(body: Matches, page: Page) -> Iterator[Row]:
+def _matches(body: Matches, page: PageFormat) -> Iterator[Row]:
     for match in body.matches:
         place = Text.assemble((page.line(match.path), "magenta"), (":", "dim"))
         if match.line is not None:
@@ -104,18 +104,18 @@ def _matches(body: Matches, page: Page) -> Iterator[Row]:
     yield from _more(body.hidden, "line")
 
 
-def _agent(body: Agent, page: Page) -> Iterator[Row]:
+def _agent(body: Agent, page: PageFormat) -> Iterator[Row]:
     for activity in body.activity:
         is_thought = activity.type == "thought" and activity.status != "error"
         mark, style = ("✻", "dim") if is_thought else _ACTIVITY.get(activity.status, ("○", "dim"))
-        words = f"{activity.content} {activity.description}".strip()
-        yield Text(f"{mark} ", style), page.line(words), "dim italic" if is_thought else "dim"
+        text = f"{activity.content} {activity.description}".strip()
+        yield Text(f"{mark} ", style), page.line(text), "dim italic" if is_thought else "dim"
     yield from _more(body.hidden, "step")
     if body.result is not None:
         yield from excerpt_rows(body.result, page)
 
 
-def _questions(body: Questions, page: Page) -> Iterator[Row]:
+def _questions(body: Questions, page: PageFormat) -> Iterator[Row]:
     for question in body.questions:
         yield "? ", page.line(question.question), ""
         if question.choices:

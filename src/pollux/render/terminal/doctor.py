@@ -1,66 +1,79 @@
-"""The doctor's findings in words, fitted to a terminal's width."""
+"""The findings of `pollux doctor` as lines that fit a terminal."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from rich.console import Console
 from rich.text import Text
 
 from pollux.model import Problem
-from pollux.render.terminal.tables import counted
-from pollux.render.terminal.text import line
+from pollux.render.terminal.screen import Console, line
 from pollux.reports.doctor import Diagnosis, generations
 from pollux.sessions.reader import History
-from pollux.text.escape import clean
-from pollux.text.numbers import size
+from pollux.text.escape import make_visible
+from pollux.text.numbers import plural, size
 
-Named: TypeAlias = Callable[[str], str]
-"""Writes a path shorter."""
+Shorten: TypeAlias = Callable[[str], str]
+"""Returns a path in a shorter form."""
 
 _LABEL = 12
 _NARROWEST = 10
-_LOST = 10
-_LINES = 10
+_N_LOST = 10
+_N_LINES = 10
+_FORMATS = {"J": "JSON", "L": "JSONL"}
+"""Names of formats by the first letter of a generation."""
 
 
-def findings(health: Diagnosis, named: Named = str) -> Iterator[tuple[str, str]]:
-    """Give what there is to say, each with its label; without one it belongs to what was said before."""
-    found = health.found
-    for home in found.located.homes:
-        nothing = "" if home.tmp.is_dir() else ": nothing there"
-        yield "home", f"{named(str(home.root))}, decided by {home.how}{nothing}"
-    n_bytes = sum(file.size for file in health.files)
-    folders = f"{counted(len(found.located.folders), 'project folder')}, {health.n_hashed} of them named by hash"
-    yield "found", f"{counted(len(health.files), 'file')}, {size(n_bytes)}, in {folders}"
-    yield "sessions", _sessions(found)
-    yield from _counts("written by", generations(found.sessions))
-    n_unproven = sum(not one.project.proven for one in found.main)
-    yield "projects", f"{counted(len(found.main) - n_unproven, 'session')} with a proven path, {n_unproven} without"
-    for what, names in health.unknown.items():
-        yield from _counts("unknown", names, f"{what}: ")
-    yield from _lost(health)
-    yield "problems", str(len(health.problems)) if health.problems else "none: everything was read"
-    for (code, message), files in _alike(health.problems).items():
+def findings(diagnosis: Diagnosis, shorten: Shorten = str) -> Iterator[tuple[str, str]]:
+    """Yield a label and a text per finding; the label is empty if the text continues the one before."""
+    history = diagnosis.history
+    for home in history.located.homes:
+        missing = "" if home.tmp.is_dir() else ": no such folder"
+        yield "home", f"{shorten(str(home.root))}, set by {home.source}{missing}"
+    n_bytes = sum(file.size for file in diagnosis.files)
+    folders = f"{plural(len(history.located.folders), 'project folder')}, {diagnosis.n_hashed} of them named by hash"
+    yield "files", f"{plural(len(diagnosis.files), 'file')}, {size(n_bytes)}, in {folders}"
+    yield "sessions", _sessions(history)
+    yield from _formats(generations(history.sessions))
+    n_unproven = sum(not session.project.proven for session in history.main)
+    yield "projects", f"{plural(len(history.main) - n_unproven, 'session')} with a proven path, {n_unproven} without"
+    for kind, names in diagnosis.unknown.items():
+        if names:
+            counts = (f"{line(name, 60)} × {number}" for name, number in sorted(names.items()))
+            yield "unknown", f"{kind}: {', '.join(counts)}"
+    yield from _lost(diagnosis)
+    yield "problems", str(len(diagnosis.problems)) if diagnosis.problems else "none: every file was read"
+    for (code, message), files in _by_message(diagnosis.problems).items():
         yield "", f"  {message} [{code}]"
-        yield from (("", f"    {_place(file, lines, named)}") for file, lines in files.items())
+        for file, lines in files.items():
+            yield "", f"    {_place(file, lines, shorten)}"
 
 
-def _sessions(found: History) -> str:
-    n_unreadable = len(found.unreadable)
-    n_subagents = sum(session.kind == "subagent" for session in found.sessions)
-    n_subagents -= sum(session.kind == "subagent" for session in found.unreadable)
-    n_empty = len(found.sessions) - len(found.main) - n_unreadable - n_subagents
-    parts = [f"{len(found.main)} with content"]
-    parts += [counted(n_subagents, "subagent")] if n_subagents else []
+def _sessions(history: History) -> str:
+    n_unreadable = len(history.unreadable)
+    n_subagents = sum(session.kind == "subagent" for session in history.sessions)
+    n_subagents -= sum(session.kind == "subagent" for session in history.unreadable)
+    n_empty = len(history.sessions) - len(history.main) - n_unreadable - n_subagents
+    parts = [f"{len(history.main)} with content"]
+    parts += [plural(n_subagents, "subagent")] if n_subagents else []
     parts += [f"{n_empty} empty"] if n_empty else []
     parts += [f"{n_unreadable} unreadable"] if n_unreadable else []
     return ", ".join(parts)
 
 
+def _formats(counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Yield how many sessions are in each format, without the client's generations of it: JSON 82, JSONL 318."""
+    formats: Counter[str] = Counter()
+    for generation, number in counts.items():
+        formats[_FORMATS.get(generation[:1], generation) if generation[1:].isdecimal() else generation] += number
+    if formats:
+        yield "formats", ", ".join(f"{line(name, 60)} {number}" for name, number in sorted(formats.items()))
+
+
 def fitted(label: str, text: str, width: int) -> str:
-    """Break a finding into lines that keep its margin."""
+    """Return a finding in lines of at most some width that keep its margin."""
     margin = _LABEL if label else len(text) - len(text.lstrip())
     text = text.lstrip()
     room = max(width - margin, _NARROWEST)
@@ -70,38 +83,33 @@ def fitted(label: str, text: str, width: int) -> str:
 
 
 def plain(label: str, text: str) -> str:
-    """Leave a finding in one line."""
+    """Return a finding in one line."""
     return f"{label:<{_LABEL}}{text}" if label else text
 
 
-def _counts(label: str, counts: Mapping[str, int], what: str = "") -> Iterator[tuple[str, str]]:
-    if counts:
-        yield label, what + ", ".join(f"{line(name, 60)} × {number}" for name, number in sorted(counts.items()))
-
-
-def _lost(health: Diagnosis) -> Iterator[tuple[str, str]]:
-    if not health.lost:
+def _lost(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    if not diagnosis.lost:
         return
-    yield "lost", f"{counted(len(health.lost), 'session')} deleted by the client; only what was typed is still known:"
-    for id_, typed in list(health.lost.items())[:_LOST]:
-        yield "", f"  {line(id_, 36)}  {counted(len(typed), 'prompt')}: {line(typed[0].text, 60)}"
-    if len(health.lost) > _LOST:
-        yield "", f"  … and {len(health.lost) - _LOST} more; --json lists them all"
+    yield "lost", f"{plural(len(diagnosis.lost), 'session')} deleted by the client; only the prompts are left:"
+    for session_id, prompts in list(diagnosis.lost.items())[:_N_LOST]:
+        yield "", f"  {line(session_id, 36)}  {plural(len(prompts), 'prompt')}: {line(prompts[0].text, 60)}"
+    if len(diagnosis.lost) > _N_LOST:
+        yield "", f"  … and {len(diagnosis.lost) - _N_LOST} more; --json lists them all"
 
 
-def _alike(problems: Sequence[Problem]) -> dict[tuple[str, str], dict[str, list[int]]]:
-    """Put together what went wrong in the same way, and where: the lines of each file."""
-    found: dict[tuple[str, str], dict[str, list[int]]] = {}
+def _by_message(problems: Sequence[Problem]) -> dict[tuple[str, str], dict[str, list[int]]]:
+    """Return the lines of each file with the same problem, by code and message."""
+    groups: dict[tuple[str, str], dict[str, list[int]]] = {}
     for problem in problems:
-        files = found.setdefault((problem.code, line(problem.message, 1000)), {})
+        files = groups.setdefault((problem.code, line(problem.message, 1000)), {})
         lines = files.setdefault(problem.file or "", [])
         if problem.line and problem.line not in lines[-1:]:
             lines.append(problem.line)
-    return found
+    return groups
 
 
-def _place(path: str, lines: Sequence[int], named: Named) -> str:
-    file = clean(named(path)).replace("\n", "␊")
-    shown = ", ".join(map(str, lines[:_LINES]))
-    more = f" and {len(lines) - _LINES} more; --json lists them all" if len(lines) > _LINES else ""
-    return f"{file}:{shown}{more}" if lines else file
+def _place(path: str, lines: Sequence[int], shorten: Shorten) -> str:
+    file = make_visible(shorten(path)).replace("\n", "␊")
+    first = ", ".join(map(str, lines[:_N_LINES]))
+    more = f" and {len(lines) - _N_LINES} more; --json lists them all" if len(lines) > _N_LINES else ""
+    return f"{file}:{first}{more}" if lines else file

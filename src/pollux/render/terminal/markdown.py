@@ -1,4 +1,4 @@
-"""Markdown on a terminal, the same with every release of Rich, and readable without colours."""
+"""Markdown on a terminal, the same with every release of Rich and readable without colours."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
-from pollux.render.terminal.layout import Gutter, lay_out
-from pollux.render.terminal.page import Page
+from pollux.render.terminal.layout import Gutter, PageFormat, lay_out
 from pollux.views.languages import lexer_for
 
 
 class _Heading(markdown.Heading):
-    """A heading that stays one without colours."""
+    """A heading that keeps its number signs, so that it is one without colours too."""
 
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
         level = int(self.tag[1:])
@@ -26,7 +25,7 @@ class _Heading(markdown.Heading):
 
 
 class _Code(markdown.CodeBlock):
-    """Code, set in by four columns and in the terminal's own colours."""
+    """Code, indented by four columns and in the colours of the terminal."""
 
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
@@ -39,14 +38,14 @@ class _Code(markdown.CodeBlock):
 
 
 class _Quote(markdown.BlockQuote):
-    """A quotation, not to be taken for a prompt."""
+    """A quotation with `>` before each line, unlike a prompt."""
 
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
         yield Gutter(self.elements, "> ", style="dim")
 
 
 class _Table(markdown.TableElement):
-    """A table with a line below its head, the same with every release of Rich."""
+    """A table with a line below its header, the same with every release of Rich."""
 
     def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, border_style="dim", header_style="bold")
@@ -58,7 +57,7 @@ class _Table(markdown.TableElement):
 
 
 class Markdown(markdown.Markdown):
-    """Markdown without anything to click on, in which HTML is text like any other (Rich would swallow it)."""
+    """Markdown without links to click on, in which HTML is text (Rich would leave it out)."""
 
     elements: ClassVar[dict[str, type[markdown.MarkdownElement]]] = {
         **markdown.Markdown.elements,
@@ -74,7 +73,7 @@ class Markdown(markdown.Markdown):
         .disable("reference")
     )
 
-    # The terminal's own background, and the same look with every release of Rich.
+    # No background colours, and the same styles with every release of Rich.
     _theme: ClassVar[Theme] = Theme(
         {
             "markdown.code": "bold cyan",
@@ -89,16 +88,16 @@ class Markdown(markdown.Markdown):
         }
     )
 
-    def __init__(self, text: str, page: Page) -> None:
-        """Parse a text that is clean already, and clean what comes out of it."""
+    def __init__(self, text: str, page: PageFormat) -> None:
+        """Parse a text without control characters, and clean what the parser makes of it."""
         super().__init__("", hyperlinks=False)
         self.markup = text
         self.parsed = self._parser.parse(text)
         for token in self.parsed:
             for child in token.children or ():
-                # An entity may have become a character that the text did not have when it was cleaned.
+                # An entity may have become a control character.
                 child.content = page.text(child.content)
-                if child.type == "image":  # Rich would put it before its paragraph, and leave out where it is
+                if child.type == "image":  # Rich would put it before its paragraph, without its address
                     child.type, child.content = "text", f"▣ {child.content} ({child.attrs.get('src', '')})"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -107,6 +106,6 @@ class Markdown(markdown.Markdown):
 
     @property
     def is_lossy(self) -> bool:
-        """Whether something of the text is not shown: what is nested too deep, or nothing but marks."""
+        """Whether some text is not shown, because it is nested too deep or consists of marks only."""
         levels = [token.level for token in self.parsed if token.content or token.type == "hr"]
         return not levels or max(levels) >= self._parser.options["maxNesting"] - 1

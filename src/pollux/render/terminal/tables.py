@@ -1,181 +1,242 @@
-"""Lists of sessions and projects on a terminal, and as plain lines in a pipe."""
+"""Tables that fit a terminal, and the same rows as tab-separated or CSV lines for other programs.
+
+This is the only way into a table: cells are written as they are and never parsed as markup, so no title, model, tool
+or path can restyle, hide or break a row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
 
-from rich.table import Table
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 
-from pollux.model import Fate, Session
-from pollux.render.terminal.text import line
-from pollux.reports.projects import ProjectRow
-from pollux.reports.sessions import SessionRow
-from pollux.sessions.reader import saved_tag
-from pollux.text.escape import clean
-from pollux.text.numbers import age, count
-from pollux.views.contracts import when
-from pollux.views.session_text import NO_TITLE, title
+from pollux.render.terminal.screen import cut, line
+from pollux.reports.periods import monday
+from pollux.text.encode import csv_row, escape_formula
+from pollux.text.escape import make_visible
+from pollux.views.session_text import NO_TITLE
+from pollux.views.tools import title_of_label
 
-_SHORT_ID = 8
-_TAG = 24
-_NO_DELETIONS: Mapping[str, str] = {}
-
-# Columns that a terminal must have for a column of ours to be worth its room.
-_FOR_BOTH_NAMES = 52
-_FOR_PROJECT = 60
-_FOR_NUMBERS = 72
-_FOR_SOURCE = 100
-_WIDE = 100
+_GAP = 2
+_BAR_MIN, _BAR_MAX = 6, 24
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_KEY_MAX, _SHORT_ID = 40, 8
+_KEY_LEAST = {"session": 26, "model": 22, "project": 16, "tool": 12}
+"""Cells to which the first column of a report may be cut; that of others is not."""
+_LONGEST_NAME = 1000
+"""Characters of a name in CSV."""
+_NANO = Decimal(10) ** -9
 
 
-def session_table(
-    sessions: Sequence[SessionRow],
-    *,
-    now: datetime,
-    width: int,
-    deletions: Mapping[str, str] = _NO_DELETIONS,
-) -> Table:
-    """Lay sessions out in columns; the title takes what room is left, and on a narrow terminal others make way."""
-    columns: dict[str, list[Text | str]] = {}
-    if any(row.number for row in sessions):
-        columns["@"] = [f"@{row.number}" if row.number else "" for row in sessions]
-    if width >= _FOR_BOTH_NAMES or any(row.number is None for row in sessions):
-        columns["session"] = [line(row.short_id, _SHORT_ID, ellipsis="") for row in sessions]
-    columns["used"] = [age(row.last_used, now) if row.last_used else "" for row in sessions]
-    if width >= _FOR_PROJECT:
-        columns["project"] = [line(row.project.name, 20 if width >= _WIDE else 12) for row in sessions]
-    columns["title"] = [_title(row, deletions.get(row.id)) for row in sessions]
-    if width >= _FOR_NUMBERS:
-        columns["asks"] = [str(row.prompts) for row in sessions]
-        columns["tokens"] = [count(row.usage.tokens.total) for row in sessions]
-    return _table(columns, flexible="title")
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column, and what becomes of it on a narrow terminal."""
+
+    name: str
+    cells: Sequence[Text | str]
+    style: str = ""
+    rank: int = 0
+    """The column with the highest rank is dropped first; one of rank 0 is never dropped."""
+    is_right: bool = False
+    least: int | None = None
+    """The width to which the column may be cut; None if it is never cut."""
+
+    @property
+    def width(self) -> int:
+        """The width that the column needs to show every cell in full."""
+        return max([cell_len(self.name), *(cell_len(_plain(cell)) for cell in self.cells)])
+
+    @property
+    def least_width(self) -> int:
+        """The width below which the column is dropped."""
+        return self.width if self.least is None else min(self.least, self.width)
 
 
-def saved_table(conversations: Sequence[Session], *, now: datetime, width: int) -> Table:
-    """Lay out conversations saved with `/chat save`; the title takes the room that is left."""
-    columns: dict[str, list[Text | str]] = {"tag": [line(saved_tag(one), _TAG) for one in conversations]}
-    columns["saved"] = [age(at, now) if (at := one.last_used) else "" for one in conversations]
-    if width >= _FOR_PROJECT:
-        columns["project"] = [line(one.project.name, 20 if width >= _WIDE else 12) for one in conversations]
-    columns["title"] = [_title(one, None) for one in conversations]
-    if width >= _FOR_NUMBERS:
-        columns["asks"] = [str(one.counts.get("user", 0)) for one in conversations]
-    return _table(columns, flexible="title")
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """Rows under a header, as wide as the terminal allows."""
+
+    columns: Sequence[TableColumn]
+    row_styles: Sequence[str] = ()
+    headings: Mapping[int, str] = field(default_factory=dict)
+    """Lines between rows: the number of the row that each precedes, and its text."""
+    weights: Sequence[int] = ()
+    """What the bar behind each row shows, if there is room for bars."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        columns, widths = _fitting(self.columns, options.max_width)
+        room = options.max_width - sum(widths) - _GAP * len(widths)
+        bar = min(room, _BAR_MAX) if room >= _BAR_MIN and len(self.weights) > 1 else 0
+        styles = [console.get_style(column.style) for column in columns]
+        dim = Style(dim=True)
+        yield from _row(columns, [column.name for column in columns], widths, [dim] * len(columns), Style(), console)
+        for number, cells in enumerate(zip(*(column.cells for column in columns), strict=True)):
+            if number in self.headings:
+                yield from (Segment(self.headings[number], Style(bold=True)), Segment.line())
+            row_style = console.get_style(self.row_styles[number]) if self.row_styles else Style()
+            segments = [*_row(columns, cells, widths, styles, row_style, console)]
+            if bar and number < len(self.weights):
+                drawn = _bar(self.weights[number], max(self.weights), bar, is_ascii=options.ascii_only)
+                segments[-1:] = [Segment(" " * _GAP), Segment(drawn, Style(color="blue")), Segment.line()]
+            yield from segments
 
 
-def saved_lines(conversations: Sequence[Session]) -> Iterator[str]:
-    """Yield one line per saved conversation: tag, time, project, title, prompts and file, separated by tabs."""
-    for one in conversations:
-        project = one.project.path or one.project.name
-        path = one.files[0].path
-        yield tabbed(saved_tag(one), when(one.last_used) or "", project, one.title, one.counts.get("user", 0), path)
+def _fitting(columns: Sequence[TableColumn], width: int) -> tuple[list[TableColumn], list[int]]:
+    """Drop columns until the others fit, then give the room that is left to those that can be cut."""
+    chosen = list(columns)
+    natural = {column.name: column.width for column in columns}
+    least = {column.name: column.least_width for column in columns}
+
+    def used() -> int:
+        return sum(least[column.name] for column in chosen) + _GAP * (len(chosen) - 1)
+
+    while used() > width and any(column.rank for column in chosen):
+        chosen.remove(max(chosen, key=lambda column: column.rank))
+    room = width - used()
+    for column in sorted(chosen, key=lambda column: natural[column.name]):
+        extra = max(min(natural[column.name] - least[column.name], room), 0)
+        least[column.name] += extra
+        room -= extra
+    if room < 0:
+        widest = max(chosen, key=lambda column: (column.least is not None, least[column.name])).name
+        least[widest] = max(1, least[widest] + room)
+    return chosen, [least[column.name] for column in chosen]
 
 
-def session_lines(sessions: Sequence[SessionRow]) -> Iterator[str]:
-    """Yield one line per session, fields separated by tabs."""
-    for row in sessions:
-        yield tabbed(
-            row.id,
-            when(row.last_used) or "",
-            row.project.path or row.project.name,
-            row.title,
-            row.prompts,
-            row.tool_calls,
-            row.usage.tokens.total,
-        )
+def _row(
+    columns: Sequence[TableColumn],
+    cells: Iterable[Text | str],
+    widths: Sequence[int],
+    styles: Sequence[Style],
+    row_style: Style,
+    console: Console,
+) -> Iterator[Segment]:
+    for number, (column, cell, width, style) in enumerate(zip(columns, cells, widths, styles, strict=True)):
+        if number:
+            yield Segment(" " * _GAP)
+        padding = " " * (width - cell_len(_plain(cell)))
+        if column.is_right and padding:
+            yield Segment(padding)
+        yield from _cell(cell, width, style + row_style, console)
+        if not column.is_right and padding and number < len(columns) - 1:
+            yield Segment(padding)
+    yield Segment.line()
 
 
-def project_table(rows: Sequence[ProjectRow], *, now: datetime, width: int) -> Table:
-    """Lay projects out in columns; the path takes what room is left."""
-    columns: dict[str, list[Text | str]] = {
-        "project": [line(row.project.name, 24 if width >= _WIDE else 16) for row in rows]
-    }
-    if width >= _FOR_PROJECT:
-        columns["path"] = [_path(row) for row in rows]
-    if width >= _FOR_SOURCE:
-        columns["known by"] = [_known_by(row) for row in rows]
-    columns["sessions"] = [str(row.n_sessions) for row in rows]
-    if width >= _FOR_NUMBERS:
-        columns["asks"] = [str(row.n_prompts) for row in rows]
-    columns["tokens"] = [count(row.n_tokens) for row in rows]
-    columns["used"] = [age(row.last, now) if row.last else "" for row in rows]
-    return _table(columns, flexible="path" if "path" in columns else "project")
+def _cell(cell: Text | str, width: int, style: Style, console: Console) -> Iterable[Segment]:
+    if isinstance(cell, str):
+        return [Segment(cut(cell, width), style)]
+    text = cell.copy()
+    text.truncate(width, overflow="ellipsis")
+    return Segment.apply_style(text.render(console), style)
 
 
-def project_lines(rows: Sequence[ProjectRow]) -> Iterator[str]:
-    """Give one line a project, fields apart by tabs."""
+def _plain(cell: Text | str) -> str:
+    return cell if isinstance(cell, str) else cell.plain
+
+
+def _bar(value: int, most: int, width: int, *, is_ascii: bool) -> str:
+    if not most:
+        return ""
+    if is_ascii:
+        return "#" * (value * width // most)
+    full, eighths = divmod(value * width * 8 // most, 8)
+    return "█" * full + (_EIGHTHS[eighths] if eighths else "")
+
+
+def key_column(by: str, rows: Iterable[tuple[str | None, str]]) -> TableColumn:
+    """Return the first column of a report: the names of its rows, given the key and the name of each."""
+    pairs = list(rows)
+    names = distinct_names((key, name) for key, name in pairs if key is not None) if by == "project" else {}
+    cells = [line(names.get(key or "") or _row_name(by, key, name), _KEY_MAX) for key, name in pairs]
+    return TableColumn("type" if by == "filetype" else by, cells, "cyan", least=_KEY_LEAST.get(by))
+
+
+def _row_name(by: str, key: str | None, name: str) -> str:
+    if key is None:
+        return name
+    if by == "session":
+        return f"{key[:_SHORT_ID]} {name or NO_TITLE}"
+    if by == "week":
+        return f"{key} {monday(key):%d %b}"
+    if by == "tool":
+        return title_of_label(name)
+    return key.replace("T", " ") if by == "hour" else name
+
+
+def align_points(amounts: Sequence[str]) -> list[str]:
+    """Return amounts of money, padded so that their decimal points are below each other in a right-aligned column."""
+    fractions = [len(amount) - amount.index(".") if "." in amount else 0 for amount in amounts]
+    widest = max(fractions, default=0)
+    return [
+        amount + " " * (widest - fraction) if fraction else amount
+        for amount, fraction in zip(amounts, fractions, strict=True)
+    ]
+
+
+def distinct_names(projects: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return a name per project key; projects of the same name get the nearest parent folder that tells them apart.
+
+    Args:
+        projects: the key of each project, which is its path if that is known, and its name.
+
+    """
+    names = dict(projects)
+    groups: dict[str, list[str]] = {}
+    for key, name in names.items():
+        groups.setdefault(name, []).append(key)
+    for name, keys in groups.items():
+        folders = {key: key.replace("\\", "/").rstrip("/").split("/")[:-1] for key in keys}
+        if len(keys) < 2 or not any(folders.values()):  # noqa: PLR2004
+            continue
+        depth = _distinguishing_depth(list(folders.values()))
+        for key, parents in folders.items():
+            if len(parents) >= depth and parents[-depth]:
+                names[key] = f"{parents[-depth]}/{'…/' * (depth > 1)}{name}"
+            elif parents:
+                names[key] = key
+    return names
+
+
+def _distinguishing_depth(paths: list[list[str]]) -> int:
+    """Return how many folders up the parents of all paths differ."""
+    deepest = max(map(len, paths))
+    for depth in range(1, deepest + 1):
+        if len({path[-depth] if len(path) >= depth else "" for path in paths}) == len(paths):
+            return depth
+    return deepest
+
+
+def tab_lines(names: Sequence[str], rows: Iterable[Sequence[object]], *, header: bool) -> Iterator[str]:
+    """Yield rows as tab-separated lines, below a header if there is to be one; nothing at all without rows."""
+    for number, row in enumerate(rows):
+        if header and not number:
+            yield tabbed(*names)
+        yield tabbed(*row)
+
+
+def csv_lines(names: Sequence[str], rows: Iterable[Sequence[object]], *, header: bool) -> Iterator[str]:
+    """Yield rows as CSV, in which no text can become a formula of a spreadsheet."""
+    if header:
+        yield csv_row(names)
     for row in rows:
-        yield tabbed(
-            row.project.path or row.project.name,
-            row.project.how or "",
-            row.n_sessions,
-            row.n_tokens,
-            row.n_prompts,
-            when(row.last) or "",
-        )
+        yield csv_row([escape_formula(line(cell, _LONGEST_NAME)) if isinstance(cell, str) else cell for cell in row])
 
 
 def tabbed(*fields: object) -> str:
-    """Put fields into one line; none of them can bring a tab or a line of its own."""
-    return "\t".join(" ".join(clean(str(field)).split()) for field in fields) + "\n"
+    """Return fields as one tab-separated line; tabs and line feeds inside a field become spaces."""
+    return "\t".join(" ".join(make_visible(str("" if field is None else field)).split()) for field in fields) + "\n"
 
 
-def counted(number: int, noun: str) -> str:
-    """Say a number of things: 1 session, 2 sessions."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-_STYLES = {"@": "dim", "session": "cyan", "tag": "cyan", "project": "green"}
-_RIGHT = frozenset({"@", "used", "saved", "asks", "sessions", "tokens"})
-
-
-def _table(columns: Mapping[str, Sequence[Text | str]], *, flexible: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", expand=True)
-    for name in columns:
-        table.add_column(
-            "" if name == "@" else name,
-            justify="right" if name in _RIGHT else "left",
-            style=_STYLES.get(name, ""),
-            no_wrap=True,
-            overflow="ellipsis",
-            ratio=1 if name == flexible else None,
-        )
-    for row in zip(*columns.values(), strict=True):
-        table.add_row(*row)
-    return table
-
-
-def _title(session: Session | SessionRow, risk: str | None) -> Text:
-    """Show the title, after marks for what is special about the session."""
-    words = title(session)
-    text = Text(line(words, 300), style="dim" if words == NO_TITLE else "")
-    marks = []
-    if session.kind == "subagent":
-        marks.append(("↳ ", "dim"))
-    if session.deleted if isinstance(session, SessionRow) else session.gone:
-        marks.append(("gone ", "magenta"))  # from the client; it is kept here
-    if session.is_stub:
-        marks.append(("stub ", "dim"))
-    elif risk:
-        marks.append((f"{risk} ", "red"))  # the client will delete it soon, for this reason
-    if session.problems:
-        marks.append(("! ", "yellow"))
-    lost = sum(number for fate, number in session.fates.items() if fate != Fate.ACTIVE)
-    if lost:
-        marks.append((f"⑂{lost} ", "dim yellow"))
-    return Text.assemble(*marks, text)
-
-
-def _path(row: ProjectRow) -> Text:
-    """Show the path, with a question mark where it is not proven, else what is known of the hash."""
-    project = row.project
-    if project.path:
-        return Text(line(project.path, 300) + ("" if project.proven else " ?"))
-    return Text(line(project.hash or "", 300), "dim")
-
-
-def _known_by(row: ProjectRow) -> Text:
-    project = row.project
-    return Text(project.how or "hash only", "" if project.proven else "dim")
+def dollars(nanousd: int | None) -> str:
+    """Return an amount in dollars with every digit that it has, at least two after the point; empty without a price."""
+    if nanousd is None:
+        return ""
+    digits = f"{nanousd * _NANO:f}".rstrip("0")
+    return digits + "0" * max(0, 2 - len(digits.partition(".")[2]))

@@ -1,7 +1,7 @@
-"""A transcript on a terminal: blocks as Rich renderables, one by one, so that a long session starts at once.
+"""A transcript on a terminal: blocks as Rich renderables, one by one, so that a long session appears at once.
 
-Everything is told by characters first and by colour second, so it reads the same in a pipe. All text of the session
-goes through `clean` on its way in and through `safe` on its way out: Markdown has ways of its own to write a character.
+Characters carry the meaning and colours only support it, so a transcript reads the same in a pipe. All session text
+goes through `clean` on its way in and through `safe` on its way out, because Markdown can write any character too.
 """
 
 from __future__ import annotations
@@ -17,39 +17,37 @@ from rich.text import Text
 
 from pollux.model import Attachment, Fate, Kind, Origin, Session, Usage
 from pollux.render.terminal.bodies import body_rows, excerpt_rows
-from pollux.render.terminal.layout import Aside, Gutter, Safe, lay_out
+from pollux.render.terminal.layout import Aside, Gutter, PageFormat, Safe, lay_out
 from pollux.render.terminal.markdown import Markdown
-from pollux.render.terminal.page import Page
-from pollux.text.numbers import size
+from pollux.text.numbers import plural, size
 from pollux.views.bodies import Input
-from pollux.views.excerpts import counted
-from pollux.views.session_text import messages_of, period, shares, title, tokens_of
+from pollux.views.session_text import cost_text, describe_messages, describe_tokens, period, shares, title
 from pollux.views.transcript import (
     FATES,
     LABELS,
-    Answer,
-    Attached,
+    AnswerBlock,
+    AttachmentBlock,
     Block,
-    LeftOut,
-    Notice,
-    Other,
-    Prompt,
-    Synthetic,
-    Thinking,
-    Tool,
+    HiddenBlock,
+    NoticeBlock,
+    PromptBlock,
+    SyntheticBlock,
+    ThoughtBlock,
+    ToolBlock,
+    UnknownBlock,
     UsageBlock,
 )
 
 PROSE = 100
-"""Columns that prose fills at most: longer lines are hard to read."""
+"""Columns of prose at most: longer lines are hard to read."""
 LONG_TEXT = 50_000
-"""Characters above which words are not laid out but only broken at the edge: it would take seconds."""
+"""Characters above which text is broken at the edge instead of between words, which would take seconds."""
 
 _STATUS = {"success": ("✓", "green"), "error": ("✗", "red"), "cancelled": ("⊘", "yellow"), "pending": ("○", "yellow")}
 _NOTICE = {Kind.WARNING: ("!", "yellow"), Kind.ERROR: ("✗", "red"), Kind.UNKNOWN: ("?", "yellow")}
 
 
-def header(
+def render_header(
     session: Session,
     by_id: Mapping[str, Session],
     usage: Usage,
@@ -58,75 +56,79 @@ def header(
     zone: tzinfo | None = None,
     encoding: str = "utf-8",
 ) -> RenderableType:
-    """Return what is printed above a transcript; `usage` is that of the session with its subagents."""
-    page = Page(zone, encoding)
-    tokens = shares(tokens_of(usage.tokens), tokens_of(own_usage.tokens)) if usage.calls else ()
+    """Return the header of a transcript; `usage` includes the subagents of the session."""
+    page = PageFormat(zone, encoding)
+    amounts = shares(_amount(usage), _amount(own_usage)) if usage.calls else ()
     lines = [
         Text(page.line(title(session)), "bold"),
         Text(_joined(page.line(session.project.name), page.line(session.project.path or "")), "cyan"),
         Text(_joined(period(session, zone), page.line(", ".join(session.models)))),
-        Text(messages_of(session, by_id)),
-        *map(Text, tokens),
+        Text(describe_messages(session, by_id)),
+        *map(Text, amounts),
         Text(_joined(page.line(session.id), "" if session.kind == "main" else page.line(session.kind)), "dim"),
     ]
     if session.problems:
-        lines.append(Text(f"! {counted(len(session.problems), 'problem')} while reading its files", "yellow"))
+        lines.append(Text(f"! {plural(len(session.problems), 'problem')} while reading its files", "yellow"))
     return Safe(Group(*(line for line in lines if line.plain), Rule(style="dim")), encoding)
 
 
-def transcript(
+def _amount(usage: Usage) -> str:
+    return f"{cost_text(usage)} for {describe_tokens(usage.tokens)}"
+
+
+def render_transcript(
     blocks: Iterable[Block], *, zone: tzinfo | None = None, encoding: str = "utf-8"
 ) -> Iterator[RenderableType]:
-    """Give renderables to print one after the other; times are local unless a zone is given."""
-    page = Page(zone, encoding)
+    """Yield renderables to print one after the other; times are local unless a zone is given."""
+    page = PageFormat(zone, encoding)
     before: Block | None = None
     day: date | None = None
     for block in blocks:
-        if before is not None and not (isinstance(before, Tool) and isinstance(block, Tool | UsageBlock)):
+        if before is not None and not (isinstance(before, ToolBlock) and isinstance(block, ToolBlock | UsageBlock)):
             yield Text()
         today = page.day(block)
         if day and today and today != day:
             yield Safe(Group(Text(f"─── {today:%A}, {today.day} {today:%B %Y} ───", "dim"), Text()), encoding)
         day = today or day
-        is_flagged = block.fate is not Fate.ACTIVE and not isinstance(block, LeftOut)
+        is_flagged = block.fate is not Fate.ACTIVE and not isinstance(block, HiddenBlock)
         if is_flagged and (before is None or before.fate is not block.fate):
-            yield Safe(Text(f"⑂ {FATES[block.fate]}", "yellow"), encoding)
+            yield Safe(Text(f"⋯ {FATES[block.fate]}", "yellow"), encoding)
         for part in _block(block, page):
             yield Safe(Gutter(part, "┊ ", style="yellow") if is_flagged else part, encoding)
         before = block
 
 
-def _block(block: Block, page: Page) -> Iterator[RenderableType]:
+def _block(block: Block, page: PageFormat) -> Iterator[RenderableType]:
     match block:
-        case Prompt():
+        case PromptBlock():
             yield from _prompt(block, page)
-        case Answer(text=text):
+        case AnswerBlock(text=text):
             yield from _marked(_answer(page.text(text), page), Text("✦ ", "magenta"), most=PROSE)
-        case Thinking(subject=subject, text=text):
+        case ThoughtBlock(subject=subject, text=text):
             words = page.text("\n".join(filter(None, (subject, text))))
             yield from _marked(_prose(words, "dim italic"), Text("✻ ", "dim"), most=PROSE)
-        case Tool():
+        case ToolBlock():
             yield from _tool(block, page)
-        case Notice(kind=kind, text=text):
+        case NoticeBlock(kind=kind, text=text):
             mark, style = _NOTICE.get(kind, ("•", "cyan"))
             rows = [*excerpt_rows(text, page, "red" if kind is Kind.ERROR else "")]
             yield from _marked(lay_out(rows or [("", "(no words)", "dim")]), Text(f"{mark} ", style))
-        case Synthetic():
+        case SyntheticBlock():
             yield from _synthetic(block, page)
-        case Attached(attachment=attachment):
+        case AttachmentBlock(attachment=attachment):
             yield Gutter(_attachment(attachment, page), "  ")
-        case Other(text=text):
-            yield Text("? a part that Pollux does not know", "yellow")
+        case UnknownBlock(text=text):
+            yield Text("? a part of an unknown kind", "yellow")
             yield from lay_out(excerpt_rows(text, page, "dim"), Text("  │ ", "dim"))
         case UsageBlock(model=model, tokens=tokens):
-            yield Gutter(Text(_joined(page.line(model or ""), tokens_of(tokens)), "dim"), "  ")
-        case LeftOut(words=words, fate=fate):
-            yield Text(f"{'⋯' if fate is Fate.COMPRESSED else '⑂'} {words}", "yellow")
+            yield Gutter(Text(_joined(page.line(model or ""), describe_tokens(tokens)), "dim"), "  ")
+        case HiddenBlock(text=text):
+            yield Text(f"⋯ {text}", "yellow")
         case _:
             assert_never(block)
 
 
-def _prompt(block: Prompt, page: Page) -> Iterator[RenderableType]:
+def _prompt(block: PromptBlock, page: PageFormat) -> Iterator[RenderableType]:
     def parts() -> Iterator[RenderableType]:
         if block.origin is not Origin.HUMAN:
             yield Text(LABELS[block.origin], "dim")
@@ -144,7 +146,7 @@ def _prompt(block: Prompt, page: Page) -> Iterator[RenderableType]:
         yield Gutter(body, "▌ ", style=colour, most=PROSE)
 
 
-def _tool(block: Tool, page: Page) -> Iterator[RenderableType]:
+def _tool(block: ToolBlock, page: PageFormat) -> Iterator[RenderableType]:
     mark, colour = _STATUS["error"] if block.is_failed else _STATUS.get(block.status, ("?", "yellow"))
     summary = block.summary
     line = Text(page.line(summary.label), "bold").append(f" {page.line(summary.text)}".rstrip(), "not bold")
@@ -157,7 +159,7 @@ def _tool(block: Tool, page: Page) -> Iterator[RenderableType]:
     yield from (Gutter(Text(f"({page.line(note)})", "dim italic"), "    ") for note in block.notes)
 
 
-def _synthetic(block: Synthetic, page: Page) -> Iterator[RenderableType]:
+def _synthetic(block: SyntheticBlock, page: PageFormat) -> Iterator[RenderableType]:
     words = f"⋯ {block.label}"
     if block.summary:
         words += f": {page.line(block.summary)}"
@@ -168,7 +170,7 @@ def _synthetic(block: Synthetic, page: Page) -> Iterator[RenderableType]:
         yield from lay_out(excerpt_rows(block.text, page, "dim"), Text("  │ ", "dim"))
 
 
-def _attachment(attachment: Attachment, page: Page) -> Text:
+def _attachment(attachment: Attachment, page: PageFormat) -> Text:
     size_or_place = attachment.uri if attachment.size is None else size(attachment.size)
     words = ", ".join(filter(None, (attachment.media_type, size_or_place)))
     return Text.assemble(("▣ ", "cyan"), (page.line(words), "dim"))
@@ -185,7 +187,7 @@ def _prose(text: str, style: str = "") -> Iterator[RenderableType]:
         yield from lay_out(("", line, style) for line in text.split("\n"))
 
 
-def _answer(text: str, page: Page) -> Iterator[RenderableType]:
+def _answer(text: str, page: PageFormat) -> Iterator[RenderableType]:
     laid_out = Markdown(text, page) if len(text) <= LONG_TEXT else None
     if laid_out is not None and not laid_out.is_lossy:
         yield laid_out
@@ -194,7 +196,7 @@ def _answer(text: str, page: Page) -> Iterator[RenderableType]:
 
 
 def _marked(parts: Iterable[RenderableType], mark: Text, most: int | None = None) -> Iterator[RenderableType]:
-    """Put a mark before the first line, and set all others in."""
+    """Yield parts with a mark before the first line and an indent before all others."""
     blank = " " * cell_len(mark.plain)
     for number, part in enumerate(parts):
         yield Gutter(part, blank if number else mark, blank, most=most)

@@ -1,1 +1,1 @@
-"""Which project a session belongs to, and where that project is."""
+"""Find out which project a session belongs to, and the path of the project."""

@@ -1,6 +1,6 @@
-"""Paths of projects as text, whatever system they are of: their spellings, ancestors, hash and slug.
+"""Paths of projects as text: spellings, ancestors, hash and slug.
 
-Nothing here looks at a disk, so a session of Windows can be told on Linux.
+Nothing here accesses a disk, so that sessions from Windows can be read on Linux.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _WINDOWS = re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]")
 
 
 def project_hash(path: str) -> str:
-    """Hash a path as the client does."""
-    import hashlib  # noqa: PLC0415  most starts hash nothing
+    """Return the hash by which the client names a project's folder."""
+    import hashlib  # noqa: PLC0415  most commands hash nothing
 
-    # a name that is not Unicode reaches the client as U+FFFD
+    # the client sees U+FFFD for names that are not valid Unicode
     return hashlib.sha256(_SURROGATE.sub("\ufffd", path).encode()).hexdigest()
 
 
@@ -30,43 +30,43 @@ def is_project_hash(name: str) -> bool:
 
 
 def slug(path: str) -> str:
-    """Make the folder name that the client wants for a path; if it is taken, `-1`, `-2` … follow."""
+    """Return the folder name that the client uses for a path; it appends `-1`, `-2` … to a name that is taken."""
     return re.sub(r"[^a-z0-9]+", "-", base_name(path).lower()).strip("-") or "project"
 
 
 def is_absolute(path: str) -> bool:
-    """Tell whether a path is absolute on any system."""
+    """Return whether a path is absolute on any system."""
     return path.startswith("/") or is_windows(path)
 
 
 def is_windows(path: str) -> bool:
-    """Tell whether a path is one of Windows."""
+    """Return whether a path is an absolute path on Windows."""
     return _WINDOWS.match(path) is not None
 
 
 def separator(path: str) -> str:
-    """Give what stands between the names in a path."""
+    """Return the separator of the names in a path."""
     return "\\" if is_windows(path) else "/"
 
 
 def path_key(path: str) -> str:
-    """Give what two spellings of one path have in common."""
+    """Return the path in a form that is equal for all spellings of it."""
     return _normal(path).lower() if is_windows(path) else _normal(path)
 
 
 def base_name(path: str) -> str:
-    """Give the last name in a path."""
+    """Return the last name in a path."""
     return _split(_normal(path))[1]
 
 
 def spellings(path: str) -> tuple[str, ...]:
-    """Give the ways the client may have spelled a path: on Windows a drive is `C:` or `c:` as the shell likes."""
+    """Return the spellings that the client may have hashed: on Windows, the shell decides on `C:` or `c:`."""
     path = _normal(path)
     return (path, path[0].swapcase() + path[1:]) if is_windows(path) else (path,)
 
 
 def lineage(path: str) -> Iterator[str]:
-    """Give a path and its ancestors, nearest first."""
+    """Yield a path and its ancestors, nearest first."""
     path = _normal(path)
     yield path
     while (parent := _split(path)[0]) != path:
@@ -75,13 +75,13 @@ def lineage(path: str) -> Iterator[str]:
 
 
 def from_root(path: str, root: str | None) -> str:
-    """Return a path as seen from a project's folder, or as it is if that does not contain it."""
+    """Return a path relative to a project's folder, or unchanged if it is outside."""
     if root and path.startswith(root):
-        rest = path[len(root) :]
-        if rest in {"", "/", "\\"}:
+        relative = path[len(root) :]
+        if relative in {"", "/", "\\"}:
             return "."
-        if rest[0] in "/\\" or root[-1] in "/\\":
-            return rest.lstrip("/\\")
+        if relative[0] in "/\\" or root[-1] in "/\\":
+            return relative.lstrip("/\\")
     return path
 
 

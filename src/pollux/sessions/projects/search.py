@@ -1,4 +1,4 @@
-"""Where a project may be, and which one is meant: folders tried by their hash, projects ranked by what a user typed."""
+"""Search for the folders of projects by hash, and for the project that a user's query names."""
 
 from __future__ import annotations
 
@@ -22,83 +22,81 @@ _NOT_ENTERED = frozenset({"node_modules", "__pycache__", "venv", "site-packages"
 _HASH_PREFIX = re.compile(r"\[?([0-9a-f]{4,64})\]?")
 _ANCHORED = re.compile(r"\.{1,2}$|\.{1,2}[\\/]|~$|~[\\/]|/")
 _NAMED = 1000
-"""Rank of a project by name: behind all that a path may mean."""
-
-
-_ALIKE = 0.75
-"""A slip of the finger is this much like what was meant; another word is not."""
-_LETTERS = 3
-"""So many letters of a name may stand for it."""
+"""Rank of a match by name: worse than any match by path."""
+_SIMILARITY = 0.75
+"""At which a name counts as a misspelling of another."""
+_ABBREVIATION = 3
+"""Letters that an abbreviated name needs at least."""
 
 
 def likely_roots(user_home: Path) -> tuple[Path, ...]:
-    """Give the folders worth a scan: those in a home that are named like a place for projects, then the home itself."""
+    """Return the folders to scan: those in a user's home with a name such as `projects` or `src`, then the home."""
     named = (Path(path) for path, _ in _subfolders(str(user_home)))
     return (*(path for path in named if _LIKELY.fullmatch(path.name)), user_home)
 
 
 def scan(roots: Iterable[Path], wanted: Collection[str], *, depth: int = 4, limit: int = 50_000) -> dict[str, str]:
-    """Look for the folders that have the wanted hashes, nearest first.
+    """Return the paths of folders with the wanted hashes, by hash; a breadth-first search.
 
     Args:
-        roots: where to begin; links are resolved here and nowhere below, as the client sees no links in its path.
+        roots: folders to start from. Links are resolved only here, as the client sees no links in its path.
         wanted: hashes of projects.
         depth: levels below a root.
         limit: number of folders after which to give up.
 
     """
-    wanted = frozenset(wanted)
-    found: dict[str, str] = {}
+    hashes = frozenset(wanted)
+    paths: dict[str, str] = {}
     seen: set[str] = set()
     queue = deque((os.path.realpath(root), depth) for root in roots)
-    while queue and len(seen) < limit and len(found) < len(wanted):
+    while queue and len(seen) < limit and len(paths) < len(hashes):
         path, levels = queue.popleft()
         if path in seen:
             continue
         seen.add(path)
         for spelling in spellings(path):
             digest = project_hash(spelling)
-            if digest in wanted:
-                found[digest] = spelling
+            if digest in hashes:
+                paths[digest] = spelling
         if levels:
             queue.extend((child, levels - 1 if is_entered else 0) for child, is_entered in _subfolders(path))
-    return found
+    return paths
 
 
 def find(projects: Iterable[Project], query: str, cwd: Path, user_home: Path) -> tuple[Project, ...]:
-    """Give the projects that fit best to what a user typed; if there are none, the one that it may be short for.
+    """Return the projects that match a query best, else the one of which it is a misspelling or an abbreviation.
 
-    Raises `AmbiguousProjectError` where it may be short for several.
+    Raises `AmbiguousProjectError` if it may abbreviate several.
     """
     ranked = [(rank(project, query, cwd, user_home), project) for project in projects]
-    best = min((place for place, _ in ranked if place is not None), default=None)
+    best = min((position for position, _ in ranked if position is not None), default=None)
     if best is not None or _has_separator(query):
-        return tuple(project for place, project in ranked if place is not None and place == best)
+        return tuple(project for position, project in ranked if position is not None and position == best)
     names = {project.name for _, project in ranked}
-    meant = _alike(names, query)
-    if not meant:
-        meant = _abbreviated(names, query)
+    matches = _similar(names, query)
+    if not matches:
+        matches = _abbreviated(names, query)
         is_any_hidden = any(project.path is None and project.slug is None for _, project in ranked)
-        if len(meant) > 1 or (meant and is_any_hidden):  # a project known by its hash alone may have this very name
-            raise AmbiguousProjectError(query, meant)
-    return tuple(project for _, project in ranked if project.name in meant)
+        if len(matches) > 1 or (matches and is_any_hidden):  # a project known by hash only may have this very name
+            raise AmbiguousProjectError(query, matches)
+    return tuple(project for _, project in ranked if project.name in matches)
 
 
 def is_exact(projects: Iterable[Project], query: str, cwd: Path, user_home: Path) -> bool:
     """Return whether a query is the path, the name, the slug or a prefix of the hash of one of the projects."""
     ranks = (rank(project, query, cwd, user_home) for project in projects)
-    return any(place is not None and place <= _NAMED + 1 for place in ranks)
+    return any(position is not None and position <= _NAMED + 1 for position in ranks)
 
 
 def rank(project: Project, query: str, cwd: Path, user_home: Path) -> int | None:
-    """Tell how well a project fits to what a user typed: 0 is best, nothing is not at all.
+    """Return how well a project matches a query: 0 is best, None is no match.
 
-    The project of a path is the one in that very folder, else those below it; `.` may also be inside a project.
-    A name is a folder's name or slug, else the beginning of a hash (four digits or more), else a piece of the path;
-    neither case nor what stands between words matters: `my app` is `My-App`.
+    A path matches the project in that very folder, else those below it; `.` may also be inside a project.
+    A name matches a folder's name or slug, else the start of a hash (four digits or more), else a part of the path.
+    Case and punctuation do not matter: `my app` matches `My-App`.
     """
-    places = [_distance(project, here, is_cwd=query == ".") for here in _typed_paths(query, cwd, user_home)]
-    nearest = min((place for place in places if place is not None), default=None)
+    distances = [_distance(project, path, is_cwd=query == ".") for path in _typed_paths(query, cwd, user_home)]
+    nearest = min((distance for distance in distances if distance is not None), default=None)
     if nearest is not None or _is_anchored(query) or not query.strip():
         return nearest
     name = query.casefold().replace("\\", "/")
@@ -107,16 +105,16 @@ def rank(project: Project, query: str, cwd: Path, user_home: Path) -> int | None
     prefix = _HASH_PREFIX.fullmatch(name)
     if prefix and (project.hash or "").startswith(prefix[1]):
         return _NAMED + 1
-    if any(name in known.casefold().replace("\\", "/") for known in (project.path, project.slug) if known):
+    if any(name in text.casefold().replace("\\", "/") for text in (project.path, project.slug) if text):
         return _NAMED + 2
-    words = _joined(name)
-    if words and any(words in _joined(known) for known in (project.path and project.name, project.slug) if known):
+    letters = _letters(name)
+    if letters and any(letters in _letters(text) for text in (project.path and project.name, project.slug) if text):
         return _NAMED + 3
     return None
 
 
 def moved_to(project: Project, paths: Iterable[str], exists: Callable[[str], bool]) -> str | None:
-    """Guess where a project went: its folder is gone, and one other of the same name is there."""
+    """Return the path that a project seems to have moved to: its folder is missing, and one with its name exists."""
     if project.path is None or exists(project.path):
         return None
     name = base_name(path_key(project.path))
@@ -125,38 +123,37 @@ def moved_to(project: Project, paths: Iterable[str], exists: Callable[[str], boo
 
 
 def _subfolders(folder: str) -> list[tuple[str, bool]]:
-    """List the folders in a folder, each with whether to look inside; a folder that may not be listed has none."""
+    """Return the folders in a folder, each with whether to search inside it; [] if it cannot be listed."""
     try:
         with os.scandir(folder) as entries:
-            found = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+            folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return []
-    return sorted((entry.path, not (entry.name.startswith(".") or entry.name in _NOT_ENTERED)) for entry in found)
+    return sorted((entry.path, not (entry.name.startswith(".") or entry.name in _NOT_ENTERED)) for entry in folders)
 
 
-def _alike(names: Collection[str], query: str) -> list[str]:
-    """Give the name that a query may be meant for with a slip of the finger, in all its spellings."""
+def _similar(names: Collection[str], query: str) -> list[str]:
+    """Return the name of which a query is a misspelling, in every case in which it occurs."""
     folded = {name: name.casefold() for name in sorted(names)}
-    alike = difflib.get_close_matches(query.casefold(), folded.values(), n=1, cutoff=_ALIKE)
-    return [name for name, word in folded.items() if word in alike]
+    closest = difflib.get_close_matches(query.casefold(), folded.values(), n=1, cutoff=_SIMILARITY)
+    return [name for name, word in folded.items() if word in closest]
 
 
 def _abbreviated(names: Collection[str], query: str) -> list[str]:
-    """Give the names of which a query has some letters, the first one among them, in their order."""
-    letters = _joined(query)
-    if len(letters) < _LETTERS:
+    """Return the names that start with the query's first letter and contain its other letters in order."""
+    letters = _letters(query)
+    if len(letters) < _ABBREVIATION:
         return []
     words = {name: name.casefold() for name in sorted(names)}
     return [name for name, word in words.items() if word[:1] == letters[0] and _has_in_order(word, letters)]
 
 
 def _has_in_order(word: str, letters: str) -> bool:
-    rest = iter(word)
-    return all(letter in rest for letter in letters)
+    remaining = iter(word)
+    return all(letter in remaining for letter in letters)
 
 
-def _joined(text: str) -> str:
-    """Leave out all that stands between words."""
+def _letters(text: str) -> str:
     return "".join(char for char in text.casefold() if char.isalnum())
 
 
@@ -169,22 +166,22 @@ def _is_anchored(query: str) -> bool:
 
 
 def _typed_paths(query: str, cwd: Path, user_home: Path) -> Iterator[str]:
-    """Give the path that a query may mean, as typed and with its links followed; a bare name means none."""
+    """Yield the path that a query may be, as typed and with links resolved; nothing for a bare name."""
     if is_windows(query):
         yield query
     elif _is_anchored(query) or _has_separator(query):
-        base, rest = (user_home, query[2:]) if query.startswith(("~/", "~\\")) or query == "~" else (cwd, query)
-        typed = os.path.normpath(base / rest)
+        is_in_home = query == "~" or query.startswith(("~/", "~\\"))
+        typed = os.path.normpath(user_home / query[2:] if is_in_home else cwd / query)
         yield typed
         yield os.path.realpath(typed)
 
 
-def _distance(project: Project, here: str, *, is_cwd: bool) -> int | None:
-    if _is_at(project, here):
+def _distance(project: Project, path: str, *, is_cwd: bool) -> int | None:
+    if _is_at(project, path):
         return 0
-    if project.path and path_key(project.path).startswith(path_key(here).rstrip("\\/") + separator(here)):
+    if project.path and path_key(project.path).startswith(path_key(path).rstrip("\\/") + separator(path)):
         return 1
-    for levels, parent in enumerate(lineage(here) if is_cwd else ()):
+    for levels, parent in enumerate(lineage(path) if is_cwd else ()):
         if _is_at(project, parent):
             return 1 + levels
     return None

@@ -1,11 +1,11 @@
-"""Which message a recording under a new ID is a copy of.
+"""Find the original of a message that the client recorded again under a new ID.
 
-Resume, compression, a declined tool and the masking of tool output make the client write its history again under new
-IDs, without tokens, sometimes with neighbouring turns fused into one (`docs/formats.md`). A copy still has the IDs of
-its function calls and responses, and its words.
+After a resume, a compression, a declined tool call or masking of tool output, the client writes its history again under
+new IDs, without tokens, and sometimes with neighbouring turns merged into one (`docs/formats.md`). A copy still has the
+IDs of its function calls and responses, and its text.
 
 The index grows with the timeline and is never rebuilt, and the work for one checkpoint is bounded by the number of
-messages in the conversation before and after it. A replay therefore takes time in proportion to the size of the file.
+messages in the conversation before and after it. A replay therefore takes time proportional to the size of the file.
 """
 
 from __future__ import annotations
@@ -19,67 +19,65 @@ from zlib import crc32
 from pollux.formats.operations import PROMPT_KEPT, CallHead, Record
 from pollux.formats.origins import user_origin
 from pollux.model import Fate, Kind
-from pollux.sessions.replay.entries import Entry
+from pollux.sessions.replay import TimelineEntry
 
 Fingerprint: TypeAlias = tuple[str, frozenset[str], tuple[str, ...]]
-"""The kind of a message, the IDs of its function calls and responses, and its words, part by part."""
+"""The kind of a message, the IDs of its function calls and responses, and the text of each part."""
 Key: TypeAlias = tuple[str, str]
-"""A kind of message or of mark, and words or the ID of a call."""
+"""A kind of message or of table, and a text or the ID of a call."""
 
 _TEXT, _CALL = "text", "call"
 _NO_IDS: frozenset[str] = frozenset()
 _LONG = 200
-"""Characters above which a digest stands for a text, so that the index does not hold the file."""
-_MOST_FUSED = 64
-"""Originals that one copy can have. The client fuses a few; a forged list of thousands would be walked each time."""
-_LOOKED_AT = 16
-"""Messages with the same words that are looked at for one that is still in the conversation."""
+"""Texts with more characters are indexed by a digest, so that the index does not hold the whole file."""
+_MOST_MERGED = 64
+"""Originals that one copy can have. The client merges a few; a forged list of thousands would be walked each time."""
+_MOST_COMPARED = 16
+"""Messages with the same text among which to search for one that is still in the conversation."""
 
 
 class _Marks(NamedTuple):
-    """What a message is recognised by."""
-
     text: str
-    """Its words, or their digest; empty if it has none."""
+    """Its text, or a digest; may be empty."""
     sent: str
-    """What went to the model in place of its words; a copy has nothing else."""
+    """What was sent to the model instead of its text; a copy has only this."""
     ids: frozenset[str]
-    """Of the calls and responses among its parts."""
+    """IDs of the calls and responses among its parts."""
     calls: frozenset[str]
-    """Of the calls that stand beside its words."""
+    """IDs of the calls that are recorded next to its text."""
     first: str | None
-    """The least of all these IDs."""
+    """The smallest of all these IDs."""
 
     def among(self, ids: frozenset[str]) -> frozenset[str]:
-        """Return those of some IDs that the message has."""
+        """Return those of `ids` that the message has."""
         return (ids & self.ids) | (ids & self.calls)
 
 
 class Index:
-    """The messages of a timeline by their words and by the IDs of their calls."""
+    """The messages of a timeline, by text and by the IDs of their calls."""
 
     def __init__(self, fingerprint: Callable[[Record], Fingerprint]) -> None:
-        """Take the function that reads a record's bytes."""
+        """Create an empty index; `fingerprint` reads the bytes of a record."""
         self._fingerprint = fingerprint
-        self.changed: list[Entry] = []
-        """Messages that are new or were recorded again. They are indexed when somebody first looks for copies."""
-        self._waiting: dict[bool, dict[str, Entry]] = {True: {}, False: {}}
-        """The same, those of users apart: to index the others, the file is read."""
+        self.changed: list[TimelineEntry] = []
+        """Messages that are new or were recorded again, to be indexed before the next search."""
+        self._waiting: dict[bool, dict[str, TimelineEntry]] = {True: {}, False: {}}
+        """The same, split into those of users and all others, for which the file has to be read."""
         self._marks: dict[str, _Marks] = {}
         self._entered: dict[str, set[Key]] = {}
-        """All that messages were ever found by, if they have changed since they were indexed."""
+        """All keys under which a message was ever indexed, if it changed since it was first indexed."""
         self._calls: dict[str, tuple[tuple[CallHead, ...], frozenset[str]]] = {}
-        """The IDs of the calls beside the words, read once for each list of calls."""
-        self._by_text: dict[Key, list[Entry]] = {}
-        self._by_call: dict[Key, list[Entry]] = {}
+        """The IDs in each list of calls, computed once."""
+        self._by_text: dict[Key, list[TimelineEntry]] = {}
+        self._by_call: dict[Key, list[TimelineEntry]] = {}
 
     def _take_changed(self) -> None:
         for entry in self.changed:
             self._waiting[entry.kind == Kind.USER][entry.id] = entry
         self.changed.clear()
 
-    def discard(self, entry: Entry) -> None:
-        """Forget a message that was added lately."""
+    def discard(self, entry: TimelineEntry) -> None:
+        """Remove a message that was added recently."""
         self._take_changed()
         self._waiting[entry.kind == Kind.USER].pop(entry.id, None)
         self._calls.pop(entry.id, None)
@@ -90,7 +88,7 @@ class Index:
                 _take_out(self._table(table).get((entry.kind, key), []), entry)
 
     def index_waiting(self, kind: str) -> None:
-        """Bring the index up to date for users, or for everybody else."""
+        """Index the changed messages of users, or those of all other kinds."""
         self._take_changed()
         waiting = self._waiting[kind == Kind.USER]
         for entry in waiting.values():
@@ -100,8 +98,8 @@ class Index:
                 self._enter(entry, marks, before)
         waiting.clear()
 
-    def _enter(self, entry: Entry, marks: _Marks, before: _Marks | None) -> None:
-        """Enter a message under all that is new about it; what it said before stays, and is found too."""
+    def _enter(self, entry: TimelineEntry, marks: _Marks, before: _Marks | None) -> None:
+        """Index a message under its new keys; it stays indexed under its earlier text and calls."""
         keys: Iterable[Key] = _keys(marks)
         if before:
             entered = self._entered.setdefault(entry.id, {*_keys(before)})
@@ -110,39 +108,39 @@ class Index:
         for table, key in keys:
             self._table(table).setdefault((entry.kind, key), []).append(entry)
 
-    def _table(self, name: str) -> dict[Key, list[Entry]]:
+    def _table(self, name: str) -> dict[Key, list[TimelineEntry]]:
         return self._by_text if name == _TEXT else self._by_call
 
-    def marks(self, entry: Entry) -> _Marks:
-        """Return what a message that is indexed is recognised by."""
+    def marks(self, entry: TimelineEntry) -> _Marks:
+        """Return the marks of an indexed message."""
         return self._marks[entry.id]
 
-    def with_call(self, key: Key) -> list[Entry]:
-        """Return the messages that have a call or response of this ID, oldest first."""
+    def with_call(self, key: Key) -> list[TimelineEntry]:
+        """Return the messages with a call or response of this ID, oldest first."""
         return self._by_call.get(key, [])
 
-    def with_text(self, key: Key) -> list[Entry]:
-        """Return the messages that say the same, oldest first."""
+    def with_text(self, key: Key) -> list[TimelineEntry]:
+        """Return the messages with this text, oldest first."""
         return self._by_text.get(key, [])
 
     def fingerprint(self, record: Record) -> Fingerprint:
-        """Return the fingerprint of a recording; the head of a user's message is enough."""
+        """Return the fingerprint of a recording; for a user's message its head is enough."""
         if record.kind != Kind.USER:
             return self._fingerprint(record)
         texts = () if record.responses else (_prompt_text(record.prompt, record.checksum),)
         return (record.kind, frozenset(filter(None, record.responses)), texts)
 
     def fused_texts(self, record: Record, n_least: int = 2) -> list[str]:
-        """Return what the parts of a user's message say, each taken as a prompt; nothing if there are too few."""
+        """Return the text of each part of a user's message as if it were a prompt; [] for fewer than `n_least`."""
         _, _, texts = self._fingerprint(record)
         return [_typed_text(text) for text in texts] if len(texts) >= n_least else []
 
-    def latest_originals(self, record: Record, is_alive: Callable[[Entry], bool]) -> list[Entry]:
-        """Return the messages that a line may repeat: the latest that fit, if possible from the conversation."""
+    def latest_originals(self, record: Record, is_alive: Callable[[TimelineEntry], bool]) -> list[TimelineEntry]:
+        """Return the messages that a line may repeat: the latest matches, preferably from the conversation."""
         self.index_waiting(record.kind)
 
-        def latest(same: list[Entry]) -> Entry | None:
-            last = same[-_LOOKED_AT:]
+        def latest(same: list[TimelineEntry]) -> TimelineEntry | None:
+            last = same[-_MOST_COMPARED:]
             return next((entry for entry in reversed(last) if is_alive(entry)), last[-1] if last else None)
 
         kind, ids, texts = self.fingerprint(record)
@@ -155,7 +153,7 @@ class Index:
             lambda key, _found: latest(self.with_text(key)),
         )
 
-    def _marks_of(self, entry: Entry) -> _Marks:
+    def _marks_of(self, entry: TimelineEntry) -> _Marks:
         _, ids, texts = self.fingerprint(entry.content)
         known, calls = self._calls.get(entry.id, ((), _NO_IDS))
         if known is not entry.calls:
@@ -169,41 +167,47 @@ class Index:
         return _Marks(_digest("".join(texts).strip()), _digest(entry.content.sent), ids, calls, first)
 
 
-class Copies:
-    """Finds the originals of the recordings in one checkpoint; by its words, a message is found once."""
+class CopyFinder:
+    """Finds the originals of the recordings in one checkpoint; each original is matched by its text only once."""
 
     def __init__(
-        self, index: Index, before: Iterable[Entry], known: Collection[str], *, from_end: bool = False
+        self, index: Index, before: Iterable[TimelineEntry], known: Collection[str], *, from_end: bool = False
     ) -> None:
-        """Take the conversation before the checkpoint, and the IDs of the messages that the checkpoint names itself.
+        """Prepare for one checkpoint.
 
-        Messages of the conversation come before dropped ones; among equals the first comes first, or, `from_end`, the
-        last.
+        Messages of the conversation are preferred to dropped ones; among equals the first, or the last if `from_end`.
+
+        Args:
+            index: of the timeline.
+            before: the conversation before the checkpoint.
+            known: IDs of messages that the checkpoint names itself.
+            from_end: whether the checkpoint keeps the end of the conversation.
+
         """
         self._index = index
         self._before = {entry.id: entry for entry in before}
         self._known = known
         self._from_end = from_end
         self._taken: set[str] = set()
-        self._texts: dict[Key, deque[Entry]] = {}
-        self._calls: dict[Key, deque[Entry]] = {}
+        self._texts: dict[Key, deque[TimelineEntry]] = {}
+        self._calls: dict[Key, deque[TimelineEntry]] = {}
         self._passed: dict[Key, int] = {}
-        """How many of the dropped messages with the same words were looked at."""
+        """Number of dropped messages with the same text that were already compared."""
         self._ready: set[bool] = set()
 
-    def originals(self, record: Record) -> list[Entry]:
-        """Return the messages that a recording repeats."""
+    def originals(self, record: Record) -> list[TimelineEntry]:
+        """Return the messages of which a recording is a copy."""
         self._prepare(record.kind)
         kind, ids, texts = self._index.fingerprint(record)
         choices = _whole_or_parts(texts)
         if kind == Kind.USER and not record.responses:
             choices = [self._index.fused_texts(record), *choices, [record.prompt]]
-        elif kind == Kind.USER and record.n_chars:  # a response that nobody answered, fused with the next prompt
+        elif kind == Kind.USER and record.n_chars:  # an unanswered response merged with the next prompt
             choices = [self._index.fused_texts(record, n_least=1)]
         return _originals(self._index, kind, ids, choices, self._with_call, self._with_text)
 
     def _prepare(self, kind: str) -> None:
-        """Sort the conversation by its words and calls: what users said, or all the rest."""
+        """Index the conversation by text and calls: the messages of users, or all others."""
         is_user = kind == Kind.USER
         if is_user in self._ready:
             return
@@ -216,19 +220,19 @@ class Copies:
             for text in (marks.text, marks.sent) if entry.id not in self._known else ():
                 if text:
                     self._texts.setdefault((entry.kind, text), deque()).append(entry)
-            if marks.first:  # one ID is enough: those of a copy are looked up in the same order
+            if marks.first:  # one ID is enough: those of a copy are searched for in the same order
                 self._calls.setdefault((entry.kind, marks.first), deque()).append(entry)
 
-    def _with_call(self, key: Key) -> Entry | None:
+    def _with_call(self, key: Key) -> TimelineEntry | None:
         waiting = self._calls.get(key)
         if waiting:
             entry = waiting.pop() if self._from_end else waiting.popleft()
-            self._taken.add(entry.id)  # another copy that says the same repeats another message
+            self._taken.add(entry.id)  # the next copy with the same text repeats another message
             return entry
-        same = self._index.with_call(key)[-_LOOKED_AT:]
+        same = self._index.with_call(key)[-_MOST_COMPARED:]
         return next((entry for entry in reversed(same) if entry.fate == Fate.ACTIVE), same[-1] if same else None)
 
-    def _with_text(self, key: Key, found: Collection[str]) -> Entry | None:
+    def _with_text(self, key: Key, found: Collection[str]) -> TimelineEntry | None:
         waiting = self._texts.get(key)
         while waiting:
             entry = waiting.pop() if self._from_end else waiting.popleft()
@@ -237,7 +241,7 @@ class Copies:
                 return entry
         return self._dropped_with_text(key, found)
 
-    def _dropped_with_text(self, key: Key, found: Collection[str]) -> Entry | None:
+    def _dropped_with_text(self, key: Key, found: Collection[str]) -> TimelineEntry | None:
         same = self._index.with_text(key)
         passed = self._passed.get(key, 0)
         while passed < len(same):
@@ -256,34 +260,36 @@ def _originals(
     kind: str,
     ids: frozenset[str],
     choices: Iterable[Iterable[str]],
-    by_call: Callable[[Key], Entry | None],
-    by_text: Callable[[Key, Collection[str]], Entry | None],
-) -> list[Entry]:
-    """Return the messages with these calls and these words; words beside a call that nobody made are not enough."""
-    found: dict[str, Entry] = {}
+    by_call: Callable[[Key], TimelineEntry | None],
+    by_text: Callable[[Key, Collection[str]], TimelineEntry | None],
+) -> list[TimelineEntry]:
+    """Return the messages with these calls and texts; a text next to unknown calls is not enough."""
+    originals: dict[str, TimelineEntry] = {}
     covered: set[str] = set()
     for id_ in sorted(ids):
-        entry = None if id_ in covered or len(found) == _MOST_FUSED else by_call((kind, id_))
+        entry = None if id_ in covered or len(originals) == _MOST_MERGED else by_call((kind, id_))
         if entry:
-            found[entry.id] = entry
+            originals[entry.id] = entry
             covered |= index.marks(entry).among(ids)
-    if ids and not found:
+    if ids and not originals:
         return []
-    said = {text for entry in found.values() for text in index.marks(entry)[:2]}
+    texts_covered = {text for entry in originals.values() for text in index.marks(entry)[:2]}
     for texts in choices:
-        is_found = False
+        has_match = False
         for key in filter(None, map(_digest, texts)):
-            entry = None if key in said or len(found) == _MOST_FUSED else by_text((kind, key), found.keys())
+            is_covered = key in texts_covered
+            is_full = len(originals) == _MOST_MERGED
+            entry = None if is_covered or is_full else by_text((kind, key), originals.keys())
             if entry:
-                found[entry.id] = entry
-            is_found = is_found or key in said or entry is not None
-        if is_found:
+                originals[entry.id] = entry
+            has_match = has_match or is_covered or entry is not None
+        if has_match:
             break
-    return list(found.values())
+    return list(originals.values())
 
 
 def _keys(marks: _Marks, besides: _Marks | None = None) -> list[Key]:
-    """Return where to enter a message: what it says and the IDs it has, without those that it had before."""
+    """Return the keys under which to index a message; without its calls if they are those of `besides`."""
     keys = [(_TEXT, text) for text in (marks.text, marks.sent) if text]
     keys += [(_CALL, id_) for id_ in marks.ids]
     if besides is None or besides.calls is not marks.calls:
@@ -292,15 +298,15 @@ def _keys(marks: _Marks, besides: _Marks | None = None) -> list[Key]:
 
 
 def _whole_or_parts(texts: tuple[str, ...]) -> list[Iterable[str]]:
-    """Return what to look for: the words of all parts together, else those of each."""
+    """Return the texts to search for: that of all parts together, else that of each part."""
     return [["".join(texts).strip()], texts]
 
 
-def _take_out(entries: list[Entry], entry: Entry) -> None:
+def _take_out(entries: list[TimelineEntry], entry: TimelineEntry) -> None:
     """Remove a message from a list in which it is mostly among the last."""
-    for place in range(len(entries) - 1, -1, -1):
-        if entries[place] is entry:
-            del entries[place]
+    for position in range(len(entries) - 1, -1, -1):
+        if entries[position] is entry:
+            del entries[position]
             return
 
 

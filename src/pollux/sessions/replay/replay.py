@@ -1,8 +1,8 @@
-"""Operations → the three readings of one file: state, timeline and usage.
+"""Compute the three readings of one file from its operations: state, timeline and usage.
 
-The state follows the client's own reader to the letter. The timeline keeps every message the file ever held, once: what
-the client recorded a second time under another id (resume, compression, masking of tool output) is folded into the
-original, and each message gets the fate that befell it in the end.
+The state equals what the client's own reader loads. The timeline contains every message that was ever in the file,
+once: copies that the client recorded under new IDs (after a resume, a compression, or masking of tool output) are
+merged into the original, and each message has its final fate.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from pollux.formats.operations import Document, Header, Operation, Put, Record, 
 from pollux.formats.records import MEMORY_SCRATCHPAD, PROJECT_HASH, SESSION_ID, START_TIME
 from pollux.formats.source import Span
 from pollux.model import Json, Kind, Problem
+from pollux.sessions.replay import RecordedCall, TimelineEntry
 from pollux.sessions.replay.copies import Fingerprint
-from pollux.sessions.replay.entries import Call, Entry
 from pollux.sessions.replay.timeline import Timeline
-from pollux.text.times import instant
+from pollux.text.times import parse_time
 
-__all__ = ["Call", "Entry", "Fingerprint", "Replay", "replay"]
+__all__ = ["Fingerprint", "RecordedCall", "ReplayResult", "TimelineEntry", "replay"]
 
 
-class Replay(msgspec.Struct):
-    """What the operations of one file come to."""
+class ReplayResult(msgspec.Struct):
+    """The readings of one file."""
 
     metadata: dict[str, Json] = msgspec.field(default_factory=dict)
-    """Of the state: what the client would load."""
+    """Metadata that the client would load."""
     seen: dict[str, Json] = msgspec.field(default_factory=dict)
-    """All metadata that could be read, also from lines that the client cannot read."""
+    """All metadata that could be read, including lines that the client cannot read."""
     state: dict[str, Record] = msgspec.field(default_factory=dict)
     document: Document | None = None
-    timeline: list[Entry] = msgspec.field(default_factory=list)
-    calls: dict[str, Call] = msgspec.field(default_factory=dict)
+    timeline: list[TimelineEntry] = msgspec.field(default_factory=list)
+    calls: dict[str, RecordedCall] = msgspec.field(default_factory=dict)
     problems: list[Problem] = msgspec.field(default_factory=list)
     first_words: str | None = None
-    """What the client would show as the title: the first words of a user that are any."""
+    """What the client would show as the title: the text of the first prompt that has any."""
     scratchpad_is_stale: bool | None = None
     has_checkpoints: bool = False
-    earlier: list[Replay] = msgspec.field(default_factory=list)
-    """Sessions that were recorded in the same file before: their IDs begin alike, and so does the minute."""
+    earlier: list[ReplayResult] = msgspec.field(default_factory=list)
+    """Earlier sessions in the same file: they started in the same minute, with IDs that start with the same digits."""
 
     @property
     def is_readable(self) -> bool:
@@ -51,7 +51,7 @@ class Replay(msgspec.Struct):
 
     @property
     def spans(self) -> Iterable[Span]:
-        """Where the messages of the state stand in the file, in order."""
+        """Byte ranges of the messages of the state, in order."""
         return self.document.spans if self.document else (record.span for record in self.state.values())
 
 
@@ -59,34 +59,34 @@ def replay(
     operations: Iterable[Operation],
     fingerprint: Callable[[Record], Fingerprint],
     words: Callable[[Record], str | None],
-) -> Replay:
-    """Run the operations of one file; the callables look at the bytes of a record where its head is not enough."""
-    running = Running(fingerprint, words)
+) -> ReplayResult:
+    """Apply the operations of one file; the callables read a record again if its head is not enough."""
+    replayer = Replayer(fingerprint, words)
     for operation in operations:
-        running.take(operation)
-    return running.result
+        replayer.apply(operation)
+    return replayer.result
 
 
 _JS_FALSE: tuple[Json, ...] = (None, False, 0, "")
 
 
-class Running:
-    """A replay that goes on: as long as a file grows, only what is new needs to be run."""
+class Replayer:
+    """A replay that can be continued: when a file grows, only its new operations need to be applied."""
 
     def __init__(
         self,
         fingerprint: Callable[[Record], Fingerprint],
         words: Callable[[Record], str | None],
-        result: Replay | None = None,
+        result: ReplayResult | None = None,
     ) -> None:
-        """Begin, or go on from a result that was kept; then the timeline must be given its memory back too."""
-        self.result = result or Replay()
+        """Start a replay, or continue from a stored result, for which the caller also restores the timeline's state."""
+        self.result = result or ReplayResult()
         self.timeline = Timeline(self.result.timeline, self.result.calls, self.result.problems, fingerprint)
         self._fingerprint = fingerprint
         self._words = words
 
-    def take(self, operation: Operation) -> None:
-        """Run one operation."""
+    def apply(self, operation: Operation) -> None:
+        """Apply one operation to state and timeline."""
         result, timeline = self.result, self.timeline
         match operation:
             case Problem():
@@ -105,12 +105,12 @@ class Running:
             case Update(_, fields, records, salvaged):
                 self._update(fields, records, salvaged=salvaged)
             case Header(_, fields, records, salvaged):
-                if not salvaged and _is_another(result.seen.get(SESSION_ID), fields.get(SESSION_ID)):
-                    self._begin_session()
-                began = result.seen.get(START_TIME)
+                if not salvaged and _is_other_id(result.seen.get(SESSION_ID), fields.get(SESSION_ID)):
+                    self._start_session()
+                started = result.seen.get(START_TIME)
                 result.seen |= fields
-                if _is_earlier(began, result.seen.get(START_TIME)):  # a resume in its first minute adds a header
-                    result.seen[START_TIME] = began
+                if _is_earlier(started, result.seen.get(START_TIME)):  # a resume in the first minute adds a header
+                    result.seen[START_TIME] = started
                 if not salvaged:
                     result.metadata |= fields
                 for record in records:
@@ -125,11 +125,11 @@ class Running:
                 for record in records:
                     timeline.put(record)
 
-    def _begin_session(self) -> None:
-        """Set aside what was recorded under another session ID; the state goes on, as it does for the client."""
+    def _start_session(self) -> None:
+        """Set aside the messages recorded under another session ID; the state continues, as in the client."""
         result = self.result
         result.earlier.append(
-            Replay(
+            ReplayResult(
                 metadata=result.seen,
                 seen=result.seen,
                 state={id_: entries[0].content for id_, entries in self.timeline.alive.items()},
@@ -160,20 +160,22 @@ class Running:
         result.metadata |= fields
 
 
-def _is_another(before: Json, now: Json) -> bool:
+def _is_other_id(before: Json, now: Json) -> bool:
     return isinstance(before, str) and isinstance(now, str) and bool(before) and bool(now) and before != now
 
 
 def _is_earlier(one: Json, other: Json) -> bool:
-    first, second = instant(one), instant(other)
+    first, second = parse_time(one), parse_time(other)
     return first is not None and (second is None or first < second)
 
 
-def _note_first_words(result: Replay, record: Record, words: Callable[[Record], str | None]) -> None:
-    if not result.first_words and record.kind == Kind.USER and (found := words(record)) is not None:
-        result.first_words = found
+def _note_first_words(result: ReplayResult, record: Record, words: Callable[[Record], str | None]) -> None:
+    if not result.first_words and record.kind == Kind.USER:
+        text = words(record)
+        if text is not None:
+            result.first_words = text
 
 
-def _note_stale(result: Replay) -> None:
+def _note_stale(result: ReplayResult) -> None:
     if result.scratchpad_is_stale is not None:
         result.scratchpad_is_stale = True

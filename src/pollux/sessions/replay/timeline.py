@@ -1,8 +1,8 @@
-"""The timeline of one file while it grows: every message once, and what became of it.
+"""Build the timeline of one file: every message once, with its fate.
 
-What the client records a second time under another id is folded into the original (`copies.py`). A checkpoint tells the
-fate of what it no longer holds: compressed when a summary took its place, replaced when another conversation did,
-rolled back when only the end of an unfinished request is missing.
+Copies that the client records under new IDs are merged into the original (`copies.py`). A checkpoint determines the
+fate of messages that it lacks: `compressed` if a summary replaced them, `replaced` if another conversation did,
+`rolled_back` if only the end of an unfinished request is missing.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from itertools import takewhile
 
 from pollux.formats.operations import CallHead, Record, drop_from
 from pollux.model import Fate, Kind, Origin, Problem
-from pollux.sessions.replay.copies import Copies, Fingerprint, Index
-from pollux.sessions.replay.entries import IMPORTED, Call, Entry
+from pollux.sessions.replay import IMPORTED, RecordedCall, TimelineEntry
+from pollux.sessions.replay.copies import CopyFinder, Fingerprint, Index
 
 _OF_THE_CLIENT = frozenset({Origin.TOOL_RESPONSE, Origin.SYNTHETIC, Origin.SESSION_CONTEXT, Origin.CONTINUE})
-"""What the client adds to a conversation that goes on."""
+"""Messages that the client adds to a conversation by itself."""
 _NOTICES = frozenset({Kind.INFO, Kind.WARNING, Kind.ERROR})
 _REBUILT = "_response"
-"""What follows the ID of an answer in that of a response which the client rebuilt from the answer's calls."""
+"""Suffix of the ID of a response that the client rebuilt from an answer's calls; the answer's ID precedes it."""
 
 
 class Timeline:
-    """Which messages each id stands for, and which of them are alive."""
+    """The messages of a file, the IDs that refer to each, and the current conversation."""
 
     def __init__(
         self,
-        entries: list[Entry],
-        calls: dict[str, Call],
+        entries: list[TimelineEntry],
+        calls: dict[str, RecordedCall],
         problems: list[Problem],
         fingerprint: Callable[[Record], Fingerprint],
     ) -> None:
-        """Take the lists to extend; messages that are in them already are indexed."""
+        """Create a timeline that appends to these lists; messages that they already contain are indexed."""
         self.entries = entries
         self.calls = calls
         self.problems = problems
@@ -43,43 +43,43 @@ class Timeline:
         self._last_answer = next((entry for entry in backwards if entry.kind == Kind.GEMINI), None)
         self._last_prompt = next((entry for entry in backwards if entry.origin == Origin.HUMAN), None)
         self._responses: set[str] = set()
-        """The IDs of the responses since the last answer; more of them in a row are copies."""
+        """IDs of the responses since the last answer; a repeated one is a copy."""
         for entry in takewhile(lambda entry: entry is not self._last_answer, backwards):
             self._responses.update(entry.content.responses)
-        self.by_id: dict[str, list[Entry]] = {}
-        """A copy's id leads to its originals: more than one, if the copy is fused."""
-        self._answered: dict[str, Entry] = {}
-        """By the ID of an answer: the first response to its calls."""
-        self._silent: dict[str, Entry] = {}
-        """By the ID of a message that holds nothing but calls: the answer without words that made them."""
+        self.by_id: dict[str, list[TimelineEntry]] = {}
+        """The message of each ID; for the ID of a copy its originals, several if the client merged them."""
+        self._answered: dict[str, TimelineEntry] = {}
+        """The first response to the calls of each answer, by the answer's ID."""
+        self._silent: dict[str, TimelineEntry] = {}
+        """The empty answer that made the calls of a message with nothing but calls, by the message's ID."""
         self._note_answered(entries)
-        self.alive: dict[str, list[Entry]] = {}
-        """The conversation: what each of its IDs stands for, in order. `put_in_conversation` changes it."""
+        self.alive: dict[str, list[TimelineEntry]] = {}
+        """The conversation: its IDs in order, and their messages. Use `put_in_conversation` to replace it."""
         self._n_alive: Counter[str] | None = None
-        """How many IDs of the conversation stand for a message; counted when somebody first asks."""
+        """Number of IDs in the conversation that refer to each message; counted on first use."""
         self.new: list[str] = []
-        """The ids that were met for the first time since the last checkpoint, in order."""
+        """IDs that first appeared since the last checkpoint, in order."""
         self.repeats = False
-        """Whether the last of them was a copy: a history is being recorded again."""
+        """Whether the last of them was a copy: the client is recording its history again."""
 
-    def _note_answered(self, entries: Iterable[Entry]) -> None:
-        answer: Entry | None = None
+    def _note_answered(self, entries: Iterable[TimelineEntry]) -> None:
+        answer: TimelineEntry | None = None
         for entry in entries:
             self._note(entry, answer)
             if entry.kind == Kind.GEMINI:
                 answer = entry
 
-    def _note(self, entry: Entry, answer: Entry | None) -> None:
-        """Note which answer a response or a message with calls belongs to, given the answer before."""
+    def _note(self, entry: TimelineEntry, answer: TimelineEntry | None) -> None:
+        """Record to which preceding answer a response or a message with calls belongs."""
         if answer and entry.origin == Origin.TOOL_RESPONSE:
             self._answered.setdefault(answer.id, entry)
         elif answer and answer.id not in self._answered and _is_empty(answer) and _has_only_calls(entry):
             self._silent[entry.id] = answer
 
     def put(self, record: Record, *, is_new_only: bool = False) -> None:
-        """Take a message that has a line of its own."""
+        """Add a message recorded on its own line; `is_new_only` leaves a message that is already there unchanged."""
         entries = self.by_id.get(record.id)
-        again: list[Entry] = []
+        again: list[TimelineEntry] = []
         if entries is None:
             is_in_a_row = bool(record.responses) and record.responses[0] in self._responses
             again = self._recorded_again(record, is_in_a_row=is_in_a_row)
@@ -97,23 +97,23 @@ class Timeline:
             self.alive[record.id] = entries
             if self._n_alive is not None:
                 self._n_alive.update(entry.id for entry in entries)
-        for entry in entries if not again else ():  # what a copy repeats lives on, or the next checkpoint revives it
+        for entry in entries if not again else ():  # the originals of a copy keep their fate until a checkpoint
             entry.fate = Fate.ACTIVE
 
-    def _record_again(self, entry: Entry, record: Record) -> None:
+    def _record_again(self, entry: TimelineEntry, record: Record) -> None:
         others: tuple[CallHead, ...] = ()
         if entry.calls and record.calls and not entry.tokens:
-            own, others = self._whose(entry, record)
+            own, others = self._split_calls(entry, record)
         _merge(entry, record, is_rewrite=False)
         if others and entry.calls_from is record:
-            self._give_calls(entry, record, own, others)
+            self._move_calls(entry, record, own, others)
         self.index.changed.append(entry)
 
-    def _whose(self, entry: Entry, record: Record) -> tuple[tuple[CallHead, ...], tuple[CallHead, ...]]:
-        """Return which calls of a new recording a message made itself, and which others made.
+    def _split_calls(self, entry: TimelineEntry, record: Record) -> tuple[tuple[CallHead, ...], tuple[CallHead, ...]]:
+        """Return the calls of a new recording that the message itself made, and those that other messages made.
 
-        Over ACP the client records all calls of a session in the first message that it made for calls; those that came
-        after another answer are that answer's.
+        Over ACP the client records all calls of a session in the first message that it created for calls. Calls that
+        appear after another answer belong to that answer.
         """
         last = self._last_answer
         if not last or last is entry or entry.content.n_chars:
@@ -122,20 +122,20 @@ class Timeline:
         new = tuple(call for call in record.calls if call.id not in before)
         return tuple(call for call in record.calls if call.id in before), new
 
-    def _give_calls(
-        self, entry: Entry, record: Record, own: tuple[CallHead, ...], others: tuple[CallHead, ...]
+    def _move_calls(
+        self, entry: TimelineEntry, record: Record, own: tuple[CallHead, ...], others: tuple[CallHead, ...]
     ) -> None:
-        """Give calls to the answer that made them, apart from those that were given away before."""
+        """Move calls to the answer that made them, except those that were moved before."""
         new = tuple(call for call in others if call.id not in entry.moved)
         answer = self._last_answer
         if answer and (not answer.calls_from or answer.calls_from.id == record.id) and all(call.id for call in new):
             answer.calls, answer.calls_from = (*answer.calls, *new), record
             self.index.changed.append(answer)
             entry.calls, entry.moved = own, (*entry.moved, *(str(call.id) for call in new))
-        else:  # the answer has calls of its own
+        else:  # the answer already has recorded calls
             entry.calls = (*own, *new)
 
-    def put_in_conversation(self, alive: dict[str, list[Entry]]) -> None:
+    def put_in_conversation(self, alive: dict[str, list[TimelineEntry]]) -> None:
         """Replace the conversation."""
         self.alive = alive
         self._n_alive = None
@@ -146,9 +146,9 @@ class Timeline:
         return self._n_alive
 
     def rewind(self, target: str, line: int) -> None:
-        """Drop a message and all after it, or everything if it is not there: as the client does."""
+        """Drop a message and all after it; like the client, drop everything if the message does not exist."""
         if target not in self.alive:
-            text = f"a rewind to the unknown message {target} dropped all before it"
+            text = f"a rewind to the unknown message {target} dropped all messages before it"
             self.problems.append(Problem("unknown-rewind", text, line=line))
         n_alive = self._counted()
         for entries in drop_from(self.alive, target):
@@ -160,7 +160,7 @@ class Timeline:
         self._end_of_copies()
 
     def checkpoint(self, records: tuple[Record, ...]) -> None:
-        """Take over a new list of messages: recognise copies, and tell what became of those that are gone."""
+        """Replace the conversation by a new list of messages: merge copies, and set the fate of missing messages."""
         is_history = self._repeats_history(records)
         if is_history:
             self._forget(records)
@@ -169,7 +169,7 @@ class Timeline:
             record.origin == Origin.STATE_SNAPSHOT and record.id not in self.by_id for record in records
         )
         originals = self._originals(records, is_summary=is_summary)
-        alive: dict[str, list[Entry]] = {}
+        alive: dict[str, list[TimelineEntry]] = {}
         is_replaced = False
         for record in records:
             entries = self.by_id.get(record.id)
@@ -196,8 +196,8 @@ class Timeline:
         self.new.clear()
         self.repeats = False
 
-    def _originals(self, records: tuple[Record, ...], *, is_summary: bool) -> dict[str, list[Entry]]:
-        """Return what the unknown messages of a checkpoint repeat, by their IDs."""
+    def _originals(self, records: tuple[Record, ...], *, is_summary: bool) -> dict[str, list[TimelineEntry]]:
+        """Return the originals of a checkpoint's unknown messages, by the ID of the copy."""
         unknown = {record.id: record for record in records if record.id not in self.by_id}
         if is_summary:
             written = (Origin.STATE_SNAPSHOT, Origin.SYNTHETIC)
@@ -205,28 +205,28 @@ class Timeline:
         if not unknown:
             return {}
         known = {entry.id for record in records for entry in self.by_id.get(record.id, ())}
-        copies = Copies(self.index, _entries(self.alive), known, from_end=is_summary)
-        found = {}
+        copies = CopyFinder(self.index, _entries(self.alive), known, from_end=is_summary)
+        originals = {}
         responses: tuple[str | None, ...] = ()
-        entries: list[Entry] = []
-        # A compression keeps the end of the conversation, everything else its beginning.
+        entries: list[TimelineEntry] = []
+        # A compression keeps the end of the conversation, everything else keeps its start.
         for id_, record in reversed(unknown.items()) if is_summary else unknown.items():
             rebuilt = self._rebuilt(id_)
             if rebuilt:
                 entries = rebuilt
-            elif not record.responses or record.responses != responses:  # else it is there twice in a row
+            elif not record.responses or record.responses != responses:  # else it repeats the one before
                 entries = copies.originals(record)
             responses = record.responses
             is_preamble = record.origin == Origin.SESSION_CONTEXT
             if is_preamble or any(entry.origin != Origin.SESSION_CONTEXT for entry in entries):
                 silent = [self._silent[entry.id] for entry in entries if entry.id in self._silent]
-                found[id_] = [*entries, *silent]  # else its preamble is known, and its words are not
-        return found
+                originals[id_] = [*entries, *silent]  # else only its preamble has an original
+        return originals
 
-    def _rebuilt(self, id_: str) -> list[Entry]:
-        """Return the response that the client rebuilt from the calls of an answer: its ID names the answer.
+    def _rebuilt(self, id_: str) -> list[TimelineEntry]:
+        """Return the original of a response that the client rebuilt from an answer's calls: its ID names the answer.
 
-        The IDs of the calls may begin anew in every answer, and so tell nothing.
+        The calls' IDs are no help: they may be the same in every answer.
         """
         if not id_.endswith(_REBUILT):
             return []
@@ -234,9 +234,9 @@ class Timeline:
         return [response] if response and self.by_id.get(response.id) == [response] else []
 
     def _repeats_history(self, records: tuple[Record, ...]) -> bool:
-        """Return whether these messages were all recorded just now, though they may repeat others.
+        """Return whether a checkpoint contains only messages that were recorded just before it, as copies of others.
 
-        The others are still in the conversation, or, after a rewind to its beginning, the answers look like copies.
+        The originals are still in the conversation, or, after a rewind to its start, the answers look like copies.
         """
         ids = [record.id for record in records]
         if not ids or ids != self.new[-len(ids) :]:
@@ -245,10 +245,10 @@ class Timeline:
         if answers and all(record.is_bare for record in answers):
             return True
         own = set(ids)
-        return any(entries[0].kind not in _NOTICES for one, entries in self.alive.items() if one not in own)
+        return any(entries[0].kind not in _NOTICES for id_, entries in self.alive.items() if id_ not in own)
 
-    def _recorded_again(self, record: Record, *, is_in_a_row: bool) -> list[Entry]:
-        """Recognise a copy that has a line of its own, as far as one line can tell."""
+    def _recorded_again(self, record: Record, *, is_in_a_row: bool) -> list[TimelineEntry]:
+        """Return the originals of a message that its own line shows to be a copy; [] for any other message."""
         is_repeated = self.repeats and (record.origin == Origin.HUMAN or bool(record.responses))
         if is_in_a_row or (
             (record.is_bare or is_repeated) and not self._is_import()
@@ -260,13 +260,13 @@ class Timeline:
         return []
 
     def _is_import(self) -> bool:
-        """Return whether all so far are the lines that `--session-file` writes, each message once."""
+        """Return whether all lines so far are an import by `--session-file`, with each message once."""
         return bool(self.entries) and self.entries[0].id.startswith(IMPORTED) and len(self.new) == len(self.by_id)
 
-    def _add(self, record: Record) -> Entry:
-        entry = Entry(record.id, record.kind, record.at, record.line, record.origin, record.prompt, record)
+    def _add(self, record: Record) -> TimelineEntry:
+        entry = TimelineEntry(record.id, record.kind, record.at, record.line, record.origin, record.prompt, record)
         _merge(entry, record, is_rewrite=False)
-        if record.sent and self._is_of_hook(record):
+        if record.sent and self._is_from_hook(record):
             entry.origin, entry.prompt = Origin.HOOK_CONTEXT, record.sent
         self._note(entry, self._last_answer)
         if entry.kind == Kind.GEMINI:
@@ -276,54 +276,51 @@ class Timeline:
             self._last_prompt = entry
         self.entries.append(entry)
         self.index.changed.append(entry)
-        for one in record.responses:
-            if one:
-                self._responses.add(one)
+        self._responses.update(filter(None, record.responses))
         return entry
 
-    def _is_of_hook(self, record: Record) -> bool:
-        """Return whether a hook sent the agent on: the client shows the prompt before in place of the hook's words."""
+    def _is_from_hook(self, record: Record) -> bool:
+        """Return whether a hook continued the turn: the client displays the last prompt instead of the hook's text."""
         last = self._last_prompt
         if record.origin != Origin.HUMAN or not last or last.prompt != record.prompt:
             return False
         return record.sent not in (last.prompt, last.content.sent) and not record.sent.startswith(record.prompt)
 
-    def _add_loaded(self, record: Record) -> Entry:
-        """Add a message that no line of its own came before: what was typed was typed elsewhere."""
+    def _add_loaded(self, record: Record) -> TimelineEntry:
+        """Add a message that first appears in a checkpoint: it was typed in another session."""
         entry = self._add(record)
         entry.is_own = not (record.origin == Origin.HUMAN or (record.origin == Origin.MODEL and record.is_bare))
         if entry.origin == Origin.HUMAN:
             entry.origin = Origin.LOADED
         return entry
 
-    def _count(self, record: Record, entry: Entry) -> None:
+    def _count(self, record: Record, entry: TimelineEntry) -> None:
         if record.tokens is not None:
-            self.calls[record.id] = Call(record.id, entry, record.model, record.tokens, record.line)
+            self.calls[record.id] = RecordedCall(record.id, entry, record.model, record.tokens, record.line)
 
-    def _rewrite(self, entry: Entry, record: Record) -> None:
-        """Take what a checkpoint adds to a message."""
+    def _rewrite(self, entry: TimelineEntry, record: Record) -> None:
         calls = entry.calls
         _merge(entry, record, is_rewrite=True)
         if entry.calls is not calls:
             self.index.changed.append(entry)
 
     def _forget(self, records: tuple[Record, ...]) -> None:
-        """Forget the latest lines, which only repeat the history: the checkpoint tells which copy is whose."""
+        """Remove the latest lines, which only repeat the history; the checkpoint assigns the copies to originals."""
         ids = {record.id for record in records}
-        tail = self.entries[-len(ids) :]  # each of these lines has added one message at most, and nothing came after
+        tail = self.entries[-len(ids) :]  # each line added one message at most, and nothing was added since
         del self.entries[-len(ids) :]
         for entry in tail:
             if entry.id not in ids:
                 self.entries.append(entry)
                 continue
             self.index.discard(entry)
-        for one in ids:
-            del self.by_id[one]
-        self.put_in_conversation({one: entries for one, entries in self.alive.items() if one not in ids})
+        for id_ in ids:
+            del self.by_id[id_]
+        self.put_in_conversation({id_: entries for id_, entries in self.alive.items() if id_ not in ids})
 
 
-def _merge(entry: Entry, record: Record, *, is_rewrite: bool) -> None:
-    """Fold a recording into its message; what a checkpoint wrote anew is not what was first said."""
+def _merge(entry: TimelineEntry, record: Record, *, is_rewrite: bool) -> None:
+    """Merge a recording into its message; the text of a checkpoint (`is_rewrite`) never replaces the original text."""
     if not is_rewrite:
         entry.content = record
     if record.calls and not (is_rewrite and entry.calls) and not (record.is_masked and entry.calls):
@@ -335,8 +332,7 @@ def _merge(entry: Entry, record: Record, *, is_rewrite: bool) -> None:
     entry.tokens = record.tokens or entry.tokens
 
 
-def _settle(before: dict[str, list[Entry]], alive: dict[str, list[Entry]], fate: Fate) -> None:
-    """Give a fate to all that a new list no longer has."""
+def _settle(before: dict[str, list[TimelineEntry]], alive: dict[str, list[TimelineEntry]], fate: Fate) -> None:
     still = {entry.id for entry in _entries(alive)}
     for entry in _entries(before):
         if _is_droppable(entry) and entry.id not in still:
@@ -345,31 +341,33 @@ def _settle(before: dict[str, list[Entry]], alive: dict[str, list[Entry]], fate:
         entry.fate = Fate.ACTIVE
 
 
-def _settle_history(before: dict[str, list[Entry]], alive: dict[str, list[Entry]]) -> None:
-    """Give a fate to what a history that was recorded anew does not have.
+def _settle_history(before: dict[str, list[TimelineEntry]], alive: dict[str, list[TimelineEntry]]) -> None:
+    """Set the fate of messages that a history lacks which the client recorded again.
 
-    The client records its history anew when it masks tool output, which drops nothing, and when the calls of the last
-    answer were declined, which rolls back what was sent last. Otherwise the history is one that `/chat save` saved.
+    The client does so when it masks tool output, which drops nothing, and when the user declined the calls of the last
+    answer, which rolls back the last request. Otherwise the history is one that `/chat save` stored.
     """
     still = {entry.id for entry in _entries(alive)}
-    heard = [entry for entry in _entries(before) if _is_droppable(entry)]
-    gone = [entry for entry in heard if entry.id not in still and not _is_empty(entry)]
-    is_declined = bool(gone) and gone[-1] is heard[-1] and bool(gone[-1].calls)
+    droppable = [entry for entry in _entries(before) if _is_droppable(entry)]
+    dropped = [entry for entry in droppable if entry.id not in still and not _is_empty(entry)]
+    is_declined = bool(dropped) and dropped[-1] is droppable[-1] and bool(dropped[-1].calls)
     for entry in _entries(alive):
         entry.fate = Fate.ACTIVE
-    for entry in gone:
+    for entry in dropped:
         entry.fate = Fate.ROLLED_BACK if is_declined else Fate.REPLACED
 
 
-def _settle_end(before: dict[str, list[Entry]], alive: dict[str, list[Entry]], *, is_fresh: bool) -> None:
-    """Give a fate to the end that a new list lacks.
+def _settle_end(
+    before: dict[str, list[TimelineEntry]], alive: dict[str, list[TimelineEntry]], *, is_fresh: bool
+) -> None:
+    """Set the fate of the last messages if a new list lacks them.
 
-    Mostly the request failed or was cancelled, and the client rolled it back. If the last answer was complete, the list
-    may be another conversation: an empty one, with which `session/load` begins (`is_fresh`). Single messages that the
-    client loses on the way, such as a call in a message of its own or an empty answer, are still what was said.
+    Mostly the request failed or was cancelled, and the client rolled it back. After a complete answer, the list may be
+    another conversation: an empty one, with which `session/load` starts (`is_fresh`). Single messages that the client
+    loses elsewhere, such as a separate message with calls or an empty answer, stay active.
     """
     still = {entry.id for entry in _entries(alive)}
-    end: list[Entry] = []
+    end: list[TimelineEntry] = []
     for entry in reversed([entry for entry in _entries(before) if _is_droppable(entry)]):
         if entry.id in still:
             break
@@ -382,27 +380,26 @@ def _settle_end(before: dict[str, list[Entry]], alive: dict[str, list[Entry]], *
             entry.fate = Fate.REPLACED if is_replaced else Fate.ROLLED_BACK
 
 
-def _is_droppable(entry: Entry) -> bool:
-    """Return whether a checkpoint can drop a message; it never has notices, and always has the preamble."""
+def _is_droppable(entry: TimelineEntry) -> bool:
+    """Return whether a checkpoint can drop a message: it never contains notices and always contains the preamble."""
     return entry.kind not in _NOTICES and entry.origin != Origin.SESSION_CONTEXT
 
 
-def _is_empty(entry: Entry) -> bool:
+def _is_empty(entry: TimelineEntry) -> bool:
     return entry.kind == Kind.GEMINI and not entry.content.n_chars and not entry.calls
 
 
-def _has_only_calls(entry: Entry) -> bool:
+def _has_only_calls(entry: TimelineEntry) -> bool:
     return entry.kind == Kind.GEMINI and bool(entry.calls) and not entry.tokens and not entry.content.n_chars
 
 
-def _is_complete(entry: Entry) -> bool:
-    """Return whether a message is an answer that leaves nothing to do."""
+def _is_complete(entry: TimelineEntry) -> bool:
     return entry.kind == Kind.GEMINI and not entry.calls and not _is_empty(entry)
 
 
-def _says_the_same(entry: Entry, record: Record) -> bool:
+def _says_the_same(entry: TimelineEntry, record: Record) -> bool:
     return (entry.prompt, entry.content.checksum) == (record.prompt, record.checksum)
 
 
-def _entries(conversation: dict[str, list[Entry]]) -> Iterable[Entry]:
+def _entries(conversation: dict[str, list[TimelineEntry]]) -> Iterable[TimelineEntry]:
     return (entry for entries in conversation.values() for entry in entries)

@@ -1,7 +1,7 @@
-"""Every JSON document that Pollux prints, the same for every front end.
+"""Build every JSON document that Pollux prints; all front ends print the same.
 
-`CONTRACTS` names the contract of each value that has one; `docs/json.md` describes the keys. The modules beside this
-one build the documents. They are imported when a document is built, since each needs the room that its values are from.
+`CONTRACTS` maps types of values to documents; `docs/json.md` describes the keys. The other modules of this package
+build the documents. They are imported on first use, because each imports the package of its values.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from pollux.text.encode import encode
 
 
 class Contract(NamedTuple):
-    """What a document is called, and what builds it."""
+    """The schema of a document, and the function that builds it."""
 
     schema: str
     builder: str
-    """A function of a module beside this one; returns all keys but `schema`."""
+    """A function in a module of this package, which returns all keys but `schema`."""
 
 
 CONTRACTS: Mapping[str, Contract] = {
-    "archive.maintenance.Info": Contract("pollux.archive/1", "archive.info_json"),
-    "proofs.seal.Sealed": Contract("pollux.sealed/1", "proofs.sealed_json"),
+    "archive.maintenance.ArchiveInfo": Contract("pollux.archive/1", "archive.info_json"),
+    "proofs.seal.SealOutcome": Contract("pollux.sealed/1", "proofs.sealed_json"),
     "archive.watch.SyncReport": Contract("pollux.sync/1", "archive.sync_json"),
     "reports.audit.AuditReport": Contract("pollux.audit/1", "usage.audit_json"),
     "reports.doctor.Diagnosis": Contract("pollux.doctor/1", "status.doctor_json"),
     "reports.stats.Statistics": Contract("pollux.stats/1", "usage.stats_json"),
     "reports.status.StatusReport": Contract("pollux.status/1", "status.status_json"),
-    "reports.usage.Report": Contract("pollux.usage/1", "usage.usage_json"),
+    "reports.usage.UsageReport": Contract("pollux.usage/1", "usage.usage_json"),
     "views.contracts.archive.ImportDocument": Contract("pollux.imported/1", "archive.import_json"),
     "views.contracts.archive.RestorePlan": Contract("pollux.restore/1", "archive.restore_json"),
     "views.contracts.archive.ResumeDocument": Contract("pollux.resume/1", "archive.resume_json"),
@@ -47,10 +47,10 @@ CONTRACTS: Mapping[str, Contract] = {
     "reports.sessions.SessionPage": Contract("pollux.sessions/1", "sessions.sessions_json"),
     "views.contracts.sessions.TreeDocument": Contract("pollux.tree/1", "sessions.tree_json"),
 }
-"""By the type of the value: its module below `pollux`, and its name. Values that say all of their document are their
-own document; where it says more, a `…Document` has both."""
+"""By the type of the value: its module below `pollux`, and its name. If a document contains more than one value, a
+`…Document` holds them."""
 SESSION = "pollux.session/1"
-"""The contract of `stream_json`, which is no value since it is never whole in memory."""
+"""The schema of `stream_json`, whose document never exists in memory as a whole."""
 
 
 def to_json(value: object) -> dict[str, Json]:
@@ -63,7 +63,7 @@ def to_json(value: object) -> dict[str, Json]:
 
 
 def stream_json(row: SessionRow, messages: Iterable[Message], children: Sequence[str]) -> Iterator[bytes]:
-    """Yield the document of a session and its messages piece by piece, so that a huge one is never whole in memory."""
+    """Yield the document of a session and its messages in pieces, so that a huge one fits in memory."""
     head = encode({"schema": SESSION, "session": listed_row(row)})
     yield head.removesuffix(b"}") + b',"timeline":['
     for number, message in enumerate(messages):
@@ -72,13 +72,13 @@ def stream_json(row: SessionRow, messages: Iterable[Message], children: Sequence
 
 
 def calls_of(session: Session, by_id: Mapping[str, Session]) -> Iterator[ModelCall]:
-    """Yield the model calls of a session and of all its subagents, however deep."""
+    """Yield the model calls of a session and of all its subagents, at any depth."""
     for member in with_subagents(session, by_id):
         yield from member.calls
 
 
 def total(calls: Iterable[ModelCall]) -> Tokens:
-    """Return the sum of the tokens of some calls."""
+    """Return the sum of the calls' tokens."""
     return sum((call.tokens for call in calls), Tokens())
 
 
@@ -86,11 +86,13 @@ def session_row(session: Session, by_id: Mapping[str, Session], prices: Prices) 
     """Return the keys of a session, with the usage of its subagents."""
     calls = list(calls_of(session, by_id))
     active = [call for call in calls if call.fate == Fate.ACTIVE]
-    return described(session, session.parent, usage_of(calls, prices), usage_of(active, prices), deleted=session.gone)
+    return described(
+        session, session.parent, usage_of(calls, prices), usage_of(active, prices), deleted=session.deleted
+    )
 
 
 def listed_row(row: SessionRow) -> dict[str, Json]:
-    """Return the keys of a session of a list."""
+    """Return the keys of a session in a list."""
     return described(row, row.parent_id, row.usage, row.active, deleted=row.deleted)
 
 
@@ -112,27 +114,27 @@ def described(
         "models": session.models,
         "tokens": tokens_row(usage.tokens),
         "calls": usage.calls,
-        "kept": {"calls": active.calls, "tokens": tokens_row(active.tokens)},
+        "active": {"calls": active.calls, "tokens": tokens_row(active.tokens)},
         "cost_nanousd": usage.cost_nanousd,
         "files": [{"path": str(ref.path), "role": ref.role, "format": ref.format} for ref in session.files],
-        "gone": deleted,
+        "deleted": deleted,
         "problems": len(session.problems),
     }
 
 
 def project_row(project: Project) -> dict[str, Json]:
-    """Return what is known of a project."""
+    """Return the keys of a project."""
     return {
         "path": project.path,
         "hash": project.hash,
         "slug": project.slug,
-        "how": project.how,
+        "source": project.source,
         "proven": project.proven,
     }
 
 
 def message_row(message: Message) -> dict[str, Json]:
-    """Return all about a message that `show --json` says."""
+    """Return the keys of a message."""
     return {
         "id": message.id,
         "kind": message.kind,
@@ -169,7 +171,7 @@ def message_row(message: Message) -> dict[str, Json]:
 
 
 def problem_row(problem: Problem) -> dict[str, Json]:
-    """Return what is wrong, and where."""
+    """Return the keys of a problem."""
     return {"code": problem.code, "message": problem.message, "file": problem.file, "line": problem.line}
 
 
@@ -186,5 +188,5 @@ def tokens_row(tokens: Tokens) -> dict[str, Json]:
 
 
 def when(at: datetime | None) -> str | None:
-    """Return a time as RFC 3339 with its zone."""
+    """Return a time in RFC 3339 with its zone."""
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z") if at else None

@@ -1,4 +1,4 @@
-"""Documents of the archive, and of what is written back from it."""
+"""Documents of the archive, and of `restore` and `resume`."""
 
 from __future__ import annotations
 
@@ -11,70 +11,70 @@ from pollux.model import Json, Session
 from pollux.text.times import moment
 from pollux.views.contracts import problem_row, when
 
-if TYPE_CHECKING:  # each document is built where one of these is, and needs none of the others
+if TYPE_CHECKING:  # each document needs only one of these
     from pollux.archive.damage import Damage, VerifyReport
-    from pollux.archive.import_archive import Merged
-    from pollux.archive.maintenance import Info
-    from pollux.archive.restore import Plan
+    from pollux.archive.import_archive import ImportResult
+    from pollux.archive.maintenance import ArchiveInfo
+    from pollux.archive.restore import WritePlan
     from pollux.archive.watch import SyncReport
 
 
 class VerifyDocument(msgspec.Struct, frozen=True):
-    """What is damaged in an archive."""
+    """The result of `pollux verify`."""
 
     report: VerifyReport
     archive: Path
     is_deep: bool
-    """Whether the facts were compared, too."""
+    """Whether the facts were compared with the bytes."""
 
 
 class ImportDocument(msgspec.Struct, frozen=True):
-    """What was new in another archive."""
+    """The result of `pollux archive import`."""
 
-    result: Merged
+    result: ImportResult
     other: Path
     n_adopted: int
-    """Seals that are now this archive's own."""
+    """Number of imported seals that now belong to this archive."""
 
 
 class RestorePlan(msgspec.Struct, frozen=True):
-    """What is written to give a session back to the client."""
+    """The files that `pollux restore` writes."""
 
-    plan: Plan
+    plan: WritePlan
     session: Session
     command: str | None
-    """What continues the session, where its ID is safe."""
+    """The command that continues the session; None if its ID is unsafe."""
     is_written: bool
     warnings: tuple[str, ...] = ()
-    """Why the client may still not find the session."""
+    """Reasons why the client may still not find the session."""
 
 
 class ResumeDocument(msgspec.Struct, frozen=True):
-    """How a session is continued in the client."""
+    """The result of `pollux resume`."""
 
     id: str
     project: str
     is_there: bool
-    """Whether the client finds it."""
+    """Whether the client would find the session."""
     command: str
 
 
-def info_json(info: Info) -> dict[str, Json]:
+def info_json(info: ArchiveInfo) -> dict[str, Json]:
     """Return the keys of `pollux archive info --json`."""
     return {
         "archive": str(info.path),
         "bytes": info.n_on_disk,
         "files": info.n_files,
-        "gone_files": info.n_gone_files,
+        "deleted_files": info.n_deleted_files,
         "versions": info.n_versions,
         "imported_versions": info.n_imported,
         "segments": info.n_segments,
-        "kept_bytes": info.n_kept,
+        "archived_bytes": info.n_bytes,
         "stored_bytes": info.n_stored,
         "ratio": round(info.ratio, 2) if info.ratio else None,
         "sessions": info.n_sessions if info.facts_are_current else None,
         "subagents": info.n_subagents if info.facts_are_current else None,
-        "gone": info.n_gone if info.facts_are_current else None,
+        "deleted": info.n_deleted if info.facts_are_current else None,
         "forgotten": info.n_forgotten,
         "last_sync": when(moment(info.last_us)),
         "writer": info.writer,
@@ -83,10 +83,10 @@ def info_json(info: Info) -> dict[str, Json]:
                 "machine": home.machine,
                 "home": home.home,
                 "files": home.n_files,
-                "gone_files": home.n_gone,
+                "deleted_files": home.n_deleted,
                 "bytes": home.n_bytes,
             }
-            for home in info.places
+            for home in info.homes
         ],
     }
 
@@ -99,7 +99,7 @@ def sync_json(report: SyncReport) -> dict[str, Json]:
         "files": report.n_files,
         "bytes": report.n_bytes,
         "sessions": list(report.sessions),
-        "gone": report.n_deleted,
+        "deleted": report.n_deleted,
         "problems": [problem_row(problem) for problem in report.problems],
     }
 
@@ -124,7 +124,7 @@ def verify_json(document: VerifyDocument) -> dict[str, Json]:
     report = document.report
     return {
         "archive": str(document.archive),
-        "sound": report.is_sound,
+        "ok": report.is_sound,
         "deep": document.is_deep,
         "segments": report.n_segments,
         "bytes": report.n_bytes,

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from pollux.model import Json
-from pollux.proofs.keys import Key
-from pollux.proofs.public import shown
-from pollux.proofs.seal import Sealed
+from pollux.proofs.keys import KeyInfo
+from pollux.proofs.public import thumbprint_text
+from pollux.proofs.seal import SealOutcome
 from pollux.proofs.verdict import Signer, Verdict
 from pollux.views.contracts import problem_row
 
@@ -19,15 +19,15 @@ class KeysDocument(msgspec.Struct, frozen=True):
     """The keys in a folder."""
 
     folder: Path
-    keys: Sequence[Key]
+    keys: Sequence[KeyInfo]
 
 
 class VerdictDocument(msgspec.Struct, frozen=True):
-    """Whether a file or an archive is as it was signed or sealed."""
+    """Whether a file or an archive matches its signature or seal."""
 
     verdict: Verdict
     subject: str
-    """The path of what was checked."""
+    """The path of the checked file or archive."""
 
 
 def keys_json(document: KeysDocument) -> dict[str, Json]:
@@ -35,7 +35,7 @@ def keys_json(document: KeysDocument) -> dict[str, Json]:
     return {"folder": str(document.folder), "keys": [_key_row(key) for key in document.keys]}
 
 
-def sealed_json(sealed: Sealed) -> dict[str, Json]:
+def sealed_json(sealed: SealOutcome) -> dict[str, Json]:
     """Return the keys of `pollux archive seal --json`."""
     seal = sealed.seal
     return {
@@ -58,8 +58,8 @@ def verdict_json(document: VerdictDocument) -> dict[str, Json]:
     return {
         "subject": document.subject,
         "kind": verdict.kind,
-        "good": verdict.is_good,
-        "faults": [{"what": fault.what, "message": fault.message, "file": fault.file} for fault in verdict.faults],
+        "ok": verdict.is_ok,
+        "errors": [{"what": fault.what, "message": fault.message, "file": fault.file} for fault in verdict.errors],
         "unproven": [name for unproven in verdict.unproven for name in unproven.names],
         "signers": [_signer_row(signer) for signer in verdict.signers],
         "notes": [*verdict.notes, *(unproven.sentence for unproven in verdict.unproven)],
@@ -68,13 +68,13 @@ def verdict_json(document: VerdictDocument) -> dict[str, Json]:
     }
 
 
-def _key_row(key: Key) -> dict[str, Json]:
+def _key_row(key: KeyInfo) -> dict[str, Json]:
     return {
         "name": key.name,
-        "id": shown(key.public.id) if key.public else None,
+        "id": thumbprint_text(key.public.id) if key.public else None,
         "own": key.is_own,
         "passphrase": key.has_passphrase,
-        "fault": key.fault,
+        "error": key.error,
     }
 
 

@@ -30,7 +30,7 @@ class TreeDocument(msgspec.Struct, frozen=True):
 
 
 class MessageDocument(msgspec.Struct, frozen=True):
-    """A message of a session that goes on."""
+    """A message of a running session."""
 
     session_id: str
     message: Message
@@ -48,7 +48,7 @@ def saved_json(page: SavedPage) -> dict[str, Json]:
     """Return the keys of `pollux ls --saved --json`; saved conversations have no model calls."""
     return {
         "sessions": [
-            described(session, session.parent, Usage(), Usage(), deleted=session.gone) for session in page.rows
+            described(session, session.parent, Usage(), Usage(), deleted=session.deleted) for session in page.rows
         ],
         "problems": [problem_row(problem) for problem in page.problems],
     }

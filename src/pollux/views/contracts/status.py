@@ -1,4 +1,4 @@
-"""Documents of what the client will delete, and of what could not be read."""
+"""Documents of `status` and `doctor`."""
 
 from __future__ import annotations
 
@@ -7,25 +7,26 @@ from datetime import datetime
 
 from pollux.model import Json
 from pollux.reports.doctor import Diagnosis, generations
-from pollux.reports.status import FolderPolicy, StatusReport, StatusRow, Turn, days_left
-from pollux.sessions.retention import CLIENT, Why
+from pollux.reports.status import DeletionTime, FolderPolicy, StatusReport, StatusRow, days_left
+from pollux.sessions.retention import CLIENT, DeletionReason
 from pollux.views.contracts import problem_row, when
 
 
 def status_json(report: StatusReport) -> dict[str, Json]:
     """Return the keys of `pollux status --json`.
 
-    `sessions[].turn` is a `Turn`, `why` a `Why` or null, `because` the file that takes the session along, `due` when
-    its age deletes it; `going` and `staying` are its files and those of its subagents.
+    `sessions[].deletion` is a `DeletionTime` and `reason` a `Why` or null. `caused_by` is the file because of which the
+    client deletes the session, and `due` when its age does. `deleted_files` and `remaining_files` are files of the
+    session and of its subagents.
     """
-    counts = Counter(row.turn for row in report.rows)
+    counts = Counter(row.deletion_time for row in report.rows)
     return {
         "client": CLIENT,
         "now": when(report.now),
         "archive": str(report.archive) if report.archive else None,
         "policies": [_policy_row(policy) for policy in report.policies],
         "sessions": [_session_row(row, report.now) for row in report.rows],
-        "counts": {str(turn): counts[turn] for turn in Turn},
+        "counts": {str(time): counts[time] for time in DeletionTime},
         "at_risk": sum(row.is_at_risk for row in report.rows),
         "problems": [problem_row(problem) for problem in report.problems],
     }
@@ -33,9 +34,9 @@ def status_json(report: StatusReport) -> dict[str, Json]:
 
 def doctor_json(health: Diagnosis) -> dict[str, Json]:
     """Return the keys of `pollux doctor --json`."""
-    history = health.found
+    history = health.history
     return {
-        "homes": [{"root": str(home.root), "tmp": str(home.tmp), "how": home.how} for home in history.located.homes],
+        "homes": [{"root": str(home.root), "tmp": str(home.tmp), "how": home.source} for home in history.located.homes],
         "folders": len(history.located.folders),
         "files": {"count": len(health.files), "bytes": sum(file.size for file in health.files)},
         "sessions": {
@@ -50,7 +51,7 @@ def doctor_json(health: Diagnosis) -> dict[str, Json]:
 
 
 def _session_row(row: StatusRow, now: datetime) -> dict[str, Json]:
-    session, fate = row.session, row.fate
+    session, fate = row.session, row.deletion
     project = session.project
     return {
         "id": session.id,
@@ -58,16 +59,16 @@ def _session_row(row: StatusRow, now: datetime) -> dict[str, Json]:
         "title": session.title,
         "project": {"path": project.path, "hash": project.hash, "slug": project.slug},
         "updated": when(session.updated),
-        "turn": row.turn,
-        "why": fate.why if fate else None,
-        "because": str(fate.because) if fate and fate.because else None,
-        "due": when(fate.due) if fate and fate.why == Why.AGE else None,
+        "deletion": row.deletion_time,
+        "reason": fate.reason if fate else None,
+        "caused_by": str(fate.caused_by) if fate and fate.caused_by else None,
+        "due": when(fate.due) if fate and fate.reason == DeletionReason.AGE else None,
         "days_left": days_left(fate.due, now) if fate else None,
         "stub": session.is_stub,
-        "kept": row.is_kept,
+        "archived": row.is_archived,
         "at_risk": row.is_at_risk,
-        "going": [str(path) for path in row.going],
-        "staying": [str(path) for path in row.staying],
+        "deleted_files": [str(path) for path in row.deleted_files],
+        "remaining_files": [str(path) for path in row.remaining_files],
     }
 
 

@@ -1,16 +1,16 @@
-"""Documents of tokens, cost and statistics."""
+"""Documents of `usage`, `stats` and `audit`."""
 
 from __future__ import annotations
 
-from pollux.model import Json
+from pollux.model import Json, Usage
 from pollux.prices import Price, Tier
 from pollux.reports.audit import AuditedCall, AuditReport
-from pollux.reports.stats import SECTIONS, Section, Statistics, Summary
-from pollux.reports.usage import Report, Row, Sums
+from pollux.reports.stats import SECTIONS, Statistics, StatsTable, StatsTotals
+from pollux.reports.usage import UsageReport, UsageRow
 from pollux.views.contracts import problem_row, tokens_row, when
 
 
-def usage_json(report: Report) -> dict[str, Json]:
+def usage_json(report: UsageReport) -> dict[str, Json]:
     """Return the keys of `pollux usage --json`."""
     return {
         "by": report.by,
@@ -18,7 +18,7 @@ def usage_json(report: Report) -> dict[str, Json]:
         "prices": {"table": report.table, "date": report.date},
         "rows": [_usage_row(row) for row in report.rows],
         "billed": _sums(report.billed),
-        "kept": _sums(report.kept),
+        "active": _sums(report.active),
         "unpriced_models": [
             {"model": model, "calls": sums.calls, "tokens": tokens_row(sums.tokens)}
             for model, sums in report.unpriced.items()
@@ -54,7 +54,7 @@ def audit_json(report: AuditReport) -> dict[str, Json]:
 
 
 def call_row(audited: AuditedCall) -> dict[str, Json]:
-    """Return all about a call that an audit says."""
+    """Return the keys of a model call in an audit."""
     call = audited.call
     return {
         "session": call.session_id,
@@ -84,7 +84,7 @@ def call_row(audited: AuditedCall) -> dict[str, Json]:
             {
                 "file": duplicate.file,
                 "line": duplicate.line,
-                "why": duplicate.why,
+                "reason": duplicate.why,
                 "session": duplicate.session_id,
                 "tokens": tokens_row(duplicate.tokens),
             }
@@ -104,30 +104,30 @@ def _price(price: Price | None, tier: Tier | None) -> dict[str, Json] | None:
     }
 
 
-def _usage_row(row: Row) -> dict[str, Json]:
-    document: dict[str, Json] = {"key": row.key, "name": row.name, **_sums(row.billed), "kept": _sums(row.kept)}
-    if row.asked:
+def _usage_row(row: UsageRow) -> dict[str, Json]:
+    document: dict[str, Json] = {"key": row.key, "name": row.name, **_sums(row.billed), "active": _sums(row.active)}
+    if row.outcomes:
         document["tool_calls"] = {
-            "calls": row.asked.calls,
-            "success": row.asked.success,
-            "error": row.asked.error,
-            "cancelled": row.asked.cancelled,
-            "unfinished": row.asked.unfinished,
+            "calls": row.outcomes.calls,
+            "success": row.outcomes.success,
+            "error": row.outcomes.error,
+            "cancelled": row.outcomes.cancelled,
+            "no_result": row.outcomes.no_result,
         }
     return document
 
 
-def _sums(sums: Sums) -> dict[str, Json]:
+def _sums(sums: Usage) -> dict[str, Json]:
     return {
         "calls": sums.calls,
         "tokens": tokens_row(sums.tokens),
         "cost_nanousd": sums.cost_nanousd,
-        "unpriced": {"calls": sums.unpriced_calls, "tokens": tokens_row(sums.unpriced_tokens)},
+        "unpriced": {"calls": sums.cost.unpriced_calls, "tokens": tokens_row(sums.cost.unpriced_tokens)},
         "inconsistent": sums.inconsistent,
     }
 
 
-def _summary(summary: Summary) -> dict[str, Json]:
+def _summary(summary: StatsTotals) -> dict[str, Json]:
     hours = sorted(summary.hours.items())
     return {
         "first": when(summary.first),
@@ -137,7 +137,7 @@ def _summary(summary: Summary) -> dict[str, Json]:
     }
 
 
-def _section_rows(section: Section) -> list[Json]:
+def _section_rows(section: StatsTable) -> list[Json]:
     rows: list[Json] = []
     for row in section.rows:
         numbers = zip(section.columns, row.numbers, strict=True)

@@ -1,62 +1,83 @@
-// The list of sessions: filtered by words, put together by project or by day.
+// The list of sessions: filtered by words, grouped by project or by day, in pages.
 Object.assign(keys, { g: "group" });
 
-let rows, byProject;
-function sheet() {
+const PAGE = 100;
+const shelves = () => document.getElementById("shelves");
+let rows, projectPages;
+
+function load() {
   if (rows) return;
-  byProject = [...document.querySelectorAll(".shelf")];
-  rows = byProject.flatMap((shelf) =>
-    [...shelf.querySelector("tbody").rows].map((row) =>
-      ({ row, shelf, words: `${row.textContent} ${row.dataset.day}`.toLowerCase() })));
+  projectPages = [...shelves().children];
+  rows = [...document.querySelectorAll(".shelf tbody tr")].map((row) => {
+    const time = row.querySelector("time");
+    const day = time ? isoDay(new Date(time.dateTime)) : row.dataset.day;
+    return { row, day, body: row.parentElement, at: time?.dateTime ?? "",
+      words: `${row.textContent} ${day} ${row.dataset.day}`.toLowerCase() };
+  });
 }
 
 function filter(query) {
-  sheet();
+  load();
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   let shown = 0;
-  for (const one of rows) {
-    one.row.hidden = !words.every((word) => one.words.includes(word));
-    shown += !one.row.hidden;
+  for (const entry of rows) {
+    entry.row.hidden = !words.every((word) => entry.words.includes(word));
+    shown += !entry.row.hidden;
   }
   for (const shelf of document.querySelectorAll(".shelf"))
     shelf.hidden = !shelf.querySelector("tbody tr:not([hidden])");
+  shelves().classList.toggle("all", words.length > 0);
   document.getElementById("none").hidden = shown > 0;
   document.getElementById("hits").textContent = words.length ? `${shown} of ${rows.length}` : "";
 }
 
-deeds.group = () => {
-  sheet();
-  const place = document.getElementById("shelves");
-  const isByDay = place.classList.toggle("by-day");
-  document.querySelector("[data-do=group]").textContent = isByDay ? "By project" : "By day";
-  if (!isByDay) {
-    for (const one of rows) one.shelf.querySelector("tbody").append(one.row);
-    place.replaceChildren(...byProject);
+actions.group = () => {
+  load();
+  const isByDay = shelves().classList.toggle("by-day");
+  document.querySelector("[data-do=group] .label").textContent = isByDay ? "By project" : "By day";
+  if (isByDay) {
+    shelves().replaceChildren(...pagesByDay());
   } else {
-    const days = new Map();
-    for (const one of [...rows].sort((a, b) => (a.row.cells[0].textContent < b.row.cells[0].textContent ? 1 : -1))) {
-      const day = one.row.dataset.day;
-      if (!days.has(day)) days.set(day, empty(day));
-      days.get(day).querySelector("tbody").append(one.row);
-    }
-    for (const shelf of days.values()) {
-      const n = shelf.querySelector("tbody").rows.length;
-      shelf.querySelector(".about").textContent = `${n} ${n === 1 ? "session" : "sessions"}`;
-    }
-    place.replaceChildren(...days.values());
+    for (const { row, body } of rows) body.append(row);
+    shelves().replaceChildren(...projectPages);
   }
+  if (location.hash) location.hash = "page-1";
   filter(document.getElementById("search").value);
 };
 
-function empty(day) {
-  const shelf = document.createElement("section"), title = document.createElement("h2"), about = document.createElement("p");
-  const table = byProject[0].querySelector("table").cloneNode(false);
-  shelf.className = "shelf";
-  title.textContent = day;
-  about.className = "about";
-  table.append(byProject[0].querySelector("thead").cloneNode(true), document.createElement("tbody"));
-  shelf.append(title, about, table);
-  return shelf;
+function node(name, className, ...children) {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  made.append(...children);
+  return made;
+}
+
+function pagesByDay() {
+  const head = document.querySelector(".shelf thead"), table = head.parentElement;
+  const days = new Map();
+  for (const { row, day } of [...rows].sort((a, b) => (a.at < b.at ? 1 : -1))) days.set(day, [...(days.get(day) ?? []), row]);
+  const pages = [];
+  let room = 0;
+  for (const [day, members] of days) {
+    if (room <= 0) { pages.push(node("div", "page")); room = PAGE; }
+    const list = table.cloneNode(false);
+    list.append(head.cloneNode(true), node("tbody", "", ...members));
+    const size = `${members.length} ${members.length === 1 ? "session" : "sessions"}`;
+    pages.at(-1).append(node("section", "shelf", node("h2", "", day), node("p", "about", size), list));
+    room -= members.length;
+  }
+  pages.forEach((page, index) => { page.id = `page-${index + 1}`; if (pages.length > 1) page.append(turn(index + 1, pages.length)); });
+  return pages;
+}
+
+function turn(number, count) {
+  const link = (label, target) => { const made = node("a", "", label); made.href = `#page-${target}`; return made; };
+  const nav = node("nav", "turn");
+  nav.setAttribute("aria-label", `Pages, at page ${number}`);
+  if (number > 1) nav.append(link("← Previous", number - 1));
+  nav.append(node("span", "", `Page ${number} of ${count}`));
+  if (number < count) nav.append(link("Next →", number + 1));
+  return nav;
 }
 
 addEventListener("click", (event) => {

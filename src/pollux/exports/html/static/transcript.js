@@ -1,12 +1,13 @@
-// Prompts, folds, copies and search of one session.
+// One session: prompts, folds, copying, search, and days in the reader's zone.
 Object.assign(keys, { j: "below", k: "above", n: "next", N: "previous", e: "expand", c: "collapse" });
 
 const main = () => document.getElementById("main");
 const folds = () => main().querySelectorAll("details");
 let prompts;
-const listed = () => (prompts ??= [...document.querySelectorAll("#main > .prompt, #main > .branch > .prompt")]);
+const listed = () => (prompts ??= [...document.querySelectorAll("#main > .prompt, #main > .branch[open] > .prompt")]);
+addEventListener("toggle", (event) => { if (event.target.matches?.(".branch")) prompts = undefined; }, true);
 
-// The prompt that the reader is in: the last one that begins above the upper edge of the text, or -1.
+// The prompt at the top of the window: the last one that begins above the upper edge of the text, or -1.
 const EDGE = 130;
 function current() {
   const all = listed();
@@ -38,7 +39,7 @@ function jump(step) {
   const all = listed(), focused = all.indexOf(document.activeElement);
   const top = (number) => all[number].getBoundingClientRect().top;
   let from = current();
-  // At the end of a page a prompt may never reach the top: then the one that was jumped to counts.
+  // Near the end of a page a prompt may never reach the top: then the one that has the focus counts.
   if (focused >= 0 && top(focused) > 0 && top(focused) < innerHeight) from = focused;
   else if (step < 0 && from >= 0 && top(from) < 0) from += 1;
   const prompt = all[Math.max(0, Math.min(from + step, all.length - 1))];
@@ -47,9 +48,9 @@ function jump(step) {
   prompt.scrollIntoView({ block: "start" });
 }
 
-// Search: all text of the session, also in folds; a hit may go over several elements of one block.
+// Search covers all text of the session, also in folds; a match may span several elements of one block.
 const BLOCKS = "p, li, pre, td, th, h1, h2, h3, h4, h5, h6, dt, dd, summary, .words, .notice, figcaption, div";
-const MOST = 2000;
+const MAX_HITS = 2000;
 let hits = [], at = -1, opened = new Set();
 
 function texts() {
@@ -77,7 +78,7 @@ function find(query) {
     const text = folded(nodes.map((node) => node.data).join(""));
     for (let from = text.indexOf(needle); from >= 0; from = text.indexOf(needle, from + needle.length)) {
       found.push(range(nodes, from, from + needle.length));
-      if (found.length >= MOST) return found;
+      if (found.length >= MAX_HITS) return found;
     }
   }
   return found;
@@ -106,7 +107,7 @@ function search(query) {
   }
   CSS.highlights?.set("hit", new Highlight(...hits));
   CSS.highlights?.delete("now");
-  if (hits.length) step(1); else tell(query);
+  if (hits.length) step(1); else showCount(query);
 }
 
 function step(by) {
@@ -117,18 +118,17 @@ function step(by) {
   hit.startContainer.parentElement.scrollIntoView({ block: "center" });
   const box = hit.getBoundingClientRect();
   if (box.top < 80 || box.bottom > innerHeight - 40) scrollBy(0, box.top - innerHeight / 2);
-  tell();
+  showCount();
 }
 
-function tell(query = "") {
-  const most = hits.length >= MOST ? "+" : "";
+function showCount(query = "") {
+  const more = hits.length >= MAX_HITS ? "+" : "";
   document.getElementById("hits").textContent =
-    hits.length ? `${at + 1} of ${hits.length.toLocaleString("en")}${most}` : query.trim() ? "no hits" : "";
+    hits.length ? `${at + 1} of ${hits.length.toLocaleString("en")}${more}` : query.trim() ? "no matches" : "";
 }
 
-function copied(text, button) {
-  const done = () => { const was = button.textContent; button.textContent = "Copied"; setTimeout(() => { button.textContent = was; }, 1200); };
-  const old = () => {
+function copy(text, done) {
+  const fallback = () => {
     const area = document.createElement("textarea");
     area.value = text;
     document.body.append(area);
@@ -137,10 +137,10 @@ function copied(text, button) {
     area.remove();
     done();
   };
-  if (navigator.clipboard) navigator.clipboard.writeText(text).then(done, old); else old();
+  if (navigator.clipboard) navigator.clipboard.writeText(text).then(done, fallback); else fallback();
 }
 
-Object.assign(deeds, {
+Object.assign(actions, {
   below: () => jump(1),
   above: () => jump(-1),
   next: () => step(1),
@@ -151,10 +151,31 @@ Object.assign(deeds, {
 
 addEventListener("click", (event) => {
   const button = event.target.closest?.(".copy");
-  if (button) copied(button.parentElement.querySelector("pre").textContent, button);
+  if (button) {
+    const code = [...button.parentElement.querySelectorAll("pre")].map((pre) => pre.textContent).join("\n");
+    copy(code, () => { button.textContent = "Copied"; setTimeout(() => { button.textContent = "Copy"; }, 1200); });
+  }
   const link = event.target.closest?.(".at");
-  if (link) copied(link.href, link);
+  if (link) copy(link.href, () => { link.classList.add("copied"); setTimeout(() => link.classList.remove("copied"), 1200); });
 });
+
+// A new day begins elsewhere in another zone, so the dividers are set again.
+function divideDays() {
+  for (const divider of document.querySelectorAll(".day")) divider.remove();
+  const days = new Map();
+  for (const article of main().querySelectorAll("article")) {
+    const time = article.querySelector(":scope > .at > time");
+    if (!time) continue;
+    const thread = article.closest(".nested, .branch, #main"), at = new Date(time.dateTime), day = isoDay(at);
+    if (days.has(thread) && days.get(thread) !== day) {
+      const divider = document.createElement("p");
+      divider.className = "day";
+      divider.textContent = dayWords(at);
+      article.before(divider);
+    }
+    days.set(thread, day);
+  }
+}
 
 // A link into a fold opens it.
 function reveal() {
@@ -172,5 +193,6 @@ addEventListener("DOMContentLoaded", () => {
     if (event.key === "Enter") { event.preventDefault(); step(event.shiftKey ? -1 : 1); }
     if (event.key === "Escape") { box.value = ""; search(""); box.blur(); }
   });
+  if (!isUtc) divideDays();
   reveal();
 });
