@@ -6,8 +6,10 @@ import ast
 import doctest
 import importlib.util
 import json
+import os
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -18,6 +20,7 @@ import click
 import msgspec
 import pytest
 from click.testing import CliRunner
+from tests.cli.running import Runner
 
 from pollux import model
 from pollux.cli import COMMANDS, pollux
@@ -167,6 +170,44 @@ def _parse(command: click.Command, words: list[str], parent: click.Context | Non
     with command.make_context(name, rest, parent) as context:
         if more := context.params.get("words"):
             _parse(pollux, ["pollux", *more])
+
+
+# Pages whose console blocks are run: the output below a command is what it prints on a terminal of 80 columns.
+# A block that ends with a line "…" shows the beginning of the output. Pipes to other programs are not run.
+RUN_PAGES = [
+    ROOT / "README.md",
+    *(DOCS / f"{name}.md" for name in ("how-to", "redaction", "stats", "transcripts", "tutorial", "usage")),
+]
+
+
+@pytest.mark.parametrize("page", RUN_PAGES, ids=page_id)
+def test_console_examples_print_what_the_page_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Run a page from top to bottom in one home that holds the demo's sessions."""
+    run = Runner(monkeypatch, capsys)
+    monkeypatch.delenv("POLLUX_HOME")
+    home = Path(os.environ["HOME"])
+    shutil.copytree(HOME, home, dirs_exist_ok=True)
+    (tmp_path / "cwd").mkdir()
+    monkeypatch.chdir(tmp_path / "cwd")
+    text = page.read_text("utf-8")
+    for body in blocks(page, "console"):
+        shown = body
+        for example in re.split(r"^(?=\$ )", body, flags=re.MULTILINE)[1:]:
+            line, _, expected = example.partition("\n")
+            words = shlex.split(line.removeprefix("$ "))
+            if "|" in words or words[0] != "pollux":
+                continue
+            result = run(*words[1:], columns=80)
+            printed = re.sub(r" +$", "", (result.out + result.err).replace(str(home), "~"), flags=re.MULTILINE)
+            if expected.endswith("…\n"):
+                printed = "".join(printed.splitlines(keepends=True)[: expected.count("\n") - 1]) + "…\n"
+            shown = shown.replace(example, f"{line}\n{printed}")
+        text = text.replace(body, shown)
+    if "POLLUX_REWRITE" in os.environ:
+        page.write_text(text, "utf-8", newline="\n")
+    assert text == page.read_text("utf-8"), f"{page} differs: look at it, and rewrite it with POLLUX_REWRITE=1"
 
 
 # JSON
