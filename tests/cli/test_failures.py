@@ -218,3 +218,8 @@ def test_every_command_goes_on_without_an_archive(
     assert [one["id"] for one in listed.json["sessions"]] == [builders.SESSION]
     assert [(one["code"], one["file"]) for one in listed.json["problems"]] == [("cannot-derive", str(file))]
     assert run("raw", BAD[:8], "--no-archive").out == file.read_text("utf-8")
+
+
+def test_strict_list_counts_problems_of_sessions_that_are_not_shown(run: Runner) -> None:
+    assert run("ls", "-n", "1").status == 0
+    assert run("ls", "-n", "1", "--strict").status == 1

@@ -128,7 +128,7 @@ def test_deleted_project_folder_is_reported(run: Runner, home: Home) -> None:
     home.project.rmdir()
     result = run("restore", SESSION)
     assert (result.status, result.out) == (0, home.line)
-    assert f"The folder of its project, {home.project}, is gone" in result.err
+    assert f"The folder of its project, {home.project}, does not exist" in result.err
 
 
 def test_unknown_project_folder_is_reported(run: Runner, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ class Scope(msgspec.Struct):
             hint: how to list all problems.
 
         """
-        others, own = [*problems], [*asked]
+        others, own = self.library.problems() if self.strict else [*problems], [*asked]
         if not self.as_json:  # the document contains them
             output.print_problems(own, hint=hint)
             output.count_problems(others)

@@ -79,6 +79,7 @@ def _warnings(session: Session, home: Home) -> Iterator[str]:
         yield f"The folder of its project {printable(session.project.name)} is unknown: start the client there."
     elif not os.path.isdir(path):  # noqa: PTH112  which does not fail where it may not look
         folder = printable(path)
-        yield f"The folder of its project, {folder}, is gone; make it again, since the client goes by its path."
+        reason = "the client finds sessions by this path"
+        yield f"The folder of its project, {folder}, does not exist. Create it before resuming: {reason}."
     if home.root.name != ".gemini":
         yield f"The client only looks into folders called .gemini: it will not find {home.root}."
