@@ -82,7 +82,7 @@ class _ChatRow:
 
 
 def render(source: ExportSource) -> Iterator[bytes]:
-    """Yield one session as messages of a chat API. Raises `BadFilterError` for an unknown `--include`."""
+    """Yield one session as messages of a chat API. Raises `InvalidFilterError` for an unknown `--include`."""
     if unknown := sorted(source.export_options.include - {*INCLUDABLE}):
         raise InvalidFilterError("--include", unknown[0], " or ".join(INCLUDABLE))
     row = _ChatRow()

@@ -252,7 +252,7 @@ def stored_passphrase() -> str | None:
 
 
 def find_zone(name: str | None, environ: Mapping[str, str], clock: Clock = utc_now) -> tuple[tzinfo | None, str]:
-    """Return the named time zone, else the system's own, and its name. Raises `BadFilterError`."""
+    """Return the named time zone, else the system's own, and its name. Raises `InvalidFilterError`."""
     from zoneinfo import ZoneInfo
 
     for candidate in (name,) if name else (environ.get("TZ", "").lstrip(":"), _linked_zone()):

@@ -76,7 +76,7 @@ def sessions_of_project(
     """Return the IDs of a project's sessions; None if no project is given and the snapshot covers everything.
 
     A project of which only the hash is known is found by hashing the folder that was typed and, if no known project
-    has exactly this name, folders in which projects usually are. Raises `NoSuchProjectError`.
+    has exactly this name, folders in which projects usually are. Raises `ProjectNotFoundError`.
     """
     if query is None:
         return snapshot.ids

@@ -91,7 +91,7 @@ class RedactedRecord(NamedTuple):
 
 
 def creation_time(text: str | None, config: Config) -> datetime | None:
-    """Return the creation time for a record: `now`, or a time. Raises `BadFilterError`."""
+    """Return the creation time for a record: `now`, or a time. Raises `InvalidFilterError`."""
     if text is None:
         return None
     now = config.clock()

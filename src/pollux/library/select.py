@@ -27,7 +27,7 @@ NOTHING_FITS = "No session matches these options; `pollux ls` without them lists
 
 
 def session_query(snapshot: Snapshot, wanted: Filter, announce: Announce = ignore_note) -> SessionQuery:
-    """Return the query for a filter, limited to the sessions of the snapshot. Raises `NoSuchProjectError`."""
+    """Return the query for a filter, limited to the sessions of the snapshot. Raises `ProjectNotFoundError`."""
     ids = sessions_of_project(snapshot, wanted.project, announce)
     return SessionQuery(ids, wanted.since, wanted.until, wanted.model, subagents=wanted.subagents, empty=wanted.empty)
 

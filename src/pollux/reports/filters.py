@@ -70,7 +70,7 @@ def parse_age(option: str, text: str, *, now: datetime) -> datetime:
 
 
 def filter_sessions(sessions: Iterable[Session], filter_: Filter, *, cwd: Path, user_home: Path) -> tuple[Session, ...]:
-    """Return the sessions that match. Raises `NoSuchProjectError`."""
+    """Return the sessions that match. Raises `ProjectNotFoundError`."""
     sessions = tuple(sessions)
     if filter_.project is not None:
         sessions = _of_project(sessions, filter_.project, cwd, user_home)

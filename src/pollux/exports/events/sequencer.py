@@ -48,7 +48,7 @@ class EventSequencer:
     """Turns drafts into events; an event that was emitted before is skipped."""
 
     def __init__(self, source: ExportSource) -> None:
-        """Start a session. Raises `BadFilterError` for an unknown `--include`."""
+        """Start a session. Raises `InvalidFilterError` for an unknown `--include`."""
         self._include = source.export_options.include
         if unknown := sorted(self._include - {*INCLUDABLE}):
             raise InvalidFilterError("--include", unknown[0], ", ".join(INCLUDABLE))

@@ -24,7 +24,7 @@ AGENT = "gemini-cli"
 
 
 def render(source: ExportSource) -> Iterator[bytes]:
-    """Yield one session with its subagents as one line. Raises `BadFilterError` for an unknown `--include`."""
+    """Yield one session with its subagents as one line. Raises `InvalidFilterError` for an unknown `--include`."""
     if unknown := sorted(source.export_options.include - {*INCLUDABLE}):
         raise InvalidFilterError("--include", unknown[0], " or ".join(INCLUDABLE))
     losses, table = source.losses, price_table(source)
