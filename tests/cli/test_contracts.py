@@ -139,7 +139,7 @@ def test_doctor_keeps_its_contract(run: Runner) -> None:
     assert found["schema"] == "pollux.doctor/1"
     assert found.keys() >= {"homes", "folders", "files", "sessions", "unknown", "lost", "problems"}
     assert found["unknown"].keys() == {"operators", "fields", "kinds", "tools"}
-    assert found["homes"][0]["how"] == "POLLUX_HOME"
+    assert found["homes"][0]["source"] == "POLLUX_HOME"
 
 
 def test_json_is_printed_even_if_there_is_nothing(run: Runner, tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def test_a_deleted_session_is_restored(library: Library, tmp_path: Path) -> None
     assert (restored.is_written, restored.plan.main.exists()) == (True, True)
     assert restored.command is not None
     assert f"--resume={builders.SESSION}" in restored.command
-    assert [warning for warning in restored.warnings if "is gone" in warning or "is unknown" in warning]
+    assert [warning for warning in restored.warnings if "does not exist" in warning or "is unknown" in warning]
     with pytest.raises(UsageError, match="is a folder, not a session"):
         library.restore(str(tmp_path))
     with pytest.raises(UsageError, match=r"--to .* is no folder"):

@@ -200,7 +200,7 @@ def sync(config: Config, report: Reporter, waiting: Announce, *, derive: bool = 
 
     path = archive_file(config, NOTHING_TO_SYNC)
     with writable(path, machine=config.machine, create=True, wait=wait) as archive:
-        return sync_report(archive, update(archive, config, report, label="taking in", derive=derive))
+        return sync_report(archive, update(archive, config, report, label="archiving", derive=derive))
 
 
 def _refresh(archive: Archive, config: Config, prices: Prices, report: Reporter, *, add_up: bool) -> Refresh:

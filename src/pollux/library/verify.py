@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pollux.sessions.reader import Progress
 
 _NOT_SEALED = (
-    "A seal covers bytes: the facts (titles, counts, tokens) were not compared; `pollux verify --deep` compares them."
+    "A seal covers bytes: the facts (titles, counts, tokens) were not compared; `pollux verify --deep` compares them"
 )
 _ON_DISK = ("gap", "edited")
 """Damage that reading the client's files again repairs."""

@@ -15,9 +15,9 @@ from pollux.views.contracts import problem_row, when
 def status_json(report: StatusReport) -> dict[str, Json]:
     """Return the keys of `pollux status --json`.
 
-    `sessions[].deletion` is a `DeletionTime` and `reason` a `Why` or null. `caused_by` is the file because of which the
-    client deletes the session, and `due` when its age does. `deleted_files` and `remaining_files` are files of the
-    session and of its subagents.
+    `sessions[].deletion` is a `DeletionTime` and `reason` a `DeletionReason` or null. `caused_by` is the file because
+    of which the client deletes the session, and `due` when its age does. `deleted_files` and `remaining_files` are
+    files of the session and of its subagents.
     """
     counts = Counter(row.deletion_time for row in report.rows)
     return {
@@ -36,7 +36,9 @@ def doctor_json(health: Diagnosis) -> dict[str, Json]:
     """Return the keys of `pollux doctor --json`."""
     history = health.history
     return {
-        "homes": [{"root": str(home.root), "tmp": str(home.tmp), "how": home.source} for home in history.located.homes],
+        "homes": [
+            {"root": str(home.root), "tmp": str(home.tmp), "source": home.source} for home in history.located.homes
+        ],
         "folders": len(history.located.folders),
         "files": {"count": len(health.files), "bytes": sum(file.size for file in health.files)},
         "sessions": {
