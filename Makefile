@@ -3,6 +3,8 @@
 PYTHON ?= python3
 LOCK ?= constraints.txt
 RUN_LOCK ?= constraints-run.txt
+# Random stories in each of the eight shares of `test-law`.
+LAW ?= 300
 RELEASES := 0.61.0 0.51.0 0.47.0 0.40.1 0.38.2
 CLIENTS := $(CURDIR)/build/clients
 FAKE_GEMINI ?= $(CURDIR)/../shared/fake_gemini
@@ -165,7 +167,7 @@ test-long: install ## Run tests that take minutes: growth, memory, lexers, rando
 	POLLUX_LONG=1 $(BIN)/python -m pytest -n auto tests/test_growth.py tests/test_long_lines.py tests/views/test_languages.py tests/recorder
 
 test-law: install ## Check that all reports agree on random homes, and read with eight threads during refreshes
-	POLLUX_LONG=1 $(BIN)/python -m pytest -n auto tests/library/test_law.py tests/library/test_threads.py
+	POLLUX_LONG=1 POLLUX_LAW=$(LAW) $(BIN)/python -m pytest -n auto tests/library/test_law.py tests/library/test_threads.py
 
 prices: install ## Generate the price table from genai-prices
 	$(BIN)/python scripts/prices.py

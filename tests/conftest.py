@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 
 # What the clients, the platform or Pollux would take from the caller; the settings of the tests themselves stay.
 _FOREIGN = ("GEMINI_", "GOOGLE_", "POLLUX_", "XDG_")
-_OURS = ("POLLUX_CORPUS", "POLLUX_LONG", "POLLUX_ORACLE", "POLLUX_REWRITE")
+_OURS = ("POLLUX_CORPUS", "POLLUX_LAW", "POLLUX_LONG", "POLLUX_ORACLE", "POLLUX_REWRITE")
 _SCREEN = ("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR")
 
 _HOME = {

@@ -37,7 +37,7 @@ from pollux.views.contracts import listed_row
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip install 'pollux-cli[lake]'`")
 
-N_SHARES, N_STORIES = (8, 300) if os.environ.get("POLLUX_LONG") else (2, 30)
+N_SHARES, N_STORIES = (8, int(os.environ.get("POLLUX_LAW") or 300)) if os.environ.get("POLLUX_LONG") else (2, 30)
 """Shares, which run side by side, and the stories of each."""
 IS_REPEATABLE = "POLLUX_LONG" not in os.environ or "CI" in os.environ
 """As in `conftest.py`: every share draws other stories, the same in every run."""
