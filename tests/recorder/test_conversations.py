@@ -318,8 +318,17 @@ _OF_THE_CLIENT = (Origin.SYNTHETIC, Origin.SESSION_CONTEXT, Origin.STATE_SNAPSHO
 """Texts that the client repeats word for word: nobody said them, and nobody counts them."""
 
 
+def _is_imported_response(said: Said) -> bool:
+    """Return whether a message is a response to a tool call that an import copied.
+
+    The client may record such a response twice, and both again under new IDs when it masks their output. Nothing then
+    tells whether the second is another copy of the first, so Pollux may show one of them only.
+    """
+    return said.role == "response" and said.is_imported
+
+
 def _is_told(said: Said) -> bool:
-    return said.role not in ("other", "notice") and not said.is_lost
+    return said.role not in ("other", "notice") and not said.is_lost and not _is_imported_response(said)
 
 
 def _expected(truth: Truth, seen: bytes, *, is_copy: bool) -> Told:
@@ -328,7 +337,7 @@ def _expected(truth: Truth, seen: bytes, *, is_copy: bool) -> Told:
     for said in truth.said.values():
         if said.id.encode() not in seen:
             continue  # a document was cut before anyone looked at it
-        if said.role != "other":
+        if said.role != "other" and not _is_imported_response(said):
             told.ids.add(said.id)
         if said.role == "prompt" and not truth.parent and not said.is_imported:
             told.prompts.append(said.text)
@@ -350,7 +359,8 @@ def _told(truth: Truth, session: Session, group: OpenSession) -> Told:
     prompt: str | None = None
     for message in group.messages():
         said = truth.said.get(message.id)
-        if (said is None and message.origin not in _OF_THE_CLIENT) or (said is not None and said.role != "other"):
+        is_new = said is None and message.origin not in _OF_THE_CLIENT
+        if is_new or (said is not None and said.role != "other" and not _is_imported_response(said)):
             told.ids.add(message.id)
         if message.origin == Origin.HUMAN:
             prompt = message.id
