@@ -39,9 +39,13 @@ settings.register_profile("pollux", deadline=None, derandomize="POLLUX_LONG" not
 settings.load_profile("pollux")
 
 
-_QUICK_CASES = 3
+_QUICK_CASES = 1
 """Cases of one test that `--quick` keeps."""
-_NOT_QUICK = ("tests/corpus", "tests/fuzz", "tests/recorder", "tests/client", "tests/browser", "tests/interop")
+_NOT_QUICK = (
+    *("tests/corpus", "tests/fuzz", "tests/recorder", "tests/client", "tests/browser", "tests/interop"),
+    *("tests/archive/test_faults.py", "tests/library/test_law.py", "tests/cli/test_hostile_screens.py"),
+    *("tests/test_interrupts.py", "tests/test_growth.py", "tests/test_long_lines.py"),
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
