@@ -23,6 +23,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("sessions", "redaction"),
     ("archive",),
     ("reports", "proofs"),
+    ("search",),
     ("views",),
     ("render.html", "render.terminal", "render"),
     ("exports", "lake"),
@@ -38,7 +39,7 @@ APART = (FRONT_ENDS, frozenset({"render.html", "render.terminal"}), frozenset({"
 FOR_FRONT_ENDS = frozenset({"library", "views", "render", "render.html", "render.terminal", "text", "errors", "model"})
 """The only rooms that a front end imports."""
 ONLY_IN: Mapping[str, frozenset[str]] = {
-    "sqlite3": frozenset({"archive", "reports", "lake"}),
+    "sqlite3": frozenset({"archive", "reports", "search", "lake"}),
     "rich": frozenset({"render.terminal"}),
     "click": frozenset({"cli", "__main__"}),
 }
