@@ -202,10 +202,21 @@ def call_rows(session: Session, versions: Mapping[str, int]) -> list[Row]:
     return [row_of_call(session.id, call, versions[call.message_id]) for call in session.calls]
 
 
-def row_of_call(session_id: str, call: ModelCall, version_id: int, owner: str | None = None) -> Row:
-    """Return the row of a model call in a session; the owner is the session that counts it, if that is another one."""
-    key = (session_id, call.message_id)
-    return call_row(key, call.at, call.model, call.fate, call.tokens, place=(version_id, call.line), owner=owner)
+def row_of_call(
+    session_id: str,
+    call: ModelCall,
+    version_id: int,
+    *,
+    price: tuple[int | None, str | None] = (None, None),
+    owner: str | None = None,
+) -> Row:
+    """Return the row of a model call in a session.
+
+    `price` is a cost in nano-dollars and the ID of its price; `owner` is the session that counts the call, if that is
+    another one.
+    """
+    key, place = (session_id, call.message_id), (version_id, call.line)
+    return call_row(key, call.at, call.model, call.fate, call.tokens, price=price, place=place, owner=owner)
 
 
 _CALLS = f"SELECT {TABLES['model_calls'].blanked} FROM model_calls WHERE session_id = ?"  # noqa: S608  our own names
