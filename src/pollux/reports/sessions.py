@@ -294,7 +294,7 @@ def projects(database: sqlite3.Connection, query: SessionQuery) -> set[Project]:
     where, values = query.where()
     rows = database.execute(
         f"""
-        SELECT project_hash, slug, path, how_known, proven, NULL FROM projects
+        SELECT project_hash, slug, path, source, proven, NULL FROM projects
         WHERE project_hash IN (SELECT project_hash FROM sessions WHERE {where})
         UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, extra FROM sessions WHERE {where} AND project_hash IS NULL
         """,  # noqa: S608  ours
