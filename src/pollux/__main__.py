@@ -1,6 +1,7 @@
 """The `pollux` command: run the command line, and turn errors into one sentence and an exit status.
 
-Nothing is imported here before `program` runs, so that Ctrl-C never prints a traceback.
+Nothing is imported here before `program` runs, so that Ctrl-C prints no traceback from then on. In the milliseconds
+before, in which Python starts and the installed script imports `re` and this module, Python prints its own.
 """
 # ruff: noqa: PLC0415
 
