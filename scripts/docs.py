@@ -45,7 +45,8 @@ Pollux uses this table wherever it shows, counts or exports a tool call.
 
 - **Canonical** and **category** are for statistics: they stay the same when the client renames a tool.
 - **Kind** is the client's own word for the tool when it talks to editors (ACP).
-- **Label** is the short name of the tool in facts, JSON and CSV; screens show a plain name, such as Shell for `Bash`.
+- **Label** is the `key` of a tool in `pollux usage --by tool` and `pollux stats`, and the column `label` of the facts.
+  Tables, transcripts and the `name` next to a `key` show a plain name instead, such as Shell for `Bash`.
 - **Shown as** is the display name in the newest client; Pollux also recognises it as the name of a tool.
 - **Paths** and **commands** are the arguments that contain a path or a shell command, the newest spelling first.
 

@@ -1898,7 +1898,7 @@ def moon_phase_clock() -> None:
         ],
     )
     s.command("/quit")
-    DEMO.save(s, "J1 0.4: string content, no tool calls; hash folder, path proven by trustedFolders.json")
+    DEMO.save(s, "json 0.4: string content, no tool calls; hash folder, path proven by trustedFolders.json")
 
 
 def alerts_design() -> None:
@@ -1918,7 +1918,7 @@ def alerts_design() -> None:
     s.answer(ALERTS_FLASH)
     s.save_checkpoint("alerts-design")
     s.command("/quit")
-    DEMO.save(s, "J1 0.8: tool turn leaves only its thought; second model; checkpoint as a list")
+    DEMO.save(s, "json 0.8: tool turn leaves only its thought; second model; checkpoint as a list")
 
 
 def sidereal_bug() -> None:
@@ -2004,7 +2004,7 @@ def sidereal_bug() -> None:
         "evening. The finder chart failed (the renderer is busy), ask again later."
     )
     s.command("/quit")
-    DEMO.save(s, "J1 0.11: merged tool calls, missing file, exit code 1, MCP by plain name (one fails)")
+    DEMO.save(s, "json 0.11: merged tool calls, missing file, exit code 1, MCP by plain name (one fails)")
 
 
 def tide_panic() -> None:
@@ -2071,7 +2071,7 @@ def tide_panic() -> None:
     s.notice("error", "[API Error: You have exhausted your daily quota on this model.]")
     s.command("/quit")
     s.summarise("Fix panic on constituents without a speed")
-    DEMO.save(s, "J2 0.24: info, warning, error, summary, denied tool call; hash folder")
+    DEMO.save(s, "json-notices 0.24: info, warning, error, summary, denied tool call; hash folder")
     DEMO.put(f"tmp/{TIDE.slug}/chats/{s.file.rpartition('/')[2]}", s.data)
     TIDE.logs[TIDE.slug] = list(TIDE.logs[TIDE.hash])
 
@@ -2136,7 +2136,7 @@ def ledger_money() -> None:
     s.prompt("Gibt es noch andere Stellen mit double?")
     s.answer("", t.grep("double", "*.cs"))
     s.answer("Nein, keine. 🎉")
-    DEMO.save(s, "J3 0.32: Windows path (marker lower-cased), ask_user, FileDiff, MCP by plain name")
+    DEMO.save(s, "json-parts 0.32: Windows path (marker lower-cased), ask_user, FileDiff, MCP by plain name")
 
 
 def ledger_investigation() -> None:
@@ -2186,8 +2186,8 @@ def ledger_investigation() -> None:
         think=[("Eine Regel", "Die Ausnahme nennt beide Währungen.")],
     )
     s.answer("Erledigt: verschiedene Währungen lassen sich nicht mehr addieren.")
-    DEMO.save(s, "J3 0.34: parent of a flat subagent file")
-    DEMO.save(child, "J3 0.34: flat file, kind subagent, id of the parent")
+    DEMO.save(s, "json-parts 0.34: parent of a flat subagent file")
+    DEMO.save(child, "json-parts 0.34: flat file, kind subagent, id of the parent")
 
 
 def tide_nodal() -> None:
@@ -2299,7 +2299,7 @@ def tide_nodal() -> None:
     s.answer("You are welcome. The same error comes back in 2043, set a reminder.")
     s.command("/quit")
     s.summarise("Add nodal corrections to tide heights")
-    DEMO.save(s, "J3 0.38: todos, ls, grep, web search, FileDiff, coloured screen, exit code 101")
+    DEMO.save(s, "json-parts 0.38: todos, ls, grep, web search, FileDiff, coloured screen, exit code 101")
 
 
 def tide_stations() -> None:
@@ -2315,7 +2315,7 @@ def tide_stations() -> None:
     s.prompt("good, include_str! then. not today.")
     s.answer("Fine. When you do it: keep the folder `data/`, so that the text files stay the source.")
     s.command("/quit")
-    DEMO.save(s, "J3 0.38: later resumed, this file stays")
+    DEMO.save(s, "json-parts 0.38: later resumed, this file stays")
 
     later = Recorder(
         "tide stations", TIDE, (0, 40), "2026-04-21 19:15:08", model="gemini-3-flash-preview", context=s.context
@@ -2345,7 +2345,7 @@ def tide_stations() -> None:
         think=[("One table", "Names and texts side by side; the compiler checks that the files exist.")],
     )
     later.answer("Done: two stations are compiled in, a third needs one line.")
-    DEMO.save(later, "L1 0.40: the same session, resumed into .jsonl; a header-only stub beside it")
+    DEMO.save(later, "jsonl 0.40: the same session, resumed into .jsonl; a header-only stub beside it")
 
 
 def tide_extremes() -> None:
@@ -2422,8 +2422,8 @@ def tide_extremes() -> None:
     s.answer("It runs: four extremes a day, about 6 h 12 min apart, as it should be. 🌊")
     s.command("/quit")
     s.summarise("Write extremes() for tide tables")
-    DEMO.save(s, "L1 0.40: re-appended messages, $rewindTo, agentId, summary by $set")
-    DEMO.save(child, "L1 0.40: nested subagent, six characters as id")
+    DEMO.save(s, "jsonl 0.40: re-appended messages, $rewindTo, agentId, summary by $set")
+    DEMO.save(child, "jsonl 0.40: nested subagent, six characters as id")
 
 
 def lost_session() -> None:
@@ -2506,8 +2506,8 @@ def dome_plan() -> None:
             "validationStatus": "passed",
         },
     )
-    DEMO.save(s, "L2 0.61: preamble, plan mode with its file, agentId, tool responses as user messages")
-    DEMO.save(child, "L2 0.61: nested subagent with a UUID")
+    DEMO.save(s, "jsonl 0.61: preamble, plan mode with its file, agentId, tool responses as user messages")
+    DEMO.save(child, "jsonl 0.61: nested subagent with a UUID")
 
 
 def weather_store() -> None:
@@ -2534,7 +2534,7 @@ def weather_store() -> None:
     s.save_checkpoint("weather-store")
     s.command("/quit")
     s.summarise("Move weather readings from CSV to SQLite", {"version": 1})
-    DEMO.save(s, "L2 0.61: /compress with <state_snapshot>, checkpoint as an object")
+    DEMO.save(s, "jsonl 0.61: /compress with <state_snapshot>, checkpoint as an object")
 
 
 def open_night() -> None:
@@ -2572,7 +2572,7 @@ def open_night() -> None:
     )
     s.answer(SATURN_ANSWER)
     s.command("/quit")
-    DEMO.save(s, "L2 0.61: inline PNG, CJK and emoji, web search; folder name of a non-ASCII path")
+    DEMO.save(s, "jsonl 0.61: inline PNG, CJK and emoji, web search; folder name of a non-ASCII path")
 
 
 def release_notes() -> None:
@@ -2596,7 +2596,7 @@ def release_notes() -> None:
         "", t.shell("git commit -qam 'Release 0.9.0' && git tag v0.9.0 && git describe", "v0.9.0", "Commit and tag")
     )
     s.answer("Tagged `v0.9.0`. Nothing was pushed.")
-    DEMO.save(s, "L2 0.61: resume in the same minute, second header, tokens only in the first lines")
+    DEMO.save(s, "jsonl 0.61: resume in the same minute, second header, tokens only in the first lines")
 
 
 RELEASE_LOG = """\
@@ -2667,7 +2667,7 @@ def duplicate_alerts() -> Recorder:
     s.answer(DUPLICATES_FIXED + "\nThe ticket could not be closed: it wants a reviewer. Jonas?")
     s.command("/quit")
     s.summarise("Find the cause of duplicate alerts", {"version": 1, "validationStatus": "unknown"})
-    DEMO.save(s, "L2 0.61: failed request rolled back, /rewind, MCP with prefix (one fails)")
+    DEMO.save(s, "jsonl 0.61: failed request rolled back, /rewind, MCP with prefix (one fails)")
     return s
 
 
@@ -2703,7 +2703,7 @@ def disk_full() -> None:
     s.answer("Of course: 200 files from 1 to 23 October, 2.2 GB in this listing alone. Say the word and I delete them.")
     DEMO.save(
         s,
-        "L2 0.61: truncated output in tool-outputs, exit code 3, rejected call (all recorded again), torn last line",
+        "jsonl 0.61: truncated output in tool-outputs, exit code 3, rejected call (all recorded again), torn last line",
         torn_at="lete them",
     )
 
@@ -2723,7 +2723,7 @@ def two_clients() -> None:
     other.prompt("Are there open TODOs in the code? One line each.", pause=1)
     other.answer("", other.tools.grep("TODO", "*.py"))
     other.answer("None. (The TODOs are in the tickets, where they are at least dated.)")
-    DEMO.save(other, "L2 0.61: headless, not in logs.json")
+    DEMO.save(other, "jsonl 0.61: headless, not in logs.json")
 
     s = Recorder("headless sibling", SKYWATCH, (0, 61), "2026-11-09 05:59:40", model="gemini-3.8-flash", context=13_000)
     s.lines.clear()
@@ -2733,7 +2733,7 @@ def two_clients() -> None:
     s.answer(HEADERLESS_ANSWER)
     s.prompt("Yes, the Sent object. But tomorrow.")
     s.answer("Tomorrow, then. The night was long enough.")
-    DEMO.save(s, "L2 0.61: no header; the full id is in logs.json")
+    DEMO.save(s, "jsonl 0.61: no header; the full id is in logs.json")
 
 
 def team_minutes() -> None:
@@ -2752,7 +2752,7 @@ def team_minutes() -> None:
     s.compress(MINUTES_SNAPSHOT, keep=2)
     s.prompt("Und eine Zeile für den Aushang?")
     s.answer("> Kuppel quietscht bis Mittwoch, danach nicht mehr. Kakao ist in Arbeit. ☕")
-    DEMO.save(s, "L2 0.61: written anew, the unreadable file is kept beside it")
+    DEMO.save(s, "jsonl 0.61: written anew, the unreadable file is kept beside it")
 
 
 MINUTES_SNAPSHOT = """\
@@ -2804,7 +2804,7 @@ def imported(source: Recorder) -> None:
     s.answer("Then SKY-118 can be closed by you; the server wants a reviewer's name, and that is yours.")
     path = f"tmp/{SKYWATCH.slug}/chats/session-{epoch_ms(s.started)}-{s.id[:8]}.jsonl"
     DEMO.put(path, s.data)
-    DEMO.table.append((path, "L2 0.61: --session-file, ids and tokens of the source; a stub beside it", s.prompts))
+    DEMO.table.append((path, "jsonl 0.61: --session-file, ids and tokens of the source; a stub beside it", s.prompts))
 
 
 def night_report() -> None:
@@ -2857,7 +2857,7 @@ def night_report() -> None:
     s.answer(
         "Nowhere in this repository: no file, no mention. The camera computer must have it. Shall I wait for a sample?"
     )
-    DEMO.save(s, "L2 0.61: --resume days later, _response ids, shell mode, memoryScratchpad; stub beside it")
+    DEMO.save(s, "jsonl 0.61: --resume days later, _response ids, shell mode, memoryScratchpad; stub beside it")
 
 
 # The rest of the home

@@ -1,8 +1,8 @@
-"""Write the price table anew from the installed genai-prices: what Google's Gemini and Gemma models cost.
+"""Generate the price table of Google's Gemini and Gemma models from the installed package genai-prices.
 
-Only what a session can be billed by is taken: the prices of input, cached and output tokens. A session does not tell
-text from audio or images, so all input counts as text, and a model whose output is priced by kind has no price at all.
-Whatever this script does not understand stops it: a price is looked at by a person before it is left out.
+The table has the prices of input, cached and output tokens, which are all that a session records. A session does not
+distinguish text from audio or images, so all input has the price of text, and a model whose output is priced by kind
+has no price. A rule or price that this script does not know ends it with an error, so that a person decides about it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _CHECKED = re.compile(r"\b(?:checked|verified)(?: on)? (\d{4}-\d\d-\d\d)", re.IG
 
 
 def main() -> None:
-    """Write the table and say what has no price."""
+    """Write the table, and print the models that have no price."""
     models = [row(model) for model in google_models()]
     TABLE.write_text(render(models, checked()), encoding="utf-8", newline="\n")
     for model in models:
@@ -54,19 +54,19 @@ def main() -> None:
 
 
 def google_models() -> Iterator[ModelInfo]:
-    """Give Google's own models in the order in which names are tried on them."""
+    """Return Google's own models, in the order in which a model name is compared with them."""
     google = next(provider for provider in providers if provider.id == "google")
     return (model for model in google.models if model.id.startswith(FAMILIES))
 
 
 def checked() -> date:
-    """Find the newest day on which, by its own comments, the source looked at Google's price page."""
+    """Return the newest day on which the source was compared with Google's price page, according to its comments."""
     comments = (model.price_comments or "" for model in google_models())
     return max(date.fromisoformat(day) for comment in comments for day in _CHECKED.findall(comment))
 
 
 def render(models: list[dict[str, object]], day: date) -> str:
-    """Put the table into JSON with a line for each model, so that a change can be read."""
+    """Return the table as JSON with a line per model, so that a diff is readable."""
     head = {
         "source": SOURCE,
         "version": version(SOURCE),
@@ -79,21 +79,21 @@ def render(models: list[dict[str, object]], day: date) -> str:
 
 
 def row(model: ModelInfo) -> dict[str, object]:
-    """Make the row of one model; identical prices that follow each other are one."""
-    found: dict[str, object] = {"id": model.id, "match": patterns(model.match)}
+    """Return the row of a model; consecutive identical prices are merged."""
+    result: dict[str, object] = {"id": model.id, "match": patterns(model.match)}
     dated = list(dated_prices(model))
     if reason := unpriced(model, [price for _, price in dated]):
-        return {**found, "unpriced": reason}
+        return {**result, "unpriced": reason}
     prices: list[dict[str, object]] = []
     for since, price in dated:
         tiers = list(price_tiers(price))
         if not prices or prices[-1]["tiers"] != tiers:
             prices.append({"since": since and since.isoformat(), "tiers": tiers})
-    return {**found, "prices": prices}
+    return {**result, "prices": prices}
 
 
 def patterns(clause: MatchLogic) -> list[dict[str, str]]:
-    """Turn a rule into alternatives, each a set of conditions."""
+    """Return the alternatives of a rule, each a set of conditions."""
     match clause:
         case ClauseOr(alternatives):
             return [pattern for alternative in alternatives for pattern in patterns(alternative)]
@@ -102,7 +102,7 @@ def patterns(clause: MatchLogic) -> list[dict[str, str]]:
             for part in parts:
                 [pattern] = patterns(part)
                 if merged.keys() & pattern.keys():
-                    raise ValueError(f"two conditions of one sort: {clause}")
+                    raise ValueError(f"two conditions of the same kind: {clause}")
                 merged |= pattern
             return [merged]
         case ClauseEquals(text):
@@ -116,11 +116,11 @@ def patterns(clause: MatchLogic) -> list[dict[str, str]]:
         case ClauseRegex(text):
             return [{"regex": text}]
         case _:
-            raise ValueError(f"a rule of a new sort: {clause}")
+            raise ValueError(f"unknown kind of rule: {clause}")
 
 
 def dated_prices(model: ModelInfo) -> Iterator[tuple[date | None, ModelPrice]]:
-    """Give each price with its first day; the first price holds for all time before the second."""
+    """Yield each price with its first day; the first price applies to all time before the second."""
     if isinstance(model.prices, ModelPrice):
         yield None, model.prices
         return
@@ -128,30 +128,30 @@ def dated_prices(model: ModelInfo) -> Iterator[tuple[date | None, ModelPrice]]:
     for index, conditional in enumerate(model.prices):
         day = first_day(model, conditional)
         if index and day <= last:
-            raise ValueError(f"{model.id}: prices are not in order of time")
+            raise ValueError(f"{model.id}: prices are not in chronological order")
         yield (day if index else None), conditional.prices
         last = day
 
 
 def first_day(model: ModelInfo, conditional: ConditionalPrice) -> date:
-    """Read since when a price is in force."""
+    """Return the day from which a price applies."""
     match conditional.constraint:
         case None:
             return date.min
         case StartDateConstraint(date() as day):
             return day
         case other:
-            raise ValueError(f"{model.id}: a price with {other}")
+            raise ValueError(f"{model.id}: unknown constraint of a price: {other}")
 
 
 def unpriced(model: ModelInfo, prices: list[ModelPrice]) -> str | None:
-    """Say why a session's counts are not enough to know a model's price."""
+    """Return why a model has no price that token counts of a session could be multiplied by; None if it has one."""
     keys = {key for price in prices for key, value in vars(price).items() if value is not None}
     unknown = [key for key in keys - {*_BILLED.values()} if not _NOT_IN_SESSIONS.fullmatch(key)]
-    if kinds := sorted(found[1] for key in unknown if (found := _OUTPUT_BY_KIND.fullmatch(key))):
-        return f"{' and '.join(kinds)} output has a price of its own, and sessions do not tell it apart"
+    if kinds := sorted(match[1] for key in unknown if (match := _OUTPUT_BY_KIND.fullmatch(key))):
+        return f"{' and '.join(kinds)} output has its own price, and sessions do not record it separately"
     if unknown:
-        raise ValueError(f"{model.id}: what are {', '.join(sorted(unknown))}?")
+        raise ValueError(f"{model.id}: unknown prices {', '.join(sorted(unknown))}")
     if not keys:
         return None if _FREE.search(f"{model.name} {model.price_comments}") else "the source has none"
     if not all(price.input_mtok is not None and price.output_mtok is not None for price in prices):
@@ -160,17 +160,17 @@ def unpriced(model: ModelInfo, prices: list[ModelPrice]) -> str | None:
 
 
 def price_tiers(price: ModelPrice) -> Iterator[dict[str, int | None]]:
-    """Give the tiers of one price; a model without any price is free."""
-    found = {name: getattr(price, key) for name, key in _BILLED.items()}
-    limits = {tier.start for value in found.values() if isinstance(value, TieredPrices) for tier in value.tiers}
+    """Yield the tiers of a price; a model without prices is free."""
+    values = {name: getattr(price, key) for name, key in _BILLED.items()}
+    limits = {tier.start for value in values.values() if isinstance(value, TieredPrices) for tier in value.tiers}
     for above in sorted({0, *limits}):
-        amounts = {name: amount_above(value, above) for name, value in found.items()}
+        amounts = {name: amount_above(value, above) for name, value in values.items()}
         free = {name: 0 for name in _BILLED if not vars(price)}
         yield {"above": above, **amounts, **free}
 
 
 def amount_above(value: Decimal | TieredPrices | None, above: int) -> int | None:
-    """Give pico-US-dollars per token for a prompt just above a limit."""
+    """Return the price of a token in pico-US-dollars for a prompt just above a limit."""
     if value is None:
         return None
     if isinstance(value, TieredPrices):

@@ -1,4 +1,4 @@
-"""Every test has a home of its own, lives in UTC and cannot reach the network."""
+"""Fixtures of all tests: an empty home, the time zone UTC, and no network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
 
-# What the clients, the platform or Pollux would take from the caller; the settings of the tests themselves stay.
+# Variables that would change what clients, the platform or Pollux do; those that configure the tests are not removed.
 _FOREIGN = ("GEMINI_", "GOOGLE_", "POLLUX_", "XDG_")
 _OURS = ("POLLUX_CORPUS", "POLLUX_LAW", "POLLUX_LONG", "POLLUX_ORACLE", "POLLUX_REWRITE")
 _SCREEN = ("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR")
@@ -33,14 +33,14 @@ _HOME = {
     "WIN_PD_OVERRIDE_LOCAL_APPDATA": "AppData/Local",
 }
 
-# A slow machine is no wrong answer. The same examples come every time, so that a failure is a fault of the change at
-# hand; the long proofs draw others, except in CI.
+# No deadline, because a slow machine is not a failure. Examples are the same in every run, so that a new failure is
+# caused by the change under test; with POLLUX_LONG they are random, except in CI.
 settings.register_profile("pollux", deadline=None, derandomize="POLLUX_LONG" not in os.environ or "CI" in os.environ)
 settings.load_profile("pollux")
 
 
 _QUICK_CASES = 1
-"""Cases of one test that `--quick` keeps."""
+"""Cases of a test that run with `--quick`."""
 _NOT_QUICK = (
     *("tests/corpus", "tests/fuzz", "tests/recorder", "tests/client", "tests/browser", "tests/interop"),
     *("tests/archive/test_faults.py", "tests/library/test_law.py", "tests/cli/test_hostile_screens.py"),
@@ -49,23 +49,23 @@ _NOT_QUICK = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="run the first cases of each test, without the large proofs")
+    parser.addoption("--quick", action="store_true", help="run the first case of each test, without the slow folders")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the first cases of each test under `--quick`, and leave out what runs the whole corpus."""
+    """With `--quick`, select the first case of each test, and deselect slow folders and files."""
     if not config.getoption("--quick"):
         return
-    kept: list[pytest.Item] = []
-    left_out: list[pytest.Item] = []
+    selected: list[pytest.Item] = []
+    deselected: list[pytest.Item] = []
     seen: Counter[str] = Counter()
     for item in sorted(items, key=lambda item: item.nodeid):
         test = item.nodeid.partition("[")[0]
         seen[test] += 1
         is_quick = seen[test] <= _QUICK_CASES and not test.startswith(_NOT_QUICK)
-        (kept if is_quick else left_out).append(item)
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = kept
+        (selected if is_quick else deselected).append(item)
+    config.hook.pytest_deselected(items=deselected)
+    items[:] = selected
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +94,7 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def corpus() -> Path:
-    """Give the folder of real session trees, which lies beside the repository and not in it."""
+    """Return the folder of real session trees, which is next to the repository; skip the test if there is none."""
     folder = Path(os.environ.get("POLLUX_CORPUS") or ROOT.parent / "shared" / "corpus")
     if not folder.is_dir():
         pytest.skip(f"no corpus at {folder}: set POLLUX_CORPUS to its folder")
@@ -104,7 +104,7 @@ def corpus() -> Path:
 def _local_only(connect: Any) -> Any:  # noqa: ANN401  # two signatures of the standard library in one
     def guarded(self: socket.socket, address: Any) -> Any:  # noqa: ANN401
         if self.family in {socket.AF_INET, socket.AF_INET6} and not _is_loopback(address[0]):
-            pytest.fail(f"a test reached for the network: {address}")
+            pytest.fail(f"a test tried to connect to {address}")
         return connect(self, address)
 
     return guarded

@@ -23,7 +23,7 @@ Told = list[dict[str, Any]]
 
 
 def session_of(data: bytes, name: str) -> Session:
-    """Give what is known of a session before its file is there: its id."""
+    """Return what is known of a session before its file is there: its id."""
     ids = (json.loads(line).get("sessionId") for line in data.splitlines()[:1])
     return Session(next(ids, None) or id8_in(name) or name, "main", Project())
 
@@ -74,7 +74,7 @@ def grow(root: Path, name: str, data: bytes, cuts: Sequence[int], include: froze
 
 
 def exported(root: Path, include: frozenset[str] = frozenset()) -> Told:
-    """Give the events of all sessions of a home at once."""
+    """Return the events of all sessions of a home at once."""
     found = history([builders.home(root)])
     by_id = {one.id: one for one in found.sessions}
     return [event for one in found.sessions for event in lines_of(events.render(_subject(one, by_id, include)))]

@@ -268,7 +268,7 @@ def flips(name: str) -> st.SearchStrategy[Damaged]:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_sound_file_has_no_problem(folder: Path, name: str) -> None:
+def test_undamaged_file_has_no_problem(folder: Path, name: str) -> None:
     found = check(folder, Damaged(name, SAMPLES[name]))
     expected = ["split-by-newer-node"] if name == "l2-weird.jsonl" else []  # it has a U+2028 in a tool's output
     assert [problem.code for problem in found.reading.replay.problems] == expected

@@ -180,6 +180,60 @@ RUN_PAGES = [
 ]
 
 
+# Pages that show commands without their output: each command is run and must succeed.
+OTHER_PAGES = [page for page in PAGES if page not in RUN_PAGES and "\n```console\n" in text_of(page)]
+NOT_RUN = ("--follow", "/mnt/", "gemini ")
+"""Parts of commands that do not end, or that need something outside of the test."""
+
+
+@pytest.mark.parametrize("page", OTHER_PAGES, ids=page_id)
+def test_console_commands_of_other_pages_succeed(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Runner(monkeypatch, capsys)
+    monkeypatch.delenv("POLLUX_HOME")
+    home = Path(os.environ["HOME"])
+    shutil.copytree(HOME, home, dirs_exist_ok=True)
+    (home / "safe").mkdir()
+    (tmp_path / "cwd").mkdir()
+    monkeypatch.chdir(tmp_path / "cwd")
+    assert run("archive", "backup", "laptop.db", "--archive", str(_synced(run, tmp_path))).status == 0
+    commands = "".join(blocks(page, "console")).splitlines()
+    n_run = 0
+    for line in commands:
+        words = shlex.split(
+            line.removeprefix("$ ").replace("--project .", "--project skywatch").replace("~", str(home))
+        )
+        if not line.startswith("$ pollux") or any(part in line for part in NOT_RUN):
+            continue
+        target = Path(words[words.index(">") + 1]) if ">" in words else None
+        _prepare(run, words)
+        result = run(*words[1 : words.index(">") if target else None])
+        assert result.status == 0, f"{line}: {result.err}"
+        if target:
+            target.write_text(result.out, "utf-8")
+        n_run += 1
+    assert n_run
+
+
+def _synced(run: Runner, folder: Path) -> Path:
+    archive = folder / "other.db"
+    assert run("sync", "--archive", str(archive)).status == 0
+    return archive
+
+
+def _prepare(run: Runner, words: list[str]) -> None:
+    """Provide what a command needs that its page describes in words."""
+    if words[1] == "forget" and "--undo" in words:
+        assert run("forget", "latest", "--yes").status == 0
+    if "mara.pub" in words:
+        Path("mara.pub").write_text(run("keys", "show").out, "utf-8")
+    if words[1:3] == ["archive", "seal"] or words[1:3] == ["record", "redact"]:
+        run("sync")
+        run("keys", "create")
+        run("archive", "seal")
+
+
 @pytest.mark.parametrize("page", RUN_PAGES, ids=page_id)
 def test_console_examples_print_what_the_page_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -214,7 +268,7 @@ def test_console_examples_print_what_the_page_shows(
 
 
 def keys(value: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401  # whatever JSON holds
-    """Give the way to each value, as the page on JSON writes it."""
+    """Return the way to each value, as the page on JSON writes it."""
     if path in OPEN:
         yield path
     elif isinstance(value, dict):
@@ -234,7 +288,7 @@ def output_of(*arguments: str) -> bytes:
 
 
 def section(title: str) -> dict[str, str]:
-    """Give the first two columns of the table below a heading of the page on JSON."""
+    """Return the first two columns of the table below a heading of the page on JSON."""
     _, _, rest = text_of(DOCS / "json.md").partition(f"\n{title}\n")
     body = re.split(r"^#+ ", rest, maxsplit=1, flags=re.MULTILINE)[0]
     rows = [line.strip("| ").split("|") for line in body.splitlines() if line.startswith("| `")]
@@ -317,8 +371,8 @@ def test_samples_of_formats_are_recognised(tmp_path: Path) -> None:
         assert all(message.kind != "unknown" for message in group.messages())
         found.append((session.generation, session.files[0].format))
     assert found == [
-        ("J1", "document"),
-        ("L2", "log"),
+        ("json", "document"),
+        ("jsonl-checkpoints", "log"),
         ("history", "history"),
         ("stream", "stream"),
         ("prompts", "prompts"),
@@ -326,7 +380,7 @@ def test_samples_of_formats_are_recognised(tmp_path: Path) -> None:
 
 
 def codes() -> set[str]:
-    """Give the codes of problems that the code can produce: of problems made, and of faults that will become some."""
+    """Return the codes of problems that the code can produce: of problems made, and of faults that will become some."""
     return {
         code for path in SOURCE.rglob("*.py") for node in ast.walk(ast.parse(text_of(path))) for code in _code(node)
     }

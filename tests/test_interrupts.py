@@ -80,9 +80,10 @@ command.program()
 WITH_PAGER = """
 import os, signal, subprocess, sys
 import pollux.__main__ as command
+from pollux.cli.interrupts import CLEANUP
 
 def main():
-    pager = subprocess.Popen([sys.executable, "-c", f"import time; time.sleep({4 * command._CLEANUP})"])
+    pager = subprocess.Popen([sys.executable, "-c", f"import time; time.sleep({4 * CLEANUP})"])
     try:
         os.kill(os.getpid(), signal.SIGINT)
     finally:
@@ -93,16 +94,37 @@ command.main = main
 command.program()
 """
 
+LONG_CALL = """
+import os, signal, sqlite3, threading
+import pollux.__main__ as command
+
+FOR_EVER = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+
+def main():
+    if {forks}:
+        child = os.fork()
+        if not child:
+            os._exit(0)
+        os.waitpid(child, 0)
+    assert threading.active_count() == 1  # so that workers may be forked
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    sqlite3.connect(":memory:").execute(FOR_EVER).fetchone()
+
+command.main = main
+command.program()
+"""
+
 HANDLED = """
 import os, signal, sys, time
 import pollux.__main__ as command
+from pollux.cli.interrupts import CLEANUP
 
 def main():
     try:
         os.kill(os.getpid(), signal.SIGINT)
     except KeyboardInterrupt:
         pass
-    time.sleep(2 * command._CLEANUP)
+    time.sleep(2 * CLEANUP)
     sys.exit(7)
 
 command.main = main
@@ -159,6 +181,14 @@ def test_interrupt_that_python_would_ignore_ends_the_command() -> None:
 @needs_signals
 def test_slow_cleanup_is_cut_short() -> None:
     process = subprocess.run([sys.executable, "-c", SLOW_CLEANUP], capture_output=True, check=False, timeout=60)
+    assert (process.returncode, process.stderr) == (130, b"")
+
+
+@needs_signals
+@pytest.mark.parametrize("forks", [False, True])
+def test_call_that_never_returns_is_cut_short(forks: bool) -> None:  # noqa: FBT001
+    code = LONG_CALL.replace("{forks}", str(forks))
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=60)
     assert (process.returncode, process.stderr) == (130, b"")
 
 

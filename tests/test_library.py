@@ -19,7 +19,7 @@ def test_every_name_is_there() -> None:
         assert getattr(pollux, name) is not None
 
 
-def test_unknown_name_is_told() -> None:
+def test_unknown_name_is_reported() -> None:
     with pytest.raises(AttributeError, match="module 'pollux' has no attribute 'nothing'"):
         pollux.nothing  # noqa: B018
 

@@ -43,7 +43,5 @@ def test_list_shows_neither_subagents_nor_stubs(kind: str, is_stub: int, is_list
         (Project(), "", "[unknown]"),
     ],
 )
-def test_project_is_told_from_others_by_its_path_else_its_hash_else_its_slug(
-    project: Project, key: str, name: str
-) -> None:
+def test_key_of_a_project_is_its_path_else_its_hash_else_its_slug(project: Project, key: str, name: str) -> None:
     assert (project.key, project.name) == (key, name)

@@ -21,7 +21,7 @@ from pollux.sessions.projects import search
 from pollux.sessions.projects.paths import project_hash
 from pollux.sessions.reader import from_file, history
 from pollux.views.bodies import Output
-from pollux.views.contracts import when
+from pollux.views.contracts import rfc3339
 from pollux.views.transcript import (
     AnswerBlock,
     Detail,
@@ -88,7 +88,7 @@ def without(wire: Wire, *names: str) -> Wire:
     return {name: value for name, value in wire.items() if name not in names}
 
 
-def kept(folder: Path, *files: Path) -> Path:
+def archive_of(folder: Path, *files: Path) -> Path:
     """Put examples where the client keeps them: in the folder of their project's hash."""
     for file in files:
         hash_ = example(file)["projectHash"]
@@ -103,7 +103,7 @@ def test_history_example_is_a_session() -> None:
     session, group = from_file(HISTORY)
     asked, called, answered, said = group.messages()
     assert (session.id, session.title) == ("session-2025-09-18T02-45-3b44bc68", "help me fix this bug")
-    assert (when(session.started), session.problems) == ("2025-09-18T02:45:00.000Z", ())
+    assert (rfc3339(session.started), session.problems) == ("2025-09-18T02:45:00.000Z", ())
     assert (session.counts["user"], session.counts["gemini"], session.tool_calls) == (1, 2, 1)
     assert [one.kind for one in (asked, called, answered, said)] == ["user", "gemini", "user", "gemini"]
     assert (asked.text, answered.text, said.text) == ("help me fix this bug", "", "The file contains...")
@@ -166,7 +166,7 @@ def events_of(path: Path) -> list[dict[str, Any]]:
 
 
 def history_events(folder: Path, *entries: object) -> list[dict[str, Any]]:
-    """Give the events of a history, without its beginning and end."""
+    """Return the events of a history, without its beginning and end."""
     found = events_of(builders.put(folder / HISTORY.name, json.dumps({"history": entries}).encode()))
     assert [one["type"] for one in (found[0], found[-1])] == ["session_start", "session_end"]
     return found[1:-1]
@@ -335,12 +335,15 @@ def test_audited_example_keeps_what_the_record_drops() -> None:
     asked, called, said = messages_of(AUDITED)
     assert session.id == "08c1f87b-ff3b-48ff-9d6f-524e2bbf89b9"
     assert session.project.hash == "79b1946573b55334fbdb6d41866f54789477fe12ecee2ed364ceea086a02ef82"
-    assert (when(session.started), when(session.updated)) == ("2026-02-10T17:27:58.644Z", "2026-02-10T17:35:55.624Z")
+    assert (rfc3339(session.started), rfc3339(session.updated)) == (
+        "2026-02-10T17:27:58.644Z",
+        "2026-02-10T17:35:55.624Z",
+    )
     assert (asked.text, called.text) == ("Fix the bug in frame.c", "")
     assert said.text == "I have fixed the issue where `get_coffset` in `blosc/frame.c` was..."
     assert [one.subject for one in said.thoughts] == ["Concluding the Problem", "Assessing the Performance Impact"]
     assert said.thoughts[1].text == "I've reproduced the issue and verified..."
-    assert [when(one.at) for one in called.thoughts] == ["2026-02-10T17:28:03.479Z"]
+    assert [rfc3339(one.at) for one in called.thoughts] == ["2026-02-10T17:28:03.479Z"]
 
 
 def test_audited_example_has_a_call_with_its_result() -> None:
@@ -353,10 +356,10 @@ def test_audited_example_has_a_call_with_its_result() -> None:
         "FAST, optimized search powered by `ripgrep`...",
         True,
     )
-    assert when(one.at) == "2026-02-10T17:28:05.832Z"
+    assert rfc3339(one.at) == "2026-02-10T17:28:05.832Z"
 
 
-def test_thinking_tokens_are_kept_and_totals_hold() -> None:
+def test_thinking_tokens_are_counted_and_totals_match() -> None:
     session, _ = from_file(AUDITED)
     assert [one.tokens.thoughts for one in session.calls] == [248, 10978]
     assert all(one.tokens.is_consistent for one in session.calls)
@@ -366,7 +369,7 @@ def test_thinking_tokens_are_kept_and_totals_hold() -> None:
 
 
 @pytest.mark.parametrize("status", ["success", "error", "cancelled"])
-def test_status_of_a_call_without_result_is_kept(tmp_path: Path, status: str) -> None:
+def test_status_of_a_call_without_result_is_read(tmp_path: Path, status: str) -> None:
     one = only_call(tmp_path, call(status=status, result=None))
     assert (one.status, one.output, one.error) == (status, None, None)
 
@@ -397,7 +400,7 @@ def test_counted_example(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"session{suffix}"
     session, (asked, answered) = read(tmp_path, data, path.name)
     assert (session.id, session.project.hash) == ("90a6c51d-c8dd-480c-a6a4-30b0265bb001", "project-hash")
-    assert when(session.started) == "2026-05-01T18:34:30.869Z"
+    assert rfc3339(session.started) == "2026-05-01T18:34:30.869Z"
     assert (asked.text, asked.at, answered.model) == ("run tests", None, "gemini-2.5-pro")
     assert session.files[0].format == {".json": "document", ".jsonl": "log"}[suffix]
     (one,) = records(builders.subject(path))
@@ -413,7 +416,7 @@ def test_counted_example(tmp_path: Path, suffix: str) -> None:
 def test_set_lines_of_the_log_are_no_messages(tmp_path: Path) -> None:
     data = as_log(example(COUNTED)) + builders.log(builders.updates(lastUpdated="2026-05-01T18:40:00.000Z"))
     session, found = read(tmp_path, data, "session.jsonl")
-    assert (len(found), len(session.calls), when(session.updated)) == (2, 1, "2026-05-01T18:40:00.000Z")
+    assert (len(found), len(session.calls), rfc3339(session.updated)) == (2, 1, "2026-05-01T18:40:00.000Z")
 
 
 @pytest.mark.parametrize(
@@ -528,11 +531,14 @@ def test_other_names_and_folders_are_no_sessions(tmp_path: Path) -> None:
 # 003: the index, the dialogue and the project.
 
 
-def test_index_of_the_told_example() -> None:
+def test_index_of_the_described_example() -> None:
     session, _ = from_file(TOLD)
     assert session.id == "a82545c4-4f3f-4c3d-8b12-0a580eae4df4"
     assert (session.title, session.title_from) == ("Optional AI-generated summary", "summary")
-    assert (when(session.started), when(session.updated)) == ("2026-01-27T15:22:34.666Z", "2026-01-27T15:30:46.002Z")
+    assert (rfc3339(session.started), rfc3339(session.updated)) == (
+        "2026-01-27T15:22:34.666Z",
+        "2026-01-27T15:30:46.002Z",
+    )
     assert session.first_prompt == session.last_prompt == "Help me configure TypeScript for my project"
 
 
@@ -653,7 +659,7 @@ def test_arguments_of_another_folder_prove_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("below", ["", ".gemini"], ids=["what holds .gemini", "what this reader took for it"])
 def test_home_of_the_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, below: str) -> None:
-    monkeypatch.setenv("GEMINI_CLI_HOME", str(kept(tmp_path, TOLD) / below))
+    monkeypatch.setenv("GEMINI_CLI_HOME", str(archive_of(tmp_path, TOLD) / below))
     found = history(homes())
     assert [one.id for one in found.main] == ["a82545c4-4f3f-4c3d-8b12-0a580eae4df4"]
 
@@ -681,7 +687,10 @@ def test_listed_example() -> None:
         "Tool output here...",
     )
     assert session.counts == {"user": 1, "gemini": 1, "info": 0, "warning": 0, "error": 0}
-    assert (when(session.started), when(session.ended)) == ("2025-12-03T06:35:37.302Z", "2025-12-03T06:35:51.334Z")
+    assert (rfc3339(session.started), rfc3339(session.ended)) == (
+        "2025-12-03T06:35:37.302Z",
+        "2025-12-03T06:35:51.334Z",
+    )
 
 
 @pytest.mark.parametrize("kind", ["info", "warning", "error"])
@@ -735,7 +744,7 @@ def test_thoughts_of_every_form(tmp_path: Path, thoughts: object, expected: list
     ],
     ids=["no args", "no name", "bad args", "null args"],
 )
-def test_odd_calls_are_kept(tmp_path: Path, value: Wire, name: str, args: object) -> None:
+def test_odd_calls_are_read(tmp_path: Path, value: Wire, name: str, args: object) -> None:
     one = only_call(tmp_path, value)
     assert (one.name, one.args, one.output) == (name, args, "text of the file")
 
@@ -757,7 +766,7 @@ def test_long_output_is_whole_in_full_detail(tmp_path: Path, detail: Detail, n_s
 
 
 @pytest.mark.parametrize("data", [b"{}", b"{ not json", b"null"])
-def test_file_without_a_session_is_told(tmp_path: Path, run: Runner, data: bytes) -> None:
+def test_file_without_a_session_is_reported(tmp_path: Path, run: Runner, data: bytes) -> None:
     session, found = read(tmp_path, data)
     assert (found, session.calls) == ([], ())
     assert session.problems
@@ -774,14 +783,14 @@ def test_empty_home_has_no_sessions(tmp_path: Path, run: Runner) -> None:
     assert run("ls", "--json").json["sessions"] == []
 
 
-def test_missing_home_is_told(tmp_path: Path, run: Runner) -> None:
+def test_missing_home_is_reported(tmp_path: Path, run: Runner) -> None:
     ended = run("ls", "--home", str(tmp_path / "gone"))
     assert (ended.status, ended.out) == (2, "")
     assert f"{tmp_path / 'gone'} does not exist" in ended.err
 
 
 def test_list_is_newest_first_with_counts(tmp_path: Path, run: Runner) -> None:
-    kept(tmp_path, LISTED, AUDITED, TOLD)
+    archive_of(tmp_path, LISTED, AUDITED, TOLD)
     rows = [line.split("\t") for line in run("ls", "--no-header", home=tmp_path).out.splitlines()]
     assert [row[0][:8] for row in rows] == ["08c1f87b", "a82545c4", "477739d0"]
     assert [row[4:6] for row in rows] == [["1", "1"]] * 3
@@ -791,7 +800,7 @@ def test_list_is_newest_first_with_counts(tmp_path: Path, run: Runner) -> None:
 
 
 def test_unknown_hash_is_shown_by_its_first_digits(tmp_path: Path, run: Runner) -> None:
-    kept(tmp_path, LISTED)
+    archive_of(tmp_path, LISTED)
     assert run("ls", "--no-header", home=tmp_path).out.split("\t")[2] == "[8876362f]"
     assert run("ls", "--no-header", "--project", "8876362f").out.startswith("477739d0")
 

@@ -51,7 +51,7 @@ class Tree:
         return f"{len(files):,} file{'s' * (len(files) > 1)}, {sum(one.stat().st_size for one in files) / MB:,.0f} MB"
 
     def home_of(self, program: str) -> Path:
-        """Give a program a home of its own with these files in it: what it stores never gets among them."""
+        """Return a program a home of its own with these files in it: what it stores never gets among them."""
         home = BUILD / "homes" / self.root.name / program
         home.mkdir(parents=True, exist_ok=True)
         link = home / ".gemini"

@@ -1,6 +1,7 @@
 """The `pollux` command: run the command line, and turn errors into one sentence and an exit status.
 
-Nothing is imported here before `program` runs, so that Ctrl-C never prints a traceback.
+Nothing is imported here before `program` runs, so that Ctrl-C prints no traceback from then on. In the milliseconds
+before, in which Python starts and the installed script imports `re` and this module, Python prints its own.
 """
 # ruff: noqa: PLC0415
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     import click
 
 _INTERRUPTED = 130
-_CLEANUP = 0.25
-"""Seconds."""
 GC_THRESHOLDS = (200_000, 20, 50)
 """Collect garbage rarely: a command needs most of what it has read until it ends, so there is little to collect."""
 
@@ -25,8 +24,8 @@ GC_THRESHOLDS = (200_000, 20, 50)
 def program() -> None:
     """Run the command line as a process of its own and end it at once, without freeing memory first.
 
-    While modules load, Ctrl-C kills the process without Python's help; afterwards it raises `Interrupt`, so that
-    commands can remove temporary files.
+    While modules load, Ctrl-C kills the process without Python's help; afterwards it raises an exception, so that
+    commands can remove temporary files (`pollux.cli.interrupts`).
     """
     try:
         import signal
@@ -34,59 +33,17 @@ def program() -> None:
         is_interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not so under nohup
         if is_interruptible:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-        import pollux.cli
         import pollux.library.environment  # noqa: F401
+        from pollux.cli.interrupts import handle_interrupts
 
-        sys.unraisablehook = _end_if_interrupted
         if is_interruptible:
-            signal.signal(signal.SIGINT, _interrupt)
+            handle_interrupts()
         main()
     except SystemExit as end:
         os._exit(end.code if isinstance(end.code, int) else 1)
     except KeyboardInterrupt:
         os._exit(_INTERRUPTED)
     os._exit(0)
-
-
-class Interrupt(KeyboardInterrupt):
-    """Ctrl-C. The process ends when clean-up takes longer than `_CLEANUP`, unless the command handles the exception.
-
-    A `finally` block may wait for a disk, such as SQLite that merges its log when it closes. Killing it there is safe.
-    """
-
-    def __init__(self) -> None:
-        """Start the countdown."""
-        import threading
-
-        super().__init__()
-        self._timer = threading.Timer(_CLEANUP, _end_unless_waiting, (threading.get_ident(),))
-        self._timer.daemon = True
-        self._timer.start()
-
-    def __del__(self) -> None:
-        """Stop the countdown: an `except` block has handled the exception."""
-        self._timer.cancel()
-
-
-def _end_unless_waiting(main_thread: int) -> None:
-    """End the process, unless it waits for a program that uses the terminal, such as a pager."""
-    frame = sys._current_frames().get(main_thread)  # noqa: SLF001  documented in `sys`
-    while frame:
-        if frame.f_globals.get("__name__") == "subprocess":
-            return
-        frame = frame.f_back
-    os._exit(_INTERRUPTED)
-
-
-def _interrupt(_number: int, _frame: object) -> None:
-    raise Interrupt
-
-
-def _end_if_interrupted(unraisable: sys.UnraisableHookArgs) -> None:
-    """End the process if Ctrl-C hit a finalizer: Python would print a traceback and continue."""
-    if issubclass(unraisable.exc_type, KeyboardInterrupt):
-        os._exit(_INTERRUPTED)
-    sys.__unraisablehook__(unraisable)
 
 
 def main() -> None:

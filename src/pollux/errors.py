@@ -111,10 +111,10 @@ class ArchiveError(PolluxError):
 class UnfinishedArchiveError(ArchiveError):
     """Another process is creating the archive, which cannot be read until that is done."""
 
-    def __init__(self, path: object, why: str) -> None:
+    def __init__(self, path: object, reason: str) -> None:
         """Build the message from the path and what the other process is doing."""
-        self.why = why
-        super().__init__(f"The archive {path} is not ready: {why}. Try again when that is done.")
+        self.reason = reason
+        super().__init__(f"The archive {path} is not ready: {reason}. Try again when that is done.")
 
 
 class MissingArchiveError(ArchiveError):

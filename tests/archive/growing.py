@@ -228,13 +228,13 @@ class Life:
                 self.lossy |= {IDS[lost], IDS[lost][:8], id8_in(PLACES[lost].rpartition("/")[2]) or ""}
 
     def _stamp(self, path: Path) -> None:
-        """Give each change a time of its own: two within one tick of the clock cannot be told apart by anybody."""
+        """Yield each change a time of its own: two within one tick of the clock cannot be told apart by anybody."""
         self._tick += 1_000
         os.utime(path, ns=(self._tick, self._tick))
 
 
 def content(archive: Archive) -> dict[str, list[Any]]:
-    """Give all facts, so that two of them can be compared; what is known of projects apart."""
+    """Return all facts, so that two of them can be compared; what is known of projects apart."""
     found: dict[str, list[Any]] = {table: [*schema.rows(archive.database, table)] for table in schema.TABLES}
     del found["session_digests"]  # of rows that are compared here
     found["readings"] = [row[:2] for row in found["readings"]]  # the rest is for going on with
@@ -253,7 +253,7 @@ def rebuild(archive: Archive, homes: Iterable[Home]) -> None:
 
 
 def versions(archive: Archive) -> dict[tuple[str, str], list[bytes]]:
-    """Give the bytes of all versions of all files."""
+    """Return the bytes of all versions of all files."""
     found: dict[tuple[str, str], list[bytes]] = {}
     rows = archive.database.execute(
         "SELECT files.home, files.path, versions.id FROM versions JOIN files ON files.id = versions.file_id "
@@ -272,7 +272,7 @@ def merge_all(archive: Archive) -> None:
             raw.merge(archive.database, version_id)
 
 
-def told(session: Session) -> tuple[Any, ...]:
-    """Give what a list says of a session."""
+def comparable(session: Session) -> tuple[Any, ...]:
+    """Return what a list says of a session."""
     calls = sorted((one.message_id, one.tokens) for one in session.calls)
     return session.title, session.first_prompt, session.last_prompt, session.counts, session.models, calls

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import builders
 from tests.archive.growing import Life, Step, steps
-from tests.archive.test_verify import damage, kept, looked_at
+from tests.archive.test_verify import archived_home, damage, looked_at
 from tests.refreshing import refresh
 
 from pollux import prices
@@ -67,14 +67,14 @@ def expected_root(session_id: str, parents: Mapping[str, str | None]) -> str:
 def expected_deleted(database: sqlite3.Connection) -> set[str]:
     """Return the sessions without a file that is still where it was, read by this machine if it has read any."""
     rows = database.execute(
-        "SELECT session_id, role, gone_us, file_version_id IN (SELECT version_id FROM imported) "
+        "SELECT session_id, role, deleted_us, file_version_id IN (SELECT version_id FROM imported) "
         "FROM session_files JOIN versions ON versions.id = file_version_id JOIN files ON files.id = file_id"
     ).fetchall()
     has_own = {session_id for session_id, _, _, is_import in rows if not is_import}
     there = set()
-    for session_id, role, gone_us, is_import in rows:
+    for session_id, role, deleted_us, is_import in rows:
         is_file = role not in ("stub", "unreadable") and not (is_import and session_id in has_own)
-        if is_file and gone_us is None:
+        if is_file and deleted_us is None:
             there.add(session_id)
     return {row[0] for row in database.execute("SELECT session_id FROM sessions")} - there
 
@@ -207,8 +207,8 @@ OF_THE_ARCHIVE = ("bundle", "extra", "file_version_id")
     ],
 )
 def test_sums_that_somebody_changed_are_damage(tmp_path: Path, statement: str) -> None:
-    _, archive = kept(tmp_path)
-    assert looked_at(archive).is_sound
+    _, archive = archived_home(tmp_path)
+    assert looked_at(archive).is_ok
     damage(archive, statement)
     messages = [found.message for found in looked_at(archive).damage]
     assert messages
@@ -229,11 +229,11 @@ def test_value_that_sqlite_refuses_costs_only_its_session(tmp_path: Path) -> Non
 
 
 def test_damaged_counts_stop_neither_sync_nor_verify(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     damage(archive, "UPDATE model_calls SET tok_input = 1 << 62, cost_nanousd = 1 << 62, fate = 'active'")
-    assert not looked_at(archive).is_sound
+    assert not looked_at(archive).is_ok
     with store.open_archive(archive) as opened:
         refresh(opened, [builders.home(root)])
         with transaction(opened.database):
             dependents.update(opened.database)
-    assert not looked_at(archive).is_sound
+    assert not looked_at(archive).is_ok

@@ -93,7 +93,7 @@ def test_damage_in_what_tells_of_projects_stops_nothing(tmp_path: Path) -> None:
         assert found.sessions == {builders.SESSION}
 
 
-def test_damage_in_what_was_kept_stops_no_keeping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_segment_does_not_stop_a_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest, "_MANY_SEGMENTS", 2)
     old = builders.chats(tmp_path) / "session-2026-11-14T08-00-b3e2640d.json"
     grown = builders.chats(tmp_path) / f"{builders.NAME}.jsonl"
@@ -129,11 +129,11 @@ def test_backup_next_to_a_session_is_archived_but_is_no_session(tmp_path: Path, 
 
 def test_opened_session_has_the_fates_of_its_facts(tmp_path: Path) -> None:
     file = builders.chats(tmp_path) / f"{builders.NAME}.json"
-    kept = (builders.user("u1"), builders.gemini("g1"))
+    active = (builders.user("u1"), builders.gemini("g1"))
     dropped = (builders.user("u2", "again", second=3), builders.gemini("g2", second=4))
     later = (builders.user("u3", "more", second=5), builders.gemini("g3", second=6))
     with store.open_archive(tmp_path / "archive.db") as archive:
-        for messages in ((*kept, *dropped), (*kept, *later)):
+        for messages in ((*active, *dropped), (*active, *later)):
             builders.put(file, builders.document(*messages))
             refresh(archive, [builders.home(tmp_path)], memory={})
         (session,) = open_session.history(archive.database, HomeScan((), ())).sessions

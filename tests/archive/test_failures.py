@@ -41,7 +41,7 @@ def homes_with_two(root: Path) -> Path:
     return builders.put(builders.chats(root) / BAD_NAME, builders.log(builders.header(BAD), builders.user("u9")))
 
 
-def taken_in(archive: Archive, root: Path) -> RefreshResult:
+def synced_home(archive: Archive, root: Path) -> RefreshResult:
     """Refresh a few seconds after the files were written, when a look at them settles what they are."""
     later = datetime.now(UTC) + timedelta(seconds=5)
     return refresh(archive, [builders.home(root)], clock=lambda: later)
@@ -59,11 +59,11 @@ def failing_to_read(monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[P
     """Make the reading of one file raise an error; return the attempts."""
     attempts: list[Path] = []
 
-    def fail(source: Source, kept: bytes | None) -> Any:  # noqa: ANN401
+    def fail(source: Source, snapshot: bytes | None) -> Any:  # noqa: ANN401
         if source.path.name == BAD_NAME:
             attempts.append(source.path)
             raise error
-        return continue_reading(source, kept)
+        return continue_reading(source, snapshot)
 
     monkeypatch.setattr(derive, "continue_reading", fail)
     return attempts
@@ -98,7 +98,7 @@ def test_error_of_one_session_does_not_stop_the_others(
     file = homes_with_two(tmp_path)
     fail(monkeypatch, error)
     with store.open_archive(tmp_path / "archive.db") as archive:
-        found = taken_in(archive, tmp_path)
+        found = synced_home(archive, tmp_path)
         assert codes(found) == [("cannot-derive", str(file))]
         assert type(error).__name__ in found.problems[0].message
         assert found.sessions == ids(archive) == {builders.SESSION}
@@ -112,29 +112,29 @@ def test_failed_file_is_read_again_only_when_it_has_grown(tmp_path: Path, monkey
     file = homes_with_two(tmp_path)
     attempts = failing_to_read(monkeypatch, ValueError("odd"))
     with store.open_archive(tmp_path / "archive.db") as archive:
-        taken_in(archive, tmp_path)
+        synced_home(archive, tmp_path)
         assert not schema.are_behind(archive.database)
-        assert not codes(taken_in(archive, tmp_path))
+        assert not codes(synced_home(archive, tmp_path))
         assert len(attempts) == 1
         with file.open("ab") as stream:
             stream.write(builders.log(builders.user("u10")))
-        assert codes(taken_in(archive, tmp_path)) == [("cannot-derive", str(file))]
+        assert codes(synced_home(archive, tmp_path)) == [("cannot-derive", str(file))]
         assert len(attempts) == 2
         monkeypatch.setattr(derive, "continue_reading", continue_reading)
         with file.open("ab") as stream:
             stream.write(builders.log(builders.user("u11")))
-        assert taken_in(archive, tmp_path).sessions == {BAD}
-        assert not open_session.history(archive.database, taken_in(archive, tmp_path).located).problems
+        assert synced_home(archive, tmp_path).sessions == {BAD}
+        assert not open_session.history(archive.database, synced_home(archive, tmp_path).located).problems
 
 
 def test_new_reader_tries_a_failed_file_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     homes_with_two(tmp_path)
     failing_to_read(monkeypatch, ValueError("odd"))
     with store.open_archive(tmp_path / "archive.db") as archive:
-        taken_in(archive, tmp_path)
+        synced_home(archive, tmp_path)
         monkeypatch.setattr(derive, "continue_reading", continue_reading)
         monkeypatch.setattr(schema, "READER", "next")
-        assert taken_in(archive, tmp_path).sessions == {builders.SESSION, BAD}
+        assert synced_home(archive, tmp_path).sessions == {builders.SESSION, BAD}
 
 
 @pytest.mark.parametrize("error", [MemoryError(), OSError(errno.EIO, "no")])
@@ -143,7 +143,7 @@ def test_error_that_may_pass_is_tried_again(tmp_path: Path, monkeypatch: pytest.
     attempts = failing_to_read(monkeypatch, error)
     with store.open_archive(tmp_path / "archive.db") as archive:
         for number in (1, 2):
-            assert codes(taken_in(archive, tmp_path)) == [("cannot-derive", str(file))]
+            assert codes(synced_home(archive, tmp_path)) == [("cannot-derive", str(file))]
             assert len(attempts) == number
         assert ids(archive) == {builders.SESSION}
 
@@ -156,7 +156,7 @@ def test_error_of_the_whole_database_is_raised(
     failing_to_write(monkeypatch, error)
     with store.open_archive(tmp_path / "archive.db") as archive:
         with pytest.raises(type(error)):
-            taken_in(archive, tmp_path)
+            synced_home(archive, tmp_path)
         assert not archive.database.in_transaction
         assert schema.are_behind(archive.database)
 
@@ -164,11 +164,11 @@ def test_error_of_the_whole_database_is_raised(
 def test_session_that_grows_into_a_failure_loses_its_old_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = homes_with_two(tmp_path)
     with store.open_archive(tmp_path / "archive.db") as archive:
-        taken_in(archive, tmp_path)
+        synced_home(archive, tmp_path)
         failing_to_sum_up(monkeypatch, ValueError("odd"))
         with file.open("ab") as stream:
             stream.write(builders.log(builders.user("u10")))
-        taken_in(archive, tmp_path)
+        synced_home(archive, tmp_path)
         grown = content(archive)
         rebuild(archive, [builders.home(tmp_path)])
         assert content(archive) == grown
@@ -189,7 +189,7 @@ def test_subagent_that_cannot_be_written_leaves_its_parent_alone(
 
     monkeypatch.setattr(fact_rows, "write", write)
     with store.open_archive(tmp_path / "archive.db") as archive:
-        assert codes(taken_in(archive, tmp_path)) == [("cannot-derive", str(child))]
+        assert codes(synced_home(archive, tmp_path)) == [("cannot-derive", str(child))]
         assert ids(archive) == {builders.SESSION, BAD}
 
 
@@ -199,21 +199,21 @@ def test_other_processes_report_failures_too(tmp_path: Path, monkeypatch: pytest
     file = homes_with_two(tmp_path)
     failing_to_write(monkeypatch, ValueError("odd"))
     with store.open_archive(tmp_path / "archive.db") as archive:
-        assert codes(taken_in(archive, tmp_path)) == [("cannot-derive", str(file))]
+        assert codes(synced_home(archive, tmp_path)) == [("cannot-derive", str(file))]
         assert ids(archive) == {builders.SESSION}
         assert not schema.are_behind(archive.database)
         monkeypatch.setattr(fact_rows, "write", _write)
         with file.open("ab") as stream:
             stream.write(builders.log(builders.user("u10")))
-        assert taken_in(archive, tmp_path).sessions == {BAD}
+        assert synced_home(archive, tmp_path).sessions == {BAD}
         assert not [*schema.rows(archive.database, "failures")]
 
 
-def test_archive_with_a_failure_is_sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archive_with_a_failure_is_undamaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     homes_with_two(tmp_path)
     failing_to_write(monkeypatch, ValueError("odd"))
     with store.open_archive(tmp_path / "archive.db") as archive:
-        taken_in(archive, tmp_path)
+        synced_home(archive, tmp_path)
         report = verify(archive)
         assert (report.damage, report.notes) == ([], [])
         deep = VerifyReport()
@@ -229,7 +229,7 @@ def test_what_tells_of_projects_may_fail_too(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(derive, "claims_from_files", fail)
     with store.open_archive(tmp_path / "archive.db") as archive:
-        found = taken_in(archive, tmp_path)
+        found = synced_home(archive, tmp_path)
         assert codes(found) == [("cannot-derive", str(tmp_path / ".gemini"))]
         assert ids(archive) == {builders.SESSION, BAD}
 
@@ -246,11 +246,11 @@ def test_file_that_cannot_be_stored_does_not_stop_the_others(tmp_path: Path, mon
 
     monkeypatch.setattr(raw, "store", store_others)
     with store.open_archive(tmp_path / "archive.db") as archive:
-        assert codes(taken_in(archive, tmp_path)) == [("cannot-archive", str(file))]
+        assert codes(synced_home(archive, tmp_path)) == [("cannot-archive", str(file))]
         assert ids(archive) == {builders.SESSION}
         assert not any(path.endswith(BAD_NAME) for _, path in versions(archive))
         monkeypatch.setattr(raw, "store", stored)
-        assert taken_in(archive, tmp_path).sessions == {BAD}
+        assert synced_home(archive, tmp_path).sessions == {BAD}
 
 
 def test_file_that_cannot_be_prepared_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,7 +265,7 @@ def test_file_that_cannot_be_prepared_does_not_stop_the_others(tmp_path: Path, m
     monkeypatch.setattr(raw, "prepare", prepare_others)
     monkeypatch.setattr(ingest, "_FEW", 0)
     with store.open_archive(tmp_path / "archive.db") as archive:
-        assert codes(taken_in(archive, tmp_path)) == [("cannot-archive", str(file))]
+        assert codes(synced_home(archive, tmp_path)) == [("cannot-archive", str(file))]
         assert ids(archive) == {builders.SESSION}
 
 
@@ -276,14 +276,14 @@ def test_file_of_the_year_2300_is_archived_and_not_read_every_time(tmp_path: Pat
     assert file.stat().st_mtime_ns == far, "this file system has no such times"
     with store.open_archive(tmp_path / "archive.db") as archive:
         for _ in range(2):
-            found = taken_in(archive, tmp_path)
+            found = synced_home(archive, tmp_path)
             assert codes(found) == [("value-out-of-range", str(file))]
         assert ids(archive) == {builders.SESSION, BAD}
         assert str(file) not in {item.place for item in changed(archive, tmp_path)}
         with file.open("ab") as stream:
             stream.write(builders.log(builders.user("u10")))
         os.utime(file, ns=(far, far))
-        assert taken_in(archive, tmp_path).n_files == 1
+        assert synced_home(archive, tmp_path).n_files == 1
 
 
 def changed(archive: Archive, root: Path) -> list[DiskFile]:
@@ -305,5 +305,5 @@ def test_large_inodes_are_archived(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         raw, "prepare", lambda item, known: msgspec.structs.replace(prepare(item, known), inode=2**64 - 1)
     )
     with store.open_archive(tmp_path / "archive.db") as archive:
-        assert not codes(taken_in(archive, tmp_path))
+        assert not codes(synced_home(archive, tmp_path))
         assert ids(archive) == {builders.SESSION, BAD}

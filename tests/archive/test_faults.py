@@ -66,7 +66,7 @@ def started(target: Any, *args: Any) -> Iterator[tuple[int, Connection]]:  # noq
 
 
 def received(pipe: Connection, *, seconds: float) -> Iterator[Any]:
-    """Give what comes within some time, or until there is nobody to send."""
+    """Return what comes within some time, or until there is nobody to send."""
     end = time.monotonic() + seconds
     try:
         while pipe.poll(max(0.0, end - time.monotonic())):
@@ -76,14 +76,14 @@ def received(pipe: Connection, *, seconds: float) -> Iterator[Any]:
 
 
 def has_all(archive: store.Archive, taken_in: Acknowledged) -> None:
-    """Make sure that every acknowledged byte is there, and that the file is sound."""
+    """Make sure that every acknowledged byte is there, and that the file is undamaged."""
     assert archive.database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert archive.database.execute("PRAGMA foreign_key_check").fetchall() == []
-    kept = versions(archive)
+    archived = versions(archive)
     digests: dict[tuple[str, str, int], set[str]] = {}
     for home, path, size, digest in set(taken_in):
         if (home, path, size) not in digests:
-            found = kept.get((home, path), [])
+            found = archived.get((home, path), [])
             digests[home, path, size] = {hashlib.sha256(one[:size]).hexdigest() for one in found}
         assert digest in digests[home, path, size], path
 
@@ -221,7 +221,7 @@ class _Still(Life):
         self.roots = [root]
 
 
-def test_file_that_may_not_grow_is_told(tmp_path: Path) -> None:
+def test_file_size_limit_is_reported(tmp_path: Path) -> None:
     archive = tmp_path / "archive.db"
     homes = filled(tmp_path, 5)
     assert synced(archive, homes)[0] == 6
@@ -238,7 +238,7 @@ def test_file_that_may_not_grow_is_told(tmp_path: Path) -> None:
         has_all(found, acknowledged(tmp_path))
 
 
-def test_place_without_room_is_told(tmp_path: Path) -> None:
+def test_full_file_system_is_reported(tmp_path: Path) -> None:
     archive = tmp_path / "archive.db"
     said = synced(archive, filled(tmp_path / "home", 2), 0)
     assert said == f"There is no archive at {archive} yet (disk I/O error); name another with --archive."
@@ -258,7 +258,7 @@ def mounted(folder: Path, *options: str) -> Iterator[Path]:
         subprocess.run(["umount", folder], check=True)  # noqa: S607
 
 
-def test_full_disk_is_told_and_gone_on_with(tmp_path: Path) -> None:
+def test_full_disk_is_reported_and_reading_continues(tmp_path: Path) -> None:
     homes = filled(tmp_path, 5)
     with mounted(tmp_path / "small", "-t", "tmpfs", "-o", "size=500k", "tmpfs") as disk:
         archive = disk / "archive.db"
@@ -295,7 +295,7 @@ def test_place_that_is_read_only_is_read(tmp_path: Path) -> None:
             open_archive(place / "deeper" / "new.db")
 
 
-def test_journal_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_unreadable_journal_is_reported(tmp_path: Path) -> None:
     place = tmp_path / "place"
     place.mkdir()
     with open_archive(tmp_path / "archive.db") as archive:
@@ -310,7 +310,7 @@ def test_journal_that_cannot_be_read_is_told(tmp_path: Path) -> None:
             open_archive(place / "archive.db")
 
 
-def test_file_without_permission_is_a_problem_and_others_are_kept(
+def test_file_without_permission_is_a_problem_and_others_are_archived(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     homes = filled(tmp_path, 3)
@@ -348,7 +348,7 @@ def test_two_that_sync_at_once_both_end_well(tmp_path: Path) -> None:
         assert ended[0] == (0, 0)
         assert ended[1][0] == 3 + number
         with open_archive(archive) as found:
-            assert {len(kept) for kept in versions(found).values()} == {1}
+            assert {len(archived) for archived in versions(found).values()} == {1}
             has_all(found, acknowledged(tmp_path / "home"))
 
 
@@ -388,9 +388,9 @@ _CONSISTENT = (
     "SELECT count(*) FROM messages WHERE session_id NOT IN (SELECT session_id FROM sessions)",
     """
     SELECT count(*) FROM versions
-    WHERE kept != (SELECT coalesce(sum(length), 0) FROM segments WHERE version_id = versions.id)
+    WHERE archived_bytes != (SELECT coalesce(sum(length), 0) FROM segments WHERE version_id = versions.id)
     """,
-    "SELECT count(*), sum(kept) FROM versions",
+    "SELECT count(*), sum(archived_bytes) FROM versions",
     "SELECT count(*), sum(seq) FROM messages",
 )
 
@@ -408,8 +408,8 @@ def test_lock_dies_with_its_process(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("sound")
+def undamaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("undamaged")
     with open_archive(folder / "archive.db") as archive:
         refresh(archive, filled(folder, 8))
     return folder / "archive.db"
@@ -417,8 +417,8 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("write", [True, False])
 @pytest.mark.parametrize("part", [50, 1_000, 4_096, 10_000, 0.3, 0.7, -4_096, -1])
-def test_half_an_archive_is_refused_and_left_alone(sound: Path, tmp_path: Path, part: float, write: bool) -> None:  # noqa: FBT001
-    whole = sound.read_bytes()
+def test_half_an_archive_is_refused_and_left_alone(undamaged: Path, tmp_path: Path, part: float, write: bool) -> None:  # noqa: FBT001
+    whole = undamaged.read_bytes()
     half = whole[: int(part * len(whole)) if 0 < part < 1 else int(part)]
     copy = builders.put(tmp_path / "archive.db", half)
     with pytest.raises(ArchiveError, match=r"is not a valid archive \(it is truncated: \d+ bytes of "):
@@ -442,9 +442,9 @@ def test_other_file_is_refused_and_left_alone(tmp_path: Path, data: bytes, write
 
 
 @pytest.mark.parametrize("write", [True, False])
-def test_archive_of_a_newer_pollux_is_refused_and_left_alone(sound: Path, tmp_path: Path, write: bool) -> None:  # noqa: FBT001
+def test_archive_of_a_newer_pollux_is_refused_and_left_alone(undamaged: Path, tmp_path: Path, write: bool) -> None:  # noqa: FBT001
     copy = tmp_path / "archive.db"
-    shutil.copy(sound, copy)
+    shutil.copy(undamaged, copy)
     with sqlite3.connect(copy) as database:
         database.execute("PRAGMA user_version = 99")
     database.close()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import zstandard
 from tests.archive.test_import_archive import copied, merged, own, state
-from tests.archive.test_verify import DOCUMENT, LOG, changed, content_of, damage, kept, looked_at, segments_of
+from tests.archive.test_verify import DOCUMENT, LOG, archived_home, changed, content_of, damage, looked_at, segments_of
 
 from pollux.archive import foreign, raw, store
 from pollux.errors import ArchiveError
@@ -22,7 +22,7 @@ BOMB = 1 << 30
 
 @pytest.fixture
 def other(tmp_path: Path) -> Path:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     return copied(archive, "other.db")
 
 
@@ -39,8 +39,8 @@ def other(tmp_path: Path) -> Path:
         ("ALTER TABLE versions DROP COLUMN head",),
         ("ALTER TABLE versions RENAME COLUMN head TO face",),
         (
-            "ALTER TABLE files DROP COLUMN gone_us",
-            "ALTER TABLE files ADD COLUMN gone_us INTEGER AS (length(zeroblob(900000000)))",
+            "ALTER TABLE files DROP COLUMN deleted_us",
+            "ALTER TABLE files ADD COLUMN deleted_us INTEGER AS (length(zeroblob(900000000)))",
         ),
         ("DROP TABLE seals", "CREATE TABLE seals (number INTEGER PRIMARY KEY)"),
         (
@@ -81,10 +81,10 @@ def test_a_schema_that_no_archive_has_is_refused(tmp_path: Path, other: Path, st
         ("files", "first_us", "q"),
         ("files", "first_us", -1),
         ("files", "last_us", 2**63 - 1),
-        ("files", "gone_us", 1.5),
+        ("files", "deleted_us", 1.5),
         ("files", "version_id", "a"),
-        ("versions", "kept", -1),
-        ("versions", "kept", 2**62),
+        ("versions", "archived_bytes", -1),
+        ("versions", "archived_bytes", 2**62),
         ("versions", "head", "text"),
         ("versions", "tail", b"x" * 33),
         ("versions", "mtime_ns", "zz"),
@@ -104,7 +104,7 @@ def test_a_schema_that_no_archive_has_is_refused(tmp_path: Path, other: Path, st
         ("segments", "data", 5),
     ],
 )
-def test_a_row_of_the_wrong_kind_is_left_out_and_told(
+def test_row_with_a_wrong_type_is_left_out_and_reported(
     tmp_path: Path, other: Path, table: str, column: str, value: object
 ) -> None:
     archive = tmp_path / "archive.db"
@@ -117,7 +117,7 @@ def test_a_row_of_the_wrong_kind_is_left_out_and_told(
     assert found.problems
     assert all("\n" not in problem.message for problem in found.problems)
     assert own(archive).mains == before.mains
-    assert looked_at(archive).is_sound
+    assert looked_at(archive).is_ok
     assert merged(archive, other).n_files == 0
 
 
@@ -168,7 +168,7 @@ def test_segments_that_lean_on_each_other_in_a_circle_are_left_out(tmp_path: Pat
         damage(other, f"UPDATE segments SET base_id = {second}, depth = {depth} WHERE id = {first}")
         found = merged(tmp_path / f"new{depth}.db", other)
         assert len(found.problems) == 2
-        assert looked_at(tmp_path / f"new{depth}.db").is_sound
+        assert looked_at(tmp_path / f"new{depth}.db").is_ok
 
 
 def test_a_hash_that_lies_about_its_bytes_makes_nothing_lean_on_others(tmp_path: Path, other: Path) -> None:
@@ -185,7 +185,7 @@ def test_a_hash_that_lies_about_its_bytes_makes_nothing_lean_on_others(tmp_path:
             (leaning.data, leaning.length, leaning.sha256, second),
         )
     merged(archive, other)
-    assert looked_at(archive).is_sound
+    assert looked_at(archive).is_ok
 
 
 def test_segments_that_overlap_end_what_is_taken(tmp_path: Path, other: Path) -> None:
@@ -193,7 +193,7 @@ def test_segments_that_overlap_end_what_is_taken(tmp_path: Path, other: Path) ->
     damage(other, f"UPDATE segments SET start = start - 1 WHERE id = {second[0]}")
     found = merged(tmp_path / "new.db", other)
     assert f"its bytes from {first[3]} on are missing in other.db" in found.problems[0].message
-    assert looked_at(tmp_path / "new.db").is_sound
+    assert looked_at(tmp_path / "new.db").is_ok
 
 
 @pytest.mark.parametrize("size", [0, 50, 4096, 30_000])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests import builders
-from tests.archive.growing import content, rebuild, told
+from tests.archive.growing import comparable, content, rebuild
 from tests.refreshing import refresh
 
 from pollux.archive import derive, ingest, open_session
@@ -32,10 +32,10 @@ def put(root: Path, name: str, n: int) -> None:
 
 def has_it_all(archive: Archive, root: Path, n_calls: int) -> None:
     homes = [builders.home(root)]
-    (kept,) = open_session.history(archive.database, locate(homes)).sessions
+    (archived,) = open_session.history(archive.database, locate(homes)).sessions
     (live,) = live_history(homes).sessions
-    assert told(kept) == told(live)
-    assert len(kept.calls) == n_calls
+    assert comparable(archived) == comparable(live)
+    assert len(archived.calls) == n_calls
     grown = content(archive)
     rebuild(archive, homes)
     assert content(archive) == grown
@@ -108,7 +108,7 @@ def test_files_may_have_many_names(tmp_path: Path) -> None:
         has_it_all(archive, tmp_path, len(names) + 2)
 
 
-def test_damage_is_told_once_however_often_it_is_met(tmp_path: Path) -> None:
+def test_damage_is_reported_once(tmp_path: Path) -> None:
     builders.put(builders.chats(tmp_path) / "session-2026-11-14T08-00-b3e2640d.jsonl", builders.log(builders.user()))
     with open_archive(tmp_path / "archive.db") as archive:
         refresh(archive, [builders.home(tmp_path)], derives=False)

@@ -15,13 +15,13 @@ from tests.archive.test_verify import (
     LOG,
     MARKER,
     answer,
+    archived_home,
     changed,
     content_of,
     damage,
     deeply,
     flip,
     grown,
-    kept,
     looked_at,
     rewritten,
     segments_of,
@@ -40,7 +40,7 @@ from pollux.sessions.locate import locate
 IMPORTED = "c0ffee00-1111-4222-8333-444455556666"
 
 
-def told(archive: Path) -> ArchiveInfo:
+def info_of(archive: Path) -> ArchiveInfo:
     with maintenance.readable(archive) as opened:
         return maintenance.info(opened)
 
@@ -74,7 +74,7 @@ def digests(archive: Path) -> dict[tuple[str, int], str]:
     """Hash every version."""
     with store.open_archive(archive, write=False) as opened:
         rows = opened.database.execute(
-            "SELECT path, number, versions.id, kept FROM versions JOIN files ON files.id = file_id"
+            "SELECT path, number, versions.id, archived_bytes FROM versions JOIN files ON files.id = file_id"
         ).fetchall()
         return {
             (path, number): hashlib.sha256(raw.reader(opened.database, version_id)(0, size)).hexdigest()
@@ -83,10 +83,10 @@ def digests(archive: Path) -> dict[tuple[str, int], str]:
 
 
 def test_what_an_archive_holds(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     (root / ".gemini" / DOCUMENT).unlink()
     synced(archive, root)
-    found = told(archive)
+    found = info_of(archive)
     with changed(archive) as database:
         n_files, n_kept = database.execute("SELECT count(*), (SELECT sum(length) FROM segments) FROM files").fetchone()
     assert (found.n_files, found.n_deleted_files, found.n_bytes) == (n_files, 1, n_kept)
@@ -102,16 +102,16 @@ def test_what_an_archive_holds(tmp_path: Path) -> None:
 
 def test_what_an_empty_archive_holds(tmp_path: Path) -> None:
     store.open_archive(tmp_path / "archive.db").close()
-    found = told(tmp_path / "archive.db")
+    found = info_of(tmp_path / "archive.db")
     assert (found.n_files, found.n_sessions, found.homes, found.ratio, found.last_us) == (0, 0, (), None, None)
     assert not found.facts_are_current
 
 
 def test_who_writes_is_named(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     lock = WriterLock(archive)
     assert lock.take()
-    assert told(archive).writer == lock.owner()
+    assert info_of(archive).writer == lock.owner()
     with pytest.raises(PolluxError, match="cannot be changed now: pollux") as raised:
         maintenance.writable(archive)
     assert raised.value.status == 1
@@ -127,8 +127,8 @@ def test_an_archive_that_is_not_there(tmp_path: Path, opened: object) -> None:
     assert not [*tmp_path.iterdir()]
 
 
-def test_small_segments_are_put_together_and_no_byte_changes(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+def test_small_segments_are_merged_and_no_byte_changes(tmp_path: Path) -> None:
+    root, archive = archived_home(tmp_path)
     for number in range(3, 9):
         grown(root, LOG, builders.log(answer(number)))
         rewritten(root, *range(11, 11 + number))
@@ -143,7 +143,7 @@ def test_small_segments_are_put_together_and_no_byte_changes(tmp_path: Path) -> 
     assert found.after == archive.stat().st_size
     assert digests(archive) == before
     assert len(segments_of(archive, LOG)) == 1
-    assert deeply(archive).is_sound
+    assert deeply(archive).is_ok
     assert compacted(archive).n_merged == 0
     grown(root, LOG, builders.log(answer(9)))
     synced(archive, root)
@@ -151,8 +151,8 @@ def test_small_segments_are_put_together_and_no_byte_changes(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("statement", [None, "UPDATE segments SET sha256 = zeroblob(32)"])
-def test_what_is_damaged_is_not_put_together(tmp_path: Path, statement: str | None) -> None:
-    root, archive = kept(tmp_path)
+def test_damaged_segments_are_not_merged(tmp_path: Path, statement: str | None) -> None:
+    root, archive = archived_home(tmp_path)
     if statement:
         damage(archive, statement)
     else:
@@ -168,7 +168,7 @@ def test_what_is_damaged_is_not_put_together(tmp_path: Path, statement: str | No
 
 
 def test_a_merge_that_changes_bytes_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     before = digests(archive)
 
     def careless(database: sqlite3.Connection, version_id: int) -> int:
@@ -181,7 +181,7 @@ def test_a_merge_that_changes_bytes_is_taken_back(tmp_path: Path, monkeypatch: p
 
 
 def test_somebody_who_reads_keeps_the_old_file(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     with changed(archive, "BEGIN", "SELECT count(*) FROM files"), maintenance.writable(archive) as opened:
         opened.database.execute("PRAGMA busy_timeout = 1")
         assert not maintenance.compact(opened).is_clean
@@ -189,7 +189,7 @@ def test_somebody_who_reads_keeps_the_old_file(tmp_path: Path) -> None:
 
 
 def test_no_room_is_one_sentence(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     with maintenance.writable(archive) as opened, changed(archive, "BEGIN IMMEDIATE"):
         opened.database.execute("PRAGMA busy_timeout = 1")
         with pytest.raises(PolluxError, match="could not be rewritten"):
@@ -197,21 +197,21 @@ def test_no_room_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_backup_is_the_archive(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     builders.put(tmp_path / ".copy.db.part", b"of one that was killed")
     told: list[tuple[int, int]] = []
     found = maintenance.backup(archive, tmp_path / "copy.db", progress=lambda done, whole: told.append((done, whole)))
-    assert found == BackupResult(tmp_path / "copy.db", (tmp_path / "copy.db").stat().st_size, is_sound=True)
+    assert found == BackupResult(tmp_path / "copy.db", (tmp_path / "copy.db").stat().st_size, is_ok=True)
     assert told[-1][0] == told[-1][1] > 0
     assert digests(found.path) == digests(archive)
-    assert deeply(found.path).is_sound
+    assert deeply(found.path).is_ok
     if os.name == "posix":
         assert found.path.stat().st_mode & 0o777 == 0o600
     assert [place.name for place in tmp_path.iterdir() if "copy" in place.name] == ["copy.db"]
 
 
 def test_a_backup_is_taken_while_somebody_writes(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     before = digests(archive)
     grown(root, LOG, builders.log(answer(3)))
     found = maintenance.backup(archive, tmp_path / "copy.db", progress=lambda _done, _all: synced(archive, root))
@@ -219,48 +219,48 @@ def test_a_backup_is_taken_while_somebody_writes(tmp_path: Path) -> None:
     assert digests(archive) != before
 
 
-def test_a_backup_overwrites_only_when_told_to(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+def test_backup_overwrites_only_with_force(tmp_path: Path) -> None:
+    _, archive = archived_home(tmp_path)
     target = builders.put(tmp_path / "copy.db", b"dear to me")
     builders.put(tmp_path / "copy.db-wal", b"of the old one")
     with pytest.raises(PolluxError, match="exists already"):
         maintenance.backup(archive, target)
     assert target.read_bytes() == b"dear to me"
-    assert maintenance.backup(archive, target, force=True).is_sound
+    assert maintenance.backup(archive, target, force=True).is_ok
     assert not (tmp_path / "copy.db-wal").exists()
-    assert looked_at(target).is_sound
+    assert looked_at(target).is_ok
 
 
 def test_a_backup_into_a_folder(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     (tmp_path / "backups").mkdir()
     assert maintenance.backup(archive, tmp_path / "backups").path == tmp_path / "backups" / "archive.db"
 
 
 def test_a_backup_of_damage_never_replaces_anything(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     good = maintenance.backup(archive, tmp_path / "copy.db").path
     flip(archive, 1)
     with pytest.raises(PolluxError, match="does not replace"):
         maintenance.backup(archive, good, force=True)
-    assert looked_at(good).is_sound
-    assert not maintenance.backup(archive, tmp_path / "damaged.db").is_sound
+    assert looked_at(good).is_ok
+    assert not maintenance.backup(archive, tmp_path / "damaged.db").is_ok
 
 
 def test_a_backup_onto_the_archive_itself(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     with pytest.raises(PolluxError, match="itself"):
         maintenance.backup(archive, archive, force=True)
 
 
 def test_a_backup_to_nowhere(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     with pytest.raises(PolluxError, match="cannot be written"):
         maintenance.backup(archive, tmp_path / "no" / "such" / "folder.db")
 
 
 def test_a_forgotten_session_leaves_no_byte(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     other = content_of(archive, DOCUMENT)
     assert sessions(archive) == {builders.SESSION, builders.OTHER, CHILD}
     assert MARKER.encode() in archive.read_bytes()
@@ -285,13 +285,13 @@ def test_a_forgotten_session_leaves_no_byte(tmp_path: Path) -> None:
     assert not leaks(tmp_path)
     assert sessions(archive) == {builders.OTHER}
     assert content_of(archive, DOCUMENT) == other
-    assert deeply(archive).is_sound
+    assert deeply(archive).is_ok
     with changed(archive) as database:
         assert database.execute("SELECT count(*) FROM tombstones").fetchone()[0] == 2
 
 
 def test_a_forgotten_session_does_not_come_back(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     forgotten(archive, builders.SESSION)
     synced(archive, root)
     grown(root, LOG, builders.log(answer(3)))
@@ -300,30 +300,30 @@ def test_a_forgotten_session_does_not_come_back(tmp_path: Path) -> None:
     assert segments_of(archive, LOG) == []
     with maintenance.readable(archive) as opened:
         assert [one.id for one in history(opened.database, locate(())).sessions] == [builders.OTHER]
-    assert deeply(archive).is_sound
-    assert told(archive).n_forgotten == 2
+    assert deeply(archive).is_ok
+    assert info_of(archive).n_forgotten == 2
 
 
 def test_only_the_subagent_is_forgotten(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     found = forgotten(archive, CHILD)
     assert found.sessions == [CHILD]
     assert len(found.files) == 1
     assert sessions(archive) == {builders.OTHER, builders.SESSION}
-    assert deeply(archive).is_sound
+    assert deeply(archive).is_ok
 
 
 def test_the_only_session_of_a_project_takes_the_project_along(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     found = forgotten(archive, builders.SESSION, builders.OTHER)
     assert len(found.sessions) == 3
     with changed(archive) as database:
         assert database.execute("SELECT count(*) FROM projects").fetchone()[0] == 0
-    assert deeply(archive).is_sound
+    assert deeply(archive).is_ok
 
 
 def test_what_repeats_a_forgotten_session_owns_its_calls_now(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     repeated = builders.log(
         builders.header(IMPORTED, startTime=builders.at(50)),
         builders.notice("import-1", "Imported session from x"),
@@ -341,7 +341,7 @@ def test_what_repeats_a_forgotten_session_owns_its_calls_now(tmp_path: Path) -> 
         assert (
             database.execute("SELECT count(*) FROM model_calls WHERE owner_session_id IS NOT NULL").fetchone()[0] == 0
         )
-    assert deeply(archive).is_sound
+    assert deeply(archive).is_ok
 
 
 def lean_across(archive: Path) -> bytes:
@@ -362,16 +362,16 @@ def lean_across(archive: Path) -> bytes:
 
 
 def test_what_leans_on_a_forgotten_session_is_packed_anew(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     before = lean_across(archive)
-    assert looked_at(archive).is_sound
+    assert looked_at(archive).is_ok
     forgotten(archive, builders.SESSION)
     assert content_of(archive, DOCUMENT)[0] == before
-    assert deeply(archive).is_sound
+    assert deeply(archive).is_ok
 
 
 def test_nothing_is_forgotten_at_the_cost_of_others(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     lean_across(archive)
     flip(archive, segments_of(archive, DOCUMENT)[0][0])
     with pytest.raises(PolluxError, match="nothing was removed"):
@@ -381,14 +381,14 @@ def test_nothing_is_forgotten_at_the_cost_of_others(tmp_path: Path) -> None:
 
 
 def test_damage_of_what_goes_does_not_matter(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     flip(archive, segments_of(archive, LOG)[0][0])
     assert forgotten(archive, builders.SESSION).n_bytes
-    assert deeply(archive).is_sound
+    assert deeply(archive).is_ok
 
 
 def test_a_neighbour_with_the_same_beginning_stays(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     alike = f"{builders.SESSION[:-4]}ffff"
     builders.put(
         root / ".gemini/tmp/webapp/chats/session-2026-11-15T20-00-6ece72aa.jsonl",
@@ -397,7 +397,7 @@ def test_a_neighbour_with_the_same_beginning_stays(tmp_path: Path) -> None:
     synced(archive, root)
     forgotten(archive, builders.SESSION)
     assert sessions(archive) == {builders.OTHER, alike}
-    assert deeply(archive).is_sound
+    assert deeply(archive).is_ok
 
 
 @pytest.mark.parametrize(
@@ -419,8 +419,8 @@ def test_whose_a_file_is_by_its_name(path: str, *, does: bool) -> None:
     assert inventory.belongs_to(path, [builders.SESSION, "general"]) is does
 
 
-def test_a_stopped_removal_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root, archive = kept(tmp_path)
+def test_interrupted_removal_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, archive = archived_home(tmp_path)
 
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -433,7 +433,7 @@ def test_a_stopped_removal_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.M
         refresh(opened, [builders.home(root)])
     assert sessions(archive) == {builders.OTHER}
     assert not leaks(tmp_path)
-    assert deeply(archive).is_sound
+    assert deeply(archive).is_ok
 
 
 def test_info_counts_the_sessions_that_a_list_shows(tmp_path: Path) -> None:

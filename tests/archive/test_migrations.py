@@ -14,6 +14,7 @@ from tests.archive.test_verify import deeply
 from tests.cli.running import Runner
 
 from pollux.archive import schema, store
+from pollux.archive.lock import WriterLock
 from pollux.archive.migrations import STEPS, migrate
 from pollux.errors import ArchiveError
 
@@ -55,7 +56,7 @@ def test_old_archive_takes_the_steps_that_it_lacks(run: Runner, old: Path, tmp_p
         assert database.execute("PRAGMA user_version").fetchone() == (len(STEPS),)
         assert schema.are_current(database)
         check(database)
-    assert deeply(old).is_sound
+    assert deeply(old).is_ok
 
 
 def test_old_archive_is_opened_without_being_written(old: Path) -> None:
@@ -63,6 +64,28 @@ def test_old_archive_is_opened_without_being_written(old: Path) -> None:
     with store.open_archive(old, write=False) as archive:
         assert not schema.are_current(archive.database)
     assert old.read_bytes() == before
+
+
+def test_old_archive_that_cannot_be_written_is_read(run: Runner, old: Path, tmp_path: Path) -> None:
+    """Its columns have their old names, under which nothing is searched any more."""
+    with closing(sqlite3.connect(old)) as database:
+        (n_bytes,) = database.execute("SELECT sum(kept) FROM versions").fetchone()
+        (n_deleted,) = database.execute("SELECT count(gone_us) FROM files").fetchone()
+        database.execute("PRAGMA journal_mode = DELETE")
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(old.read_bytes())
+    (tmp_path / "empty").mkdir()
+    lock = WriterLock(old)
+    assert lock.take()
+    info = run("archive", "info", "--json", "--archive", str(old), home=tmp_path / "empty")
+    checked = run("verify", "--json", "--archive", str(old), home=tmp_path / "empty")
+    listed = run("ls", "--archive", str(old), home=tmp_path / "empty")
+    lock.release()
+    assert sum(home["bytes"] for home in info.json["homes"]) == n_bytes
+    assert info.json["deleted_files"] == n_deleted
+    assert checked.json["ok"]
+    assert "Traceback" not in listed.err
+    assert old.read_bytes() == copy.read_bytes()
 
 
 def test_steps_are_taken_once() -> None:

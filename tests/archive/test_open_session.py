@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import builders
-from tests.archive.test_verify import damage, kept
+from tests.archive.test_verify import archived_home, damage
 from tests.refreshing import refresh
 
 from pollux.archive import store
@@ -40,7 +40,7 @@ def listed(archive: Path) -> History:
     ],
 )
 def test_a_session_with_damaged_rows_is_left_out_and_named(tmp_path: Path, change: str) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     n_sessions = len(listed(archive).sessions)
     damage(archive, f"UPDATE {change} WHERE session_id = '{builders.OTHER}'")
     found = listed(archive)
@@ -53,7 +53,7 @@ def test_a_session_with_damaged_rows_is_left_out_and_named(tmp_path: Path, chang
 
 
 def test_the_body_of_another_session_is_damage(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     damage(
         archive,
         f"UPDATE sessions SET extra = (SELECT extra FROM sessions WHERE session_id = '{builders.SESSION}') "  # noqa: S608
@@ -64,7 +64,7 @@ def test_the_body_of_another_session_is_damage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("statement", ["DELETE FROM session_files", "DELETE FROM readings"])
 def test_a_session_that_lost_a_file_is_not_opened(tmp_path: Path, statement: str) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     session = next(one for one in listed(archive).sessions if one.id == builders.SESSION)
     damage(archive, statement)
     with store.open_archive(archive, write=False) as found, pytest.raises(PolluxError, match=builders.SESSION):
@@ -77,14 +77,14 @@ def test_a_session_that_lost_a_file_is_not_opened(tmp_path: Path, statement: str
         "DELETE FROM versions",
         "DELETE FROM files",
         "UPDATE versions SET mtime_ns = 'late'",
-        "UPDATE versions SET kept = kept - 7",
-        "UPDATE versions SET kept = kept + 7",
+        "UPDATE versions SET archived_bytes = archived_bytes - 7",
+        "UPDATE versions SET archived_bytes = archived_bytes + 7",
         "UPDATE files SET path = CAST(path AS BLOB)",
         "DELETE FROM segments",
     ],
 )
 def test_a_session_whose_files_are_damaged_is_not_opened(tmp_path: Path, statement: str) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     session = next(one for one in listed(archive).sessions if one.id == builders.SESSION)
     damage(archive, "PRAGMA foreign_keys = OFF", statement)
     with store.open_archive(archive, write=False) as found, pytest.raises(DamagedArchiveError, match="is damaged"):

@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 from tests import builders
+from tests.archive.older import revert
 from tests.archive.test_verify import (
     DOCUMENT,
     LOG,
     answer,
+    archived_home,
     changed,
     content_of,
     damage,
     flip,
     grown,
-    kept,
     looked_at,
     rewritten,
     segments_of,
@@ -69,7 +70,7 @@ def compared_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_bytes_that_still_unpack_are_compared_with_their_hash(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     segment_id, *_ = segments_of(archive, LOG)[0]
     forge(archive, segment_id)
     with (
@@ -98,7 +99,7 @@ def test_bytes_that_still_unpack_are_compared_with_their_hash(tmp_path: Path) ->
     ],
 )
 def test_a_damaged_row_is_damage(tmp_path: Path, statement: str) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     segment_id, *_ = segments_of(archive, DOCUMENT)[1]
     damage(archive, "PRAGMA foreign_keys = OFF", statement)
     with store.open_archive(archive, write=False) as opened, pytest.raises(DamagedArchiveError, match="is damaged"):
@@ -115,7 +116,7 @@ def test_a_damaged_row_is_damage(tmp_path: Path, statement: str) -> None:
     ],
 )
 def test_a_gap_and_an_overlap_are_never_read_over(tmp_path: Path, statement: str) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     grown(root, LOG, builders.log(answer(3)))
     synced(archive, root)
     damage(archive, statement.format(*(row[0] for row in segments_of(archive, LOG))))
@@ -123,8 +124,8 @@ def test_a_gap_and_an_overlap_are_never_read_over(tmp_path: Path, statement: str
 
 
 def many_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-    """Give an archive with a log that is merged the next time that it grows."""
-    root, archive = kept(tmp_path)
+    """Return an archive with a log that is merged the next time that it grows."""
+    root, archive = archived_home(tmp_path)
     monkeypatch.setattr(ingest, "_MANY_SEGMENTS", 8)
     for number in range(3, 9):
         grown(root, LOG, builders.log(answer(number)))
@@ -144,7 +145,7 @@ def test_a_merge_gives_damage_no_new_hash(tmp_path: Path, monkeypatch: pytest.Mo
     assert all(str(root / ".gemini" / LOG) in str(problem) and "--repair" in problem.message for problem in found)
     assert len(segments_of(archive, LOG)) == 9
     assert [one.code for one in looked_at(archive).damage] == ["bytes"]
-    assert looked_at(archive, root, repair=True).is_sound
+    assert looked_at(archive, root, repair=True).is_ok
     grown(root, LOG, builders.log(answer(10)))
     assert not refreshed(archive, root).problems
     assert len(segments_of(archive, LOG)) == 1
@@ -158,11 +159,11 @@ def test_compacting_gives_damage_no_new_hash(tmp_path: Path, monkeypatch: pytest
         found = maintenance.compact(opened)
     assert [str(root / ".gemini" / LOG) in sentence for sentence in found.damaged] == [True]
     assert len(segments_of(archive, LOG)) == 8
-    assert not looked_at(archive).is_sound
+    assert not looked_at(archive).is_ok
 
 
 def test_nothing_is_compressed_against_damage(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     forge(archive, segments_of(archive, DOCUMENT)[1][0])
     rewritten(root, 11, 12, 13)
     synced(archive, root)
@@ -173,7 +174,7 @@ def test_nothing_is_compressed_against_damage(tmp_path: Path) -> None:
 
 
 def test_damage_among_versions_that_lean_on_each_other_is_repaired(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     contents = [(root / ".gemini" / DOCUMENT).read_bytes()]
     for number in range(13, 17):
         rewritten(root, *range(11, number))
@@ -184,13 +185,13 @@ def test_damage_among_versions_that_lean_on_each_other_is_repaired(tmp_path: Pat
     flip(archive, segment_id)
     copy = builders.put(tmp_path / "copy" / ".gemini" / DOCUMENT, before[number - 1])
     report = looked_at(archive, copy.parents[4], repair=True)
-    assert report.is_sound
+    assert report.is_ok
     assert content_of(archive, DOCUMENT) == before
 
 
 @pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
 def test_an_edit_inside_what_is_archived_starts_a_new_version(tmp_path: Path, place: float) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     file = root / ".gemini" / PLAN
     builders.put(file, b"x" * 60_000)
     synced(archive, root)
@@ -205,7 +206,7 @@ def test_an_edit_inside_what_is_archived_starts_a_new_version(tmp_path: Path, pl
 
 
 def test_an_edit_with_the_old_time_is_seen(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     file = root / ".gemini" / PLAN
     builders.put(file, b"x" * 20_000)
     refreshed(archive, root, later=5)
@@ -222,7 +223,7 @@ def test_an_edit_with_the_old_time_is_seen(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows notes no time at which a file's status changed")
 def test_a_file_whose_status_alone_changed_is_read_once(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     file = root / ".gemini" / PLAN
     builders.put(file, b"a plan")
     refreshed(archive, root, later=5)
@@ -241,7 +242,7 @@ def test_a_file_whose_status_alone_changed_is_read_once(tmp_path: Path) -> None:
 
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path, Path]:
-    """Give a home, its archive, and a file in it that is too large to be compared whole."""
+    """Return a home, its archive, and a file in it that is too large to be compared whole."""
     monkeypatch.setattr(raw, "SEGMENT", 8_000)
     monkeypatch.setattr(raw, "COMPARED_WHOLE", 24_000)
     root, archive = tmp_path / "home", tmp_path / "archive.db"
@@ -316,13 +317,13 @@ def test_verify_finds_an_edit_that_no_refresh_has_compared_yet(large: tuple[Path
     looked_at(archive, root, repair=True)
     refreshed(archive, root, later=15)
     assert content_of(archive, PLAN)[1:] == [file.read_bytes()]
-    assert looked_at(archive).is_sound
+    assert looked_at(archive).is_ok
 
 
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE versions SET kept = 'x'",
+        "UPDATE versions SET archived_bytes = 'x'",
         "UPDATE versions SET head = 7",
         "UPDATE segments SET start = 'x' WHERE version_id IN (SELECT version_id FROM files WHERE path = 'PLAN')",
         "UPDATE files SET version_id = 999",
@@ -331,7 +332,7 @@ def test_verify_finds_an_edit_that_no_refresh_has_compared_yet(large: tuple[Path
     ],
 )
 def test_a_file_whose_rows_are_damaged_is_archived_anew(tmp_path: Path, statement: str) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     file = builders.put(root / ".gemini" / PLAN, b"first")
     refreshed(archive, root, later=5)
     damage(archive, "PRAGMA foreign_keys = OFF", statement.replace("PLAN", PLAN))
@@ -343,16 +344,10 @@ def test_a_file_whose_rows_are_damaged_is_archived_anew(tmp_path: Path, statemen
 
 
 def test_an_archive_of_the_last_release_is_migrated_and_compared_once(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
-    damage(
-        archive,
-        "ALTER TABLE files DROP COLUMN ctime_ns",
-        "ALTER TABLE files DROP COLUMN compared",
-        *(f"DROP TABLE {table}" for table in ("imported", "imported_entries", "imported_seals", "migrations")),
-        "PRAGMA user_version = 2",
-    )
+    root, archive = archived_home(tmp_path)
+    revert(archive, "seals")
     before = content_of(archive, LOG)
-    assert looked_at(archive).is_sound  # which writes nothing, and so does not migrate
+    assert looked_at(archive).is_ok  # which writes nothing, and so does not migrate
     result = refreshed(archive, root, later=5)
     assert (result.n_files, result.problems) == (0, [])
     with store.open_archive(archive) as opened:
@@ -369,7 +364,7 @@ def test_a_torn_page_is_damage_of_its_file(tmp_path: Path) -> None:
                 raise sqlite3.DatabaseError("database disk image is malformed")
             return super().execute(sql, *rest)  # type: ignore[arg-type]
 
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     database = sqlite3.connect(archive, factory=Torn)
     with pytest.raises(DamagedArchiveError, match="is damaged"):
         raw.content(database, 1)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import builders
-from tests.archive.growing import Life, Step, content, merge_all, rebuild, steps, told, versions
+from tests.archive.growing import Life, Step, comparable, content, merge_all, rebuild, steps, versions
 from tests.refreshing import refresh
 
 from pollux import homes
@@ -42,10 +42,10 @@ def test_no_byte_is_lost(life: list[Step]) -> None:
                 refresh(archive, world.homes)
                 seen += world.files()
                 merge_all(archive)
-            kept = versions(archive)
+            archived = versions(archive)
         for home, path, data in seen:
             if not path.endswith(".tmp"):
-                assert any(one[: len(data)] == data for one in kept[home, path]), path
+                assert any(one[: len(data)] == data for one in archived[home, path]), path
 
 
 @examples
@@ -77,8 +77,10 @@ def test_archive_tells_what_the_disk_tells(life: list[Step]) -> None:
                 refresh(archive, world.homes)
             found = open_session.history(archive.database, locate(world.homes))
         there = {one.id: one for one in live_history(world.homes).sessions if one.id not in world.lossy}
-        kept = {one.id: one for one in found.sessions}
-        assert {one: told(session) for one, session in there.items()} == {one: told(kept[one]) for one in there}
+        archived = {one.id: one for one in found.sessions}
+        assert {one: comparable(session) for one, session in there.items()} == {
+            one: comparable(archived[one]) for one in there
+        }
 
 
 @examples
@@ -100,7 +102,9 @@ def test_archive_tells_of_the_demo_what_the_disk_tells(tmp_path: Path) -> None:
     with open_archive(tmp_path / "archive.db") as archive:
         refresh(archive, homes)
         found = open_session.history(archive.database, locate(homes))
-    assert {one.id: told(one) for one in found.sessions} == {one.id: told(one) for one in live_history(homes).sessions}
+    assert {one.id: comparable(one) for one in found.sessions} == {
+        one.id: comparable(one) for one in live_history(homes).sessions
+    }
 
 
 def test_document_that_lost_messages_is_rebuilt_the_same(tmp_path: Path) -> None:
@@ -113,7 +117,7 @@ def test_project_in_two_folders_is_rebuilt_the_same(tmp_path: Path) -> None:
     assert _differing(tmp_path, [("lines", "third", 0, 2), ("lines", "log", 0, 2)]) == set()
 
 
-def test_project_whose_folder_is_gone_is_rebuilt_the_same(tmp_path: Path) -> None:
+def test_project_with_a_missing_folder_is_rebuilt_the_same(tmp_path: Path) -> None:
     """What the disk said of a project's path is kept, so a rebuild must find it there."""
     assert _differing(tmp_path, [("lines", "third", 0, 2), ("move", "log", 0, 0)]) == set()
 
@@ -131,7 +135,9 @@ def _differing(folder: Path, life: list[Step]) -> set[str]:
 
 
 @pytest.mark.parametrize("moment", ["_packed", "_probe"])
-def test_file_rewritten_while_it_is_read_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+def test_file_rewritten_while_it_is_read_is_archived(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
     """Old releases write in place, at any moment; what is there in the end is kept, whole."""
     file = builders.chats(tmp_path) / "session-2026-11-15T19-30-6ece72aa.json"
     old, new = (builders.document(*[builders.user(f"u{n}", word * 50) for n in range(count)]) for word, count in TURNS)
@@ -148,8 +154,8 @@ def test_file_rewritten_while_it_is_read_is_kept(tmp_path: Path, monkeypatch: py
             patch.setattr(raw, moment, racing)
             refresh(archive, [builders.home(tmp_path)])
         refresh(archive, [builders.home(tmp_path)])
-        kept = versions(archive)
-    assert new in kept[str(tmp_path / ".gemini"), f"tmp/webapp/chats/{file.name}"]
+        archived = versions(archive)
+    assert new in archived[str(tmp_path / ".gemini"), f"tmp/webapp/chats/{file.name}"]
 
 
 TURNS = (("old ", 20), ("new ", 40))

@@ -163,7 +163,7 @@ def test_what_is_there_in_full_is_left_alone(desk: Desk) -> None:
     assert (plan.files, plan.notes, plan.main) == ((), (), desk.home.root / MAIN)
 
 
-def test_a_stub_beside_a_session_that_is_there_is_told(desk: Desk) -> None:
+def test_stub_next_to_an_existing_session_is_reported(desk: Desk) -> None:
     desk.put(MAIN, LOG)
     desk.put("tmp/webapp/chats/session-2026-11-15T20-00-6ece72aa.jsonl", log(header(), preamble()))
     plan = desk.plan()
@@ -327,7 +327,7 @@ def test_a_document_stays_one_with_only_its_time_changed(desk: Desk) -> None:
     ],
     ids=["in one line", "with a mark", "cut short"],
 )
-def test_a_document_that_the_client_cannot_read_is_put_together_again(desk: Desk, data: bytes) -> None:
+def test_document_that_the_client_cannot_read_is_rebuilt(desk: Desk, data: bytes) -> None:
     name = MAIN.removesuffix("l")
     desk.put(name, data)
     desk.lose()
@@ -570,7 +570,7 @@ def test_a_project_whose_path_nobody_knows_keeps_its_folder(desk: Desk) -> None:
     assert [one.place for one in desk.restore().files] == [desk.home.root / path.replace(".jsonl", "-pc632d72.jsonl")]
 
 
-def test_a_home_that_is_gone_gives_way_to_the_first(desk: Desk) -> None:
+def test_missing_home_is_replaced_by_the_first(desk: Desk) -> None:
     desk.put(MAIN, LOG)
     session = desk.session()
     shutil.rmtree(desk.home.root)
@@ -635,7 +635,7 @@ def test_a_name_that_leads_elsewhere_is_refused(desk: Desk) -> None:
     ("name", "words"),
     [("run\0.txt", r"'run\\x00.txt' in the archive .* contains a NUL"), ("x" * 300, "longer than 255 bytes")],
 )
-def test_a_name_that_no_file_can_have_is_told_in_one_line(desk: Desk, name: str, words: str) -> None:
+def test_impossible_file_name_is_reported_in_one_line(desk: Desk, name: str, words: str) -> None:
     whole(desk)
     desk.lose()
     desk.archive.database.execute(

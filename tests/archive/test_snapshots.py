@@ -41,21 +41,21 @@ def test_there_are_samples() -> None:
 def test_log_read_in_steps_is_the_log_read_at_once(path: Path, data: st.DataObject, worth: int) -> None:
     whole = path.read_bytes()
     cuts = data.draw(st.lists(st.integers(0, len(whole)), max_size=6))
-    kept = None
+    snapshot = None
     for cut in [*sorted(cuts), len(whole)]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(readings, "SNAPSHOT_SIZE", worth)
-            reading, kept = continue_reading(Source(path, data=whole[:cut]), kept)
+            reading, snapshot = continue_reading(Source(path, data=whole[:cut]), snapshot)
         at_once, _ = continue_reading(Source(path, data=whole[:cut]), None)
         assert known(reading) == known(at_once)
-    assert kept is not None
-    assert known(load_reading(Source(path, data=whole), kept)) == known(reading)
+    assert snapshot is not None
+    assert known(load_reading(Source(path, data=whole), snapshot)) == known(reading)
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
 def test_reading_is_taken_up_as_it_was_set_aside(path: Path) -> None:
-    reading, kept = continue_reading(Source(path), None)
-    again = load_reading(Source(path), kept)
+    reading, snapshot = continue_reading(Source(path), None)
+    again = load_reading(Source(path), snapshot)
     assert known(again) == known(reading)
     assert (again.format, again.path) == (reading.format, reading.path)
 
@@ -63,7 +63,7 @@ def test_reading_is_taken_up_as_it_was_set_aside(path: Path) -> None:
 def test_grown_log_is_read_from_where_it_was_left(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = LOGS[0].read_bytes()
     cut = whole.rfind(b"\n", 0, -1) + 1
-    _, kept = continue_reading(Source(LOGS[0], data=whole[:cut]), None)
+    _, snapshot = continue_reading(Source(LOGS[0], data=whole[:cut]), None)
     seen: list[int] = []
     operations = log.operations
 
@@ -72,7 +72,7 @@ def test_grown_log_is_read_from_where_it_was_left(monkeypatch: pytest.MonkeyPatc
         return operations(line, at)
 
     monkeypatch.setattr(log, "operations", noted)
-    continue_reading(Source(LOGS[0], data=whole), kept)
+    continue_reading(Source(LOGS[0], data=whole), snapshot)
     assert seen
     assert min(seen) >= cut
 
@@ -89,18 +89,18 @@ def test_small_file_is_not_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_little_more_is_not_set_aside_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = LOGS[0].read_bytes()
-    _, kept = continue_reading(Source(LOGS[0], data=whole[:-100]), None)
+    _, snapshot = continue_reading(Source(LOGS[0], data=whole[:-100]), None)
     monkeypatch.setattr(readings, "SNAPSHOT_SIZE", len(whole))
-    reading, again = continue_reading(Source(LOGS[0], data=whole), kept)
-    assert again == kept
+    reading, again = continue_reading(Source(LOGS[0], data=whole), snapshot)
+    assert again == snapshot
     assert known(reading) == known(continue_reading(Source(LOGS[0], data=whole), None)[0])
 
 
 @pytest.mark.parametrize("path", SAMPLES[:3], ids=lambda path: path.name)
 def test_a_damaged_snapshot_is_not_believed(path: Path) -> None:
-    reading, kept = continue_reading(Source(path), None)
-    for place in range(0, len(kept), 7):
-        data = bytearray(kept)
+    reading, snapshot = continue_reading(Source(path), None)
+    for place in range(0, len(snapshot), 7):
+        data = bytearray(snapshot)
         data[place] ^= 1 << place % 8
         assert known(load_reading(Source(path), bytes(data))) == known(reading)
         assert known(continue_reading(Source(path), bytes(data))[0]) == known(reading)

@@ -44,7 +44,7 @@ def test_second_writer_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert third.is_writable
 
 
-def test_second_writer_waits_if_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_writer_waits_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["pollux", "sync"])
     first = open_archive(tmp_path / "archive.db")
     told: list[str] = []
@@ -94,7 +94,7 @@ def test_place_without_locks_is_only_read(tmp_path: Path, monkeypatch: pytest.Mo
         assert not archive.lock_is_taken
 
 
-def test_reading_what_is_not_there_is_told(tmp_path: Path) -> None:
+def test_missing_archive_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match=r"There is no archive at .* yet \(opened for reading\)"):
         open_archive(tmp_path / "archive.db", write=False)
     assert not [*tmp_path.iterdir()]

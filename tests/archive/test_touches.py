@@ -180,7 +180,7 @@ def test_lines_of_a_long_diff_are_counted_only_by_the_client(monkeypatch: pytest
     assert short.touches == whole.touches == [("/a", "create", 1000, 0, "display")]
 
 
-def test_long_arguments_are_told_by_their_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_arguments_are_described_by_their_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     call = {"id": "c", "name": "write_file", "args": {"file_path": "/a", "content": "x" * 2000}}
     whole, short = whole_and_short(call, monkeypatch)
     assert short.touches == whole.touches

@@ -10,10 +10,10 @@ import pytest
 from tests import builders
 from tests.archive.growing import content
 from tests.archive.test_maintenance import digests, leaks, sessions
-from tests.archive.test_verify import CHILD, damage, kept, looked_at, synced
+from tests.archive.test_verify import CHILD, archived_home, damage, looked_at, synced
 
 from pollux.archive import forget, maintenance, undo
-from pollux.archive.undo import KEPT_US, UndoCopy, UndoResult
+from pollux.archive.undo import LIFETIME_US, UndoCopy, UndoResult
 from pollux.errors import PolluxError
 
 NOW = 1_794_700_000_000_000
@@ -38,7 +38,7 @@ def facts(archive: Path) -> dict[str, list[Any]]:
 
 @pytest.mark.parametrize("session_id", [builders.SESSION, builders.OTHER, CHILD])
 def test_bytes_and_facts_are_as_before(tmp_path: Path, session_id: str) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     before = sessions(archive), digests(archive), facts(archive)
     copy = forgotten(archive, session_id)
     assert session_id not in sessions(archive)
@@ -46,23 +46,23 @@ def test_bytes_and_facts_are_as_before(tmp_path: Path, session_id: str) -> None:
     assert session_id in result.sessions
     assert result.files
     assert (sessions(archive), digests(archive), facts(archive)) == before
-    assert looked_at(archive).is_sound
+    assert looked_at(archive).is_ok
     assert not copy.path.parent.exists()
 
 
 def test_session_grows_after_it_was_brought_back(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     copy = forgotten(archive, builders.SESSION)
     synced(archive, root)
     assert builders.SESSION not in sessions(archive)
     brought_back(archive, copy)
     synced(archive, root)
     assert builders.SESSION in sessions(archive)
-    assert looked_at(archive).is_sound
+    assert looked_at(archive).is_ok
 
 
 def test_numbers_that_were_given_away_are_not_taken_back(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     before = digests(archive)
     copy = forgotten(archive, builders.SESSION)
     data = builders.log(builders.header("aaaaaaaa-1111-4222-8333-444455556666"), builders.user("u1", "new"))
@@ -70,11 +70,11 @@ def test_numbers_that_were_given_away_are_not_taken_back(tmp_path: Path) -> None
     synced(archive, root)
     brought_back(archive, copy)
     assert before.items() <= digests(archive).items()
-    assert looked_at(archive).is_sound
+    assert looked_at(archive).is_ok
 
 
 def test_session_that_shares_a_file_comes_back(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     lines = [builders.log(builders.header(f"nightly-{one}"), builders.user(f"u{one}", "a word")) for one in "AB"]
     builders.put(root / ".gemini/tmp/webapp/chats/session-2026-11-15T19-30-nightly-.jsonl", b"".join(lines))
     synced(archive, root)
@@ -85,8 +85,18 @@ def test_session_that_shares_a_file_comes_back(tmp_path: Path) -> None:
     assert facts(archive) == before
 
 
+def test_copy_of_an_older_pollux_is_brought_back(tmp_path: Path) -> None:
+    _, archive = archived_home(tmp_path)
+    before = digests(archive)
+    copy = forgotten(archive, builders.SESSION)
+    damage(copy.path, "ALTER TABLE versions RENAME COLUMN archived_bytes TO kept")
+    brought_back(archive, copy)
+    assert digests(archive) == before
+    assert looked_at(archive).is_ok
+
+
 def test_archive_itself_has_no_trace(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     copy = forgotten(archive, builders.SESSION)
     assert leaks(tmp_path) == []
     assert copy.path.stat().st_mode & 0o777 == 0o600
@@ -94,21 +104,21 @@ def test_archive_itself_has_no_trace(tmp_path: Path) -> None:
 
 
 def test_copies_are_listed_newest_first_and_expire(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     first = forgotten(archive, builders.OTHER)
     second = forgotten(archive, CHILD)
     third = forgotten(archive, builders.SESSION, now_us=NOW + 1)
     assert undo.undo_copies(archive) == [third, second, first]
-    undo.remove_expired(archive, NOW + KEPT_US - 1)
+    undo.remove_expired(archive, NOW + LIFETIME_US - 1)
     assert len(undo.undo_copies(archive)) == 3
-    undo.remove_expired(archive, NOW + KEPT_US)
+    undo.remove_expired(archive, NOW + LIFETIME_US)
     assert undo.undo_copies(archive) == [third]
-    undo.remove_all(archive)
+    assert undo.remove_all(archive) == 1
     assert not third.path.parent.exists()
 
 
 def test_nothing_is_forgotten_without_room_for_the_copy(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     (tmp_path / "archive.db.forgotten").write_text("in the way")
     with pytest.raises(PolluxError, match="pass --no-undo"):
         forgotten(archive, builders.SESSION)
@@ -119,7 +129,7 @@ def test_interrupted_copy_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def interrupted(*_args: object) -> None:
         raise KeyboardInterrupt
 
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     monkeypatch.setattr(undo, "_copy_files", interrupted)
     with pytest.raises(KeyboardInterrupt):
         forgotten(archive, builders.SESSION)
@@ -129,7 +139,7 @@ def test_interrupted_copy_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("data", [b"", b"not a database", b"SQLite format 3\0" + bytes(200)])
 def test_damaged_copy_changes_nothing(tmp_path: Path, data: bytes) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     copy = forgotten(archive, builders.SESSION)
     before = digests(archive)
     copy.path.write_bytes(data)
@@ -138,11 +148,11 @@ def test_damaged_copy_changes_nothing(tmp_path: Path, data: bytes) -> None:
     with pytest.raises(PolluxError, match="cannot be used"):
         brought_back(archive, copy)
     assert digests(archive) == before
-    assert looked_at(archive).is_sound
+    assert looked_at(archive).is_ok
 
 
 def test_damaged_segment_comes_back_damaged(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     damage(archive, "UPDATE segments SET data = x'00' WHERE base_id IS NOT NULL")
     with sqlite3.connect(archive) as database:
         n_segments = database.execute("SELECT count(*) FROM segments").fetchone()
@@ -150,4 +160,4 @@ def test_damaged_segment_comes_back_damaged(tmp_path: Path) -> None:
     brought_back(archive, copy)
     with sqlite3.connect(archive) as database:
         assert database.execute("SELECT count(*) FROM segments").fetchone() == n_segments
-    assert not looked_at(archive).is_sound
+    assert not looked_at(archive).is_ok

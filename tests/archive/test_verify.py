@@ -78,8 +78,8 @@ def synced(archive: Path, *roots: Path) -> None:
         refresh(opened, [builders.home(root) for root in roots])
 
 
-def kept(tmp_path: Path) -> tuple[Path, Path]:
-    """Give a home and an archive of it: a log of two segments, a document of which one version leans on another."""
+def archived_home(tmp_path: Path) -> tuple[Path, Path]:
+    """Return a home and its archive: a log of two segments, a document with a version compressed against another."""
     root, archive = lived_in(tmp_path / "home"), tmp_path / "archive.db"
     synced(archive, root)
     grown(root, LOG, builders.log(builders.user("u2", "go on", second=3), answer(2)))
@@ -90,7 +90,7 @@ def kept(tmp_path: Path) -> tuple[Path, Path]:
 
 @contextmanager
 def changed(archive: Path, *statements: str) -> Iterator[sqlite3.Connection]:
-    """Damage an archive behind everybody's back."""
+    """Change an archive with SQL, past Pollux."""
     database = sqlite3.connect(archive, isolation_level=None)
     try:
         for statement in statements:
@@ -137,14 +137,15 @@ def flip(archive: Path, segment_id: int) -> None:
 def content_of(archive: Path, path: str) -> list[bytes]:
     with store.open_archive(archive, write=False) as opened:
         versions = opened.database.execute(
-            "SELECT versions.id, kept FROM versions JOIN files ON files.id = file_id WHERE path = ? ORDER BY number",
+            "SELECT versions.id, archived_bytes FROM versions JOIN files ON files.id = file_id WHERE path = ? "
+            "ORDER BY number",
             (path,),
         ).fetchall()
         return [whole(opened.database, version_id, n_bytes) for version_id, n_bytes in versions]
 
 
 def whole(database: sqlite3.Connection, version_id: int, n_bytes: int) -> bytes:
-    """Give the bytes of a version, or a word if they are damaged."""
+    """Return the bytes of a version, or a word if they are damaged."""
     try:
         return raw.reader(database, version_id)(0, n_bytes)
     except DamagedArchiveError:
@@ -156,19 +157,19 @@ def one(report: VerifyReport) -> Damage:
     return found
 
 
-def test_a_sound_archive(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+def test_undamaged_archive(tmp_path: Path) -> None:
+    _, archive = archived_home(tmp_path)
     report = looked_at(archive)
     assert (report.damage, report.notes) == ([], [])
-    assert report.is_sound
+    assert report.is_ok
     with changed(archive) as database:
         assert report.n_segments == database.execute("SELECT count(*) FROM segments").fetchone()[0]
         assert database.execute("SELECT count(base_id) FROM segments").fetchone()[0]
-    assert deeply(archive).is_sound
+    assert deeply(archive).is_ok
 
 
-def test_progress_is_told(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+def test_progress_is_reported(tmp_path: Path) -> None:
+    _, archive = archived_home(tmp_path)
     told: list[tuple[int, int]] = []
     with store.open_archive(archive, write=False) as opened:
         report = verify(opened, progress=lambda done, whole: told.append((done, whole)))
@@ -176,7 +177,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
 
 
 def test_a_flipped_byte_is_had_back_from_the_live_file(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     before = content_of(archive, LOG)
     segment_id, number, start, length = segments_of(archive, LOG)[1]
     flip(archive, segment_id)
@@ -187,14 +188,14 @@ def test_a_flipped_byte_is_had_back_from_the_live_file(tmp_path: Path) -> None:
     assert found.machine
     assert str(start) in found.message
     report = looked_at(archive, repair=True)
-    assert report.is_sound
+    assert report.is_ok
     assert report.damage[0].is_repaired
     assert looked_at(archive).damage == []
     assert content_of(archive, LOG) == before
 
 
 def test_what_leans_on_damage_is_mended_with_it(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     before = content_of(archive, DOCUMENT)
     (first, *_), (second, *_) = segments_of(archive, DOCUMENT)
     copy = builders.put(tmp_path / "other" / ".gemini" / DOCUMENT, before[0])
@@ -208,14 +209,14 @@ def test_what_leans_on_damage_is_mended_with_it(tmp_path: Path) -> None:
     assert base.source == str(copy)
     report = looked_at(archive, tmp_path / "other", repair=True)
     assert [damage.source for damage in report.damage] == [str(copy)]
-    assert report.is_sound
+    assert report.is_ok
     assert content_of(archive, DOCUMENT) == before
     with changed(archive) as database:
         assert database.execute("SELECT base_id FROM segments WHERE id = ?", (second,)).fetchone()[0] == first
 
 
 def test_bytes_are_had_back_from_another_version_or_copy(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     other = lived_in(tmp_path / "second")
     grown(other, LOG, builders.log(builders.user("u3", "elsewhere")))
     synced(archive, root, other)
@@ -227,7 +228,7 @@ def test_bytes_are_had_back_from_another_version_or_copy(tmp_path: Path) -> None
     found = one(looked_at(archive))
     assert found.source is not None
     assert found.source.startswith(f"version 1 of {tmp_path}")
-    assert looked_at(archive, repair=True).is_sound
+    assert looked_at(archive, repair=True).is_ok
     assert content_of(archive, LOG) == before
 
 
@@ -244,12 +245,12 @@ def test_bytes_are_had_back_from_a_segment_with_the_same_hash(tmp_path: Path) ->
     found = one(looked_at(archive))
     assert found.source is not None
     assert "bytes 0–" in found.source
-    assert looked_at(archive, repair=True).is_sound
+    assert looked_at(archive, repair=True).is_ok
     assert content_of(archive, twin) == before
 
 
 def test_a_live_file_that_is_different_is_not_taken(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     flip(archive, segments_of(archive, LOG)[0][0])
     place = root / ".gemini" / LOG
     place.write_bytes(place.read_bytes().replace(b"answer", b"ANSWER"))
@@ -257,7 +258,7 @@ def test_a_live_file_that_is_different_is_not_taken(tmp_path: Path) -> None:
 
 
 def test_a_copy_of_another_machine_is_as_good(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     second = lived_in(tmp_path / "second")
     grown(second, LOG, builders.log(answer(3)))
     synced(archive, second)
@@ -271,7 +272,7 @@ def test_a_copy_of_another_machine_is_as_good(tmp_path: Path) -> None:
 
 
 def test_a_row_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
 
     def torn(database: sqlite3.Connection, segment_id: int) -> StoredSegment:
         if segment_id == 2:
@@ -283,15 +284,15 @@ def test_a_row_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_what_only_looks_like_a_session_has_no_facts(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     for name in ("notes.json", "a/b/c.json"):
         builders.put(root / ".gemini/tmp/webapp/chats" / name, b"{}")
     synced(archive, root)
-    assert looked_at(archive).is_sound
+    assert looked_at(archive).is_ok
 
 
 def test_a_changed_hash_is_named_and_never_believed(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     segment_id, *_ = segments_of(archive, LOG)[0]
     damage(archive, f"UPDATE segments SET sha256 = zeroblob(32) WHERE id = {segment_id}")
     found = one(looked_at(archive, repair=True))
@@ -300,27 +301,27 @@ def test_a_changed_hash_is_named_and_never_believed(tmp_path: Path) -> None:
 
 
 def test_bytes_of_another_machine_are_not_looked_for_here(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     flip(archive, segments_of(archive, LOG)[0][0])
     damage(archive, "UPDATE files SET machine = 'far away'")
     assert one(looked_at(archive)).source is None
 
 
 def test_a_missing_segment_is_a_gap(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     before = content_of(archive, LOG)
     segment_id, number, start, length = segments_of(archive, LOG)[0]
     damage(archive, f"DELETE FROM segments WHERE id = {segment_id}")
     found = one(looked_at(archive))
     assert (found.code, found.version, found.start, found.end) == ("gap", number, start, start + length)
     assert found.source == str(root / ".gemini" / LOG)  # the hash of the beginning proves it
-    assert looked_at(archive, repair=True).is_sound
+    assert looked_at(archive, repair=True).is_ok
     assert looked_at(archive).damage == []
     assert content_of(archive, LOG) == before
 
 
 def test_a_missing_end_is_a_gap(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     grown(root, LOG, builders.log(builders.user("u3", "long " * 3000, second=5), builders.user("u4", "short")))
     synced(archive, root)
     grown(root, LOG, builders.log(builders.user("u5", "end", second=6)))
@@ -328,13 +329,13 @@ def test_a_missing_end_is_a_gap(tmp_path: Path) -> None:
     segment_id, _, start, length = segments_of(archive, LOG)[-1]
     damage(archive, f"DELETE FROM segments WHERE id = {segment_id}")
     assert one(looked_at(archive)).end == start + length
-    assert looked_at(archive, repair=True).is_sound
+    assert looked_at(archive, repair=True).is_ok
     assert looked_at(archive).damage == []
     assert (start, length) == segments_of(archive, LOG)[-1][2:]
 
 
-def test_a_gap_without_proof_is_taken_in_as_a_new_version(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+def test_gap_without_proof_is_archived_as_a_new_version(tmp_path: Path) -> None:
+    root, archive = archived_home(tmp_path)
     for number in (3, 4):
         grown(root, LOG, builders.log(builders.user(f"u{number}", "long " * 3000, second=5)))
         synced(archive, root)
@@ -344,7 +345,7 @@ def test_a_gap_without_proof_is_taken_in_as_a_new_version(tmp_path: Path) -> Non
     found = one(looked_at(archive))
     assert found.source is not None
     assert "new version" in found.source
-    assert not looked_at(archive, repair=True).is_sound
+    assert not looked_at(archive, repair=True).is_ok
     synced(archive, root)
     assert content_of(archive, LOG)[-1] == whole
     found = one(looked_at(archive, repair=True))  # what is lost is lost, and is not taken in over and over
@@ -354,7 +355,7 @@ def test_a_gap_without_proof_is_taken_in_as_a_new_version(tmp_path: Path) -> Non
 
 
 def test_a_gap_while_the_facts_are_old(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     grown(root, LOG, builders.log(builders.user("u3", "long " * 3000, second=5)))
     synced(archive, root)
     segment_id, *_ = segments_of(archive, LOG)[2]
@@ -369,7 +370,7 @@ def test_a_gap_while_the_facts_are_old(tmp_path: Path) -> None:
     ("statement", "code", "words"),
     [
         ("UPDATE segments SET start = start - 5 WHERE start > 0", "overlap", "twice"),
-        ("UPDATE versions SET kept = kept - 7 WHERE number = 2", "length", "the version has only"),
+        ("UPDATE versions SET archived_bytes = archived_bytes - 7 WHERE number = 2", "length", "the version has only"),
         ("UPDATE segments SET version_id = 999 WHERE id = 1", "dangling", "segments belong"),
         ("UPDATE files SET version_id = 999 WHERE id = 1", "dangling", "files name"),
         ("DELETE FROM files", "dangling", "versions belong"),
@@ -389,7 +390,7 @@ def test_a_gap_while_the_facts_are_old(tmp_path: Path) -> None:
     ],
 )
 def test_what_does_not_fit_together_is_named(tmp_path: Path, statement: str, code: str, words: str) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     damage(archive, "PRAGMA foreign_keys = OFF", statement)
     found = [damage for damage in looked_at(archive).damage if damage.code == code]
     assert found
@@ -397,7 +398,7 @@ def test_what_does_not_fit_together_is_named(tmp_path: Path, statement: str, cod
 
 
 def test_sessions_that_are_lost_to_the_facts_are_named(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     damage(archive, *(f"DELETE FROM {table}" for table in schema.OF_SESSIONS))
     found = [damage.file for damage in looked_at(archive).damage if "no session" in damage.message]
     assert len(found) == 4
@@ -406,13 +407,13 @@ def test_sessions_that_are_lost_to_the_facts_are_named(tmp_path: Path) -> None:
 
 
 def test_many_dangling_rows_are_counted(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     damage(archive, "PRAGMA foreign_keys = OFF", "UPDATE segments SET version_id = 900 + id")
     assert "…" in looked_at(archive).damage[0].message
 
 
 def test_facts_are_compared_with_a_rebuild(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     damage(
         archive,
         "UPDATE messages SET n_chars = n_chars + 1 WHERE message_id = 'g1'",
@@ -432,14 +433,14 @@ def test_facts_are_compared_with_a_rebuild(tmp_path: Path) -> None:
     assert "projects" not in found
     with store.open_archive(archive) as opened:
         rebuild(opened, memory={})
-    assert deeply(archive).is_sound
+    assert deeply(archive).is_ok
 
 
 def test_facts_are_compared_with_the_messages_that_show_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     rewritten(root, 11)
     synced(archive, root)
-    assert deeply(archive).is_sound
+    assert deeply(archive).is_ok
     monkeypatch.setattr(open_session, "compare_versions", lambda _versions: [])
     assert [damage.message for damage in deeply(archive).damage] == [
         f"session {builders.OTHER}: message g12: `show` and the rows differ in fate",
@@ -448,7 +449,7 @@ def test_facts_are_compared_with_the_messages_that_show_reads(tmp_path: Path, mo
 
 
 def test_a_replay_set_aside_that_lacks_a_message_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
 
     def without_the_last(source: Source, snapshot: bytes) -> FileReading:
         reading = load_reading(source, snapshot)
@@ -470,7 +471,7 @@ def test_many_differences_of_a_session_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_session_that_show_cannot_open_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
 
     def cannot_open(_source: Source, _snapshot: bytes) -> FileReading:
         raise DamagedArchiveError("it cannot be unpacked")
@@ -481,27 +482,27 @@ def test_a_session_that_show_cannot_open_is_damage(tmp_path: Path, monkeypatch: 
 
 
 def test_many_differences_are_counted(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     damage(archive, "UPDATE messages SET line = 77")
     assert any("more rows" in damage.message for damage in deeply(archive).damage)
 
 
 def test_facts_are_not_compared_while_bytes_are_damaged(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     flip(archive, 1)
     assert "not compared" in deeply(archive).notes[0]
 
 
 def test_facts_of_another_reader_are_no_damage(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     damage(archive, "UPDATE facts_meta SET value = 'old' WHERE key = 'reader'")
     report = deeply(archive)
-    assert report.is_sound
+    assert report.is_ok
     assert len(report.notes) == 1
 
 
 def test_an_archive_that_grows_while_it_is_compared(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     damage(archive, "UPDATE messages SET line = 77")
 
     def somebody_writes(_done: int, _all: int) -> None:
@@ -510,17 +511,17 @@ def test_an_archive_that_grows_while_it_is_compared(tmp_path: Path) -> None:
     with store.open_archive(archive, write=False) as opened:
         report = VerifyReport()
         verify_deeply(opened, report, memory={}, progress=somebody_writes)
-    assert report.is_sound
+    assert report.is_ok
     assert "during the comparison" in report.notes[0]
 
 
 def test_what_is_just_being_read_is_no_damage(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     damage(archive, "UPDATE readings SET n_bytes = 1")
     lock = WriterLock(archive)
     assert lock.take()
     report = looked_at(archive)
-    assert report.is_sound
+    assert report.is_ok
     assert "being read by pollux" in report.notes[0]
     lock.release()
     assert "not read yet" in looked_at(archive).notes[0]
@@ -529,35 +530,35 @@ def test_what_is_just_being_read_is_no_damage(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["DELETE FROM readings", "UPDATE readings SET n_bytes = 1"])
-def test_what_was_kept_and_not_read_is_no_damage(tmp_path: Path, what: str) -> None:
-    root, archive = kept(tmp_path)
+def test_archived_bytes_without_facts_are_no_damage(tmp_path: Path, what: str) -> None:
+    root, archive = archived_home(tmp_path)
     damage(archive, what)
     report = looked_at(archive)
-    assert report.is_sound
+    assert report.is_ok
     assert "not read yet; run `pollux sync` to read them." in report.notes[0]
     synced(archive, root)
     assert not looked_at(archive).notes
 
 
 def test_prices_that_were_looked_up_are_no_damage(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     with store.open_archive(archive) as opened:
         price_calls(opened.database, prices.load())
         assert opened.database.execute("SELECT count(*) FROM model_calls WHERE price_id IS NOT NULL").fetchone()[0]
-    assert deeply(archive).is_sound
+    assert deeply(archive).is_ok
 
 
 def test_a_writer_does_not_disturb(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     grown(root, LOG, builders.log(builders.user("u9", "more", second=9)))
     with store.open_archive(archive, write=False) as opened:
         report = verify(opened, progress=lambda _done, _all: synced(archive, root))
-    assert report.is_sound
+    assert report.is_ok
 
 
 @pytest.mark.skipif(os.name == "nt" or not hasattr(os, "geteuid"), reason="folders that take no files")
 def test_an_archive_on_a_disk_that_takes_no_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     connect = sqlite3.connect
 
     class NoShm(sqlite3.Connection):
@@ -567,25 +568,25 @@ def test_an_archive_on_a_disk_that_takes_no_writes(tmp_path: Path, monkeypatch: 
             return super().execute(sql, *rest)
 
     monkeypatch.setattr(sqlite3, "connect", lambda *args, **more: connect(*args, factory=NoShm, **more))
-    assert deeply(archive).is_sound
+    assert deeply(archive).is_ok
 
 
 def test_a_truncated_archive_is_one_sentence(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     whole = archive.read_bytes()
     for place in tmp_path.glob("archive.db-*"):
         place.unlink()
     for size in (0, 1, 100, 1000, 4096, len(whole) // 2, len(whole) - 4096, len(whole) - 1):
         archive.write_bytes(whole[:size])
         try:
-            is_sound = looked_at(archive, root).is_sound
+            is_ok = looked_at(archive, root).is_ok
         except ArchiveError:
-            is_sound = False
-        assert not is_sound, size
+            is_ok = False
+        assert not is_ok, size
 
 
 def test_pages_of_rubbish_are_named(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     whole = archive.read_bytes()
     for place in tmp_path.glob("archive.db-*"):
         place.unlink()
@@ -595,7 +596,7 @@ def test_pages_of_rubbish_are_named(tmp_path: Path) -> None:
             report = looked_at(archive, root)
         except ArchiveError:
             continue
-        assert not report.is_sound, page
+        assert not report.is_ok, page
         with store.open_archive(archive) as opened:  # whatever can be mended, nothing breaks
             verify(opened, repair=opened.is_writable)
 

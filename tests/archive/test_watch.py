@@ -79,7 +79,7 @@ def watched(root: Path, *, poll: bool = False) -> Iterator[Watched]:
 
 
 @pytest.mark.parametrize("poll", [False, True])
-def test_change_is_told_within_a_second(tmp_path: Path, poll: bool) -> None:  # noqa: FBT001
+def test_change_is_reported_within_a_second(tmp_path: Path, poll: bool) -> None:  # noqa: FBT001
     file = builders.put(builders.chats(tmp_path) / "session-a.jsonl", b"{}\n")
     with watched(tmp_path, poll=poll) as one:
         one.settled()
@@ -138,7 +138,7 @@ def test_system_that_does_not_tell_is_asked(
     assert one.said == ["The system cannot report changes (OS file watch limit reached); polling the folders instead."]
 
 
-def test_watch_that_just_ends_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_that_ends_is_restarted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builders.chats(tmp_path)
     monkeypatch.setattr(watchfiles, "watch", lambda *_, **_options: iter(()))
     with watched(tmp_path) as one:
@@ -192,7 +192,7 @@ def test_watch_takes_in_at_every_change(tmp_path: Path, monkeypatch: pytest.Monk
     assert [*watched] == [3, 4]
 
 
-def test_capture_into_what_cannot_be_written_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sync_to_an_unwritable_archive_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     open_archive(tmp_path / "archive.db").close()
     monkeypatch.setattr(
         "pollux.archive.maintenance.store.open_archive", lambda path, **_options: open_archive(path, write=False)

@@ -36,7 +36,7 @@ def stepping(monkeypatch: pytest.MonkeyPatch, *steps: Step) -> None:
 
 
 def appended(path: Path, *records: object) -> Step:
-    """Give a step in which the client appends to a log."""
+    """Return a step in which the client appends to a log."""
 
     def step() -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests import builders
-from tests.archive.test_verify import DOCUMENT, LOG, answer, damage, flip, grown, kept, segments_of, synced
+from tests.archive.test_verify import DOCUMENT, LOG, answer, archived_home, damage, flip, grown, segments_of, synced
 from tests.cli.running import Runner
 
 from pollux.archive import maintenance, store
@@ -21,7 +21,7 @@ def _commands(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def place(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     monkeypatch.setenv("POLLUX_HOME", str(root))
     monkeypatch.setenv("POLLUX_ARCHIVE", str(archive))
     del run
@@ -117,6 +117,17 @@ def test_compact(run: Runner, place: Path) -> None:
     assert len(segments_of(place, LOG)) == 1
 
 
+def test_compact_deletes_undo_copies(run: Runner, place: Path) -> None:
+    assert run("forget", builders.OTHER, "--yes").status == 0
+    result = run("archive", "compact")
+    assert (result.status, result.err) == (
+        0,
+        "1 undo copy deleted: `pollux forget --undo` cannot bring those sessions back any more.\n",
+    )
+    assert not place.with_name(f"{place.name}.forgotten").exists()
+    assert "undo copies" in run("archive", "compact", "--help").out
+
+
 def test_compact_reports_readers_and_damage(run: Runner, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flip(place, segments_of(place, LOG)[0][0])
     monkeypatch.setattr(maintenance, "vacuum", lambda _: False)
@@ -202,7 +213,11 @@ def test_archive_without_subcommand_prints_info(run: Runner, place: Path) -> Non
 
 
 def test_info_survives_nonsensical_rows(run: Runner, place: Path) -> None:
-    damage(place, "UPDATE files SET last_us = 9223372036854775807", "UPDATE versions SET kept = 9223372036854775807")
+    damage(
+        place,
+        "UPDATE files SET last_us = 9223372036854775807",
+        "UPDATE versions SET archived_bytes = 9223372036854775807",
+    )
     result = run("archive", "info")
     assert (result.status, "never" in result.out) == (0, True)
     damage(

@@ -12,7 +12,7 @@ from tests.cli.running import Runner
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Give a home with a session, its subagent and an import of it."""
+    """Return a home with a session, its subagent and an import of it."""
     one = gemini("g1", tokens=tokens(1000))
     put(chats(tmp_path) / f"{builders.NAME}.jsonl", log(header(), user(), one, one))
     kid = gemini("s1", second=4, tokens=tokens(300_000) | {"total": 1}, model="gemini-2.5-pro")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests import builders
-from tests.archive.test_verify import LOG, answer, kept, lived_in, synced
+from tests.archive.test_verify import LOG, answer, archived_home, lived_in, synced
 from tests.cli.running import Runner
 
 from pollux.archive import raw
@@ -22,8 +22,19 @@ from pollux.errors import PolluxError
 Change = Callable[[random.Random, sqlite3.Connection], None]
 
 COLUMNS = {
-    "files": ("machine", "home", "path", "size", "mtime_ns", "inode", "first_us", "last_us", "gone_us", "version_id"),
-    "versions": ("file_id", "number", "kept", "head", "tail", "mtime_ns", "first_us"),
+    "files": (
+        "machine",
+        "home",
+        "path",
+        "size",
+        "mtime_ns",
+        "inode",
+        "first_us",
+        "last_us",
+        "deleted_us",
+        "version_id",
+    ),
+    "versions": ("file_id", "number", "archived_bytes", "head", "tail", "mtime_ns", "first_us"),
     "segments": ("version_id", "start", "length", "sha256", "base_id", "depth", "data"),
     "seals": ("body",),
     "sealed": ("body",),
@@ -95,7 +106,7 @@ def in_a_circle(rng: random.Random, database: sqlite3.Connection) -> None:
 
 def overlapping(rng: random.Random, database: sqlite3.Connection) -> None:
     _tried(database, "UPDATE segments SET start = start - ? WHERE start > 0", rng.randint(1, 50))
-    _tried(database, "UPDATE versions SET kept = kept + ?", rng.randint(-5, 5))
+    _tried(database, "UPDATE versions SET archived_bytes = archived_bytes + ?", rng.randint(-5, 5))
 
 
 def other_bytes(rng: random.Random, database: sqlite3.Connection) -> None:
@@ -118,7 +129,9 @@ def forged(rng: random.Random, database: sqlite3.Connection) -> None:
         database.execute("DELETE FROM segments WHERE version_id = ?", (version_id,))
         raw._insert(database, version_id, raw._packed(0, data))
         digest = hashlib.sha256(data[:4096]).digest()
-        database.execute("UPDATE versions SET kept = ?, head = ? WHERE id = ?", (len(data), digest, version_id))
+        database.execute(
+            "UPDATE versions SET archived_bytes = ?, head = ? WHERE id = ?", (len(data), digest, version_id)
+        )
 
 
 def moved(rng: random.Random, database: sqlite3.Connection) -> None:
@@ -182,7 +195,7 @@ def test_a_crafted_archive_changes_nothing_of_ours(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     rng = random.Random(seed)
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     monkeypatch.setenv("POLLUX_HOME", str(root))
     monkeypatch.setenv("POLLUX_ARCHIVE", str(archive))
     run("keys", "create")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests import builders
 from tests.archive.test_raw import forge
-from tests.archive.test_verify import DOCUMENT, LOG, content_of, kept, segments_of
+from tests.archive.test_verify import DOCUMENT, LOG, archived_home, content_of, segments_of
 from tests.cli.running import Runner
 
 TABLES = (
@@ -122,7 +122,7 @@ def _flipped(database: sqlite3.Connection, segment_id: int, chance: random.Rando
 def test_a_damaged_session_is_one_sentence(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], place: int
 ) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     monkeypatch.setenv("POLLUX_HOME", str(root))
     monkeypatch.setenv("POLLUX_ARCHIVE", str(archive))
     monkeypatch.chdir(tmp_path)
@@ -145,7 +145,7 @@ def test_a_damaged_session_is_one_sentence(
 def test_no_command_falls_over_damage_or_hands_it_over(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     chance = random.Random(seed)
     right = {data.decode() for path in (LOG, DOCUMENT) for data in content_of(archive, path)}
     stub = root / ".gemini/tmp/webapp/chats/session-2026-11-15T19-45-6ece72aa.jsonl"
@@ -168,7 +168,7 @@ def test_no_command_falls_over_damage_or_hands_it_over(
 def test_a_fault_of_our_own_is_not_called_damage(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_there: bool
 ) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     monkeypatch.setenv("POLLUX_HOME", str(root))
     monkeypatch.setenv("POLLUX_ARCHIVE", str(archive if is_there else tmp_path / "none.db"))
 

@@ -107,6 +107,15 @@ def test_demo_protects_the_files_of_the_user(run: Runner, own: list[Path]) -> No
     assert contents(own) == before
 
 
+def test_forgetting_promises_no_undo(run: Runner, own: list[Path]) -> None:
+    """Each command of the demo has an archive of its own."""
+    del own
+    ended = run("demo", "forget", SESSION, "--yes")
+    assert "The next `pollux demo` command has a new archive with all sessions" in ended.err
+    assert "--undo" not in ended.err
+    assert SESSION[:8] in run("demo", "ls").out
+
+
 def test_demo_installs_no_service(run: Runner, own: list[Path]) -> None:
     before = contents(own)
     ended = run("demo", "watch", "--install", "--yes")

@@ -125,11 +125,11 @@ def test_bytes_are_printed_by_every_name(
     assert (ended.status, ended.out) == (0, data)
 
 
-def test_place_of_a_failed_file_is_told(run: Runner, bad: Path) -> None:
+def test_place_of_a_failed_file_is_reported(run: Runner, bad: Path) -> None:
     assert run("raw", "--path", BAD[:8]).out.split("\t")[0] == str(bad)
 
 
-def test_file_that_is_nowhere_is_told(run: Runner, bad: Path) -> None:
+def test_missing_file_is_reported(run: Runner, bad: Path) -> None:
     ended = run("raw", str(bad.with_name("session-none.jsonl")))
     assert (ended.status, "No such file" in ended.err) == (1, True)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests import builders
 from tests.archive.test_maintenance import leaks, sessions
-from tests.archive.test_verify import CHILD, LOG, kept
+from tests.archive.test_verify import CHILD, LOG, archived_home
 from tests.cli.running import NOW, Runner
 
 from pollux.archive import forget
@@ -27,7 +27,7 @@ def _commands(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def place(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     monkeypatch.setenv("POLLUX_HOME", str(root))
     monkeypatch.setenv("POLLUX_ARCHIVE", str(archive))
     del run

@@ -264,7 +264,7 @@ def test_problem_without_a_file_is_printed(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_unwritable_project_memory_stops_nothing(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = Problem("memory-not-kept", "cannot be written: Read-only file system", "/data/projects.json")
+    told = Problem("memory-not-stored", "cannot be written: Read-only file system", "/data/projects.json")
     monkeypatch.setattr(resolve, "save_project_paths", lambda *_: told)
     assert run("ls").out
     ended = run("projects", "--scan")

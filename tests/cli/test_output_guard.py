@@ -42,7 +42,7 @@ class Desk:
         files = [self.key, self.key.with_suffix(".pub"), self.session, project_memory.memory_path()]
         return {path: path.read_bytes() for path in files}
 
-    def is_sound(self) -> bool:
+    def is_ok(self) -> bool:
         return self.archive.read_bytes().startswith(b"SQLite format 3") and self.run("verify").status == 0
 
 
@@ -95,7 +95,7 @@ def test_protected_files_are_not_written(desk: Desk, writer: str, target: str) -
     assert "; name another place." in ended.err
     assert desk.contents() == before
     assert path.exists() == was_there
-    assert desk.is_sound()
+    assert desk.is_ok()
 
 
 @pytest.mark.parametrize("writer", WRITERS)
@@ -103,7 +103,7 @@ def test_other_files_are_written(desk: Desk, writer: str) -> None:
     path = desk.root / "out.dat"
     assert desk.run(*(word.replace("OUT", str(path)) for word in WRITERS[writer])).status == 0
     assert path.stat().st_mode & 0o777 == 0o600
-    assert desk.is_sound()
+    assert desk.is_ok()
 
 
 def spelled_with_dots(desk: Desk, target: Path) -> Path:
@@ -139,7 +139,7 @@ def test_protection_ignores_spelling(desk: Desk, target: str, spell: Callable[[D
     path = spell(desk, TARGETS[target](desk))
     ended = desk.run("export", "latest", "-o", str(path))
     assert (ended.status, ended.err.count("\n")) == (2, 1)
-    assert desk.is_sound()
+    assert desk.is_ok()
 
 
 def test_named_archive_and_own_archive_are_protected(desk: Desk) -> None:
@@ -148,7 +148,7 @@ def test_named_archive_and_own_archive_are_protected(desk: Desk) -> None:
     for path in (other, desk.archive):
         assert desk.run("export", "latest", "--archive", str(other), "-o", str(path)).status == 2
     assert desk.run("export", "latest", "--no-archive", "-o", str(desk.archive)).status == 2
-    assert desk.is_sound()
+    assert desk.is_ok()
 
 
 def test_target_of_a_lock_link_is_protected(desk: Desk) -> None:
@@ -194,7 +194,7 @@ def test_link_in_an_export_folder_does_not_reach_the_archive(desk: Desk, form: s
     folder.mkdir()
     exported.symlink_to(desk.archive)
     assert desk.run("export", "--all", "-f", form, "-o", f"{folder}/").status == 2
-    assert desk.is_sound()
+    assert desk.is_ok()
 
 
 @pytest.mark.parametrize("form", ["json", "html", "parquet"])

@@ -92,7 +92,7 @@ def test_tree_climbs_to_the_root(run: Runner) -> None:
     assert run("tree", "7ffa9413").out == run("tree", "e92f6bc2").out
 
 
-def test_file_of_a_session_that_nobody_can_look_into_is_told(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_file_of_a_session_is_reported(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     said = "cannot be read: Permission denied"
     torn = Problem("unreadable-file", said, f"/a/{builders.NAME}.jsonl")
     other = Problem("unreadable-file", said, "/a/session-2026-11-15T19-30-0363a0b0.jsonl")

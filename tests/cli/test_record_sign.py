@@ -24,7 +24,7 @@ ID = "0363a0b0"
 
 @pytest.fixture
 def here(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give an empty folder to work in, with a record and a key."""
+    """Return an empty folder to work in, with a record and a key."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "record.json").write_bytes(PAYLOAD)
     run("keys", "create")

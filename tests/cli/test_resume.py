@@ -30,7 +30,7 @@ sys.exit(7)
 
 @pytest.fixture
 def main(tmp_path: Path) -> Path:
-    """Give the file of the one session of a home, whose project is really there."""
+    """Return the file of the one session of a home, whose project is really there."""
     project = tmp_path / "web"
     project.mkdir()
     folder = tmp_path / ".gemini" / "tmp" / "web"

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 from tests import builders
-from tests.archive.test_verify import CHILD, LOG, MARKER, content_of, damage, grown, kept, synced
+from tests.archive.test_verify import CHILD, LOG, MARKER, archived_home, content_of, damage, grown, synced
 from tests.cli.running import Runner
 from tests.redaction.samples import samples
 
 from pollux.archive.lock import WriterLock
 from pollux.cli import output
 from pollux.cli.archive import _print_seal
+from pollux.cli.context import open_context
 from pollux.cli.record import print_verdict
-from pollux.cli.scope import open_scope
 from pollux.exports import vac
 from pollux.library.config import keys_folder
 from pollux.library.records import complete_record, record_maker
@@ -27,8 +27,8 @@ from pollux.proofs.verdict import Verdict
 
 @pytest.fixture
 def place(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give an archive and a key, and work in an empty folder."""
-    root, archive = kept(tmp_path)
+    """Return an archive and a key, and work in an empty folder."""
+    root, archive = archived_home(tmp_path)
     monkeypatch.setenv("POLLUX_HOME", str(root))
     monkeypatch.setenv("POLLUX_ARCHIVE", str(archive))
     (tmp_path / "here").mkdir()
@@ -355,7 +355,7 @@ def test_a_seal_goes_to_stdout(run: Runner, place: Path, monkeypatch: pytest.Mon
 def test_sealed_record_equals_the_exported_one(run: Runner, number: int) -> None:
     """The entries of a record come one by one when it is sealed, and all at once when it is redacted."""
     assert run("sync").status in (0, 1)
-    with open_scope(no_archive=True).library as library, library.snapshot() as snapshot:
+    with open_context(no_archive=True).library as library, library.snapshot() as snapshot:
         by_id = {session.id: session for session in snapshot.sessions.load(None)}
         make = record_maker(snapshot, by_id, library.prices)
         id_ = list(by_id)[number]

@@ -173,7 +173,7 @@ def test_text_of_sessions_is_harmless(run: Runner, tmp_path: Path) -> None:
     assert "'=cmd()" in run("stats", "--by", "session", "--csv").out
 
 
-def test_short_name_of_several_projects_is_told(run: Runner, tmp_path: Path) -> None:
+def test_ambiguous_project_name_is_reported(run: Runner, tmp_path: Path) -> None:
     for number, name in enumerate(("skywatch", "sky-watcher")):
         chats = tmp_path / ".gemini" / "tmp" / name / "chats"
         builders.put(chats.parent / ".project_root", f"/src/{name}".encode())

@@ -162,7 +162,13 @@ def test_all_adds_empty_sessions(run: Runner, tmp_path: Path, project: Path) -> 
     quiet = run("status", "--no-archive", home=tmp_path)
     assert (quiet.status, lines(quiet)) == (0, [])
     assert [line[2] for line in lines(run("status", "--no-archive", "--all"))] == ["nothing to resume in it"]
-    assert "No sessions." in run("status", columns=80).out
+    for args in (("status",), ("status", "--all")):
+        assert "No sessions with messages; 1 empty session." in run(*args, columns=80).out
+
+
+def test_empty_home_has_no_sessions(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / ".gemini" / "tmp").mkdir(parents=True)
+    assert run("status", "--all", columns=80, home=tmp_path).out.startswith("No sessions.\n")
 
 
 def test_settings_of_user_project_and_system(

@@ -14,7 +14,7 @@ from pollux.sessions.projects.paths import project_hash
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a home whose one project is the current folder: a call of yesterday, one of today; and another project."""
+    """Return a home whose one project is the current folder: a call of yesterday, one of today; and another project."""
     here = tmp_path.resolve() / "app"
     here.mkdir()
     monkeypatch.chdir(here)

@@ -91,6 +91,18 @@ def test_tools_of_a_log_are_counted(run: Runner, tmp_path: Path, how: tuple[str,
     assert (row["calls"], row["tokens"]) == (1, NEW_TOKENS)
 
 
+@pytest.mark.parametrize("command", ["usage", "stats"])
+def test_tools_have_the_same_name_everywhere(run: Runner, tmp_path: Path, command: str) -> None:
+    new(tmp_path)
+    args = (command, "--by", "tool")
+    document = run(*args, "--json", home=tmp_path).json
+    (row,) = document["rows" if command == "usage" else "tools"]
+    assert (row["key"], row["name"]) == ("Bash", "Shell")
+    assert run(*args).out.splitlines()[1].split("\t")[:2] == ["Bash", "Shell"]
+    assert run(*args, "--csv").out.splitlines()[1].split(",")[:2] == ["Bash", "Shell"]
+    assert run(*args, columns=80).out.splitlines()[1].split()[0] == "Shell"
+
+
 def test_unknown_model_is_named_with_its_tokens(run: Runner, tmp_path: Path) -> None:
     CASES["unknown model among others"].build(tmp_path)
     found = run("usage", "--json", home=tmp_path).json
@@ -252,7 +264,7 @@ def test_own_prices_go_before_the_tables(run: Runner, tmp_path: Path, monkeypatc
         (("--by", "year"), "There is no 'year' for --by. Use hour"),
     ],
 )
-def test_mistakes_are_told(run: Runner, options: tuple[str, ...], words: str) -> None:
+def test_mistakes_are_reported(run: Runner, options: tuple[str, ...], words: str) -> None:
     ended = run("usage", *options)
     assert (ended.status, words in ended.err) == (2, True), ended.err
 
@@ -264,14 +276,14 @@ def test_nothing_is_nothing(run: Runner, tmp_path: Path) -> None:
     assert run("usage", columns=80).out == ""
 
 
-def test_total_that_does_not_add_up_is_told(run: Runner, tmp_path: Path) -> None:
+def test_total_that_does_not_add_up_is_reported(run: Runner, tmp_path: Path) -> None:
     CASES["total without thoughts"].build(tmp_path)
     found = run("usage", "--json", home=tmp_path)
     assert (found.json["billed"]["inconsistent"], found.json["billed"]["tokens"]["total"], found.status) == (1, 1100, 0)
     assert "1 call has a total that is not the sum" in run("usage", columns=80).out
 
 
-def test_problems_are_told(run: Runner, tmp_path: Path) -> None:
+def test_problems_are_reported(run: Runner, tmp_path: Path) -> None:
     CASES["torn last line"].build(tmp_path)
     for how in ((), ("--no-archive",)):
         found = run("usage", "--json", *how, home=tmp_path)
@@ -376,7 +388,7 @@ def test_archive_whose_facts_are_not_there_yet_is_read_past(
         (("--subagents", "separate"), "--subagents separate lists sessions: add --by session"),
     ],
 )
-def test_option_that_would_change_nothing_is_told(run: Runner, args: tuple[str, ...], sentence: str) -> None:
+def test_option_without_effect_is_reported(run: Runner, args: tuple[str, ...], sentence: str) -> None:
     ended = run("usage", *args)
     assert (ended.status, ended.out) == (2, "")
     assert sentence in ended.err

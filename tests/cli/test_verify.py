@@ -6,7 +6,17 @@ from pathlib import Path
 
 import pytest
 from tests import builders
-from tests.archive.test_verify import LOG, content_of, damage, flip, grown, kept, rewritten, segments_of, synced
+from tests.archive.test_verify import (
+    LOG,
+    archived_home,
+    content_of,
+    damage,
+    flip,
+    grown,
+    rewritten,
+    segments_of,
+    synced,
+)
 from tests.cli.running import Runner
 
 from pollux.archive import raw
@@ -21,7 +31,7 @@ def _commands(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def place(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     monkeypatch.setenv("POLLUX_HOME", str(root))
     monkeypatch.setenv("POLLUX_ARCHIVE", str(archive))
     del run

@@ -68,7 +68,7 @@ def _fake() -> Any:  # noqa: ANN401  a script without types
 
 
 def client(root: Path, release: str) -> Iterator[Client]:
-    """Give a client with an empty home, an empty project and an empty archive."""
+    """Return a client with an empty home, an empty project and an empty archive."""
     assert _CLIENTS is not None
     package = Path(_CLIENTS) / f"v{release}" / "node_modules" / "@google" / "gemini-cli"
     if not package.is_dir():

@@ -48,7 +48,7 @@ def _rewound(*, with_results: bool) -> Fates:
 
 
 def _compressed(fate: Fate) -> Fates:
-    """Give the timeline around /compress: what it drops, and its last exchange, which it keeps under new ids."""
+    """Return the timeline around /compress: what it drops, and its last exchange, which it keeps under new ids."""
     is_traced = fate == C
     return [
         *([(CONTEXT, A)] if is_traced else []),

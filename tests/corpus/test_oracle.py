@@ -100,7 +100,7 @@ def test_a_difference_is_one(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, why in DIFFERENCES.items() if why == _DEEP])
-def test_what_is_nested_too_deeply_is_told(name: str, tmp_path: Path) -> None:
+def test_too_deep_nesting_is_reported(name: str, tmp_path: Path) -> None:
     reading = read(edge_file(tmp_path, name))
     with deep():  # newer Pythons go deeper, and then there is nothing to tell
         record = json.loads(_edge_answers()[name])["record"]
@@ -109,7 +109,7 @@ def test_what_is_nested_too_deeply_is_told(name: str, tmp_path: Path) -> None:
 
 
 @needs_oracle
-def test_the_kept_answers_are_those_of_the_client(tmp_path: Path) -> None:
+def test_stored_answers_are_those_of_the_client(tmp_path: Path) -> None:
     paths = {name: edge_file(tmp_path / str(number), name) for number, name in enumerate(EDGES)}
     trees = all_trees(SELECTED)
     answers = ask([*paths.values(), *(path for tree in trees for path in tree.files)])
@@ -237,7 +237,7 @@ def edge_file(folder: Path, name: str) -> Path:
 
 @cache
 def _edge_answers() -> dict[str, bytes]:
-    """Give the kept answers, undecoded: some are nested too deeply to be read in passing."""
+    """Return the kept answers, undecoded: some are nested too deeply to be read in passing."""
     lines = EDGE_ANSWERS.read_bytes().splitlines()
     return dict(zip(EDGES, lines, strict=True))
 

@@ -9,7 +9,7 @@ from tests.corpus.exceptions import PROMPTS, reason, row
 from tests.corpus.trees import Tree, every_release, every_tree, groups, history, manifest
 
 from pollux.formats import prompts
-from pollux.formats.operations import PROMPT_KEPT
+from pollux.formats.operations import PROMPT_LENGTH
 from pollux.model import Message, Origin
 
 FIRST_WITH_FILES = (0, 4)
@@ -45,12 +45,12 @@ def test_a_list_shows_the_same_prompts(trees: list[Tree]) -> None:
             texts = [message.text.strip() for message in group.messages() if message.origin == Origin.HUMAN]
             assert session.counts["user"] == len(texts), tree.name
             if texts:
-                ends = texts[0][:PROMPT_KEPT], texts[-1][:PROMPT_KEPT]
+                ends = texts[0][:PROMPT_LENGTH], texts[-1][:PROMPT_LENGTH]
                 assert (session.first_prompt, session.last_prompt) == ends, tree.name
 
 
 def human(tree: Tree) -> list[Message]:
-    """Give the prompts of all main sessions by time; those of an imported session are not typed twice."""
+    """Return the prompts of all main sessions by time; those of an imported session are not typed twice."""
     found: dict[str, Message] = {}
     for session, group in groups(tree):
         if session.kind == "main":
@@ -61,7 +61,7 @@ def human(tree: Tree) -> list[Message]:
 
 
 def logged(tree: Tree) -> list[str]:
-    """Give what was typed in `logs.json`, without slash commands and the one line of shell mode; copies count once."""
+    """Return what was typed according to `logs.json`, without slash commands and shell mode; copies count once."""
     paths = [folder.logs for folder in history(tree).located.folders if folder.logs]
     entries = {one for path in paths for one in _entries(prompts.read(path.read_bytes()))}
     return [text for _, text in sorted(entries) if not text.startswith("/") and text != "ls"]

@@ -48,7 +48,7 @@ def test_children(trees: list[Tree]) -> None:
 
 
 @every_release
-def test_what_an_agent_was_told_is_no_prompt(trees: list[Tree]) -> None:
+def test_task_of_an_agent_is_no_prompt(trees: list[Tree]) -> None:
     for tree in trees:
         messages = [message for _, group in groups(tree) for message in group.messages()]
         n_told = sum(1 for message in messages if message.origin == Origin.AGENT_PROMPT)

@@ -36,13 +36,13 @@ def test_archive_agrees_with_the_files_after_any_syncs(tree: Tree, tmp_path: Pat
             located = refresh(archive, places).located
         archived = open_session.history(archive.database, located)
         from_archive = {
-            one.id: told(one, open_session.open_session(archive.database, one)) for one in archived.sessions
+            one.id: facts_of(one, open_session.open_session(archive.database, one)) for one in archived.sessions
         }
-    from_files = {one.id: told(one, reader.opened(one)) for one in reader.history(places).sessions}
+    from_files = {one.id: facts_of(one, reader.opened(one)) for one in reader.history(places).sessions}
     assert from_archive == from_files
 
 
-def told(session: Session, group: OpenSession) -> dict[str, Any]:
+def facts_of(session: Session, group: OpenSession) -> dict[str, Any]:
     """Return what a list and a transcript say: messages with their fates, calls with their counts, links."""
     tools = {message.id: [(call.id, call.status) for call in message.tool_calls] for message in group.messages()}
     return {

@@ -97,7 +97,7 @@ def test_lists_count_the_recorded_calls_once(trees: list[Tree]) -> None:
 
 
 def calls(tree: Tree) -> list[ToolCall]:
-    """Give the calls of all sessions; those of an imported session were not made twice."""
+    """Return the calls of all sessions; those of an imported session were not made twice."""
     found: dict[tuple[str, int], ToolCall] = {}
     for _, group in groups(tree):
         for message in group.messages():

@@ -78,7 +78,7 @@ def asked_for(tree: Tree) -> Counts:
 
 
 def recorded(tree: Tree) -> dict[str, Tokens]:
-    """Give the counts that stand in the files, the last for each message, read in the simplest way."""
+    """Return the counts that stand in the files, the last for each message, read in the simplest way."""
     messages = (message for path in tree.files for message in raw_messages(path))
     return {message["id"]: Tokens(**message["tokens"]) for message in messages if message.get("tokens")}
 

@@ -57,7 +57,7 @@ def _params(*folders: Path) -> Iterator[Any]:
 
 
 def _releases(*folders: Path) -> Iterator[Any]:
-    """Give the trees of a release together, for what needs no test of its own for each."""
+    """Return the trees of a release together, for what needs no test of its own for each."""
     trees = [tree for folder in folders for tree in all_trees(folder)] or all_trees(SELECTED)
     for release in sorted({tree.version for tree in trees}):
         name = ".".join(map(str, release))
@@ -89,7 +89,7 @@ def history(tree: Tree) -> reader.History:
 
 @cache
 def groups(tree: Tree) -> tuple[tuple[Session, OpenSession], ...]:
-    """Give every session, oldest first, with its messages."""
+    """Return every session, oldest first, with its messages."""
     return tuple((session, reader.opened(session)) for session in reversed(history(tree).sessions))
 
 

@@ -158,7 +158,7 @@ def commands() -> tuple[ToolCall, ...]:
 
 
 def others() -> tuple[ToolCall, ...]:
-    """Give all other calls."""
+    """Return all other calls."""
     steps = (
         Activity("thought", "Exploring", "running"),
         Activity("tool_call", "ReadFile", "completed", "app/board.py"),
@@ -199,7 +199,7 @@ def others() -> tuple[ToolCall, ...]:
 
 
 def messages() -> tuple[Message, ...]:
-    """Give the timeline."""
+    """Return the timeline."""
     gone, tomorrow = Fate.REWOUND, 60 * 24
     return (
         added(Origin.SESSION_CONTEXT, "<session_context>\nx\n</session_context>"),
@@ -261,7 +261,7 @@ def messages() -> tuple[Message, ...]:
 
 
 def agent_messages() -> tuple[Message, ...]:
-    """Give what the agent did."""
+    """Return what the agent did."""
     return (
         added(Origin.AGENT_PROMPT, "Find out why.\nThen stop.", minute=5),
         message("Looking.", model="gemini-3-flash", tool_calls=(call("read_file", {"file_path": "why.md"}),), minute=5),

@@ -23,7 +23,7 @@ THOUGHTS = [{"subject": "Plan", "description": "Look first.", "timestamp": build
 
 
 def parent() -> list[builders.Wire]:
-    """Give the records of a main session."""
+    """Return the records of a main session."""
     failed = [{"functionResponse": {"id": "c2", "name": "read_file", "response": {"error": "File not found: b.txt"}}}]
     agent = call("c3", "codebase_investigator", args={"objective": "Find b.txt"}, agentId=AGENT)
     return [
@@ -49,7 +49,7 @@ def parent() -> list[builders.Wire]:
 
 
 def child() -> list[builders.Wire]:
-    """Give the records of the subagent."""
+    """Return the records of the subagent."""
     return [
         header(AGENT, kind="subagent"),
         user("s1", "Find b.txt", second=2),
@@ -75,7 +75,7 @@ def of_home(root: Path, id_: str = builders.SESSION, **options: Any) -> ExportSo
 
 
 def placed(made: ExportSource, folder: Path) -> ExportSource:
-    """Give a subject a place for files beside it."""
+    """Return a subject a place for files beside it."""
     return replace(made, write_side_file=partial(_put, folder))
 
 

@@ -58,7 +58,7 @@ LONG_LINE = "<b>5 MB</b> " * 440_000
 
 
 def messages(evil: str = EVIL) -> tuple[Message, ...]:
-    """Give a message of every kind that says nothing but this."""
+    """Return a message of every kind that says nothing but this."""
     todo, step = Todo(evil, evil), Activity(evil, evil, evil, evil)
     calls = (
         call(evil, {evil: evil}, output=evil, error=evil, status=evil, display_name=evil, agent_id=evil, markdown=True),

@@ -50,6 +50,6 @@ class Page(HTMLParser):
         return "".join(self.words)
 
     def named(self, name: str, **attributes: str) -> list[Tag]:
-        """Give all elements of a name that have these attributes."""
+        """Return all elements of a name that have these attributes."""
         wanted = {key.rstrip("_"): value for key, value in attributes.items()}
         return [one for one in self.tags if one.name == name and wanted.items() <= one.attributes.items()]

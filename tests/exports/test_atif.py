@@ -85,7 +85,7 @@ def test_cost_is_an_estimate_and_says_so(tmp_path: Path) -> None:
     assert "estimated_with" in whole["extra"]["pollux"]["prices"]
 
 
-def test_what_was_taken_back_is_counted_and_its_counts_are_kept(tmp_path: Path) -> None:
+def test_dropped_messages_are_counted_with_their_tokens(tmp_path: Path) -> None:
     made = family.of_home(family.put(tmp_path))
     whole = written(made)
     assert "Forget it." not in [step["message"] for step in whole["steps"]]
@@ -141,7 +141,7 @@ def test_call_without_an_id_and_odd_arguments_come_back(tmp_path: Path) -> None:
     assert step["tool_calls"][0]["tool_call_id"] == "g1#0"
     assert step["tool_calls"][0]["arguments"] == {"value": "ls"}
     assert "observation" not in step
-    assert came_back(made, tmp_path) == told(made)
+    assert came_back(made, tmp_path) == steps_of(made)
 
 
 def test_copied_context_is_marked_and_counted_once(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_half_a_character_is_replaced_and_counted(tmp_path: Path) -> None:
 
 
 def facts(message: Message) -> dict[str, object]:
-    """Give what must survive, half characters aside."""
+    """Return what must survive, half characters aside."""
     sent = "".join(part.text for part in message.parts if isinstance(part, Text))
     calls = [
         (one.id, one.name, one.args, one.status, one.output, one.error, one.response, one.at, one.agent_id)
@@ -192,7 +192,7 @@ def _whole(value: object) -> object:
     return repr(value).replace("\\ud83d", "\ufffd")
 
 
-def told(made: ExportSource, *, with_branches: bool = True) -> list[dict[str, object]]:
+def steps_of(made: ExportSource, *, with_branches: bool = True) -> list[dict[str, object]]:
     return [facts(one) for one in made.messages() if with_branches or one.fate not in LEFT_OUT]
 
 
@@ -213,7 +213,7 @@ def test_all_sessions_come_back(trees: list[Tree], branches: Branches, tmp_path:
             made = export_source(
                 session, opened(session), by_id, opened, PRICES, options=ExportOptions(branches=branches)
             )
-            assert came_back(made, tmp_path) == told(made, with_branches=branches is Branches.ALL)
+            assert came_back(made, tmp_path) == steps_of(made, with_branches=branches is Branches.ALL)
             back, group = from_file(tmp_path / "atif.json")
             assert back.id == session.id
             assert _sum(back.calls) == _sum(session.calls), f"{tree.name} {session.id}"
@@ -260,7 +260,7 @@ def test_parts_that_a_trajectory_has_no_word_for_come_back(tmp_path: Path) -> No
 def test_any_response_comes_back(tmp_path: Path, response: object) -> None:
     result = [{"functionResponse": {"id": "c1", "name": "read_file", "response": response}}]
     made = of_log(tmp_path, gemini("g1", toolCalls=[call(result=result)]))
-    assert came_back(made, tmp_path) == told(made)
+    assert came_back(made, tmp_path) == steps_of(made)
 
 
 def test_picture_of_a_result_goes_beside_it(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def row(made: ExportSource) -> Any:  # noqa: ANN401  as decoded
 
 
 def roles(made: ExportSource) -> str:
-    """Give the first letters of the roles."""
+    """Return the first letters of the roles."""
     return "".join(one["role"][0] for one in row(made)["messages"])
 
 
@@ -167,7 +167,7 @@ def test_answers_without_a_prompt_are_left_out(tmp_path: Path) -> None:
     assert made.losses["answers without a prompt"] == 1
 
 
-def test_told_to_go_on_after_a_result_is_left_out(tmp_path: Path) -> None:
+def test_continue_prompt_after_a_result_is_left_out(tmp_path: Path) -> None:
     asked = gemini("g1", "I read.", toolCalls=[call()])
     told = user("c1", "Please continue.")
     made = of_log(tmp_path, user("u1"), asked, user("r1", [answers()]), told, gemini("g2", "Fine."))
@@ -175,6 +175,6 @@ def test_told_to_go_on_after_a_result_is_left_out(tmp_path: Path) -> None:
     assert made.losses["text of the client after the result of a call"] == 1
 
 
-def test_told_to_go_on_before_an_answer_is_one_message(tmp_path: Path) -> None:
+def test_continue_prompt_before_an_answer_is_one_message(tmp_path: Path) -> None:
     made = of_log(tmp_path, user("u1"), user("c1", "Please continue."), gemini("g1"))
     assert row(made)["messages"][0]["content"] == "hello\n\nPlease continue."

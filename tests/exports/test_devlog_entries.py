@@ -23,12 +23,12 @@ from pollux.views.transcript import Branches
 SHELL = "I ran the following shell command:\n```sh\nls -l\n```\n\nThis produced the following result:\n```\na\n```"
 
 
-def told(*messages: Message, branches: Branches = Branches.ACTIVE) -> list[Entry]:
+def entries_of(*messages: Message, branches: Branches = Branches.ACTIVE) -> list[Entry]:
     return [*entries(messages, branches=branches, root=ROOT)]
 
 
 def did(one: ToolCall) -> ToolEntry:
-    (found,) = (entry for entry in told(message(tool_calls=(one,))) if isinstance(entry, ToolEntry))
+    (found,) = (entry for entry in entries_of(message(tool_calls=(one,))) if isinstance(entry, ToolEntry))
     return found
 
 
@@ -39,8 +39,8 @@ def test_every_kind_of_message_has_a_rule() -> None:
     assert rule_of(message("x", kind=Kind.UNKNOWN, origin=Origin.MODEL)) is DevlogRule.SKIP
 
 
-def test_what_was_said_is_kept_in_order_before_what_was_done() -> None:
-    found = told(
+def test_text_precedes_calls_in_its_order() -> None:
+    found = entries_of(
         prompt("Help me configure TypeScript"),
         message("I'll help you.", minute=1, tool_calls=(call("read_file", {"file_path": f"{ROOT}/src/auth.ts"}),)),
     )
@@ -70,7 +70,7 @@ def test_what_was_said_is_kept_in_order_before_what_was_done() -> None:
     ids=lambda one: str(one.origin),
 )
 def test_the_rest_is_left_out(one: Message) -> None:
-    assert told(one) == []
+    assert entries_of(one) == []
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_the_rest_is_left_out(one: Message) -> None:
     ids=["error", "long error", "shell mode", "summary"],
 )
 def test_what_belongs_to_the_story_is_noted(one: Message, words: str, code: str) -> None:
-    assert told(one) == [NoteEntry(START, Fate.ACTIVE, words, code)]
+    assert entries_of(one) == [NoteEntry(START, Fate.ACTIVE, words, code)]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_what_belongs_to_the_story_is_noted(one: Message, words: str, code: str)
         ("run_shell_command", {"command": "x" * 300}, "x" * (ARGUMENT - 1) + "…"),
     ],
 )
-def test_calls_are_told_by_the_arguments_that_matter(name: str, args: Json, about: str) -> None:
+def test_calls_are_described_by_their_important_arguments(name: str, args: Json, about: str) -> None:
     found = did(call(name, args, output="never this either"))
     assert (found.name, found.arguments, found.failure) == (name, about, "")
 
@@ -122,14 +122,14 @@ def test_calls_are_told_by_the_arguments_that_matter(name: str, args: Json, abou
         (call("run_shell_command", {"command": "true"}, exit_code=0), ""),
     ],
 )
-def test_trouble_is_told(one: ToolCall, trouble: str) -> None:
+def test_failures_are_described(one: ToolCall, trouble: str) -> None:
     assert did(one).failure == trouble
 
 
 def test_answers_to_questions_are_words_of_the_human() -> None:
     args = {"questions": [{"question": "Which colour?"}, {"question": "Which size?"}]}
     one = call("ask_user", args, output='{"answers": {"0": "Red"}}', at=START)
-    found = told(message(tool_calls=(one,)))
+    found = entries_of(message(tool_calls=(one,)))
     assert [type(entry) for entry in found] == [ToolEntry, DialogueEntry]
     assert found[0] == ToolEntry(START, Fate.ACTIVE, "ask_user", "Which colour?; Which size?")
     assert isinstance(found[1], DialogueEntry)
@@ -138,7 +138,7 @@ def test_answers_to_questions_are_words_of_the_human() -> None:
 
 def test_pasted_texts_are_shortened_and_answers_are_not() -> None:
     long = "\n".join(f"line {number}" for number in range(1000))
-    asked, answered = told(prompt(long), message(long))
+    asked, answered = entries_of(prompt(long), message(long))
     assert isinstance(asked, DialogueEntry)
     assert isinstance(answered, DialogueEntry)
     assert (asked.text.hidden_lines, answered.text.head) == (920, long)
@@ -146,13 +146,13 @@ def test_pasted_texts_are_shortened_and_answers_are_not() -> None:
 
 def test_attachments_stand_with_the_words() -> None:
     picture = Attachment("image/png", 8)
-    (found,) = told(prompt(picture))
+    (found,) = entries_of(prompt(picture))
     assert isinstance(found, DialogueEntry)
     assert found.attachments == (picture,)
 
 
-def test_what_was_compressed_is_told_all_the_same() -> None:
-    found = told(prompt("one", fate=Fate.COMPRESSED), message("answer", fate=Fate.COMPRESSED), prompt("two"))
+def test_compressed_messages_are_described_too() -> None:
+    found = entries_of(prompt("one", fate=Fate.COMPRESSED), message("answer", fate=Fate.COMPRESSED), prompt("two"))
     assert [one.text.head for one in found if isinstance(one, DialogueEntry)] == ["one", "answer", "two"]
 
 
@@ -169,7 +169,7 @@ def test_other_branches_leave_a_line() -> None:
     )
     assert [
         one.text if isinstance(one, NoteEntry) else one.text.head
-        for one in told(*messages)
+        for one in entries_of(*messages)
         if not isinstance(one, ToolEntry)
     ] == [
         "one",
@@ -178,11 +178,11 @@ def test_other_branches_leave_a_line() -> None:
         "four",
         "1 message rewound",
     ]
-    every = told(*messages, branches=Branches.ALL)
+    every = entries_of(*messages, branches=Branches.ALL)
     assert [one.fate for one in every] == ["active", rewound, rewound, rewound, rolled, "active", rewound]
 
 
-def test_words_recorded_under_the_id_of_a_notice_are_told() -> None:
-    (found,) = told(notice("instead", kind=Kind.USER))
+def test_text_recorded_under_the_id_of_a_notice_is_described() -> None:
+    (found,) = entries_of(notice("instead", kind=Kind.USER))
     assert isinstance(found, DialogueEntry)
     assert found.text.head == "instead"

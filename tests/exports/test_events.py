@@ -53,15 +53,15 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return Runner(monkeypatch, capsys)
 
 
-def told(path: Path, *include: str) -> Told:
-    """Give the events between the two boundaries."""
+def events_from(path: Path, *include: str) -> Told:
+    """Return the events between the two boundaries."""
     found = lines_of(events.render(builders.subject(path, options=ExportOptions(include=frozenset(include)))))
     assert (found[0]["type"], found[-1]["type"]) == ("session_start", "session_end")
     return found[1:-1]
 
 
 def told_of(folder: Path, *records: object, include: tuple[str, ...] = ()) -> Told:
-    return told(builders.put(folder / f"{builders.NAME}.jsonl", log(header(), *records)), *include)
+    return events_from(builders.put(folder / f"{builders.NAME}.jsonl", log(header(), *records)), *include)
 
 
 def brief(found: Told) -> list[tuple[str, str]]:
@@ -174,7 +174,7 @@ def test_call_that_is_not_done_has_no_result(tmp_path: Path, status: str | None)
     assert brief(found) == [("tool_use", "c1")]
 
 
-def test_exit_code_is_told_beside_the_seeds_success(tmp_path: Path) -> None:
+def test_exit_code_is_exported_next_to_the_success_of_the_seed(tmp_path: Path) -> None:
     output = "Output: nothing\nExit Code: 2"
     shell = call("c1", "run_shell_command", args={"command": "make"}, result=[answers("c1", "x", output)])
     _, result = told_of(tmp_path, gemini("g1", toolCalls=[shell]))
@@ -247,7 +247,7 @@ def test_prompts_that_were_loaded_or_are_an_agents_say_so(tmp_path: Path) -> Non
     (event,) = told_of(tmp_path, checkpoint(preamble(), user("u1", "from elsewhere")))
     assert event["metadata"]["origin"] == "loaded"
     path = builders.put(tmp_path / "agent.jsonl", log(header(kind="subagent"), user("u1", "do it"), user("u2", "stop")))
-    assert [event["metadata"].get("origin") for event in told(path)] == ["agent_prompt"]
+    assert [event["metadata"].get("origin") for event in events_from(path)] == ["agent_prompt"]
 
 
 FULL = gemini(
@@ -300,7 +300,7 @@ def test_blank_words_are_no_text_and_unknown_kinds_are_notices(tmp_path: Path) -
     ]
 
 
-def test_what_was_rewound_has_happened_and_its_fate_is_told_on_demand(tmp_path: Path) -> None:
+def test_rewound_messages_are_events_and_their_fate_is_exported_on_demand(tmp_path: Path) -> None:
     records = [user("u1", "one"), user("u2", "two"), rewind("u2"), user("u3", "three")]
     assert [event["id"] for event in told_of(tmp_path, *records)] == ["u1", "u2", "u3"]
     found = told_of(tmp_path, *records, include=("fates",))
@@ -355,7 +355,7 @@ def test_ids_that_are_taken_get_a_number(tmp_path: Path) -> None:
 
 
 def test_captured_output_has_its_own_times_and_call_ids() -> None:
-    found = told(Path(__file__).parents[1] / "data" / "stream" / "tools.jsonl", "text")
+    found = events_from(Path(__file__).parents[1] / "data" / "stream" / "tools.jsonl", "text")
     marks = {event["type"]: event["metadata"].get("synthesised") for event in reversed(found)}
     assert marks == {"user_prompt": ["id"], "text": ["id"], "tool_use": None, "tool_result": None}
     results = [event["tool_result"] for event in found if event["type"] == "tool_result"]
@@ -365,7 +365,7 @@ def test_captured_output_has_its_own_times_and_call_ids() -> None:
 
 def test_captured_object_has_no_times(tmp_path: Path) -> None:
     path = builders.put(tmp_path / "out.json", b'{"session_id": "s", "response": "hi", "stats": {}}')
-    (event,) = told(path, "text")
+    (event,) = events_from(path, "text")
     assert (event["session_id"], event["metadata"]["synthesised"]) == ("s", ["id", "timestamp"])
 
 
@@ -496,7 +496,7 @@ def test_every_kind_of_event_is_as_it_was(run: Runner) -> None:
 
 
 def described(title: str) -> list[str]:
-    """Give the first column of the table below a heading of the page on events."""
+    """Return the first column of the table below a heading of the page on events."""
     page = (Path(__file__).parents[2] / "docs" / "events.md").read_text("utf-8")
     rows = page.partition(f"\n## {title}\n")[2].partition("\n## ")[0].splitlines()
     return [row.split("`")[1] for row in rows if row.startswith("| `")]

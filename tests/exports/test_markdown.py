@@ -40,13 +40,13 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def tags(text: str) -> list[str]:
-    """Give all HTML in a document that is not ours."""
+    """Return all HTML in a document that is not ours."""
     found = (token.content for token in tokens(text) if token.type in {"html_block", "html_inline"})
     return [one for one in found if not OURS.fullmatch(one.strip())]
 
 
 def headings(text: str) -> list[tuple[int, str]]:
-    """Give the headings that stand in no quotation or list, with their rank."""
+    """Return the headings that stand in no quotation or list, with their rank."""
     found = READER.parse(text)
     return [
         (int(token.tag[1:]), found[number + 1].content)

@@ -38,7 +38,7 @@ def spans(made: ExportSource) -> list[Any]:
 
 
 def named(span: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Give the attributes by name; each value has one field."""
+    """Return the attributes by name; each value has one field."""
     return {one["key"]: next(iter(one["value"].values())) for one in span["attributes"]}
 
 

@@ -93,7 +93,7 @@ def test_example_of_the_seed_has_all_that_the_seed_maps() -> None:
     )
 
 
-def test_what_the_seed_drops_is_kept() -> None:
+def test_values_that_the_seed_drops_are_exported() -> None:
     file = next(one for one in SEEDS if "08c1f87b" in one.name)
     native, session = json.loads(file.read_bytes()), decoded(builders.subject(file))["session"]
     assert [session[name] for name in ("projectHash", "lastUpdated")] == [
@@ -203,7 +203,7 @@ def test_what_could_not_be_read_is_said(tmp_path: Path) -> None:
 # Of the session
 
 
-def test_folder_is_told_only_when_proven(tmp_path: Path) -> None:
+def test_folder_is_exported_only_when_proven(tmp_path: Path) -> None:
     chats = builders.chats(tmp_path)
     put(chats / f"{builders.NAME}.jsonl", log(header(), user()))
     put(chats / "session-2026-11-15T19-31-b3e2640d.jsonl", log(header(builders.OTHER, projectHash="0" * 64), user()))
@@ -213,7 +213,7 @@ def test_folder_is_told_only_when_proven(tmp_path: Path) -> None:
     assert (told["project"]["path"], told["project"]["proven"]) == (builders.ROOT, False)
 
 
-def test_metadata_that_nobody_knows_is_kept_apart(tmp_path: Path) -> None:
+def test_unknown_metadata_is_exported_separately(tmp_path: Path) -> None:
     head = header(summary="A title", directories=["/x"], entries="no") | {"session-end": None}
     file = put(tmp_path / "s.jsonl", log(head, user()))
     session = decoded(builders.subject(file))["session"]
@@ -306,7 +306,7 @@ def test_what_was_typed_stands_beside_what_was_sent(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_status_and_errors_are_kept(tmp_path: Path, fields: dict[str, Any], status: str, *, is_error: bool) -> None:
+def test_status_and_errors_are_exported(tmp_path: Path, fields: dict[str, Any], status: str, *, is_error: bool) -> None:
     one = call(**fields)
     (entry,) = entries_of(tmp_path, gemini("g", "", toolCalls=[one]))
     asked, answered = entry["children"]
@@ -322,13 +322,13 @@ def test_call_that_was_never_answered_has_no_result(tmp_path: Path) -> None:
     assert entry["content"] == ""
 
 
-def test_requests_among_the_words_are_told_once(tmp_path: Path) -> None:
+def test_requests_in_the_content_are_exported_once(tmp_path: Path) -> None:
     words = [{"text": "now"}, builders.asks("c1", file_path="a.txt"), builders.asks("c2", file_path="b.txt")]
     (entry,) = entries_of(tmp_path, gemini("g", words, toolCalls=[call("c1")]))
     assert entry["content"] == [{"text": "now"}, builders.asks("c2", file_path="b.txt")]
 
 
-def test_results_that_are_recorded_twice_are_told_once(tmp_path: Path) -> None:
+def test_results_that_are_recorded_twice_are_exported_once(tmp_path: Path) -> None:
     recorded = [
         gemini("g", "", toolCalls=[call("c1"), call("c2")]),
         user("r", [builders.answers("c1"), builders.answers("c2", output="another text")]),
@@ -342,7 +342,7 @@ def test_results_that_are_recorded_twice_are_told_once(tmp_path: Path) -> None:
     }
 
 
-def test_extras_of_messages_and_calls_are_kept_apart(tmp_path: Path) -> None:
+def test_extras_of_messages_and_calls_are_exported_separately(tmp_path: Path) -> None:
     message = gemini("g", "", children="no", toolCalls=[call("c1", is_error="no", agentId="a1")], **{"token-usage": 5})
     (entry,) = entries_of(tmp_path, message)
     asked = entry["children"][0]
@@ -363,7 +363,7 @@ def test_tokens_that_another_session_paid_for_are_marked(tmp_path: Path) -> None
     assert [one["token-usage"].get("repeated") for one in entries if "token-usage" in one] == [None]
 
 
-def test_model_call_without_a_message_is_told_at_the_end(tmp_path: Path) -> None:
+def test_model_call_without_a_message_is_exported_at_the_end(tmp_path: Path) -> None:
     file = put(tmp_path / "s.jsonl", log(header(), user(), gemini("g", "hi", tokens=tokens())))
     subject = builders.subject(file)
     calls = [msgspec.structs.replace(subject.session.calls[0], message_id=id_) for id_ in ("g", "copy")]
@@ -402,7 +402,7 @@ def test_messages_that_were_rewound_are_left_out_and_counted(tmp_path: Path) -> 
     assert "children" not in event
 
 
-def test_messages_that_were_rewound_are_kept_if_asked(tmp_path: Path) -> None:
+def test_rewound_messages_are_exported_on_demand(tmp_path: Path) -> None:
     event = entries_of(tmp_path, *REWOUND, options=ALL)[2]
     assert [(one["id"], one["fate"]) for one in event["children"]] == [("u2", "rewound"), ("g2", "rewound")]
     assert [one["type"] for one in event["children"][1]["children"]] == ["tool-call", "tool-result"]

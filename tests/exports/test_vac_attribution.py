@@ -52,7 +52,7 @@ def patch(before: str, after: str) -> str:
 
 
 def files_of(folder: Path, *messages: object) -> dict[str, list[dict[str, Any]]]:
-    """Give the conversations of each file."""
+    """Return the conversations of each file."""
     found = record_of(folder, *messages).get("file-attribution", {"files": []})
     return {file["path"]: file["conversations"] for file in found["files"]}
 
@@ -128,7 +128,7 @@ def test_lines_changed_between_edits_have_no_owner(tmp_path: Path) -> None:
     assert only(tmp_path, edits("c1", None, left), edits("c2", found, found + "five\n")) == [(1, 1), (3, 3), (5, 5)]
 
 
-def test_lines_that_were_written_over_are_gone(tmp_path: Path) -> None:
+def test_overwritten_lines_are_not_attributed(tmp_path: Path) -> None:
     first, second = files_of(tmp_path, writes("c1", "a\n"), edits("c2", "a\n", "b\n", "a.txt", model="m"))["a.txt"]
     assert (lines(first), lines(second)) == ([], [(1, 1)])
 

@@ -54,7 +54,7 @@ def home_record(root: Path, id_: str, options: ExportOptions | None = None, reda
 
 
 def walked(entries: list[dict[str, Any]], depth: int = 1) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Give every entry with its depth, children after their parents."""
+    """Return every entry with its depth, children after their parents."""
     for entry in entries:
         yield depth, entry
         yield from walked(entry.get("children", []), depth + 1)

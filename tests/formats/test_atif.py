@@ -81,7 +81,7 @@ def test_no_steps_and_no_id() -> None:
     assert found.synthesised >= {"session_id"}
 
 
-def test_bad_step_is_kept_and_told(tmp_path: Path) -> None:
+def test_bad_step_is_read_and_reported(tmp_path: Path) -> None:
     session, group = read(
         tmp_path, with_steps({"source": "user", "message": "hi"}, 7, {"source": "agent", "message": 3})
     )
@@ -96,7 +96,7 @@ def test_torn_file_gives_what_stands_before(tmp_path: Path) -> None:
     assert "torn-json" in [one.code for one in session.problems]
 
 
-def test_inner_trajectories_are_told_of() -> None:
+def test_inner_trajectories_are_reported() -> None:
     found = converted(with_steps() | {"subagent_trajectories": [with_steps()]})
     assert [one.code for one in found.problems] == ["inner-trajectory"]
 

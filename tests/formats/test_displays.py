@@ -107,7 +107,7 @@ def test_every_form(value: object, expected: Display | None) -> None:
         [[7]],
     ],
 )
-def test_an_unknown_form_is_kept(value: object) -> None:
+def test_unknown_form_is_read(value: object) -> None:
     assert display(value) == UnknownDisplay(value)  # type: ignore[arg-type]
 
 

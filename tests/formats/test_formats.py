@@ -39,7 +39,7 @@ PROMPTS = json.dumps([{"sessionId": SESSION, "messageId": 0, "type": "user", "me
         (b" \n\r\n", "unreadable"),
     ],
 )
-def test_the_generation_is_told_by_content(tmp_path: Path, data: bytes, expected: str) -> None:
+def test_generation_is_determined_by_content(tmp_path: Path, data: bytes, expected: str) -> None:
     for name in ("a.json", "a.jsonl"):
         with Source(put(tmp_path / name, data)) as source:
             assert opened(source).format == expected
@@ -52,7 +52,7 @@ def test_every_generation_can_be_read() -> None:
         assert not one.sniff(b"")
 
 
-def test_an_empty_file_is_told(tmp_path: Path) -> None:
+def test_an_empty_file_is_reported(tmp_path: Path) -> None:
     with Source(put(tmp_path / "a.json", b"")) as source:
         (problem,) = opened(source).operations
     assert isinstance(problem, Problem)

@@ -125,7 +125,7 @@ def test_sniff_refuses(head: bytes) -> None:
     assert not history.sniff(head)
 
 
-def test_roles_and_parts_are_kept() -> None:
+def test_roles_and_parts_are_read() -> None:
     converted = convert({"history": [user("hi"), model({"text": "t", "thought": True}, "hello")]})
     assert [message["type"] for message in converted.messages] == ["user", "gemini"]
     assert converted.messages[1]["content"] == [{"text": "t", "thought": True}, {"text": "hello"}]

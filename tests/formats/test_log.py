@@ -121,7 +121,7 @@ def test_set_of_a_list_sets_nothing() -> None:
     assert (found.fields, found.records) == ({}, None)
 
 
-def test_elements_without_an_id_are_told() -> None:
+def test_elements_without_an_id_are_reported() -> None:
     found = operations(checkpoint(ONE, {"type": "user"}, {"id": 7}, TWO))
     assert ids(found[0]) == ["u1", "g1"]
     assert codes(found) == ["no-message", "bad-value", "no-message"]
@@ -149,7 +149,7 @@ def test_a_compact_document_on_one_line() -> None:
         (line(ONE)[:-1], "torn-line"),
     ],
 )
-def test_what_is_no_record_is_told(record: bytes, code: str) -> None:
+def test_what_is_no_record_is_reported(record: bytes, code: str) -> None:
     found = operations(header(), record, TWO)
     (problem,) = (one for one in found if isinstance(one, Problem))
     assert (problem.code, problem.line) == (code, 2)
@@ -157,7 +157,7 @@ def test_what_is_no_record_is_told(record: bytes, code: str) -> None:
     assert isinstance(found[-1], Put)
 
 
-def test_a_bad_value_is_told_and_the_rest_is_kept() -> None:
+def test_bad_value_is_reported_and_the_rest_is_read() -> None:
     problem, put = operations(ONE | {"timestamp": 7})
     assert isinstance(problem, Problem)
     assert (problem.code, problem.message) == ("bad-value", "values of an unexpected type are ignored: timestamp")

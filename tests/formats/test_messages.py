@@ -212,6 +212,6 @@ def test_any_value_as_a_result(result: Any) -> None:  # noqa: ANN401
 
 
 @given(values)
-def test_any_value_as_content_is_kept(content: Any) -> None:  # noqa: ANN401
+def test_any_value_as_content_is_read(content: Any) -> None:  # noqa: ANN401
     found = message(user(content=[content, {"new": content}]))
     assert Unknown({"new": content}) in found.parts

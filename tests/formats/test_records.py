@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.builders import Wire, answers, asks, at, call, gemini, line, notice, preamble, tokens, user, values
 
 from pollux.formats.lenient import mask
-from pollux.formats.operations import PROMPT_KEPT, CallHead, Record
+from pollux.formats.operations import PROMPT_LENGTH, CallHead, Record
 from pollux.formats.records import elements, fields, metadata, record, wire
 from pollux.formats.source import Span
 from pollux.model import Origin, Tokens
@@ -75,7 +75,7 @@ def test_what_only_a_checkpoint_writes_is_bare(message: Wire, *, is_bare: bool) 
         ("", Origin.SYNTHETIC, ""),
         (None, Origin.SYNTHETIC, ""),
         (7, Origin.SYNTHETIC, ""),
-        ("x" * 2000, Origin.HUMAN, "x" * PROMPT_KEPT),
+        ("x" * 2000, Origin.HUMAN, "x" * PROMPT_LENGTH),
     ],
 )
 def test_what_a_user_message_says(content: object, origin: Origin, prompt: str) -> None:

@@ -48,7 +48,7 @@ def _written(part: dict[str, Any]) -> str:
     return text
 
 
-def told(messages: list[Message]) -> list[tuple[Any, ...]]:
+def summaries(messages: list[Message]) -> list[tuple[Any, ...]]:
     """Say what both forms can hold of messages."""
     return [
         (
@@ -68,7 +68,7 @@ def messages_of(path: Path) -> list[Message]:
 @pytest.mark.parametrize("release", ["0.8.2", "0.61.0"])
 def test_markdown_says_what_the_json_says(release: str) -> None:
     markdown, truth = DATA / f"{release}.md", DATA / f"{release}.json"
-    assert told(messages_of(markdown)) == told(messages_of(truth))
+    assert summaries(messages_of(markdown)) == summaries(messages_of(truth))
     session, _ = from_file(markdown)
     assert (session.files[0].format, session.title, session.problems) == ("shared", "Question one.", ())
     assert (session.counts["user"], session.tool_calls, session.calls) == (2, 1, ())
@@ -79,7 +79,7 @@ def test_corpus(corpus: Path) -> None:
     assert len(paths) >= 10
     for path in paths:
         assert shared.sniff(path.read_bytes()[: 64 << 10]), path
-        assert told(messages_of(path)) == told(messages_of(path.with_suffix(".json"))), path
+        assert summaries(messages_of(path)) == summaries(messages_of(path.with_suffix(".json"))), path
 
 
 _words = st.text(st.characters(codec="utf-8", exclude_characters="\r"), min_size=1).filter(
@@ -147,7 +147,7 @@ def test_other_encodings_are_read() -> None:
     assert words(convert(data)) == [[{"text": "Ä"}]]
 
 
-def test_call_that_is_cut_is_told(tmp_path: Path) -> None:
+def test_call_that_is_cut_is_reported(tmp_path: Path) -> None:
     text = '## MODEL ✨\n\nI look.**Tool Command**:\n```json\n{\n  "name": "read'
     reading = read(put(tmp_path / NAME, text.encode()))
     assert codes(reading) == ["torn-json"]

@@ -59,7 +59,7 @@ def records(operations: list[Operation]) -> Iterator[Record]:
 
 
 def exact(record: Record) -> tuple[Any, ...]:
-    """Give all of a record but its prompt, which is told with an ellipsis."""
+    """Return all of a record but its prompt, which is told with an ellipsis."""
     return tuple(
         value for name, value in zip(record.__struct_fields__, _values(record), strict=True) if name not in _TOLD
     )

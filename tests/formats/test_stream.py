@@ -203,20 +203,20 @@ def test_errors_and_stats() -> None:
         {"type": 1},
     ],
 )
-def test_unknown_events_are_kept(strange: dict[str, object]) -> None:
+def test_unknown_events_are_read(strange: dict[str, object]) -> None:
     converted = convert(init(), strange, done())
     assert converted.messages[0]["event"] == strange
     assert codes(converted) == [("unknown-event", 2)]
 
 
-def test_unknown_keys_are_kept() -> None:
+def test_unknown_keys_are_read() -> None:
     converted = convert(init(cwd="/w"), said("a", role="user", mood="good"), asked(why="w"), done())
     assert converted.header["cwd"] == "/w"
     assert converted.messages[0]["event"] == {"mood": "good"}
     assert msgspec.convert(converted.messages[1]["toolCalls"], list[dict[str, Any]])[0]["why"] == "w"
 
 
-def test_keys_that_the_replay_would_obey_are_kept_apart() -> None:
+def test_keys_with_a_meaning_in_logs_are_stored_separately() -> None:
     first = init() | {"$set": 1, "sessionId": "t"}
     converted = convert(first, said("a", id="x"), asked(id="y"), done(messages=[], id=1))
     assert converted.header["sessionId"] == "s"

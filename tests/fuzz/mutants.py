@@ -150,7 +150,7 @@ def _replace_by_hostile(records: list[Any], rng: random.Random) -> None:
 
 
 def _name_oddly(records: list[Any], rng: random.Random) -> None:
-    """Give the session an ID that is no good name for a file; another one each time, so that they stay apart."""
+    """Return the session an ID that is no good name for a file; another one each time, so that they stay apart."""
     number = rng.getrandbits(64)
     session = rng.choice((f"{'x' * 300}{number}", f"../{number}/con", f"--{number}", f"é漢\0\n{number}.", f"{number}:"))
     for holder, name in _containers(records):

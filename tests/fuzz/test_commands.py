@@ -31,7 +31,7 @@ def test_mutants_stop_no_command_and_spoil_no_other_session(tmp_path: Path, numb
     seeds = [FIRST + number * N_MUTANTS + one for one in range(N_MUTANTS)]
     form = FORMS[number % len(FORMS)]
     if faults := faults_of(tmp_path / "all", form, seeds):
-        pytest.fail("\n".join(told(tmp_path, form, seeds, faults)))
+        pytest.fail("\n".join(problems_of(tmp_path, form, seeds, faults)))
 
 
 def faults_of(folder: Path, form: str, seeds: list[int]) -> list[tuple[int | None, str]]:
@@ -47,7 +47,7 @@ def faults_of(folder: Path, form: str, seeds: list[int]) -> list[tuple[int | Non
     return [(None, f"the process ended with status {child.returncode}: {child.stderr[-2000:]}")]
 
 
-def told(folder: Path, form: str, seeds: list[int], faults: list[tuple[int | None, str]]) -> list[str]:
+def problems_of(folder: Path, form: str, seeds: list[int], faults: list[tuple[int | None, str]]) -> list[str]:
     """Say which mutants are at fault, and write them down; where that is not known, look for one by halves."""
     if all(seed is None for seed, _ in faults):
         seeds, faults = blamed(folder, form, seeds, faults)

@@ -15,7 +15,7 @@ import cbor2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.archive.test_verify import kept
+from tests.archive.test_verify import archived_home
 from tests.proofs.samples import KEY, PAYLOAD, PUBLIC, flipped, signed
 from tests.proofs.sealing import bare, seal_it
 
@@ -65,7 +65,7 @@ def test_detached(takes: Callable[..., bool]) -> None:
 
 @JUDGES
 def test_a_seal(takes: Callable[..., bool], tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     seal_it(archive)
     assert takes(bare(archive))
 

@@ -49,7 +49,7 @@ def answers(made: ExportSource) -> list[Message]:
 
 
 @every_release
-def test_every_call_thought_and_error_is_kept(teich: Any, trees: list[Tree], tmp_path: Path) -> None:  # noqa: ANN401
+def test_every_call_thought_and_error_is_exported(teich: Any, trees: list[Tree], tmp_path: Path) -> None:  # noqa: ANN401
     subjects = [*of_trees(trees, with_agents=True)]
     files = written(tmp_path / "in", _files(subjects))
     for made, file in zip(subjects, files, strict=True):

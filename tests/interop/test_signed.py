@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests import builders
-from tests.archive.test_verify import kept
+from tests.archive.test_verify import archived_home
 from tests.proofs.samples import KEY, PAYLOAD, record, signed
 from tests.proofs.sealing import record_of, seal_it
 
@@ -36,7 +36,7 @@ def test_signatures_of_session_files(start: str | int | None) -> None:
 
 
 def test_redacted_records(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     seal_it(archive)
     original = record_of(builders.SESSION)
     shown = hide_values(original, field_chooser(("content", "input"), "hunter"))

@@ -113,7 +113,7 @@ RICH = VALID["all members of the record"] | {
 
 
 def places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:  # noqa: ANN401
-    """Give the way to every value."""
+    """Return the way to every value."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, one in inner:
         yield (*way, key)

@@ -31,7 +31,7 @@ DESIGN = {
     "updated_us first_prompt last_prompt n_user n_gemini n_tool n_error n_rewound n_compressed models cli_generation "
     "extra_json root_session_id last_used_us is_stub is_deleted",
     "session_files": "session_id file_version_id role format problems",
-    "projects": "project_hash path slug how_known proven git_remote",
+    "projects": "project_hash path slug source proven git_remote",
     "messages": "session_id message_id seq kind origin fate is_own at_us model n_chars file_version_id line",
     "model_calls": "session_id message_id at_us model fate tok_input tok_cached tok_output tok_thoughts tok_tool "
     "tok_total tok_consistent cost_nanousd price_id file_version_id line owner_session_id",
@@ -139,7 +139,7 @@ def test_half_a_table_is_never_left(
     assert not [*(tmp_path / "lake").iterdir()]
 
 
-def test_nothing_of_the_archive_alone_is_told() -> None:
+def test_private_columns_are_left_out() -> None:
     public = {f"{table}.{column.name}" for table in TABLES for column in columns(table)}
     private = {"sessions.bundle", "sessions.extra", "messages.text_line", "messages.calls_line"}
     assert not public & private

@@ -182,9 +182,9 @@ def test_wrong_facts_are_repaired(library: Library) -> None:
     library.sync()
     with open_archive(library.archive.path) as archive:
         archive.database.execute("UPDATE sessions SET title = 'forged'")
-    assert not library.verify().is_sound
-    assert library.verify(repair=True).is_sound
-    assert library.verify(deep=True).is_sound
+    assert not library.verify().is_ok
+    assert library.verify(repair=True).is_ok
+    assert library.verify(deep=True).is_ok
     assert [row.title for row in library.sessions().rows] == ["fix 6ece"]
 
 
@@ -250,7 +250,7 @@ def test_a_home_that_comes_later_is_synced(tmp_path: Path, monkeypatch: pytest.M
         assert library.sync().sessions == ()
 
 
-def test_what_is_no_archive_is_told(tmp_path: Path) -> None:
+def test_other_file_is_reported(tmp_path: Path) -> None:
     notes = builders.put(tmp_path / "notes.txt", b"do not forget\n")
     with Library(configure(named_homes=[tmp_path], archive=notes)) as library, pytest.raises(ArchiveError):
         library.sync()

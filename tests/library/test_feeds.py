@@ -94,7 +94,7 @@ def test_call_is_shown_when_called_and_when_done(tmp_path: Path) -> None:
     assert told.next(group(tmp_path, *records, masked)) == []
 
 
-def test_calls_without_ids_are_told_apart_by_their_order(tmp_path: Path) -> None:
+def test_calls_without_ids_are_distinguished_by_their_order(tmp_path: Path) -> None:
     told = BlockFeed(TranscriptOptions())
     plain = call()
     del plain["id"]
@@ -103,7 +103,7 @@ def test_calls_without_ids_are_told_apart_by_their_order(tmp_path: Path) -> None
     assert names(told.next(group(tmp_path, *records))) == ["Tool g1 success"]
 
 
-def test_what_is_dropped_is_told_in_a_line(tmp_path: Path) -> None:
+def test_dropped_messages_are_reported_in_a_line(tmp_path: Path) -> None:
     told = BlockFeed(TranscriptOptions())
     told.first(group(tmp_path, *TURNS), 1)
     records = [*TURNS, rewind("u2"), user("u3", "three")]
@@ -113,7 +113,7 @@ def test_what_is_dropped_is_told_in_a_line(tmp_path: Path) -> None:
     assert told.next(group(tmp_path, *again)) == []  # back, and was shown
 
 
-def test_what_came_and_went_unseen_is_told_in_a_line(tmp_path: Path) -> None:
+def test_messages_dropped_before_they_were_shown_are_reported_in_a_line(tmp_path: Path) -> None:
     told = BlockFeed(TranscriptOptions())
     told.first(group(tmp_path, *TURNS[:2]), 1)
     records = [*TURNS, rewind("u2")]

@@ -38,7 +38,7 @@ def price_id(prices: Prices, model: str, day: str | None) -> str | None:
 
 
 def example() -> str:
-    """Give the example in the module's own documentation."""
+    """Return the example in the module's own documentation."""
     lines = (pollux.prices.__doc__ or "").splitlines()
     return "\n".join(line for line in lines if line.startswith("    "))
 

@@ -188,7 +188,7 @@ def test_new_rules_make_a_new_version(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load().version != PRICES.version
 
 
-def test_the_notice_of_the_source_is_kept() -> None:
+def test_notice_of_the_source_is_included() -> None:
     assert "MIT" in TABLE.with_name("NOTICE").read_text("utf-8")
 
 
@@ -310,7 +310,7 @@ def source() -> ModuleType:
 
 
 def nano_by_source(model: str, tokens: Tokens, at: datetime) -> Decimal:
-    """Give the price that genai-prices makes of the API's own counts, in nano-US-dollars, not rounded."""
+    """Return the price that genai-prices makes of the API's own counts, in nano-US-dollars, not rounded."""
     genai_prices: Any = importlib.import_module("genai_prices")
     counted = {
         "promptTokenCount": tokens.input,

@@ -74,7 +74,7 @@ def cells(copy: dict[str, Any]) -> Any:  # noqa: ANN401  the same structure, wit
     return cell({name: value for name, value in copy.items() if name != MEMBER})
 
 
-def put_together(tree: Any, proof: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401
+def rebuilt(tree: Any, proof: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401
     """Make a record of cells again; the proofs come in the order that the verifier expects."""
     proofs: list[dict[str, str]] = []
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests import builders
-from tests.archive.test_verify import LOG, damage, grown, kept, synced
+from tests.archive.test_verify import LOG, archived_home, damage, grown, synced
 from tests.proofs.samples import PUBLIC, STRANGER, signed
 from tests.proofs.sealing import bare, seal_it
 
@@ -22,7 +22,7 @@ from pollux.proofs.verify import verify_data
 
 @pytest.fixture(scope="module")
 def sealed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[bytes]]:
-    root, archive = kept(tmp_path_factory.mktemp("kept"))
+    root, archive = archived_home(tmp_path_factory.mktemp("archived"))
     copies = []
     for hour in range(4):
         grown(root, LOG, builders.log(builders.user(f"v{hour}", "more", second=20 + hour)))
@@ -47,7 +47,7 @@ def test_every_old_seal(sealed: tuple[Path, list[bytes]]) -> None:
         assert "webapp" not in json.dumps(proof)
 
 
-def test_the_old_seal_has_to_be_the_one_that_was_kept(sealed: tuple[Path, list[bytes]]) -> None:
+def test_old_seal_must_be_the_stored_one(sealed: tuple[Path, list[bytes]]) -> None:
     archive, copies = sealed
     proof = json_bytes(proof_of(archive, copies[0]))
     unknown = verify_data(proof, None, [PUBLIC])
@@ -86,7 +86,7 @@ def test_malformed_proofs_are_rejected(sealed: tuple[Path, list[bytes]], change:
 
 
 def test_an_inconsistent_archive_gives_no_proof(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     seal_it(archive)
     old = bare(archive)
     damage(archive, "UPDATE sealed SET body = x'00' WHERE place = 0")

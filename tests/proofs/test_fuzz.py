@@ -15,7 +15,7 @@ from typing import Any
 import cbor2
 import pytest
 from tests import builders
-from tests.archive.test_verify import LOG, content_of, grown, kept, synced
+from tests.archive.test_verify import LOG, archived_home, content_of, grown, synced
 from tests.proofs.samples import KEY, PAYLOAD, PUBLIC, record, signed
 from tests.proofs.sealing import bare, full, seal_it
 from tests.proofs.test_inclusion import copy_of, proof_of
@@ -49,7 +49,7 @@ LABELS: tuple[Any, ...] = (1, 2, 3, 4, 15, 99, 100, -1, "x", b"x", "trace-metada
 
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    root, archive = kept(tmp_path_factory.mktemp("fuzz"))
+    root, archive = archived_home(tmp_path_factory.mktemp("fuzz"))
     old = seal_it(archive).data
     grown(root, LOG, b"{}\n")
     synced(archive, root)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests import builders
-from tests.archive.test_verify import LOG, changed, damage, grown, kept, lived_in, synced
+from tests.archive.test_verify import LOG, archived_home, changed, damage, grown, lived_in, synced
 from tests.proofs.samples import OTHER, PUBLIC, STRANGER
 from tests.proofs.sealing import look, seal_it
 from tests.proofs.test_seal import put_other
@@ -19,8 +19,8 @@ from pollux.proofs.verify_archive import adopt_own, check_imported, describe_imp
 
 @pytest.fixture
 def backup(tmp_path: Path) -> Path:
-    """Give a sealed archive, to be imported."""
-    _, found = kept(tmp_path)
+    """Return a sealed archive, to be imported."""
+    _, found = archived_home(tmp_path)
     seal_it(found)
     return found
 

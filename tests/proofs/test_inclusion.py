@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import builders
-from tests.archive.test_verify import CHILD, LOG, content_of, damage, grown, kept, synced
+from tests.archive.test_verify import CHILD, LOG, archived_home, content_of, damage, grown, synced
 from tests.proofs.samples import AT, KEY, OTHER, PUBLIC, STRANGER, flipped, record, signed
 from tests.proofs.sealing import bare, full, record_of, seal_it
 
@@ -34,7 +34,7 @@ from pollux.proofs.verify import NotAProofError, is_detached, verify_data
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    _, found = kept(tmp_path_factory.mktemp("kept"))
+    _, found = archived_home(tmp_path_factory.mktemp("archived"))
     seal_it(found)
     return found
 
@@ -88,13 +88,13 @@ def test_a_proof_is_smaller_than_the_archive(archive: Path) -> None:
 
 
 def test_unsealed_sessions_cannot_be_proven(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     with pytest.raises(PolluxError, match="sealed yet"):
         proof_of(archive)
 
 
 def test_a_grown_file_is_proven_up_to_its_sealed_length(tmp_path: Path) -> None:
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     seal_it(archive)
     (before,) = content_of(archive, LOG)
     grown(root, LOG, b"{}\n")
@@ -107,7 +107,7 @@ def test_a_grown_file_is_proven_up_to_its_sealed_length(tmp_path: Path) -> None:
 
 
 def test_a_tampered_archive_gives_no_proof(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     seal_it(archive)
     damage(archive, "DELETE FROM sealed WHERE place = 0")
     with pytest.raises(PolluxError, match="does not match the sealed entries"):
@@ -122,7 +122,7 @@ def test_without_the_right_key(archive: Path) -> None:
 
 def test_files_without_a_session_are_not_proven(tmp_path: Path) -> None:
     """The record of the session could not be sealed, so nothing ties the files to it."""
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
 
     def fails(_: str) -> dict[str, object]:
         raise PolluxError("odd")
@@ -353,7 +353,7 @@ def test_a_redacted_record_has_the_entry_of_its_session_alone(archive: Path) -> 
 
 def test_a_commitment_of_an_older_form_proves_no_redacted_record(tmp_path: Path) -> None:
     """In that form anybody could remove fields from a redacted record without a trace."""
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     body = SessionEntry(builders.SESSION, "vac-00", BY, 3, "00" * 32, [])
     with store.open_archive(archive) as opened:
         seal = Seal(SCHEMA, 1, "2026-11-15T12:00:00.000Z", 1, merkle.leaf_hash(entry_bytes(body)).hex(), None)

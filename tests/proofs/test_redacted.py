@@ -15,8 +15,8 @@ from tests.proofs.forging import (
     change_proof,
     digest_of,
     is_truthful,
-    put_together,
     random_value,
+    rebuilt,
     sealed_copy,
 )
 from tests.proofs.samples import PUBLIC, record
@@ -40,7 +40,7 @@ def verdict_of(copy: object) -> str:
 
 def test_an_unchanged_forgery_is_valid() -> None:
     copy = sealed_copy(record(), lambda field: field.path[-1] == "content")
-    assert put_together(cells(copy), copy[MEMBER]) == copy
+    assert rebuilt(cells(copy), copy[MEMBER]) == copy
     assert verdict_of(copy) == "good"
     assert digest_of(cells(copy)) == copy[MEMBER]["entries"][0]["entry"]["root"]
 
@@ -55,7 +55,7 @@ def test_no_change_of_a_redacted_record_is_called_good_unless_it_is_a_redaction(
         tree = cells(copy)
         for _ in range(random.choice([1, 1, 2, 3])):
             change(random, tree)
-        forged = put_together(tree, deepcopy(copy[MEMBER]))
+        forged = rebuilt(tree, deepcopy(copy[MEMBER]))
         if not random.randrange(3):
             change_proof(random, forged)
         verdict = verdict_of(forged)
@@ -73,7 +73,7 @@ def test_more_values_can_be_hidden_later_but_not_secretly() -> None:
     tree = cells(copy)
     entries = tree["session"]["entries"]
     entries[1] = Cell(REDACTED, {"hidden": digest_of(entries[1])})
-    hidden = put_together(tree, copy[MEMBER])
+    hidden = rebuilt(tree, copy[MEMBER])
     assert verdict_of(hidden) == "good"
     assert hidden["session"]["entries"][1] == REDACTED
 
@@ -85,11 +85,11 @@ def test_a_hidden_part_cannot_swallow_its_neighbours() -> None:
     for hidden in (digest_of(entries), digest_of(entries[0]), digest_of(entries[1])):
         tree = cells(copy)
         tree["session"]["entries"] = [Cell(REDACTED, {"hidden": hidden})]
-        assert verdict_of(put_together(tree, copy[MEMBER])) == "bad"
+        assert verdict_of(rebuilt(tree, copy[MEMBER])) == "bad"
 
 
 def test_a_hidden_field_keeps_its_name() -> None:
     copy = sealed_copy(record(), lambda field: field.path[-1] == "session-end")
     tree = cells(copy)
     tree["session"]["session-ene"] = tree["session"].pop("session-end")
-    assert verdict_of(put_together(tree, copy[MEMBER])) == "bad"
+    assert verdict_of(rebuilt(tree, copy[MEMBER])) == "bad"

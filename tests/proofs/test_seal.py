@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 from tests import builders
+from tests.archive.older import revert
 from tests.archive.test_verify import (
     DOCUMENT,
     LOG,
+    archived_home,
     changed,
     content_of,
     damage,
     grown,
-    kept,
     lived_in,
     rewritten,
     segments_of,
@@ -39,8 +40,8 @@ from pollux.proofs.verify_archive import adopt_own
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """Give an archive with two seals: something grew, something was rewritten, and something is new between them."""
-    root, found = kept(tmp_path)
+    """Return an archive with two seals: something grew, something was rewritten, and something is new between them."""
+    root, found = archived_home(tmp_path)
     seal_it(found)
     grown(root, LOG, builders.log(builders.user("u3", "and on", second=9)))
     rewritten(root, 11, 12, 13)
@@ -121,7 +122,7 @@ def test_an_empty_archive_has_nothing_to_seal(tmp_path: Path) -> None:
 
 
 def test_a_record_that_cannot_be_made_is_a_problem(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
 
     def fails(session: str) -> dict[str, object]:
         raise PolluxError(f"{session} is odd.")
@@ -133,7 +134,7 @@ def test_a_record_that_cannot_be_made_is_a_problem(tmp_path: Path) -> None:
 
 
 def test_damaged_bytes_are_not_sealed(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     damage(archive, "UPDATE segments SET sha256 = zeroblob(32) WHERE id = 1")
     found = seal_it(archive)
     assert [one.code for one in found.new.problems] == ["damaged-archive"]
@@ -207,13 +208,8 @@ def test_forgotten_files_are_not_missing(archive: Path) -> None:
 
 
 def test_an_archive_of_an_older_pollux_is_sealed_too(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
-    with changed(archive) as database:
-        for table in ("seals", "sealed", "sealing", "imported", "imported_entries", "imported_seals", "migrations"):
-            database.execute(f"DROP TABLE {table}")
-        for column in ("ctime_ns", "compared"):
-            database.execute(f"ALTER TABLE files DROP COLUMN {column}")
-        database.execute("PRAGMA user_version = 1")
+    _, archive = archived_home(tmp_path)
+    revert(archive, "raw")
     with pytest.raises(PolluxError, match="has no seal yet"):
         look(archive)
     with store.open_archive(archive, write=False) as opened:
@@ -278,7 +274,8 @@ def test_a_shortened_file(archive: Path) -> None:
     segment_id, _, start, _ = segments_of(archive, LOG)[-1]
     damage(
         archive,
-        f"UPDATE versions SET kept = {start} WHERE id = (SELECT version_id FROM segments WHERE id = {segment_id})",
+        f"UPDATE versions SET archived_bytes = {start} "
+        f"WHERE id = (SELECT version_id FROM segments WHERE id = {segment_id})",
         f"DELETE FROM segments WHERE id = {segment_id}",
     )
     (fault,) = look(archive).errors
@@ -326,7 +323,7 @@ def test_a_changed_time(archive: Path) -> None:
 
 def test_versions_that_begin_alike(tmp_path: Path) -> None:
     """A log that was cut back to its beginning and goes on differently: both versions begin with what was sealed."""
-    root, archive = kept(tmp_path)
+    root, archive = archived_home(tmp_path)
     seal_it(archive)
     whole = (root / ".gemini" / LOG).read_bytes()
     head = whole[: whole.index(b"\n") + 1]
@@ -526,7 +523,7 @@ def test_a_seal_of_a_newer_pollux(archive: Path) -> None:
 
 
 def test_progress_is_reported(tmp_path: Path) -> None:
-    _, archive = kept(tmp_path)
+    _, archive = archived_home(tmp_path)
     told: list[tuple[int, int]] = []
     seal_it(archive, progress=lambda done, whole: told.append((done, whole)))
     assert told[-1][0] == told[-1][1] > 0
@@ -541,7 +538,7 @@ def test_progress_is_reported(tmp_path: Path) -> None:
         "UPDATE segments SET length = 'x' WHERE id = 1",
         "UPDATE segments SET data = 'x', sha256 = 'y' WHERE id = 1",
         "UPDATE segments SET length = 1 WHERE id = 1",
-        "UPDATE versions SET kept = 'x' WHERE id = 1",
+        "UPDATE versions SET archived_bytes = 'x' WHERE id = 1",
         "UPDATE versions SET first_us = 9223372036854775807 WHERE id = 1",
         "UPDATE versions SET first_us = 'x' WHERE id = 1",
         "UPDATE seals SET body = 'text'",

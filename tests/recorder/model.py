@@ -1016,7 +1016,7 @@ class Client:
 
     @contextmanager
     def _dropping(self, cause: str | None) -> Iterator[None]:
-        """Give a fate to what a change of the history drops, and life to what it brings back."""
+        """Return a fate to what a change of the history drops, and life to what it brings back."""
         before = self._alive()
         yield
         after = self._alive()

@@ -180,7 +180,7 @@ HARD: dict[str, tuple[Release, list[Action]]] = {
 
 
 @pytest.mark.parametrize("name", HARD)
-def test_hard_conversation_is_told_right(name: str, tmp_path: Path) -> None:
+def test_hard_conversation_is_read_correctly(name: str, tmp_path: Path) -> None:
     release, actions = HARD[name]
     client = Client(release)
     for action in actions:

@@ -39,7 +39,7 @@ def learned(*messages: Message) -> frozenset[str]:
     return found._names.all()
 
 
-def told(text: str) -> set[str]:
+def names_in(text: str) -> set[str]:
     """Return the names that a text teaches."""
     names = KnownNames()
     for one in find_people(text):
@@ -58,13 +58,13 @@ def test_name_is_learned_from_every_field(place: str, text: str) -> None:
 def test_message_and_its_texts_teach_the_same_names(text: str) -> None:
     for before, behind in itertools.product(AROUND, AROUND):
         made = call(args={"a": f"{before}{text}{behind}"}, output="x")
-        assert learned(made) == told(f"{before}{text}{behind}"), (before, behind)
+        assert learned(made) == names_in(f"{before}{text}{behind}"), (before, behind)
 
 
 @given(st.lists(st.sampled_from([*TELLING, *AROUND, "home", "/home/", "users", "@", "x", "\\", "\ud83d"]), max_size=8))
 def test_any_message_and_its_texts_teach_the_same_names(pieces: list[str]) -> None:
     text = "".join(pieces)
-    assert learned(message(Text(text), extra={"x": [text]})) == told(text)
+    assert learned(message(Text(text), extra={"x": [text]})) == names_in(text)
 
 
 def test_message_with_known_names_is_not_searched() -> None:

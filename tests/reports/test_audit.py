@@ -42,7 +42,7 @@ def _session(root: Path) -> Session:
 
 
 def places(call: AuditedCall) -> list[tuple[str, int, str]]:
-    return [(Path(one.file).name, one.line, one.why) for one in call.duplicates]
+    return [(Path(one.file).name, one.line, one.reason) for one in call.duplicates]
 
 
 def test_lines_written_again_and_checkpoints_are_named(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_imports_are_named_on_both_sides(tmp_path: Path) -> None:
     imported(tmp_path)
     (ours,) = audit(tmp_path, others=(builders.OTHER,))
     (repeat,) = ours.duplicates
-    assert (repeat.why, repeat.session_id, repeat.line) == ("repeated by another session", builders.OTHER, 3)
+    assert (repeat.reason, repeat.session_id, repeat.line) == ("repeated by another session", builders.OTHER, 3)
     first, second = audit(tmp_path, builders.OTHER)
     assert (first.owner, second.owner) == (builders.SESSION, None)
     assert call_row(first)["counted_in"] == builders.SESSION

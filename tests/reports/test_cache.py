@@ -30,7 +30,7 @@ def few_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 def archive(tmp_path: Path) -> Iterator[store.Archive]:
     write(tmp_path, 2)
     with store.open_archive(tmp_path / "archive.db") as found:
-        take_in(found, tmp_path)
+        sync_home(found, tmp_path)
         yield found
 
 
@@ -39,12 +39,12 @@ def write(root: Path, n_calls: int) -> None:
     builders.put(builders.chats(root) / f"{builders.NAME}.jsonl", builders.log(builders.header(), *calls))
 
 
-def take_in(archive: store.Archive, root: Path) -> None:
+def sync_home(archive: store.Archive, root: Path) -> None:
     refresh(archive, [builders.home(root)])
     price_calls(archive.database, TABLE)
 
 
-def kept(archive: store.Archive, version: str = TABLE.version) -> list[usage_sql.QuarterSum]:
+def cached(archive: store.Archive, version: str = TABLE.version) -> list[usage_sql.QuarterSum]:
     return usage_sql.cached_quarter_sums(archive.database, version)
 
 
@@ -57,7 +57,7 @@ def added_up(archive: store.Archive) -> list[usage_sql.QuarterSum]:
 
 
 def test_it_is_read_and_not_run_again(archive: store.Archive) -> None:
-    first = kept(archive)
+    first = cached(archive)
     assert [one.calls for one in first] == [2]
     assert usage_sql.cached_rows(archive.database, name_of(archive), usage_sql.QuarterSum, fails, fails) == first
     assert type(first[0]) is usage_sql.QuarterSum
@@ -72,14 +72,14 @@ def name_of(archive: store.Archive) -> str:
 
 
 def test_a_new_call_is_added(archive: store.Archive, tmp_path: Path) -> None:
-    kept(archive)
+    cached(archive)
     write(tmp_path, 5)
-    take_in(archive, tmp_path)
-    assert [one.calls for one in kept(archive)] == [5]
+    sync_home(archive, tmp_path)
+    assert [one.calls for one in cached(archive)] == [5]
 
 
 def test_only_quarters_that_changed_are_added_up_again(archive: store.Archive) -> None:
-    kept(archive)
+    cached(archive)
     archive.database.execute("UPDATE model_calls SET at_us = 0 WHERE message_id = 'g1'")
     (was, new) = sorted(row[0] for row in archive.database.execute("SELECT quarter_us FROM changed_quarters"))[::-1]
     assert (was % 900_000_000, new) == (0, 0)
@@ -110,21 +110,21 @@ CHANGES = (
 
 @pytest.mark.parametrize("changes", [*((one,) for one in CHANGES), *permutations(CHANGES, 2)])
 def test_whatever_changes_it_is_what_the_calls_come_to(archive: store.Archive, changes: tuple[str, ...]) -> None:
-    kept(archive)
+    cached(archive)
     for change in changes:
         archive.database.execute(change)
-        assert sorted(kept(archive), key=repr) == added_up(archive)
+        assert sorted(cached(archive), key=repr) == added_up(archive)
 
 
 def test_other_prices_take_its_place(archive: store.Archive) -> None:
-    kept(archive)
-    assert kept(archive, "others") == kept(archive)
+    cached(archive)
+    assert cached(archive, "others") == cached(archive)
     assert n_kept(archive) == 1
 
 
 def test_few_rows_are_not_worth_it(archive: store.Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage_sql, "_MIN_CACHED", 2)
-    assert kept(archive)
+    assert cached(archive)
     assert n_kept(archive) == 0
 
 
@@ -139,42 +139,42 @@ def test_what_another_changes_meanwhile_is_seen_next_time(archive: store.Archive
     assert usage_sql.cached_rows(archive.database, "sums", usage_sql.QuarterSum, run, fails) == before
     assert n_kept(archive) == 0
     assert not archive.database.in_transaction
-    assert kept(archive) == added_up(archive) != before
+    assert cached(archive) == added_up(archive) != before
 
 
 def test_an_archive_that_takes_no_writes_is_added_up(archive: store.Archive) -> None:
     archive.database.execute("PRAGMA query_only = 1")
-    assert [one.calls for one in kept(archive)] == [2]
+    assert [one.calls for one in cached(archive)] == [2]
     assert n_kept(archive) == 0
 
 
 def test_an_archive_that_takes_no_writes_any_more_is_added_up(archive: store.Archive) -> None:
-    kept(archive)
+    cached(archive)
     archive.database.execute("UPDATE model_calls SET fate = 'rewound' WHERE message_id = 'g1'")
     archive.database.execute("PRAGMA query_only = 1")
-    assert sorted(kept(archive), key=repr) == added_up(archive)
-    assert sorted(kept(archive), key=repr) == added_up(archive)
+    assert sorted(cached(archive), key=repr) == added_up(archive)
+    assert sorted(cached(archive), key=repr) == added_up(archive)
 
 
 def test_report_that_cannot_be_read_is_made_anew(archive: store.Archive) -> None:
-    first = kept(archive)
+    first = cached(archive)
     for body in (b"", b"\0\x11", zlib.compress(b"\xc1"), zlib.compress(b"\x91\x01")):
         archive.database.execute("UPDATE reports SET body = ?", (body,))
-        assert kept(archive) == first
+        assert cached(archive) == first
         assert usage_sql.cached_rows(archive.database, name_of(archive), usage_sql.QuarterSum, fails, fails) == first
 
 
 def test_report_that_became_short_is_thrown_away(archive: store.Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept(archive)
+    cached(archive)
     archive.database.execute("DELETE FROM model_calls WHERE message_id = 'g0'")
     monkeypatch.setattr(usage_sql, "_MIN_CACHED", 2)
-    assert kept(archive) == added_up(archive)
+    assert cached(archive) == added_up(archive)
     assert n_kept(archive) == 0
     assert archive.database.execute("SELECT count(*) FROM changed_quarters").fetchone() == (0,)
 
 
 def test_what_is_forgotten_is_in_no_report(archive: store.Archive) -> None:
-    assert kept(archive)
+    assert cached(archive)
     forget.forget(archive, [builders.SESSION], now_us=1, memory={})
     assert n_kept(archive) == 0
     assert archive.database.execute("SELECT count(*) FROM changed_quarters").fetchone() == (0,)

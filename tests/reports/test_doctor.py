@@ -65,7 +65,7 @@ def test_file_that_changes_meanwhile_is_no_fault(tmp_path: Path, monkeypatch: py
     assert unknowns.fields == {}
 
 
-def test_operators_are_told_from_the_problems() -> None:
+def test_operators_are_counted_from_the_problems() -> None:
     problems = [
         Problem("unknown-operator", "unknown operator $push, $pull"),
         Problem("unknown-operator", "unknown operator $push"),
@@ -78,9 +78,10 @@ def test_operators_are_told_from_the_problems() -> None:
 
 def test_generations_are_counted() -> None:
     sessions = [
-        Session(id=str(n), kind="main", project=Project(), generation=g) for n, g in enumerate(("L2", "J1", "L2"))
+        Session(id=str(n), kind="main", project=Project(), generation=g)
+        for n, g in enumerate(("jsonl", "json-parts", "jsonl"))
     ]
-    assert generations(sessions) == {"J1": 1, "L2": 2}
+    assert generations(sessions) == {"json-parts": 1, "jsonl": 2}
 
 
 def test_sessions_are_lost_when_only_their_prompts_are_left() -> None:

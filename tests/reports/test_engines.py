@@ -234,7 +234,7 @@ def test_any_facts_give_equal_rows(
         _insert(database, "model_calls", _MODEL_CALL, calls)
         _insert(database, "tool_calls", _TOOL_CALL, tools)
         _insert(database, "sessions", "session_id, parent_session_id, project_hash, title", sessions)
-        _insert(database, "projects", "project_hash, path, slug, how_known, proven", projects)
+        _insert(database, "projects", "project_hash, path, slug, source, proven", projects)
         window = (-(1 << 62) if since is None else since, (1 << 62) if until is None else until, int(since is None))
         run, expected = on_duckdb(database), on_sqlite(database)
         for sql in REPORTS.values():

@@ -47,7 +47,7 @@ def test_days_begin_where_the_user_is() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2026-13-01", "2026-11-01 25:00", "99999999999d", "9" * 5000 + "d"])
-def test_nonsense_is_told(text: str) -> None:
+def test_invalid_filter_is_reported(text: str) -> None:
     with pytest.raises(InvalidFilterError, match=r"Invalid value for --since: .* Use"):
         parse_date("--since", text, now=NOW)
 
@@ -89,7 +89,7 @@ def test_sessions_are_chosen(wanted: Filter, ids: list[str]) -> None:
     assert [one.id for one in found] == ids
 
 
-def test_unknown_project_is_told_unless_there_is_nothing_at_all() -> None:
+def test_unknown_project_is_reported_unless_there_are_no_sessions() -> None:
     with pytest.raises(ProjectNotFoundError):
         filter_sessions(SESSIONS, Filter(project="nope"), cwd=Path("/"), user_home=Path("/home/u"))
     assert filter_sessions((), Filter(project="nope"), cwd=Path("/"), user_home=Path("/home/u")) == ()

@@ -47,7 +47,7 @@ def test_ends_of_the_calendar_are_the_same_everywhere(by: str, first: str, last:
     assert period(by, quarter(9999, 12, 31, 23, 45), BERLIN) == last
 
 
-def test_times_at_the_ends_of_the_calendar_can_be_told() -> None:
+def test_times_at_the_ends_of_the_calendar_are_valid() -> None:
     begin, end = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, tzinfo=UTC)
     assert (local(begin, ZoneInfo("America/New_York")), local(end, BERLIN)) == (begin, end)
     assert local(end, ZoneInfo("America/New_York")).hour == 18

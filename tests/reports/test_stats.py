@@ -109,7 +109,7 @@ def section(database: sqlite3.Connection, by: str, **wanted: Any) -> dict[str | 
 
 @pytest.fixture(params=["archive", "memory"])
 def known(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    """Give the facts of the home that is known, from both sources."""
+    """Return the facts of the home that is known, from both sources."""
     place = home(tmp_path / "home")
     with closing(
         archived(tmp_path, place) if request.param == "archive" else without_archive(history([place]))
@@ -250,7 +250,7 @@ def test_paths_of_other_systems_and_odd_names(tmp_path: Path) -> None:
     assert found == {".cs": 1, ".gz": 1, "no suffix": 4}
 
 
-def test_file_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     found = history([home(tmp_path)])
     problems: list[Problem] = []
 

@@ -64,7 +64,7 @@ def test_home_that_is_not_there_is_left_out() -> None:
     assert status_rows([session("elsewhere", A)], {}, {}, now=NOW) == []
 
 
-def test_kept_means_all_files_and_those_of_subagents() -> None:
+def test_archived_means_all_files_and_those_of_subagents() -> None:
     parent = session("p", A, children=("c", "unknown"))
     child = session("c", AGENT, kind="subagent", parent="p", children=("p",))
     orphan = session("o", B, kind="subagent", parent="nobody")
@@ -77,7 +77,7 @@ def test_kept_means_all_files_and_those_of_subagents() -> None:
         assert rows[1].remaining_files == (B,)
 
 
-def test_sessions_that_say_they_started_each_other_are_told() -> None:
+def test_sessions_that_claim_to_have_started_each_other_are_listed() -> None:
     one, two = (session(id_, path, kind="subagent", parent=by) for id_, path, by in (("a", A, "b"), ("b", B, "a")))
     rows = status_rows([one, two], {}, {A: True, B: True}, now=NOW)
     assert [row.session.id for row in rows] == ["a", "b"]

@@ -95,7 +95,7 @@ def generated(folder: Path, *options: str) -> Path:
 
 @pytest.fixture(params=["tiny", "clean", "copied"])
 def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """Give a home of its own, which may be spoilt."""
+    """Return a home of its own, which may be spoilt."""
     match request.param:
         case "clean":
             return generated(tmp_path / "home", "--seed", "11")
@@ -127,7 +127,7 @@ def roots_in(database: sqlite3.Connection) -> dict[str, tuple[str, str]]:
 
 @pytest.fixture(params=["archive", "memory"])
 def read(request: pytest.FixtureRequest, tmp_path: Path) -> Reader:
-    """Give the rows of the report on some homes, with an archive or without one."""
+    """Return the rows of the report on some homes, with an archive or without one."""
 
     def archived(*homes: Home) -> list[CallSum]:
         with store.open_archive(tmp_path / "archive.db") as archive:
@@ -193,7 +193,7 @@ def test_two_copies_of_a_home_are_one(tree: Path, read: Reader, tmp_path: Path) 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    """Give an archive of a session with a subagent of a subagent, an unknown model, a wrong total and many tools."""
+    """Return an archive of a session with a subagent of a subagent, an unknown model, a wrong total and many tools."""
     chats = builders.chats(tmp_path)
     shell = builders.call("c2", "run_shell_command", args={"command": "ls"}, status="error")
     stopped = builders.call("c3", "run_shell_command", status="cancelled")
@@ -244,7 +244,7 @@ def test_deep_subagent_is_filed_under_its_root_though_its_parents_have_no_calls_
     assert (root.key, root.name, root.billed.calls) == (builders.SESSION, "hello", 1)
 
 
-def test_rewound_calls_are_billed_but_not_kept(database: sqlite3.Connection) -> None:
+def test_rewound_calls_are_billed_but_not_active(database: sqlite3.Connection) -> None:
     (day,) = usage.call_rows("day", usage_sql.call_sums(database), zone=UTC)
     assert (day.key, day.billed.calls, day.active.calls) == ("2026-11-15", 7, 6)
     assert day.billed.tokens.input - day.active.tokens.input == 40

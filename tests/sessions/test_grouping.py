@@ -242,7 +242,7 @@ def test_a_named_subagent(tmp_path: Path) -> None:
     assert (found.kind, found.id, found.parent) == ("subagent", OTHER, None)
 
 
-def test_a_session_put_together_again(tmp_path: Path) -> None:
+def test_session_is_grouped_from_its_files(tmp_path: Path) -> None:
     paths = [
         put(chats(tmp_path) / f"{NAME}.json", document(ONE, TWO)),
         put(chats(tmp_path) / f"{NAME}.jsonl", log(header(), ONE, TWO, THREE)),
@@ -382,7 +382,7 @@ def test_the_readings_of_a_session(tmp_path: Path) -> None:
     assert [call.message_id for call in found.usage()] == ["g1"]
 
 
-def test_kinds_and_origins_are_kept(tmp_path: Path) -> None:
+def test_kinds_and_origins_are_preserved(tmp_path: Path) -> None:
     put(chats(tmp_path) / f"{NAME}.jsonl", log(header(), preamble(), notice(), ONE))
     assert [(one.kind, one.origin) for one in only(tmp_path).entries] == [
         (Kind.USER, Origin.SESSION_CONTEXT),

@@ -56,7 +56,7 @@ def test_precedence(tmp_path: Path, user: Path) -> None:
 
 @pytest.mark.parametrize("project", [HASH, "webapp"])
 @pytest.mark.parametrize("name", [".gemini", "gemini", "copy of it"])
-def test_a_home_is_told_by_what_it_holds(tmp_path: Path, user: Path, name: str, project: str) -> None:
+def test_home_is_recognised_by_its_contents(tmp_path: Path, user: Path, name: str, project: str) -> None:
     root = tmp_path / name
     session(root / "tmp", project)
     for given in (root, root / "tmp"):

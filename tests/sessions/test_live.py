@@ -48,7 +48,7 @@ def plain(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def fates(told: Told) -> dict[str, str]:
-    """Give the last word on each event: what it came with, unless a later one says otherwise."""
+    """Return the last word on each event: what it came with, unless a later one says otherwise."""
     by_message: dict[str, str] = {}
     found = {}
     for event in told:
@@ -116,21 +116,21 @@ def append(path: Path, *records: object) -> None:
         stream.write(log(*records))
 
 
-def told(events: Told) -> list[tuple[str, str]]:
+def event_pairs(events: Told) -> list[tuple[str, str]]:
     return [(event["type"], event.get("message") or event["id"]) for event in events]
 
 
 def test_torn_line_is_waited_for(follower: Follower) -> None:
     path = write(follower, header(), user("u1", "one"))
-    assert told(follower.look()) == [("session_start", f"{builders.SESSION}/start"), ("user_prompt", "one")]
+    assert event_pairs(follower.look()) == [("session_start", f"{builders.SESSION}/start"), ("user_prompt", "one")]
     torn = builders.line(gemini("g1", "two", toolCalls=[call("c1")]))
     for cut in range(1, len(torn), 7):
         path.write_bytes(log(header(), user("u1", "one")) + torn[:cut])
         assert follower.look() == []
     path.write_bytes(log(header(), user("u1", "one")) + torn)
-    assert [one for one, _ in told(follower.look())] == ["text", "tool_use", "tool_result"]
+    assert [one for one, _ in event_pairs(follower.look())] == ["text", "tool_use", "tool_result"]
     append(path, b"", user("u2", "three"))
-    assert told(follower.look()) == [("user_prompt", "three")]
+    assert event_pairs(follower.look()) == [("user_prompt", "three")]
     assert follower.look() == []
 
 
@@ -143,16 +143,16 @@ def test_nothing_whole_is_no_session_yet(follower: Follower) -> None:
     assert len(follower.look()) == 2
 
 
-def test_results_that_come_later_are_told_when_they_come(follower: Follower) -> None:
+def test_later_results_are_reported_when_they_arrive(follower: Follower) -> None:
     asked = gemini("g1", "", tokens=tokens())
     path = write(follower, header(), user("u1"), asked)
-    assert [one for one, _ in told(follower.look())] == ["session_start", "user_prompt", "usage"]
+    assert [one for one, _ in event_pairs(follower.look())] == ["session_start", "user_prompt", "usage"]
     append(path, asked | {"toolCalls": [call("c1", status="executing", result=None)]})
-    assert told(follower.look()) == [("tool_use", "c1")]
+    assert event_pairs(follower.look()) == [("tool_use", "c1")]
     append(path, user("u2", "hurry up", second=5), asked | {"toolCalls": [call("c1")]})
-    assert told(follower.look()) == [("tool_result", "c1/result"), ("user_prompt", "hurry up")]
+    assert event_pairs(follower.look()) == [("tool_result", "c1/result"), ("user_prompt", "hurry up")]
     append(path, asked | {"toolCalls": [call("c1"), call("c2")]})
-    assert told(follower.look()) == [("tool_use", "c2"), ("tool_result", "c2/result")]
+    assert event_pairs(follower.look()) == [("tool_use", "c2"), ("tool_result", "c2/result")]
 
 
 def test_rewind_takes_nothing_back(follower: Follower) -> None:
@@ -176,7 +176,7 @@ def test_without_fates_a_rewind_is_silent(tmp_path: Path) -> None:
     assert follower.look() == []
 
 
-def test_history_written_again_is_not_told_again(follower: Follower) -> None:
+def test_rewritten_history_is_not_reported_again(follower: Follower) -> None:
     turns = [preamble(), user("u1", "one"), gemini("g1", "first", tokens=tokens())]
     path = write(follower, header(), checkpoint(turns[0]), *turns[1:])
     follower.look()
@@ -187,17 +187,17 @@ def test_history_written_again_is_not_told_again(follower: Follower) -> None:
     append(path, again[1], checkpoint(*again))
     assert follower.look() == []
     append(path, user("u2", "two"))
-    assert told(follower.look()) == [("user_prompt", "two")]
+    assert event_pairs(follower.look()) == [("user_prompt", "two")]
 
 
-def test_repeated_prompt_is_told_when_it_is_answered(follower: Follower) -> None:
+def test_repeated_prompt_is_reported_when_it_is_answered(follower: Follower) -> None:
     path = write(follower, header(), user("u1", "go on"), gemini("g1", "yes", tokens=tokens()))
     follower.look()
     append(path, user("u2", "go on"))
     assert follower.look() == []
-    assert told(follower.look(is_patient=False)) == []  # nothing has changed since
+    assert event_pairs(follower.look(is_patient=False)) == []  # nothing has changed since
     append(path, gemini("g2", "again", tokens=tokens(20)))
-    assert [one for one, _ in told(follower.look())] == ["user_prompt", "text", "usage"]
+    assert [one for one, _ in event_pairs(follower.look())] == ["user_prompt", "text", "usage"]
 
 
 def test_resumed_document_goes_on_in_a_log(follower: Follower) -> None:
@@ -207,7 +207,7 @@ def test_resumed_document_goes_on_in_a_log(follower: Follower) -> None:
     path = write(follower, header(), old[0])
     assert follower.look() == []
     append(path, old[1], user("u2", "two", second=9))
-    assert told(follower.look()) == [("user_prompt", "two")]
+    assert event_pairs(follower.look()) == [("user_prompt", "two")]
     stub = NAME.replace("19-30", "19-45")
     write(follower, header(), checkpoint(preamble()), name=stub)
     assert follower.look() == []
@@ -222,7 +222,7 @@ def test_half_written_document_is_waited_for(follower: Follower, half: int) -> N
     path.write_bytes(whole[:half])
     assert follower.look() == []
     path.write_bytes(whole)
-    assert told(follower.look()) == [("text", "first"), ("user_prompt", "two")]
+    assert event_pairs(follower.look()) == [("text", "first"), ("user_prompt", "two")]
 
 
 def test_broken_document_is_taken_for_what_it_is_in_the_end(follower: Follower) -> None:
@@ -230,7 +230,7 @@ def test_broken_document_is_taken_for_what_it_is_in_the_end(follower: Follower) 
     builders.put(path, builders.document(user("u1", "one"), user("u2", "two"))[:-60])
     assert follower.look() == []
     os.utime(path, (time.time() - 5, time.time() - 5))
-    assert told(follower.look()) == [("session_start", f"{builders.SESSION}/start"), ("user_prompt", "one")]
+    assert event_pairs(follower.look()) == [("session_start", f"{builders.SESSION}/start"), ("user_prompt", "one")]
 
 
 def test_file_in_the_place_of_another_tells_what_is_new(follower: Follower) -> None:
@@ -240,10 +240,10 @@ def test_file_in_the_place_of_another_tells_what_is_new(follower: Follower) -> N
     assert follower.look() == []
     path.write_bytes(log(user("u3", "three")))  # the client has lost its header, and we know whose it is
     events = follower.look()
-    assert told(events) == [("user_prompt", "three")]
+    assert event_pairs(events) == [("user_prompt", "three")]
     assert (events[0]["session_id"], events[0]["metadata"]["content_index"]) == (builders.SESSION, 2)
     path.write_bytes(log(header(), user("u1", "one"), user("u2", "two"), user("u3", "three"), user("u4", "four")))
-    assert told(follower.look()) == [("user_prompt", "four")]
+    assert event_pairs(follower.look()) == [("user_prompt", "four")]
     path.write_bytes(log(header(), user("u1", "one")))
     assert follower.look() == []
 
@@ -261,10 +261,10 @@ def test_log_is_read_on_from_where_it_was_left(follower: Follower, monkeypatch: 
     follower.look()
     for number in range(1, 4):
         append(path, user(f"u{number}", f"number {number}"))
-        assert told(follower.look()) == [("user_prompt", f"number {number}")]
+        assert event_pairs(follower.look()) == [("user_prompt", f"number {number}")]
     assert lines == [1, 2, 3, 4, 5]
     path.write_bytes(path.read_bytes().replace(b"nothing", b"another") + log(user("u4", "four")))
-    assert told(follower.look()) == [("user_prompt", "four")]  # not the file that it was
+    assert event_pairs(follower.look()) == [("user_prompt", "four")]  # not the file that it was
     assert lines[5:] == [1, 2, 3, 4, 5, 6]
     write(follower, header(), name=NAME.replace("19-30", "19-31"))
     assert follower.look() == []
@@ -275,18 +275,18 @@ def test_end_of_a_line_may_come_later_than_the_line(follower: Follower) -> None:
     path = write(follower, header(), user("u1", "one"))
     last = builders.line(user("u2", "two"))
     path.write_bytes(path.read_bytes() + last)
-    assert [one for _, one in told(follower.look())][1:] == ["one", "two"]
+    assert [one for _, one in event_pairs(follower.look())][1:] == ["one", "two"]
     append(path, b"")
     assert follower.look() == []
     append(path, user("u3", "three"))
-    assert told(follower.look()) == [("user_prompt", "three")]
+    assert event_pairs(follower.look()) == [("user_prompt", "three")]
     path.write_bytes(path.read_bytes() + builders.line(user("u4", "four")))
-    assert told(follower.look()) == [("user_prompt", "four")]
+    assert event_pairs(follower.look()) == [("user_prompt", "four")]
     path.write_bytes(path.read_bytes() + log(user("u5", "glued to it")))
-    assert told(follower.look()) == [("user_prompt", "glued to it")]
+    assert event_pairs(follower.look()) == [("user_prompt", "glued to it")]
 
 
-def test_subagents_are_told_with_their_session(tmp_path: Path) -> None:
+def test_subagents_are_reported_with_their_session(tmp_path: Path) -> None:
     tree = DATA / "corpus" / "0.61.0" / "i-subagent" / "gemini"
     shutil.copytree(tree, tmp_path / ".gemini")
     found = exported(tmp_path)

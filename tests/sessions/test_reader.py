@@ -159,7 +159,7 @@ def test_a_session_without_a_project_hash(tmp_path: Path, digest: object) -> Non
     assert (one.project.hash, one.project.slug) == (None, "webapp")
 
 
-def test_a_broken_registry_is_told(tmp_path: Path) -> None:
+def test_a_broken_registry_is_reported(tmp_path: Path) -> None:
     put(chats(tmp_path) / f"{NAME}.jsonl", log(header(), ONE))
     put(tmp_path / ".gemini" / "projects.json", b"{")
     assert [problem.file for problem in found_in(tmp_path).problems] == [str(tmp_path / ".gemini" / "projects.json")]
@@ -215,7 +215,7 @@ def test_a_session_is_opened_again(filled: Path) -> None:
     assert [entry.origin for entry in opened(agent).entries] == [Origin.AGENT_PROMPT, Origin.MODEL]
 
 
-def test_a_session_that_is_gone(filled: Path) -> None:
+def test_missing_session(filled: Path) -> None:
     session = select(found_in(filled), SESSION)
     shutil.rmtree(filled)
     with pytest.raises(UnreadableFileError, match=f"{NAME}.jsonl: No such file"):

@@ -63,7 +63,7 @@ def whys(*chats: CleanupFile, rules: RetentionPolicy = DEFAULT) -> list[tuple[st
 
 
 @pytest.mark.parametrize("case", RECORDED["cases"], ids=lambda case: case["name"])
-def test_the_client_deletes_what_was_foretold(case: dict[str, Any], tmp_path: Path) -> None:
+def test_client_deletes_what_was_forecast(case: dict[str, Any], tmp_path: Path) -> None:
     now = datetime.fromisoformat(RECORDED["now"])
     chats = tmp_path / "tmp" / "webapp" / "chats"
     for name, text in case["files"].items():
@@ -126,7 +126,7 @@ def test_each_fault_has_its_name() -> None:
     assert whys(*chats) == [("unreadable", True), ("headerless", True), ("empty", True), ("subagent", True)]
 
 
-def test_company_goes_with_the_first_and_is_told_with_whom() -> None:
+def test_files_of_a_session_are_deleted_with_the_first_and_name_it() -> None:
     full, stub = chat(), chat(minute=1, is_resumable=False)
     assert forecast_deletions([full, stub], DEFAULT, now=NOW)[full.path] == Deletion(
         DeletionReason.STUB, NOW, stub.path

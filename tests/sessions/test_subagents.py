@@ -74,7 +74,7 @@ def test_an_agent_of_an_agent(tmp_path: Path) -> None:
     assert found["a1"].parent == SESSION
 
 
-def test_calls_that_name_nobody_are_told_by_their_words(tmp_path: Path) -> None:
+def test_calls_without_a_name_are_matched_by_their_text(tmp_path: Path) -> None:
     calls = [
         call("c1", "codebase_investigator", args={"objective": "find the tests"}),
         call("c2", "codebase_investigator", args={"objective": "find the docs", "odd": 7}),

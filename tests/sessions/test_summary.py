@@ -28,7 +28,7 @@ from tests.builders import (
 
 from pollux.model import Fate, Origin, Project, Role
 from pollux.sessions.grouping import OpenSession, open_file
-from pollux.sessions.summary import TITLE_KEPT, generation, summarize
+from pollux.sessions.summary import MAX_TITLE, generation, summarize
 
 PROJECT = Project(path="/a")
 
@@ -56,7 +56,7 @@ def test_a_session(tmp_path: Path) -> None:
         ),
         PROJECT,
     )
-    assert (found.id, found.kind, found.project, found.generation) == (SESSION, "main", PROJECT, "L1")
+    assert (found.id, found.kind, found.project, found.generation) == (SESSION, "main", PROJECT, "jsonl")
     assert (found.title, found.title_from, found.first_prompt, found.last_prompt) == (
         "first",
         "prompt",
@@ -88,7 +88,7 @@ def test_nothing_in_it(tmp_path: Path) -> None:
         ({"summary": " "}, (user("u1", "何を\nしますか"),), ("何を しますか", "prompt")),
         ({"summary": 7}, (user("u1", "one"),), ("one", "prompt")),
         ({}, (user("u1", [{"inlineData": {}}]), user("u2", "two")), ("two", "prompt")),
-        ({}, (user("u1", "x" * 500),), ("x" * TITLE_KEPT, "prompt")),
+        ({}, (user("u1", "x" * 500),), ("x" * MAX_TITLE, "prompt")),
         ({}, (user("u1", "Please continue."),), ("", "none")),
         ({}, (checkpoint(preamble()), checkpoint(preamble(), user("u1", "loaded"))), ("loaded", "prompt")),
     ],
@@ -108,12 +108,12 @@ def test_an_agent_prompt_is_a_title_where_nobody_typed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (document(user(), gemini()), "J1"),
-        (document(user(), notice()), "J2"),
-        (document(user(), summary="s"), "J2"),
-        (document(user(content=[{"text": "a"}]), notice()), "J3"),
-        (log(header(), user()), "L1"),
-        (log(header(), checkpoint(preamble())), "L2"),
+        (document(user(), gemini()), "json"),
+        (document(user(), notice()), "json-notices"),
+        (document(user(), summary="s"), "json-notices"),
+        (document(user(content=[{"text": "a"}]), notice()), "json-parts"),
+        (log(header(), user()), "jsonl"),
+        (log(header(), checkpoint(preamble())), "jsonl-checkpoints"),
         (b"", "unreadable"),
         (b'[{"role":"user","parts":[{"text":"a"}]}]', "history"),
     ],

@@ -33,10 +33,10 @@ from pollux.views.contracts import (
     calls_of,
     message_row,
     problem_row,
+    rfc3339,
     session_row,
     to_json,
     total,
-    when,
 )
 
 AT = datetime(2026, 11, 15, 12, 0, 0, 123456, tzinfo=UTC)
@@ -95,8 +95,8 @@ def test_message_tells_thoughts_calls_and_attachments() -> None:
 
 
 def test_times_have_a_zone() -> None:
-    assert when(None) is None
-    assert when(AT.astimezone(timezone(timedelta(hours=1)))) == "2026-11-15T13:00:00.123+01:00"
+    assert rfc3339(None) is None
+    assert rfc3339(AT.astimezone(timezone(timedelta(hours=1)))) == "2026-11-15T13:00:00.123+01:00"
 
 
 def test_problem_tells_its_place() -> None:

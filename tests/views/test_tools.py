@@ -32,7 +32,7 @@ from pollux.views.tools import TOOLS, Icon, title_of_label
 SHORT = Limits(head=2, tail=1, chars=120)
 
 
-def told(name: str, args: Json = None, *, limits: Limits | None = SHORT, **more: Any) -> ToolView:  # noqa: ANN401
+def view(name: str, args: Json = None, *, limits: Limits | None = SHORT, **more: Any) -> ToolView:  # noqa: ANN401
     return describe_call(call(name, args, **more), limits=limits, root=ROOT)
 
 
@@ -89,26 +89,26 @@ def test_every_known_tool_has_a_row(row: Any) -> None:  # noqa: ANN401
     ],
 )
 def test_summary_line(name: str, args: Json, expected: str) -> None:
-    assert words(told(name, args)) == expected
+    assert words(view(name, args)) == expected
 
 
 def test_custom_agent_is_recognised_by_its_session_or_display() -> None:
-    assert words(told("reviewer", {"query": "Look"}, agent_id="a1")) == "Agent reviewer Look"
-    assert words(told("reviewer", {}, display=AgentDisplay("reviewer", state="running"))) == "Agent reviewer | running"
+    assert words(view("reviewer", {"query": "Look"}, agent_id="a1")) == "Agent reviewer Look"
+    assert words(view("reviewer", {}, display=AgentDisplay("reviewer", state="running"))) == "Agent reviewer | running"
 
 
 def test_mcp_tool_of_old_releases_is_recognised_by_its_display_name() -> None:
-    telling = told("lookup", {"ticket": "T-7"}, display_name="lookup (tickets MCP Server)", mcp_server="tickets")
+    telling = view("lookup", {"ticket": "T-7"}, display_name="lookup (tickets MCP Server)", mcp_server="tickets")
     assert words(telling) == "tickets/lookup ticket: T-7"
 
 
 def test_outcome() -> None:
-    assert words(told("run_shell_command", {"command": "x"}, exit_code=3)) == "Shell x | exit 3"
-    assert words(told("run_shell_command", {"command": "x"}, status="cancelled")) == "Shell x | cancelled"
-    assert words(told("run_shell_command", {"command": "x"}, status="pending")) == "Shell x | no result recorded"
-    assert words(told("glob", {"pattern": "x"}, display=TextDisplay("Found 5"))) == "Find 'x' | Found 5"
-    assert words(told("glob", {"pattern": "x"}, display=TextDisplay("No"), status="error")) == "Find 'x'"
-    assert words(told("list_directory", {"path": "."}, display=FileDisplay("3 items", ()))) == "List . | 3 items"
+    assert words(view("run_shell_command", {"command": "x"}, exit_code=3)) == "Shell x | exit 3"
+    assert words(view("run_shell_command", {"command": "x"}, status="cancelled")) == "Shell x | cancelled"
+    assert words(view("run_shell_command", {"command": "x"}, status="pending")) == "Shell x | no result recorded"
+    assert words(view("glob", {"pattern": "x"}, display=TextDisplay("Found 5"))) == "Find 'x' | Found 5"
+    assert words(view("glob", {"pattern": "x"}, display=TextDisplay("No"), status="error")) == "Find 'x'"
+    assert words(view("list_directory", {"path": "."}, display=FileDisplay("3 items", ()))) == "List . | 3 items"
 
 
 def test_command_that_exits_with_an_error_is_failed() -> None:
@@ -118,25 +118,25 @@ def test_command_that_exits_with_an_error_is_failed() -> None:
 
 
 def test_shell_output_is_the_display_or_the_output_without_field_names() -> None:
-    shown = told("run_shell_command", {"command": "x"}, display=TextDisplay("shown"), output="Output: sent")
+    shown = view("run_shell_command", {"command": "x"}, display=TextDisplay("shown"), output="Output: sent")
     assert shown.bodies == (Output(Excerpt("shown")),)
     old = "Command: x\nDirectory: (root)\nOutput: a\nb\nError: (none)\nExit Code: 0\nSignal: (none)"
-    assert told("run_shell_command", {"command": "x"}, output=old).bodies == (Output(Excerpt("a\nb")),)
+    assert view("run_shell_command", {"command": "x"}, output=old).bodies == (Output(Excerpt("a\nb")),)
     new = "<untrusted_context>\nOutput: a\nProcess Group PGID: 7\n</untrusted_context>"
-    assert told("run_shell_command", {"command": "x"}, output=new).bodies == (Output(Excerpt("a")),)
-    assert told("run_shell_command", {"command": "x"}, output="Output: (empty)").bodies == ()
-    assert told("run_shell_command", {"command": "x"}, output="as it is").bodies == (Output(Excerpt("as it is")),)
+    assert view("run_shell_command", {"command": "x"}, output=new).bodies == (Output(Excerpt("a")),)
+    assert view("run_shell_command", {"command": "x"}, output="Output: (empty)").bodies == ()
+    assert view("run_shell_command", {"command": "x"}, output="as it is").bodies == (Output(Excerpt("as it is")),)
 
 
 def test_screen_is_cut_in_the_middle_and_at_the_edge() -> None:
     lines = tuple((Cell(str(n)),) for n in range(9))
     blank = ((Cell("  "),), (Cell(" ", inverse=True),))
-    screen = told("run_shell_command", {"command": "x"}, display=ScreenDisplay(lines + blank)).bodies[0]
+    screen = view("run_shell_command", {"command": "x"}, display=ScreenDisplay(lines + blank)).bodies[0]
     assert screen == Screen(lines[:2], lines[8:], 6)
-    whole = told("run_shell_command", {"command": "x"}, display=ScreenDisplay(lines + blank), limits=None).bodies[0]
+    whole = view("run_shell_command", {"command": "x"}, display=ScreenDisplay(lines + blank), limits=None).bodies[0]
     assert whole == Screen(lines)
-    assert told("run_shell_command", {"command": "x"}, display=ScreenDisplay(blank)).bodies == ()
-    wide = told("run_shell_command", {"command": "x"}, display=ScreenDisplay(((Cell("a" * 300), Cell("b")),))).bodies[0]
+    assert view("run_shell_command", {"command": "x"}, display=ScreenDisplay(blank)).bodies == ()
+    wide = view("run_shell_command", {"command": "x"}, display=ScreenDisplay(((Cell("a" * 300), Cell("b")),))).bodies[0]
     assert wide == Screen(((Cell("a" * 200 + "…"),),))
 
 
@@ -158,7 +158,7 @@ Index: board.py
 
 
 def test_diff_has_line_numbers() -> None:
-    telling = told("replace", {"file_path": f"{ROOT}/board.py"}, display=DiffDisplay(DIFF, "board.py"), limits=None)
+    telling = view("replace", {"file_path": f"{ROOT}/board.py"}, display=DiffDisplay(DIFF, "board.py"), limits=None)
     assert words(telling) == "Edit board.py | +2 -2"
     assert telling.bodies == (
         Diff(
@@ -182,7 +182,7 @@ def test_diff_has_line_numbers() -> None:
 
 def test_long_diff_is_shortened_but_counts_all_lines() -> None:
     diff = "@@ -0,0 +1,50 @@\n" + "\n".join("+" + "x" * 300 for _ in range(50))
-    telling = told("write_file", {"file_path": "a"}, display=DiffDisplay(diff, is_new=True))
+    telling = view("write_file", {"file_path": "a"}, display=DiffDisplay(diff, is_new=True))
     body = telling.bodies[0]
     assert words(telling) == "Write a | new, +50 -0"
     assert isinstance(body, Diff)
@@ -191,7 +191,7 @@ def test_long_diff_is_shortened_but_counts_all_lines() -> None:
 
 def test_edit_without_a_display_is_compared() -> None:
     args = {"file_path": "a", "old_string": "one\ntwo\n", "new_string": "one\nthree\n"}
-    telling = told("replace", args, output="Successfully modified file")
+    telling = view("replace", args, output="Successfully modified file")
     assert words(telling) == "Edit a | +1 -1"
     assert telling.bodies == (
         Diff(
@@ -206,65 +206,65 @@ def test_edit_without_a_display_is_compared() -> None:
         ),
     )
     long = {"old_string": "a\n" * 1500, "new_string": "b\n" * 1500}
-    assert words(told("replace", long)) == "Edit | +1500 -1500"
-    assert words(told("write_file", {"file_path": "a", "content": "x\ny"})) == "Write a | +2 -0"
+    assert words(view("replace", long)) == "Edit | +1500 -1500"
+    assert words(view("write_file", {"file_path": "a", "content": "x\ny"})) == "Write a | +2 -0"
 
 
 def test_edit_that_cannot_be_rebuilt_shows_its_output() -> None:
-    assert told("replace", {"file_path": "a"}, output="Done").bodies == (Output(Excerpt("Done")),)
-    assert told("replace", "odd", output="Done").bodies == (Output(Excerpt("Done")),)
+    assert view("replace", {"file_path": "a"}, output="Done").bodies == (Output(Excerpt("Done")),)
+    assert view("replace", "odd", output="Done").bodies == (Output(Excerpt("Done")),)
 
 
 def test_todos_come_from_the_display_or_the_arguments() -> None:
     todos = (Todo("Read", "completed"), Todo("Write", "pending"))
     args: Json = {"todos": [{"description": todo.description, "status": todo.status} for todo in todos]}
-    for telling in (told("write_todos", args), told("write_todos", args, display=TodoDisplay(todos))):
+    for telling in (view("write_todos", args), view("write_todos", args, display=TodoDisplay(todos))):
         assert words(telling) == "Todos 2 items | 1/2 done"
         assert telling.bodies == (Todos(todos),)
 
 
 def test_matches_and_files_are_shortened() -> None:
     matches = tuple(GrepMatch("a.py", n, "x" * 300) for n in range(9))
-    telling = told("grep_search", {"pattern": "x"}, display=MatchDisplay("Found 9", matches))
+    telling = view("grep_search", {"pattern": "x"}, display=MatchDisplay("Found 9", matches))
     assert words(telling) == "Search 'x' | Found 9"
     body = telling.bodies[0]
     assert isinstance(body, Matches)
     assert (len(body.matches), body.hidden, len(body.matches[0].text)) == (2, 7, 201)
-    files = told("list_directory", {"path": "."}, display=FileDisplay("3", ("a", "b", "c")), limits=None)
+    files = view("list_directory", {"path": "."}, display=FileDisplay("3", ("a", "b", "c")), limits=None)
     assert files.bodies == (FileList(("a", "b", "c")),)
-    assert told("list_directory", {"path": "."}, display=FileDisplay("3", ("a", "b", "c"))).bodies == ()
+    assert view("list_directory", {"path": "."}, display=FileDisplay("3", ("a", "b", "c"))).bodies == ()
 
 
 def test_agent_has_steps_and_a_result() -> None:
     steps = tuple(Activity("tool_call", f"step {n}", "completed") for n in range(5))
-    telling = told(
+    telling = view(
         "invoke_agent", {"agent_name": "x"}, display=AgentDisplay("x", "completed", None, None, steps), output="Fin"
     )
     assert telling.bodies == (Agent("x", steps[:2], 3, Excerpt("Fin")),)
-    assert told("invoke_agent", {}, display=AgentDisplay("x")).bodies == (Agent("x"),)
+    assert view("invoke_agent", {}, display=AgentDisplay("x")).bodies == (Agent("x"),)
 
 
 def test_questions_have_answers() -> None:
     args: Json = {"questions": [{"question": "Colour?", "options": [{"label": "Red"}, "Blue"]}, {"header": "Size?"}]}
-    telling = told("ask_user", args, output='{"answers":{"0":"Red"}}', display=TextDisplay("**User answered:**"))
+    telling = view("ask_user", args, output='{"answers":{"0":"Red"}}', display=TextDisplay("**User answered:**"))
     assert telling.bodies == (Questions((Question("Colour?", ("Red", "Blue"), "Red"), Question("Size?"))),)
-    refused = told("ask_user", args, output="User dismissed ask_user dialog")
+    refused = view("ask_user", args, output="User dismissed ask_user dialog")
     assert refused.bodies[0] == Output(Excerpt("User dismissed ask_user dialog"))
-    assert told("ask_user", "odd").bodies == ()
+    assert view("ask_user", "odd").bodies == ()
 
 
 def test_subagent_returns_text_or_data() -> None:
-    assert told("complete_task", {"result": "Fin"}).bodies == (Output(Excerpt("Fin"), is_markdown=True),)
-    assert told("complete_task", {"report": [1]}, limits=None).bodies == (Data(Excerpt("[\n  1\n]")),)
-    assert told("complete_task", "odd").bodies == ()
+    assert view("complete_task", {"result": "Fin"}).bodies == (Output(Excerpt("Fin"), is_markdown=True),)
+    assert view("complete_task", {"report": [1]}, limits=None).bodies == (Data(Excerpt("[\n  1\n]")),)
+    assert view("complete_task", "odd").bodies == ()
 
 
 def test_errors_come_last_and_replace_the_display() -> None:
-    telling = told("web_fetch", {"url": "x"}, status="error", error="No host: x", display=TextDisplay("Error: No host"))
+    telling = view("web_fetch", {"url": "x"}, status="error", error="No host: x", display=TextDisplay("Error: No host"))
     assert telling.bodies == (Output(Excerpt("No host: x"), is_error=True),)
-    mcp = told("mcp_t_x", {}, status="error", error="Down: x", display=TextDisplay("Down"))
+    mcp = view("mcp_t_x", {}, status="error", error="Down: x", display=TextDisplay("Down"))
     assert mcp.bodies == (Output(Excerpt("Down: x"), is_error=True),)
-    cancelled = told(
+    cancelled = view(
         "run_shell_command",
         {"command": "x"},
         status="cancelled",
@@ -275,27 +275,27 @@ def test_errors_come_last_and_replace_the_display() -> None:
 
 
 def test_quiet_tool_shows_its_output_only_in_full_detail() -> None:
-    assert told("read_file", {"file_path": "a"}, output="text", display=TextDisplay("")).bodies == ()
-    full = told("read_file", {"file_path": "a"}, output="text", display=TextDisplay(""), limits=None)
+    assert view("read_file", {"file_path": "a"}, output="text", display=TextDisplay("")).bodies == ()
+    full = view("read_file", {"file_path": "a"}, output="text", display=TextDisplay(""), limits=None)
     assert full.bodies == (Output(Excerpt("text")),)
 
 
 def test_full_detail_shows_every_argument_once() -> None:
     args = {"file_path": "a", "old_string": "x", "new_string": "y", "instruction": "Do it."}
-    bodies = told("replace", args, display=DiffDisplay("@@ -1 +1 @@\n-x\n+y"), limits=None).bodies
+    bodies = view("replace", args, display=DiffDisplay("@@ -1 +1 @@\n-x\n+y"), limits=None).bodies
     assert bodies[0] == Input(Excerpt("instruction: Do it."), "text")
-    shell = told("run_shell_command", {"command": "a\nb", "description": "why"}, limits=None).bodies
+    shell = view("run_shell_command", {"command": "a\nb", "description": "why"}, limits=None).bodies
     assert shell == (Input(Excerpt("a\nb"), "sh"), Input(Excerpt("description: why"), "text"))
-    assert told("run_shell_command", {"command": "a"}, limits=None).bodies == ()
-    assert told("mcp_t_x", {"a": 1}, limits=None).bodies == ()
-    long = told("mcp_t_x", {"a": "x" * 300}, limits=None)
+    assert view("run_shell_command", {"command": "a"}, limits=None).bodies == ()
+    assert view("mcp_t_x", {"a": 1}, limits=None).bodies == ()
+    long = view("mcp_t_x", {"a": "x" * 300}, limits=None)
     assert (len(long.summary.text), long.bodies) == (200, (Input(Excerpt("a: " + "x" * 300), "text"),))
 
 
 def test_odd_results_are_data() -> None:
-    assert told("x", {}, display=UnknownDisplay({"a": 1})).bodies == (Data(Excerpt('{\n  "a": 1\n}')),)
-    assert told("x", {}, response={"content": []}).bodies == (Data(Excerpt('{\n  "content": []\n}')),)
-    assert told("x", {}, response={"content": []}, output="out").bodies == (Output(Excerpt("out")),)
+    assert view("x", {}, display=UnknownDisplay({"a": 1})).bodies == (Data(Excerpt('{\n  "a": 1\n}')),)
+    assert view("x", {}, response={"content": []}).bodies == (Data(Excerpt('{\n  "content": []\n}')),)
+    assert view("x", {}, response={"content": []}, output="out").bodies == (Output(Excerpt("out")),)
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_odd_results_are_data() -> None:
     ],
 )
 def test_masked_and_shortened_outputs_have_a_note(output: str, text: str, note: str) -> None:
-    telling = told("x", {}, output=output)
+    telling = view("x", {}, output=output)
     assert (telling.bodies, telling.notes) == ((Output(Excerpt(text)),), (note,))
 
 

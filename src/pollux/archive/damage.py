@@ -51,12 +51,12 @@ class VerifyReport:
     """What this check does not prove."""
 
     @property
-    def is_sound(self) -> bool:
+    def is_ok(self) -> bool:
         """Whether there is no damage, or all of it was repaired."""
         return all(damage.is_repaired for damage in self.damage)
 
     @property
-    def bytes_are_sound(self) -> bool:
+    def bytes_are_ok(self) -> bool:
         """Whether all archived bytes can be read, so that facts can be derived from them."""
         return all(damage.is_repaired or damage.code in ("facts", "edited") for damage in self.damage)
 

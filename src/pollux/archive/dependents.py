@@ -46,7 +46,7 @@ _IS_REDUNDANT_IMPORT = """
 _IS_DELETED = f"""
     (NOT EXISTS (
         SELECT 1 FROM session_files JOIN versions ON versions.id = file_version_id JOIN files ON files.id = file_id
-        WHERE session_files.session_id = sessions.session_id AND gone_us IS NULL
+        WHERE session_files.session_id = sessions.session_id AND deleted_us IS NULL
             AND role NOT IN ('stub', 'unreadable') AND NOT {_IS_REDUNDANT_IMPORT}
     ))
 """  # noqa: S608  ours

@@ -175,7 +175,8 @@ def _session_files(
 ) -> Iterator[tuple[str, BundleFile]]:
     is_import = "versions.id IN (SELECT version_id FROM imported)"
     columns = (
-        f"files.home, files.path, files.mtime_ns, {is_import}, files.id, versions.id, versions.kept, readings.n_bytes"
+        f"files.home, files.path, files.mtime_ns, {is_import}, files.id, versions.id, versions.archived_bytes, "
+        "readings.n_bytes"
     )
     few = [*names, *(name for name, bundle in merged.items() if bundle in names)]
     few = few if len(few) <= _FEW else []

@@ -117,8 +117,8 @@ def _write_projects(database: sqlite3.Connection, rows: list[Row]) -> None:
 
 
 def _worth(row: Row) -> Row:
-    project_hash, path, slug, how_known, proven, _ = row
-    return certainty(Project(project_hash, slug, path, how_known, proven))
+    project_hash, path, slug, source, proven, _ = row
+    return certainty(Project(project_hash, slug, path, source, proven))
 
 
 def _write_messages(database: sqlite3.Connection, group: OpenSession) -> None:

@@ -20,7 +20,7 @@ from msgspec import Meta
 
 from pollux.archive import raw, schema
 from pollux.archive.inventory import original_path
-from pollux.archive.migrations import STEPS
+from pollux.archive.migrations import OLD_COLUMNS, STEPS
 from pollux.archive.raw import UNPACKING
 from pollux.archive.store import check_size, has_journal
 from pollux.disk.write import path_fault
@@ -55,7 +55,7 @@ class FileRow(msgspec.Struct, frozen=True):
     mtime_ns: int
     first_us: _Time
     last_us: _Time
-    gone_us: _Time | None
+    deleted_us: _Time | None
     version_id: _Id | None
 
 
@@ -64,7 +64,7 @@ class VersionRow(msgspec.Struct, frozen=True):
 
     id: _Id
     number: int
-    kept: _Count
+    archived_bytes: _Count
     head: _Probe
     tail: _Probe
     mtime_ns: int
@@ -126,6 +126,7 @@ class ForeignArchive:
         self.problems: list[Problem] = []
         """Invalid rows, which were skipped."""
         self._tables = {row[0] for row in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        self._old_names = {table: self._find_old_names(table) for table in OLD_COLUMNS}
 
     def n_bytes(self) -> int:
         """Return the approximate number of archived bytes, for a progress bar."""
@@ -215,11 +216,18 @@ class ForeignArchive:
     ) -> Iterator[_Row]:
         """Yield the valid rows of a table; those with wrong types or ranges become problems."""
         columns = kind.__struct_fields__
-        for row in self._rows(f"SELECT {', '.join(columns)} FROM {table} {which}", *values):  # noqa: S608  our names
+        old_names = self._old_names.get(table, {})
+        selected = ", ".join(old_names.get(column, column) for column in columns)
+        for row in self._rows(f"SELECT {selected} FROM {table} {which}", *values):  # noqa: S608  our names
             try:
                 yield msgspec.convert(dict(zip(columns, row, strict=True)), kind, builtin_types=(bytes,))
             except msgspec.ValidationError as error:
                 self._problem(f"row {row[0]!s:.40} of its table {table} is invalid ({error})", file)
+
+    def _find_old_names(self, table: str) -> dict[str, str]:
+        """Return the columns of a table that have their old names in this archive; old names by new ones."""
+        columns = {row[1] for row in self._rows(f"PRAGMA table_info({table})")}
+        return {new: old for old, new in OLD_COLUMNS[table].items() if new not in columns}
 
     def _rows(self, query: str, *values: int) -> Iterator[tuple[Any, ...]]:
         rows = self._query(lambda: self.database.execute(query, values))
@@ -319,7 +327,8 @@ def _check_tables(database: sqlite3.Connection, path: Path) -> None:
                 raise _invalid(path, f"it has no table called {table}")
             continue
         shape = database.execute(f"PRAGMA table_xinfo({table})").fetchall()
-        missing = columns - {row[1] for row in shape if row[6] == 0}
+        old_names = OLD_COLUMNS.get(table, {})
+        missing = columns - {old_names.get(row[1], row[1]) for row in shape if row[6] == 0}
         if missing:
             raise _invalid(path, f"its table {table} has no plain column {min(missing)}")
         if "id" in columns and not any(row[1] == "id" and row[5] == 1 for row in shape):

@@ -99,12 +99,12 @@ class _Known:
     machine: str
     first_us: int
     last_us: int
-    gone_us: int | None
+    deleted_us: int | None
 
     @property
     def seen_us(self) -> int:
         """When the file was last seen or found to be deleted."""
-        return max(self.last_us, self.gone_us or 0)
+        return max(self.last_us, self.deleted_us or 0)
 
 
 def import_archive(
@@ -183,7 +183,7 @@ def _import_file(copier: _Copier, file: FileRow) -> int:
 
 def _known(ours: sqlite3.Connection, file: FileRow) -> _Known | None:
     row = ours.execute(
-        "SELECT id, machine, first_us, last_us, gone_us FROM files WHERE machine = ? AND home = ? AND path = ?",
+        "SELECT id, machine, first_us, last_us, deleted_us FROM files WHERE machine = ? AND home = ? AND path = ?",
         (file.machine, file.home, file.path),
     ).fetchone()
     return _Known(*row) if row else None
@@ -192,19 +192,21 @@ def _known(ours: sqlite3.Connection, file: FileRow) -> _Known | None:
 def _new_file(ours: sqlite3.Connection, file: FileRow) -> _Known:
     """Insert a file, with a size and inode that no file has, so that a refresh on this machine compares every byte."""
     file_id = ours.execute(
-        "INSERT INTO files (machine, home, path, size, mtime_ns, inode, first_us, last_us, gone_us) "
+        "INSERT INTO files (machine, home, path, size, mtime_ns, inode, first_us, last_us, deleted_us) "
         "VALUES (?, ?, ?, -1, ?, -1, ?, ?, ?)",
-        (file.machine, file.home, file.path, file.mtime_ns, file.first_us, file.last_us, file.gone_us),
+        (file.machine, file.home, file.path, file.mtime_ns, file.first_us, file.last_us, file.deleted_us),
     ).lastrowid
     assert file_id is not None
-    return _Known(file_id, file.machine, file.first_us, file.last_us, file.gone_us)
+    return _Known(file_id, file.machine, file.first_us, file.last_us, file.deleted_us)
 
 
 def _versions(ours: sqlite3.Connection, file_id: int) -> list[_Version]:
     """Return the versions of a file in this archive, each up to its first gap."""
     imported = imported_versions(ours, file_id)
     versions = []
-    rows = ours.execute("SELECT id, kept, mtime_ns FROM versions WHERE file_id = ? ORDER BY number", (file_id,))
+    rows = ours.execute(
+        "SELECT id, archived_bytes, mtime_ns FROM versions WHERE file_id = ? ORDER BY number", (file_id,)
+    )
     for version_id, length, mtime_ns in rows.fetchall():
         segments, end = [], 0
         for segment in ours.execute(
@@ -225,9 +227,9 @@ def _their_version(copier: _Copier, row: VersionRow) -> _Theirs:
             break
         segments.append(segment)
         end += segment.length
-    if end != row.kept:
+    if end != row.archived_bytes:
         copier.problem(f"its bytes from {end} on are missing in {copier.theirs.path.name}")
-    return _Theirs(row, segments, is_whole=end == row.kept)
+    return _Theirs(row, segments, is_whole=end == row.archived_bytes)
 
 
 class _Copier:
@@ -350,7 +352,7 @@ def _new_version(copier: _Copier, file_id: int, our_versions: list[_Version], ve
     copier.result.n_versions += 1
     row = version.row
     version_id = copier.ours.execute(
-        "INSERT INTO versions (file_id, number, kept, head, tail, mtime_ns, first_us) "
+        "INSERT INTO versions (file_id, number, archived_bytes, head, tail, mtime_ns, first_us) "
         "SELECT ?, coalesce(max(number), 0) + 1, 0, ?, ?, ?, ? FROM versions WHERE file_id = ?",
         (file_id, row.head, row.tail, row.mtime_ns, row.first_us, file_id),
     ).lastrowid
@@ -368,7 +370,7 @@ def _extend(copier: _Copier, ours: _Version, theirs: _Theirs) -> None:
             copier.copy(ours, segment)
     ours.mtime_ns = theirs.row.mtime_ns
     copier.ours.execute(
-        "UPDATE versions SET kept = ?, head = ?, tail = ?, mtime_ns = ? WHERE id = ?",
+        "UPDATE versions SET archived_bytes = ?, head = ?, tail = ?, mtime_ns = ? WHERE id = ?",
         (ours.length, *_probes(copier.ours, ours), ours.mtime_ns, ours.id),
     )
 
@@ -407,10 +409,10 @@ def _renumber(ours: sqlite3.Connection, file_id: int, order: Sequence[int]) -> N
 
 def _update_state(ours: sqlite3.Connection, known: _Known, theirs: FileRow) -> None:
     """Store when a file that this machine never read was seen or deleted, according to the later observation."""
-    deleted_us = known.gone_us if known.seen_us >= max(theirs.last_us, theirs.gone_us or 0) else theirs.gone_us
+    deleted_us = known.deleted_us if known.seen_us >= max(theirs.last_us, theirs.deleted_us or 0) else theirs.deleted_us
     first_us, last_us = min(known.first_us, theirs.first_us), max(known.last_us, theirs.last_us)
     ours.execute(
-        "UPDATE files SET first_us = ?, last_us = ?, gone_us = ? WHERE id = ?",
+        "UPDATE files SET first_us = ?, last_us = ?, deleted_us = ? WHERE id = ?",
         (first_us, last_us, deleted_us, known.id),
     )
     dependents.note_files(ours, "files.id = ?", (known.id,))

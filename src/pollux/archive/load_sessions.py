@@ -59,7 +59,7 @@ def load_sessions(
     rows = database.execute(
         f"""
         SELECT session_id, title, first_prompt, last_prompt, is_deleted, extra, projects.project_hash, slug, path,
-            how_known, proven
+            source, proven
         FROM sessions LEFT JOIN projects ON projects.project_hash = sessions.project_hash WHERE {which}
         """,  # noqa: S608  ours
         values,
@@ -236,7 +236,7 @@ def _places(database: sqlite3.Connection, which: str, values: tuple[str, ...]) -
 def session_projects(database: sqlite3.Connection, memory: Mapping[str, str]) -> dict[str, Project]:
     """Return the project of each session, with the paths that were proven since the facts were written."""
     rows = database.execute(
-        "SELECT s.session_id, s.project_hash, p.slug, p.path, p.how_known, p.proven, "
+        "SELECT s.session_id, s.project_hash, p.slug, p.path, p.source, p.proven, "
         "CASE WHEN s.project_hash IS NULL THEN s.extra END "
         "FROM sessions s LEFT JOIN projects p ON p.project_hash = s.project_hash"
     )

@@ -80,6 +80,8 @@ class CompactResult:
     """Whether nothing of the old file is left; a process that is still reading keeps it for a while."""
     damaged: list[str] = field(default_factory=list)
     """A sentence for each version that was not compacted because a segment of it is damaged."""
+    n_undo_copies: int = 0
+    """Undo copies that were deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class BackupResult:
 
     path: Path
     n_bytes: int
-    is_sound: bool
+    is_ok: bool
     """Whether every byte matches its SHA-256."""
 
 
@@ -129,7 +131,9 @@ def info(archive: Archive) -> ArchiveInfo:
     n_bytes, n_stored, n_segments = _row(
         database, "SELECT CAST(total(length) AS INTEGER), CAST(total(length(data)) AS INTEGER), count(*) FROM segments"
     )
-    n_files, n_deleted_files = _row(database, "SELECT count(*), count(gone_us) FROM files WHERE forgotten_us IS NULL")
+    n_files, n_deleted_files = _row(
+        database, "SELECT count(*), count(deleted_us) FROM files WHERE forgotten_us IS NULL"
+    )
     n_sessions, n_subagents, n_deleted = _row(database, _SESSIONS) if are_current else (0, 0, 0)
     return ArchiveInfo(
         archive.path,
@@ -145,7 +149,7 @@ def info(archive: Archive) -> ArchiveInfo:
         n_deleted,
         _row(database, "SELECT count(*) FROM imported")[0],
         _row(database, "SELECT count(*) FROM tombstones")[0],
-        database.execute("SELECT max(max(last_us, coalesce(gone_us, 0))) FROM files").fetchone()[0],
+        database.execute("SELECT max(max(last_us, coalesce(deleted_us, 0))) FROM files").fetchone()[0],
         WriterLock(archive.path).owner() if is_written(archive) else None,
         tuple(HomeInfo(*row) for row in database.execute(_HOMES)),
         are_current,
@@ -159,8 +163,9 @@ _SESSIONS = """
 """
 """Numbers of listed sessions, of subagents, and of listed sessions that the client has deleted."""
 _HOMES = """
-    SELECT CAST(machine AS TEXT), CAST(home AS TEXT), count(*), count(gone_us), CAST(total(bytes) AS INTEGER)
-    FROM files LEFT JOIN (SELECT file_id, total(kept) AS bytes FROM versions GROUP BY file_id) ON file_id = files.id
+    SELECT CAST(machine AS TEXT), CAST(home AS TEXT), count(*), count(deleted_us), CAST(total(bytes) AS INTEGER)
+    FROM files
+    LEFT JOIN (SELECT file_id, total(archived_bytes) AS bytes FROM versions GROUP BY file_id) ON file_id = files.id
     WHERE forgotten_us IS NULL GROUP BY machine, home ORDER BY machine, home
 """
 
@@ -220,7 +225,7 @@ def backup(
             _copy(archive.database, part, progress)
         with store.open_archive(part, write=False) as copied:
             report = verify(copied)
-        if target.exists() and not report.bytes_are_sound:
+        if target.exists() and not report.bytes_are_ok:
             raise PolluxError(f"{path} is damaged, so it does not replace {target}; run `pollux verify` for details.")
         _refuse_to_overwrite(target, force=force)
         for suffix in ("-wal", "-shm"):  # of the replaced file: SQLite would apply them to the new one
@@ -231,7 +236,7 @@ def backup(
     finally:
         for suffix in ("", "-journal", "-wal", "-shm"):
             part.with_name(part.name + suffix).unlink(missing_ok=True)
-    return BackupResult(target, target.stat().st_size, is_sound=report.bytes_are_sound)
+    return BackupResult(target, target.stat().st_size, is_ok=report.bytes_are_ok)
 
 
 def temporary_copy(archive: Archive, path: Path, *, machine: str) -> Archive:

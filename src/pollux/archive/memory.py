@@ -99,7 +99,8 @@ _INSERT_FILE = """
     VALUES (?1, ?2, ?2, '', '', 0, 0, 0, 0, 0)
 """
 _INSERT_VERSION = """
-    INSERT INTO versions (file_id, id, number, kept, head, tail, mtime_ns, first_us) VALUES (?2, ?2, 1, 0, '', '', 0, 0)
+    INSERT INTO versions (file_id, id, number, archived_bytes, head, tail, mtime_ns, first_us)
+    VALUES (?2, ?2, 1, 0, '', '', 0, 0)
 """
 
 

@@ -99,12 +99,22 @@ _COMPARISONS = (
 
 Files that are archived already get the ctime 0, so the next refresh compares each of them once.
 """
+OLD_COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "files": {"gone_us": "deleted_us"},
+    "versions": {"kept": "archived_bytes"},
+}
+"""The columns of each table that had another name before the migration "columns"; new names by old ones."""
+_COLUMNS = (
+    "ALTER TABLE files RENAME COLUMN gone_us TO deleted_us",
+    "ALTER TABLE versions RENAME COLUMN kept TO archived_bytes",
+)
 STEPS: Mapping[str, tuple[str, ...]] = {
     "raw": _RAW,
     "seals": _SEALS,
     "imports": _IMPORTS,
     "comparisons": _COMPARISONS,
     "names": ("CREATE TABLE migrations (name TEXT PRIMARY KEY) WITHOUT ROWID",),
+    "columns": _COLUMNS,
 }
 """The statements of each migration by its name, in order; the table `migrations` names those that were applied.
 
@@ -149,6 +159,19 @@ def supply_imported(database: sqlite3.Connection) -> None:
         database.execute("SELECT 1 FROM imported LIMIT 0")
     except sqlite3.OperationalError:
         database.execute(f"CREATE TEMP {IMPORTED}")
+
+
+def supply_columns(database: sqlite3.Connection, archive: str = "main") -> None:
+    """Create temporary views that give the columns of an older archive their names of today.
+
+    Such an archive cannot be migrated when it is opened for reading. A view hides the table with the same name.
+    `archive` is the name of the database, which may be an attached one.
+    """
+    for table, names in OLD_COLUMNS.items():
+        columns = [row[1] for row in database.execute(f"PRAGMA {archive}.table_info({table})")]
+        if not names.keys().isdisjoint(columns):
+            selected = ", ".join(f"{column} AS {names.get(column, column)}" for column in columns)
+            database.execute(f"CREATE TEMP VIEW {table} AS SELECT {selected} FROM {archive}.{table}")  # noqa: S608  ours
 
 
 @contextmanager

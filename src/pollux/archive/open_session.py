@@ -69,8 +69,8 @@ def contents(database: sqlite3.Connection) -> dict[str, list[tuple[int, int]]]:
     """Return the ID and length of the file versions that each session was read from."""
     versions: dict[str, list[tuple[int, int]]] = defaultdict(list)
     rows = database.execute(
-        "SELECT session_id, file_version_id, kept FROM session_files JOIN versions ON versions.id = file_version_id "
-        "ORDER BY file_version_id"
+        "SELECT session_id, file_version_id, archived_bytes "
+        "FROM session_files JOIN versions ON versions.id = file_version_id ORDER BY file_version_id"
     )
     for session_id, version_id, length in rows:
         versions[session_id].append((version_id, length))

@@ -189,12 +189,12 @@ def store(database: sqlite3.Connection, new: PendingWrite, *, machine: str, now_
     for segment in new.segments:
         _insert(database, version.id, segment)
     database.execute(
-        "UPDATE versions SET kept = ?, head = ?, tail = ?, mtime_ns = ? WHERE id = ?",
+        "UPDATE versions SET archived_bytes = ?, head = ?, tail = ?, mtime_ns = ? WHERE id = ?",
         (new.length, new.head, new.tail, mtime_ns, version.id),
     )
     database.execute(
-        "UPDATE files SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ?, compared = ?, last_us = ?, gone_us = NULL, "
-        "version_id = ? WHERE id = ?",
+        "UPDATE files SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ?, compared = ?, last_us = ?, "
+        "deleted_us = NULL, version_id = ? WHERE id = ?",
         (new.size, mtime_ns, inode, clamped(new.ctime_ns), new.compared, now_us, version.id, file_id),
     )
     return version.id
@@ -202,7 +202,7 @@ def store(database: sqlite3.Connection, new: PendingWrite, *, machine: str, now_
 
 def current_version(database: sqlite3.Connection, version_id: int) -> KnownVersion | None:
     """Return a version, or None if its row is missing or damaged."""
-    row = database.execute("SELECT id, kept, head, tail FROM versions WHERE id = ?", (version_id,)).fetchone()
+    row = database.execute("SELECT id, archived_bytes, head, tail FROM versions WHERE id = ?", (version_id,)).fetchone()
     if row is None:
         return None
     _, length, head, tail = row
@@ -435,7 +435,7 @@ def _new_version(database: sqlite3.Connection, file_id: int, now_us: int) -> Kno
         "FROM versions"
     ).fetchone()[0]
     database.execute(
-        "INSERT INTO versions (id, file_id, number, kept, head, tail, mtime_ns, first_us) "
+        "INSERT INTO versions (id, file_id, number, archived_bytes, head, tail, mtime_ns, first_us) "
         "SELECT ?1, ?2, coalesce(max(CAST(number AS INTEGER)), 0) + 1, 0, x'', x'', 0, ?3 "
         "FROM versions WHERE file_id = ?2",
         (last_id + 1, file_id, now_us),

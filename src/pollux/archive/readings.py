@@ -86,7 +86,7 @@ def source_of(database: sqlite3.Connection, version_id: int, n_bytes: int | None
     Raises `DamagedArchiveError` if its rows are missing or damaged; so does reading damaged bytes.
     """
     row = database.execute(
-        "SELECT files.home, files.path, versions.mtime_ns, versions.kept, "
+        "SELECT files.home, files.path, versions.mtime_ns, versions.archived_bytes, "
         "versions.id IN (SELECT version_id FROM imported) "
         "FROM versions JOIN files ON files.id = versions.file_id WHERE versions.id = ?",
         (version_id,),

@@ -142,7 +142,7 @@ _SESSION_FILES = "files.path LIKE 'tmp/%/chats/%' AND files.forgotten_us IS NULL
 
 def has_deleted_files(database: sqlite3.Connection) -> bool:
     """Return whether an archive has a session file that the client has deleted."""
-    query = f"SELECT 1 FROM files WHERE gone_us IS NOT NULL AND {_SESSION_FILES} LIMIT 1"  # noqa: S608
+    query = f"SELECT 1 FROM files WHERE deleted_us IS NOT NULL AND {_SESSION_FILES} LIMIT 1"  # noqa: S608
     return database.execute(query).fetchone() is not None
 
 
@@ -196,7 +196,7 @@ def _known(database: sqlite3.Connection, machine: str) -> set[_Known]:
         f"""
         SELECT home, path, CASE WHEN {_MAY_BE_OLDER} THEN -1 ELSE size END, mtime_ns, inode, ctime_ns
         FROM files NOT INDEXED
-        WHERE machine = ? AND gone_us IS NULL
+        WHERE machine = ? AND deleted_us IS NULL
         """,  # noqa: S608  ours
         (machine,),
     )
@@ -229,7 +229,7 @@ def _mark_deleted(
         with transaction(archive.database):
             for row in deleted:
                 archive.database.execute(
-                    "UPDATE files SET gone_us = ? WHERE machine = ? AND home = ? AND path = ?", row
+                    "UPDATE files SET deleted_us = ? WHERE machine = ? AND home = ? AND path = ?", row
                 )
                 dependents.note_files(archive.database, "machine = ? AND home = ? AND path = ?", row[1:])
             dependents.update(archive.database)

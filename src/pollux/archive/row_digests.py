@@ -78,7 +78,7 @@ _WITHOUT_DIGEST = """
 """
 _PENDING = """
     SELECT session_id FROM session_files JOIN versions ON versions.id = file_version_id
-    LEFT JOIN readings ON readings.version_id = versions.id WHERE versions.kept IS NOT readings.n_bytes
+    LEFT JOIN readings ON readings.version_id = versions.id WHERE versions.archived_bytes IS NOT readings.n_bytes
 """
 _OTHER_FATES = """
     SELECT DISTINCT session_id FROM tool_calls JOIN messages USING (session_id, message_id)

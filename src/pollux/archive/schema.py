@@ -17,7 +17,7 @@ from pollux.model import Tokens
 from pollux.text.escape import escape_surrogates
 from pollux.text.times import microseconds
 
-READER = "8"
+READER = "9"
 """Increase this whenever the same bytes would give other facts."""
 
 
@@ -108,7 +108,7 @@ _COLUMNS: Mapping[str, str] = {
         unpriced_calls INTEGER, {_UNPRICED}, inconsistent INTEGER
     """,
     "projects": """
-        project_hash TEXT KEY, path TEXT NULL, slug TEXT NULL, how_known TEXT NULL, proven INTEGER, git_remote TEXT NULL
+        project_hash TEXT KEY, path TEXT NULL, slug TEXT NULL, source TEXT NULL, proven INTEGER, git_remote TEXT NULL
     """,
     "messages": """
         session_id TEXT KEY, message_id TEXT KEY, seq INTEGER, kind TEXT, origin TEXT, fate TEXT, is_own INTEGER,
@@ -225,7 +225,7 @@ VERSIONS = """
         files.path GLOB '*.json' OR files.path GLOB '*.jsonl'
         OR files.path GLOB '*.tmp-*' OR files.path GLOB '*.unreadable-*'
     )
-    AND typeof(files.path) = 'text' AND typeof(versions.kept) = 'integer'
+    AND typeof(files.path) = 'text' AND typeof(versions.archived_bytes) = 'integer'
 """
 """The versions of session files that facts are derived from, without rows that are damaged (`verify` reports those).
 
@@ -233,8 +233,10 @@ VERSIONS = """
 sessions.
 """
 UNREAD = f"""
-    {VERSIONS} AND versions.kept IS NOT readings.n_bytes
-    AND NOT EXISTS (SELECT 1 FROM failures WHERE version_id = versions.id AND failures.n_bytes = versions.kept)
+    {VERSIONS} AND versions.archived_bytes IS NOT readings.n_bytes
+    AND NOT EXISTS (
+        SELECT 1 FROM failures WHERE version_id = versions.id AND failures.n_bytes = versions.archived_bytes
+    )
 """  # noqa: S608  ours
 """Versions with bytes that are not derived yet, except those that failed at exactly these bytes before."""
 

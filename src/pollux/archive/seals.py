@@ -97,8 +97,8 @@ def known_secret(database: sqlite3.Connection) -> bytes | None:
 def versions(database: sqlite3.Connection) -> list[SealedVersion]:
     """Return all versions of all files, in a stable order."""
     rows = database.execute(
-        f"SELECT versions.id, {_NAME}, CAST(versions.first_us AS INTEGER), CAST(kept AS INTEGER) FROM versions "  # noqa: S608
-        "JOIN files ON files.id = file_id ORDER BY machine, home, path, versions.first_us, number"
+        f"SELECT versions.id, {_NAME}, CAST(versions.first_us AS INTEGER), CAST(archived_bytes AS INTEGER) "  # noqa: S608
+        "FROM versions JOIN files ON files.id = file_id ORDER BY machine, home, path, versions.first_us, number"
     )
     return [
         SealedVersion(version_id, (machine, home, path), first_us, length)

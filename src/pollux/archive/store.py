@@ -12,7 +12,7 @@ from typing import Self
 import msgspec
 
 from pollux.archive.lock import WriterLock
-from pollux.archive.migrations import STEPS, migrate, supply_imported
+from pollux.archive.migrations import STEPS, migrate, supply_columns, supply_imported
 from pollux.disk.write import make_private_folder
 from pollux.errors import ArchiveError, InvalidArchiveError, MissingArchiveError, UnfinishedArchiveError
 
@@ -183,6 +183,7 @@ def _checked(path: Path, options: str) -> sqlite3.Connection:
         if database.execute("PRAGMA user_version").fetchone()[0] > len(STEPS):
             migrate(database, path)
         database.execute("SELECT count(*) FROM files").fetchone()
+        supply_columns(database)
         supply_imported(database)
     except BaseException:
         database.close()

@@ -18,15 +18,15 @@ import msgspec
 
 from pollux.archive import dependents, raw, schema
 from pollux.archive.inventory import original_path
-from pollux.archive.migrations import transaction
+from pollux.archive.migrations import OLD_COLUMNS, transaction
 from pollux.archive.raw import UNPACKING, compress
 from pollux.archive.store import Archive, undo_folder
 from pollux.disk.write import make_private_folder
 from pollux.errors import PolluxError
 from pollux.sessions.reader import Progress
 
-KEPT_US = 7 * 86_400_000_000
-"""Microseconds for which an undo copy is kept."""
+LIFETIME_US = 7 * 86_400_000_000
+"""Microseconds after which an undo copy is deleted."""
 _SUFFIX = ".db"
 _TABLES = ("versions", "segments", "imported")
 _OTHER_TABLES = (
@@ -46,7 +46,7 @@ class UndoCopy(msgspec.Struct, frozen=True):
     @property
     def expires_us(self) -> int:
         """When it is deleted."""
-        return self.forgotten_us + KEPT_US
+        return self.forgotten_us + LIFETIME_US
 
 
 class UndoResult(msgspec.Struct, frozen=True):
@@ -135,12 +135,14 @@ def bring_back(
 
 def remove_expired(archive: Path, now_us: int) -> None:
     """Delete the undo copies that are older than a week."""
-    _remove(archive, [path for path, forgotten_us in _paths(archive) if forgotten_us + KEPT_US <= now_us])
+    _remove(archive, [path for path, forgotten_us in _paths(archive) if forgotten_us + LIFETIME_US <= now_us])
 
 
-def remove_all(archive: Path) -> None:
-    """Delete all undo copies of an archive."""
-    _remove(archive, [path for path, _ in _paths(archive)])
+def remove_all(archive: Path) -> int:
+    """Delete all undo copies of an archive and return their number."""
+    paths = [path for path, _ in _paths(archive)]
+    _remove(archive, paths)
+    return len(paths)
 
 
 def _paths(archive: Path) -> list[tuple[Path, int]]:
@@ -231,7 +233,8 @@ def _insert_files(database: sqlite3.Connection, copy: sqlite3.Connection) -> tup
 
 def _rows(copy: sqlite3.Connection, table: str, where: str, key: int) -> Iterator[dict[str, Any]]:
     cursor = copy.execute(f"SELECT * FROM {table} WHERE {where}", (key,))  # noqa: S608  ours
-    names = [column[0] for column in cursor.description]
+    new_names = OLD_COLUMNS.get(table, {})  # an older Pollux may have written the copy
+    names = [new_names.get(column[0], column[0]) for column in cursor.description]
     for row in cursor:
         yield dict(zip(names, row, strict=True))
 

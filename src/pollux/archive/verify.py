@@ -137,7 +137,7 @@ _REFERENCES = {
         "AND version_id NOT IN (SELECT id FROM versions WHERE versions.file_id = files.id)"
     ),
     "forgotten files still have bytes": (
-        "files WHERE forgotten_us IS NOT NULL AND id IN (SELECT file_id FROM versions WHERE kept > 0)"
+        "files WHERE forgotten_us IS NOT NULL AND id IN (SELECT file_id FROM versions WHERE archived_bytes > 0)"
     ),
 }
 
@@ -183,7 +183,7 @@ def _check_ranges(archive: Archive, roots: Sequence[str], report: VerifyReport, 
     database = archive.database
     rows = database.execute(
         f"""
-        SELECT versions.id, number, kept, head, tail, versions.id IS files.version_id, machine, home, path
+        SELECT versions.id, number, archived_bytes, head, tail, versions.id IS files.version_id, machine, home, path
         FROM versions JOIN files ON files.id = file_id
         WHERE NOT ({_wrong_types(database, "versions")}) AND NOT ({_wrong_types(database, "files")})
         ORDER BY versions.id
@@ -223,7 +223,7 @@ def _check_disk(archive: Archive, report: VerifyReport, *, repair: bool) -> None
         f"""
         SELECT version_id, number, home, path, size, files.mtime_ns, inode, ctime_ns
         FROM files JOIN versions ON versions.id = version_id
-        WHERE machine = ? AND gone_us IS NULL AND kept > ?
+        WHERE machine = ? AND deleted_us IS NULL AND archived_bytes > ?
             AND NOT ({_wrong_types(database, "versions")}) AND NOT ({_wrong_types(database, "files")})
         """,  # noqa: S608  names of our own
         (archive.machine, raw.COMPARED_WHOLE),

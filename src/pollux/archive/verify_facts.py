@@ -13,7 +13,7 @@ import msgspec
 
 from pollux.archive import open_session, schema
 from pollux.archive.damage import Damage, VerifyReport
-from pollux.archive.migrations import supply_imported
+from pollux.archive.migrations import supply_columns, supply_imported
 from pollux.archive.store import Archive
 from pollux.archive.verify import MAX_NAMED, PROVEN_BY_BYTES, rederive
 from pollux.errors import PolluxError
@@ -25,7 +25,7 @@ from pollux.sessions.reader import Progress
 _NOT_COMPARED = {
     "readings": ("snapshot",),
     "sessions": ("bundle",),
-    "projects": ("path", "slug", "how_known", "proven", "git_remote"),
+    "projects": ("path", "slug", "source", "proven", "git_remote"),
     "session_usage": tuple(
         name for name in schema.TABLES["session_usage"].names if name.startswith(("cost_", "unpriced_"))
     ),
@@ -42,7 +42,7 @@ def verify_deeply(
     archive: Archive, report: VerifyReport, *, memory: Mapping[str, str], progress: Progress = lambda _done, _all: None
 ) -> None:
     """Rebuild all facts in a temporary database and compare them table by table; then compare each timeline."""
-    if not report.bytes_are_sound:
+    if not report.bytes_are_ok:
         report.notes.append("The facts were not compared with rebuilt ones; repair the damage first.")
         return
     if not schema.are_current(archive.database):
@@ -161,6 +161,7 @@ def _attached(archive: Archive, path: Path) -> sqlite3.Connection:
         with suppress(sqlite3.OperationalError):
             database.execute("DETACH archive")
         database.execute("ATTACH ? AS archive", (f"{archive.path.resolve().as_uri()}?mode=ro&immutable=1",))
+    supply_columns(database, "archive")
     supply_imported(database)
     database.execute("CREATE TABLE main.facts_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
     for table in schema.TABLES:  # so that no name refers to the archive's table

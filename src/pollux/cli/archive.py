@@ -10,9 +10,9 @@ import click
 
 from pollux.cli import CommandGroup, output
 from pollux.cli.completion import session_ids
+from pollux.cli.context import Context, options
 from pollux.cli.keys import issuer_option, load_signing_key, signing_key
 from pollux.cli.options import file_option, refuse_binary, write_data
-from pollux.cli.scope import Scope, options
 
 if TYPE_CHECKING:
     from pollux.library.export_values import SealOutcome
@@ -36,7 +36,7 @@ def command(ctx: click.Context) -> None:
 
 @command.command(short_help="Show size, contents and writer.")
 @options(filters=None, all_homes=False)
-def info(scope: Scope) -> None:
+def info(scope: Context) -> None:
     """Show what the archive contains, how much space it takes, and which process writes to it.
 
     \b
@@ -55,7 +55,7 @@ def info(scope: Scope) -> None:
 
 @command.command(short_help="Print the path of the archive.")
 @options(json=False, filters=None, all_homes=False)
-def path(scope: Scope) -> None:
+def path(scope: Context) -> None:
     """Print the path of the archive.
 
     \b
@@ -67,8 +67,10 @@ def path(scope: Scope) -> None:
 
 @command.command(short_help="Make the archive smaller.")
 @options(json=False, filters=None, all_homes=False)
-def compact(scope: Scope) -> None:
-    """Merge small segments and release unused space. No archived byte is lost.
+def compact(scope: Context) -> None:
+    """Merge small segments, release unused space and delete all undo copies. No archived byte is lost.
+
+    Without undo copies, `pollux forget --undo` cannot bring back what was forgotten in the last 7 days.
 
     \b
       pollux archive compact
@@ -77,6 +79,9 @@ def compact(scope: Scope) -> None:
 
     result = scope.library.archive.compact()
     click.echo(f"{size(result.before)} before, {size(result.after)} now; {plural(result.n_merged, 'segment')} fewer.")
+    if result.n_undo_copies:
+        copies = "1 undo copy" if result.n_undo_copies == 1 else f"{result.n_undo_copies:,} undo copies"
+        output.note(f"{copies} deleted: `pollux forget --undo` cannot bring those sessions back any more.")
     if not result.is_clean:
         output.note("Another process is reading the archive. Run `pollux archive compact` again after it ends.")
     for sentence in result.damaged:
@@ -88,7 +93,7 @@ def compact(scope: Scope) -> None:
 @click.argument("target", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @options(json=False, filters=None, all_homes=False)
-def backup(scope: Scope, target: Path, *, force: bool) -> None:
+def backup(scope: Context, target: Path, *, force: bool) -> None:
     """Copy the archive to a file, even while another process writes to it, and check every byte of the copy.
 
     \b
@@ -101,17 +106,17 @@ def backup(scope: Scope, target: Path, *, force: bool) -> None:
     for path in tools.backup_files(target):
         scope.library.outputs.check(path)
     result = tools.backup(target, force=force)
-    if result.is_sound:
+    if result.is_ok:
         click.echo(f"{output.short(result.path)}: {size(result.n_bytes)}, every byte checked.")
     else:
         output.note(f"{output.short(result.path)} has the same damage as the archive. Run `pollux verify` to list it.")
-    click.get_current_context().exit(0 if result.is_sound else 1)
+    click.get_current_context().exit(0 if result.is_ok else 1)
 
 
 @command.command("import", short_help="Import another archive.")
 @click.argument("other", metavar="ARCHIVE", type=click.Path(path_type=Path))
 @options(filters=None, all_homes=False)
-def import_(scope: Scope, other: Path) -> None:
+def import_(scope: Context, other: Path) -> None:
     """Import another archive: from another machine, from a backup or from a colleague.
 
     Imported files keep their machine and home. Bytes that this machine has not read itself become separate versions
@@ -142,7 +147,7 @@ def import_(scope: Scope, other: Path) -> None:
 @click.option("--entries", is_flag=True, help="Include all sealed entries in the file; they name every archived file.")
 @options(filters=None, all_homes=False)
 def seal(
-    scope: Scope, sessions: tuple[str, ...], *, key: str | None, issuer: str | None, target: str | None, entries: bool
+    scope: Context, sessions: tuple[str, ...], *, key: str | None, issuer: str | None, target: str | None, entries: bool
 ) -> None:
     """Archive new files, then sign a Merkle root over the whole archive, chained to the previous seal.
 
@@ -205,7 +210,7 @@ def _print_seal(sealed: SealOutcome, key_name: str, *, has_copy: bool) -> None:
 )
 @file_option
 @options(json=False, filters=None, all_homes=False)
-def prove(scope: Scope, session: str | None, *, older: str | None, target: str) -> None:
+def prove(scope: Context, session: str | None, *, older: str | None, target: str) -> None:
     """Write a proof that the newest seal covers a session and the files that it was read from.
 
     The proof contains names and hashes, but no text. `pollux record verify` checks it on any machine without the

@@ -7,15 +7,15 @@ import click
 
 from pollux.cli import output
 from pollux.cli.completion import session_ids
+from pollux.cli.context import Context, options
 from pollux.cli.options import reference_from_argument
-from pollux.cli.scope import Scope, options
 
 
 @click.command()
 @click.argument("session", metavar="[SESSION]", default="latest", shell_complete=session_ids)
 @output.pager_option
 @options(prices=True)
-def command(scope: Scope, session: str, *, pager: bool) -> None:
+def command(scope: Context, session: str, *, pager: bool) -> None:
     """Print the cost of a session call by call: file and line, tokens and prices.
 
     Subagents follow the session that started them. Every other place where a call is recorded is listed too (lines

@@ -6,12 +6,12 @@ from __future__ import annotations
 import click
 
 from pollux.cli import output
-from pollux.cli.scope import Scope, options
+from pollux.cli.context import Context, options
 
 
 @click.command()
 @options(filters=None)
-def command(scope: Scope) -> None:
+def command(scope: Context) -> None:
     """List the homes that are read and the setting that chose them, and everything that is unreadable or unknown.
 
     Ends with status 1 if any file has problems, or if there are no sessions.

@@ -10,6 +10,7 @@ import click
 
 from pollux.cli import output
 from pollux.cli.completion import session_ids
+from pollux.cli.context import Context, options
 from pollux.cli.options import (
     export_sink,
     path_from_argument,
@@ -18,7 +19,6 @@ from pollux.cli.options import (
     transcript_options,
 )
 from pollux.cli.redacting import print_findings, print_redaction, redaction_options
-from pollux.cli.scope import Scope, options
 from pollux.library.export_options import FORMATS, RedactionOptions
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class _FormatChoice(_Choice):
 @click.option("--losses", "prints_losses", is_flag=True, help="List data that the format cannot represent.")
 @options(json=False, strict=True)
 def command(
-    scope: Scope,
+    scope: Context,
     references: tuple[str, ...],
     *,
     name: str,
@@ -130,7 +130,7 @@ def command(
     scope.finish(problems if everything else (), asked=(*result.failed, *(() if everything else problems)))
 
 
-def _follow(scope: Scope, references: tuple[str, ...], name: str, target: str | None, chosen: ExportOptions) -> None:
+def _follow(scope: Context, references: tuple[str, ...], name: str, target: str | None, chosen: ExportOptions) -> None:
     """Write the events of a session, then each new one as it happens, until stopped."""
     from pollux.cli.signals import until_stopped
 

@@ -9,7 +9,7 @@ import click
 
 from pollux.cli import output
 from pollux.cli.completion import session_ids
-from pollux.cli.scope import Scope, options
+from pollux.cli.context import Context, options
 
 if TYPE_CHECKING:
     from pollux.library.values import ForgetPlan
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--no-undo", is_flag=True, help="Do not store an undo copy: nothing can bring the sessions back.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 @options(json=False, filters=None, all_homes=False)
-def command(scope: Scope, sessions: tuple[str, ...], *, undo: bool, no_undo: bool, yes: bool) -> None:
+def command(scope: Context, sessions: tuple[str, ...], *, undo: bool, no_undo: bool, yes: bool) -> None:
     """Remove sessions from the archive, with their subagents, tool outputs, plans and facts.
 
     The client's own files stay: delete them yourself if they must not remain. Pollux does not archive them again, and
@@ -38,6 +38,7 @@ def command(scope: Scope, sessions: tuple[str, ...], *, undo: bool, no_undo: boo
       pollux forget session-2026-01-27T15-21-a82545c4 --no-undo
       pollux forget --undo
     """
+    from pollux.library.config import demo_folder
     from pollux.render.terminal.archive import forget_notes
     from pollux.text.escape import printable
 
@@ -52,11 +53,11 @@ def command(scope: Scope, sessions: tuple[str, ...], *, undo: bool, no_undo: boo
     forgotten = scope.library.archive.forget(sessions, confirm, undo=not no_undo)
     for file in forgotten.files:
         click.echo(printable(file))
-    for note in forget_notes(forgotten, output.short):
+    for note in forget_notes(forgotten, output.short, is_demo=demo_folder() is not None):
         output.note(note)
 
 
-def _undo(scope: Scope, sessions: tuple[str, ...]) -> None:
+def _undo(scope: Context, sessions: tuple[str, ...]) -> None:
     from pollux.render.terminal.archive import undo_note
     from pollux.text.escape import printable
 

@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from pollux.cli import output
-from pollux.cli.scope import Scope, options
+from pollux.cli.context import Context, options
 from pollux.library.values import Page
 
 
@@ -17,7 +17,7 @@ from pollux.library.values import Page
 @output.limit_option("List at most N sessions.")
 @output.table_options
 @options(strict=True)
-def command(scope: Scope, *, everything: bool, saved: bool, limit: int | None, table: output.TableOptions) -> None:
+def command(scope: Context, *, everything: bool, saved: bool, limit: int | None, table: output.TableOptions) -> None:
     """List sessions, newest first.
 
     A word before a title: `due` or `2d left` if the client will delete the session, `deleted` if it has and only the
@@ -44,7 +44,14 @@ def command(scope: Scope, *, everything: bool, saved: bool, limit: int | None, t
     else:
         output.print_table(
             page.rows,
-            lambda: [sessions.session_table(page.rows, now=output.now(), deletions=scope.library.deletions())],
+            lambda: [
+                sessions.session_table(
+                    page.rows,
+                    now=output.now(),
+                    deletions=scope.library.deletions(),
+                    projects=scope.library.project_names(),
+                )
+            ],
             lambda: sessions.session_lines(page.rows, header=table.header),
             table,
         )
@@ -53,7 +60,7 @@ def command(scope: Scope, *, everything: bool, saved: bool, limit: int | None, t
     scope.finish(page.problems, found=bool(page.rows))
 
 
-def _list_saved(scope: Scope, limit: int | None, table: output.TableOptions) -> None:
+def _list_saved(scope: Context, limit: int | None, table: output.TableOptions) -> None:
     from pollux.render.terminal import sessions
 
     page = scope.library.saved(scope.wanted, limit)

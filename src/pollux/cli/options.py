@@ -13,7 +13,7 @@ import click
 from pollux.cli import output
 
 if TYPE_CHECKING:
-    from pollux.cli.scope import Scope
+    from pollux.cli.context import Context
     from pollux.library.outputs import FileSink, Sink, StreamSink
     from pollux.views.transcript import TranscriptOptions
 
@@ -26,7 +26,7 @@ file_option = click.option(
 )
 
 
-def reference_from_argument(scope: Scope, argument: str) -> str | Path:
+def reference_from_argument(scope: Context, argument: str) -> str | Path:
     """Return the file that an argument names, or else the argument itself, which is then looked up as a session.
 
     A lookup needs the archive, so the archive is refreshed, and a note is printed if that fails.
@@ -107,7 +107,7 @@ def refuse_binary(target: str, advice: str = "name a file with `-o`") -> None:
         raise click.UsageError(f"CBOR is binary and is not printed on a terminal: {advice}.")
 
 
-def write_data(scope: Scope, target: str, data: bytes, advice: str = "name another file with -o") -> None:
+def write_data(scope: Context, target: str, data: bytes, advice: str = "name another file with -o") -> None:
     """Write data to standard output, or to a file, and then note its size."""
     from pollux.library.outputs import write_output
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pollux.cli import output
-from pollux.cli.scope import open_scope
+from pollux.cli.context import open_context
 
 if TYPE_CHECKING:
     from pollux.render.terminal.screen import Renderable
@@ -20,12 +20,16 @@ def command() -> None:
     from pollux.render.terminal.sessions import session_table
     from pollux.render.terminal.status import overview_lines
 
-    with open_scope() as scope:
+    with open_context() as scope:
         report = scope.library.overview()
         scope.note_freshness()
         homes = ", ".join(output.short(home) for home in report.homes)
         screen: list[Renderable] = [*overview_lines(report.overview, homes, encoding=output.encoding())]
         if report.newest:
-            screen += ["", session_table(report.newest, now=output.now(), deletions=report.deletions)]
+            projects = scope.library.project_names()
+            screen += [
+                "",
+                session_table(report.newest, now=output.now(), deletions=report.deletions, projects=projects),
+            ]
             screen += ["", "Next: `pollux show @1`, `pollux ls`, `pollux --help`"]
         output.print_screen(screen, pager=False)

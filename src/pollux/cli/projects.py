@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from pollux.cli import output
-from pollux.cli.scope import Scope, options
+from pollux.cli.context import Context, options
 
 if TYPE_CHECKING:
     from pollux.library.values import ProjectList
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @output.limit_option("List at most N projects.")
 @output.table_options
 @options()
-def command(scope: Scope, *, scan: bool, limit: int | None, table: output.TableOptions) -> None:
+def command(scope: Context, *, scan: bool, limit: int | None, table: output.TableOptions) -> None:
     """List projects, the last used first, and how their paths are known.
 
     A path is proven if its SHA-256 is the project hash of the session; a question mark follows one that is not. Pollux

@@ -9,8 +9,8 @@ import click
 
 from pollux.cli import output
 from pollux.cli.completion import session_ids
+from pollux.cli.context import Context, options
 from pollux.cli.options import reference_from_argument
-from pollux.cli.scope import Scope, options
 
 
 @click.command()
@@ -19,7 +19,7 @@ from pollux.cli.scope import Scope, options
 @click.option("--file", "number", type=click.IntRange(min=1), help="Print file N of --path instead of the main file.")
 @click.option("--line", type=click.IntRange(min=1), help="Print only line N, as named by a problem.")
 @options(json=False)
-def command(scope: Scope, session: str, *, only_path: bool, number: int | None, line: int | None) -> None:
+def command(scope: Context, session: str, *, only_path: bool, number: int | None, line: int | None) -> None:
     """Print the main file of a session byte for byte; control characters are escaped on a terminal.
 
     \b

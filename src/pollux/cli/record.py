@@ -11,9 +11,9 @@ import click
 
 from pollux.cli import CommandGroup, output
 from pollux.cli.completion import session_ids
+from pollux.cli.context import Context, options
 from pollux.cli.keys import issuer_option, load_signing_key, load_trusted_keys, signing_key, trusted_keys
 from pollux.cli.options import file_option, file_sink, reference_from_argument, refuse_binary, write_data
-from pollux.cli.scope import Scope, options
 
 if TYPE_CHECKING:
     from pollux.library.export_values import Secrets, Verdict
@@ -62,7 +62,7 @@ def command() -> None:
 @click.option("--vcs", is_flag=True, help="Record what git has checked out in the project's folder now.")
 @options(json=False)
 def create(
-    scope: Scope,
+    scope: Context,
     session: str,
     *,
     target: str,
@@ -113,7 +113,7 @@ def create(
 )
 @options(json=False, filters=None)
 def sign(
-    scope: Scope,
+    scope: Context,
     reference: str,
     *,
     key: str | None,
@@ -171,7 +171,7 @@ def sign(
 @file_option
 @options(json=False, filters=None)
 def redact(
-    scope: Scope, session: str, *, names: tuple[str, ...], pattern: str | None, hide_secrets: bool, target: str
+    scope: Context, session: str, *, names: tuple[str, ...], pattern: str | None, hide_secrets: bool, target: str
 ) -> None:
     """Write the record of a sealed session with `[redacted]` in place of the values that you hide.
 

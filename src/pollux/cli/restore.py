@@ -9,7 +9,7 @@ import click
 
 from pollux.cli import output
 from pollux.cli.completion import session_ids
-from pollux.cli.scope import Scope, options
+from pollux.cli.context import Context, options
 
 
 @click.command()
@@ -18,7 +18,7 @@ from pollux.cli.scope import Scope, options
 @click.option("--to", type=click.Path(path_type=Path), help="Restore to another Gemini home.")
 @click.option("--dry-run", is_flag=True, help="Only list the files that would be written.")
 @options()
-def command(scope: Scope, session: str, *, new_id: bool, to: Path | None, dry_run: bool) -> None:
+def command(scope: Context, session: str, *, new_id: bool, to: Path | None, dry_run: bool) -> None:
     """Write a session back to where Gemini CLI looks for it, with its subagents, tool outputs and plans.
 
     This is the only command that writes below a Gemini home, and it never overwrites a file. It writes the archived

@@ -9,7 +9,7 @@ import click
 
 from pollux.cli import output
 from pollux.cli.completion import session_ids
-from pollux.cli.scope import Scope, options
+from pollux.cli.context import Context, options
 from pollux.text import shell
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _WARNING = (
 @click.option("--exec", "run", is_flag=True, help="Start Gemini CLI; restore the session first if it was deleted.")
 @click.option("--yes", is_flag=True, help="Restore without asking.")
 @options()
-def command(scope: Scope, session: str, *, run: bool, yes: bool) -> None:
+def command(scope: Context, session: str, *, run: bool, yes: bool) -> None:
     """Print the command that continues a session in Gemini CLI, in the right folder; or run it with --exec.
 
     Gemini CLI only finds the sessions of the folder in which it is started. Since 0.42, most releases delete a resumed
@@ -54,7 +54,7 @@ def command(scope: Scope, session: str, *, run: bool, yes: bool) -> None:
     click.get_current_context().exit(1 if plan.problems else 0)
 
 
-def _run(scope: Scope, plan: ResumePlan, *, yes: bool) -> int:
+def _run(scope: Context, plan: ResumePlan, *, yes: bool) -> int:
     """Run the client, then archive what it has written before it can delete it. Return the client's exit status."""
     import shutil
     import subprocess

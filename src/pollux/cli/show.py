@@ -9,8 +9,8 @@ import click
 
 from pollux.cli import output
 from pollux.cli.completion import session_ids
+from pollux.cli.context import Context, options
 from pollux.cli.options import options_from, reference_from_argument, transcript_options
-from pollux.cli.scope import Scope, options
 
 if TYPE_CHECKING:
     from pollux.library.transcript import Transcript
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @output.pager_option
 @options()
 def command(
-    scope: Scope, session: str, *, detail: str | None, branches: str | None, thoughts: bool | None, pager: bool
+    scope: Context, session: str, *, detail: str | None, branches: str | None, thoughts: bool | None, pager: bool
 ) -> None:
     """Print a session: the newest, or the one that SESSION names by ID, beginning of an ID, @2 or file.
 

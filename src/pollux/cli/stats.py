@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pollux.cli import output
-from pollux.cli.scope import FilterHelp, Scope, options
+from pollux.cli.context import Context, FilterHelp, options
 from pollux.library.stats import TABLES, StatsQuery
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @output.table_options
 @options(filters=FilterHelp("what happened", "what happened"), timezone=True, strict=True)
 def command(
-    scope: Scope, *, by: str | None, sort: str | None, top: int | None, as_csv: bool, table: output.TableOptions
+    scope: Context, *, by: str | None, sort: str | None, top: int | None, as_csv: bool, table: output.TableOptions
 ) -> None:
     """Count sessions, prompts, answers, tool calls and their outcomes, files and programs.
 
@@ -49,7 +49,7 @@ def command(
     scope.finish(statistics.problems, found=not statistics.is_empty)
 
 
-def _print(statistics: Statistics, scope: Scope, table: output.TableOptions, *, as_csv: bool) -> None:
+def _print(statistics: Statistics, scope: Context, table: output.TableOptions, *, as_csv: bool) -> None:
     from pollux.render.terminal import stats
 
     if scope.as_json:
@@ -59,5 +59,6 @@ def _print(statistics: Statistics, scope: Scope, table: output.TableOptions, *, 
     elif not output.is_terminal():
         output.print_lines(stats.stats_lines(statistics, header=table.header))
     elif not statistics.is_empty:
-        screen = stats.stats_screen(statistics, width=output.width(), encoding=output.encoding())
+        projects = scope.library.project_names()
+        screen = stats.stats_screen(statistics, width=output.width(), encoding=output.encoding(), projects=projects)
         output.print_screen(screen, pager=table.pager, has_header=statistics.summary is None)

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from pollux.cli import output
-from pollux.cli.scope import Scope, options
+from pollux.cli.context import Context, options
 
 if TYPE_CHECKING:
     from pollux.library.values import StatusReport, StatusRow
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @output.limit_option("List at most N sessions.")
 @output.table_options
 @options()
-def command(scope: Scope, *, everything: bool, limit: int | None, table: output.TableOptions) -> None:
+def command(scope: Context, *, everything: bool, limit: int | None, table: output.TableOptions) -> None:
     """List what the client will delete at its next start and within a week, and whether it is archived.
 
     Gemini CLI deletes sessions whenever it starts in their project: after 30 days unless its settings say otherwise,
@@ -45,7 +45,8 @@ def command(scope: Scope, *, everything: bool, limit: int | None, table: output.
         if output.is_terminal():
             screen: list[Renderable] = [summary]
             if rows:
-                screen = [status_table(rows, report.policies, now=report.now), "", summary]
+                projects = scope.library.project_names()
+                screen = [status_table(rows, report.policies, now=report.now, projects=projects), "", summary]
             output.print_screen(screen, pager=table.pager, has_header=bool(rows))
         else:
             output.print_lines(status_lines(rows, report.policies, now=report.now, header=table.header))

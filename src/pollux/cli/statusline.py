@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import click
 
-from pollux.cli.scope import Scope, options
+from pollux.cli.context import Context, options
 
 _DEFAULT = "{tokens} tokens {cost}"
 _NAMES = ("active", "calls", "cost", "input", "output", "project", "tokens")
@@ -22,7 +22,7 @@ _NAMES = ("active", "calls", "cost", "input", "output", "project", "tokens")
     help=f"Format of the line. Fields: {', '.join(f'{{{name}}}' for name in _NAMES)}.",
 )
 @click.option("--all-projects", is_flag=True, help="Count all projects, not only the one of the current folder.")
-def command(scope: Scope, pattern: str, *, all_projects: bool) -> None:
+def command(scope: Context, pattern: str, *, all_projects: bool) -> None:
     """Print today's usage of the current project in one line, for a shell prompt or a status bar.
 
     \b

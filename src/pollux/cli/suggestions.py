@@ -35,6 +35,18 @@ _RENAMED = {
     "apart": "separate",
 }
 """Options and values by their former names, which are no longer accepted."""
+_OTHER_OPTIONS = {
+    "after": "--since",
+    "before": "--until",
+    "everything": "--all",
+    "from": "--since",
+    "full": "--all",
+    "max": "--limit",
+    "number": "--limit",
+    "tz": "--timezone",
+    "utc": "--timezone",
+}
+"""Options by words that are not similar to their names, for commands that have them."""
 _GROUPS = ("archive", "record", "keys")
 _SESSION = re.compile(r"latest|@\d+|[0-9a-f]{8}[0-9a-f-]*|session-\S+|\S+\.jsonl?|\S*/\S*")
 
@@ -78,7 +90,9 @@ def _unknown_option(error: click.NoSuchOption) -> str:
         return f"There is no option {name} before a command. Put it after one, as in `pollux ls --json`."
     params = context.command.get_params(context)
     options = [option for param in params for option in (*param.opts, *param.secondary_opts)]
-    suggested = _as_format(name, params) or _closest(name, [option for option in options if option.startswith("--")])
+    long_options = [option for option in options if option.startswith("--")]
+    suggested = _as_format(name, params) or _closest(name, long_options)
+    suggested = suggested or _as_value(name, params) or _by_other_option(name, long_options)
     if suggested:
         return f"There is no option {name}. Did you mean {suggested}?"
     return f"There is no option {name}. Run `{context.command_path} --help` to list the options."
@@ -90,6 +104,22 @@ def _as_format(name: str, params: Sequence[click.Parameter]) -> str | None:
         if "--format" in param.opts and isinstance(param.type, click.Choice) and name[2:] in param.type.choices:
             return f"--format {name[2:]}"
     return None
+
+
+def _as_value(name: str, params: Sequence[click.Parameter]) -> str | None:
+    """Return `--detail full` for `--full` or `--ful` if an option of the command has a value like that."""
+    for param in params:
+        if isinstance(param, click.Option) and isinstance(param.type, click.Choice):
+            value = _closest(name.lstrip("-"), [str(choice) for choice in param.type.choices])
+            if value:
+                return f"{max(param.opts, key=len)} {value}"
+    return None
+
+
+def _by_other_option(name: str, options: Sequence[str]) -> str | None:
+    usable = [word for word, option in _OTHER_OPTIONS.items() if option in options]
+    word = _closest(name.lstrip("-"), usable)
+    return _OTHER_OPTIONS[word] if word else None
 
 
 def _unknown_choice(error: click.BadParameter) -> str | None:

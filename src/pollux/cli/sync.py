@@ -6,13 +6,13 @@ from __future__ import annotations
 import click
 
 from pollux.cli import output
-from pollux.cli.scope import Scope, options
+from pollux.cli.context import Context, options
 
 
 @click.command()
 @click.option("--raw-only", is_flag=True, help="Only copy bytes; the next command derives the facts from them.")
 @options(filters=None, all_homes=False)
-def command(scope: Scope, *, raw_only: bool) -> None:
+def command(scope: Context, *, raw_only: bool) -> None:
     """Copy new and changed session files into the archive.
 
     Pollux archives every file of every project folder byte for byte, and keeps it after Gemini CLI has deleted it. It

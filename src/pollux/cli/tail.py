@@ -9,8 +9,8 @@ import click
 
 from pollux.cli import output
 from pollux.cli.completion import session_ids
+from pollux.cli.context import Context, options
 from pollux.cli.options import options_from, reference_from_argument, transcript_options
-from pollux.cli.scope import Scope, options
 from pollux.cli.signals import until_stopped
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _TITLE = 60
 )
 @options()
 def command(
-    scope: Scope, session: str, *, detail: str | None, branches: str | None, thoughts: bool | None, count: int
+    scope: Context, session: str, *, detail: str | None, branches: str | None, thoughts: bool | None, count: int
 ) -> None:
     """Follow a running session and its subagents until Ctrl-C: the newest, or the one that SESSION names.
 

@@ -7,8 +7,8 @@ import click
 
 from pollux.cli import output
 from pollux.cli.completion import session_ids
+from pollux.cli.context import Context, options
 from pollux.cli.options import path_from_argument
-from pollux.cli.scope import Scope, options
 
 _PIPE_COLUMNS = 10_000
 """Enough that no path is broken."""
@@ -18,7 +18,7 @@ _PIPE_COLUMNS = 10_000
 @click.argument("session", metavar="[SESSION]", default="latest", shell_complete=session_ids)
 @output.pager_option
 @options()
-def command(scope: Scope, session: str, *, pager: bool) -> None:
+def command(scope: Context, session: str, *, pager: bool) -> None:
     """Print the files of a session, and its subagents with the tool calls that started them.
 
     \b

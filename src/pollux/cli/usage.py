@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pollux.cli import output
-from pollux.cli.scope import FilterHelp, Scope, options
+from pollux.cli.context import Context, FilterHelp, options
 from pollux.library.usage import GROUPS, SORTS, UsageQuery
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _SECONDS_BETWEEN_DRAWINGS = 1.0
 @output.table_options
 @options(filters=FilterHelp("calls", "calls", "calls of such a model"), timezone=True, prices=True, strict=True)
 def command(  # noqa: PLR0913  one per option
-    scope: Scope,
+    scope: Context,
     *,
     by: str | None,
     sort: str | None,
@@ -75,7 +75,7 @@ def command(  # noqa: PLR0913  one per option
     if scope.as_json:
         output.print_json(report)
     else:
-        _print(report, money, table, as_csv=as_csv)
+        _print(scope, report, money, table, as_csv=as_csv)
         if not report.rows:
             output.note("No model call matches. `pollux ls` lists the sessions.")
     scope.finish(report.problems, found=bool(report.rows))
@@ -98,7 +98,9 @@ def _money(code: str, rate: str | None) -> tuple[str, Decimal]:
     return code.upper(), value
 
 
-def _print(report: UsageReport, money: tuple[str, Decimal], table: output.TableOptions, *, as_csv: bool) -> None:
+def _print(
+    scope: Context, report: UsageReport, money: tuple[str, Decimal], table: output.TableOptions, *, as_csv: bool
+) -> None:
     from pollux.render.terminal import usage
     from pollux.text.numbers import Currency
 
@@ -108,7 +110,7 @@ def _print(report: UsageReport, money: tuple[str, Decimal], table: output.TableO
         return
     output.print_table(
         report.rows,
-        lambda: usage.usage_screen(report, currency),
+        lambda: usage.usage_screen(report, currency, projects=_project_names(scope, report.by)),
         lambda: usage.usage_lines(report, header=table.header),
         table,
     )
@@ -117,7 +119,11 @@ def _print(report: UsageReport, money: tuple[str, Decimal], table: output.TableO
             output.note(text)
 
 
-def _follow(scope: Scope, query: UsageQuery, money: tuple[str, Decimal]) -> None:
+def _project_names(scope: Context, by: str) -> dict[str, str]:
+    return scope.library.project_names() if by == "project" else {}
+
+
+def _follow(scope: Context, query: UsageQuery, money: tuple[str, Decimal]) -> None:
     """Draw the report every second until Ctrl-C; the last one stays on the screen."""
     from pollux.render.terminal.usage import LiveScreen
     from pollux.text.numbers import Currency
@@ -128,7 +134,8 @@ def _follow(scope: Scope, query: UsageQuery, money: tuple[str, Decimal]) -> None
         raise click.UsageError("--live needs the archive, from which it continues every second: omit --no-archive.")
     library = scope.library
     report, currency, console = library.usage(query), Currency(*money), output.console()
-    with suppress(KeyboardInterrupt), LiveScreen(console, currency) as screen:
+    projects = _project_names(scope, query.by)
+    with suppress(KeyboardInterrupt), LiveScreen(console, currency, projects) as screen:
         while True:
             screen.draw(report)
             time.sleep(_SECONDS_BETWEEN_DRAWINGS)

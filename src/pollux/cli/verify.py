@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from pollux.cli import output
+from pollux.cli.context import Context, options
 from pollux.cli.keys import load_trusted_keys, trusted_keys
-from pollux.cli.scope import Scope, options
 
 
 @click.command()
@@ -28,7 +28,7 @@ from pollux.cli.scope import Scope, options
 )
 @trusted_keys
 @options(filters=None, all_homes=False)
-def command(scope: Scope, *, repair: bool, deep: bool, seal: str | None, keys: tuple[str, ...]) -> None:
+def command(scope: Context, *, repair: bool, deep: bool, seal: str | None, keys: tuple[str, ...]) -> None:
     """Check archived bytes against their SHA-256, and the facts of each session against their digest.
 
     For each damaged segment, the command names where the same bytes still exist: the client's own file, a copy of it or
@@ -60,10 +60,10 @@ def command(scope: Scope, *, repair: bool, deep: bool, seal: str | None, keys: t
             click.echo(line)
         for note in verify_notes(report, path, output.short):
             output.note(note)
-    click.get_current_context().exit(0 if report.is_sound else 1)
+    click.get_current_context().exit(0 if report.is_ok else 1)
 
 
-def _compare_with_seals(scope: Scope, seal: str, keys: tuple[str, ...]) -> None:
+def _compare_with_seals(scope: Context, seal: str, keys: tuple[str, ...]) -> None:
     from pollux.cli.record import print_verdict
     from pollux.library.sealing import read_seal
     from pollux.views.contracts.proofs import VerdictDocument

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pollux.cli import output
-from pollux.cli.scope import Scope, options
+from pollux.cli.context import Context, options
 from pollux.cli.signals import ended_by_signals
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--uninstall", "action", flag_value="uninstall", help="Remove the service that --install wrote.")
 @click.option("--yes", "-y", is_flag=True, help="Write the service file without asking.")
 @options(filters=None, all_homes=False)
-def command(scope: Scope, *, quiet: bool, poll: bool, action: str | None, yes: bool) -> None:
+def command(scope: Context, *, quiet: bool, poll: bool, action: str | None, yes: bool) -> None:
     """Copy session files into the archive as soon as Gemini CLI writes them, until you press Ctrl-C.
 
     Each turn is archived within a second, even if the client deletes the session a moment later. If archiving fails,
@@ -49,7 +49,7 @@ def command(scope: Scope, *, quiet: bool, poll: bool, action: str | None, yes: b
         _watch(scope, poll=poll, quiet=quiet)
 
 
-def _watch(scope: Scope, *, poll: bool, quiet: bool) -> None:
+def _watch(scope: Context, *, poll: bool, quiet: bool) -> None:
     printed: set[Problem] = set()
     is_first = True
     for report in scope.library.watch(poll=poll, tell=output.note):
@@ -60,7 +60,7 @@ def _watch(scope: Scope, *, poll: bool, quiet: bool) -> None:
         is_first = False
 
 
-def _print(scope: Scope, report: SyncReport, *, is_first: bool) -> None:
+def _print(scope: Context, report: SyncReport, *, is_first: bool) -> None:
     from pollux.render.terminal.archive import sync_line, watch_line
 
     if scope.as_json:
@@ -73,7 +73,7 @@ def _print(scope: Scope, report: SyncReport, *, is_first: bool) -> None:
         click.echo(line)
 
 
-def _install(scope: Scope, service: Service, *, yes: bool) -> None:
+def _install(scope: Context, service: Service, *, yes: bool) -> None:
     from pollux.library import services
 
     scope.library.outputs.check(service.path)

@@ -17,7 +17,7 @@ from pollux.prices import Prices
 from pollux.text.encode import encode
 from pollux.text.numbers import duration, plural
 from pollux.views.attachments import describe as attachment_words
-from pollux.views.contracts import when
+from pollux.views.contracts import rfc3339
 from pollux.views.excerpts import Excerpt
 from pollux.views.session_text import TITLE, clock, day, describe_messages, period, title
 from pollux.views.transcript import LABELS
@@ -59,9 +59,9 @@ def index_row(session: Session) -> dict[str, Json]:
         "project_path": project.path,
         "project_slug": project.slug,
         "project_hash": project.hash,
-        "started": when(session.started),
-        "ended": when(session.ended),
-        "modified": when(session.updated),
+        "started": rfc3339(session.started),
+        "ended": rfc3339(session.ended),
+        "modified": rfc3339(session.updated),
         "summary": session.title if session.title_from == "summary" else None,
         "first_user_message": session.first_prompt,
         "last_user_message": session.last_prompt,

@@ -10,7 +10,7 @@ from pollux import __version__
 from pollux.exports.source import ExportSource
 from pollux.model import Json, Message
 from pollux.text.encode import encode
-from pollux.views.contracts import problem_row, session_row, tokens_row, when
+from pollux.views.contracts import problem_row, rfc3339, session_row, tokens_row
 
 SCHEMA = "pollux.export/1"
 
@@ -60,7 +60,7 @@ def _usage(source: ExportSource) -> Iterator[dict[str, Json]]:
     for call in source.session.calls:
         yield {
             "message": call.message_id,
-            "at": when(call.at),
+            "at": rfc3339(call.at),
             "model": call.model,
             "fate": call.fate,
             "tokens": tokens_row(call.tokens),

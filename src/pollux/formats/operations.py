@@ -40,7 +40,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
     has_thoughts: bool
     origin: Origin
     prompt: str
-    """The text of a user message, cut at `PROMPT_KEPT` characters; empty for all others."""
+    """The text of a user message, cut at `PROMPT_LENGTH` characters; empty for all others."""
     span: Span
     line: int
     checksum: int = 0
@@ -59,7 +59,8 @@ class Record(msgspec.Struct, frozen=True, array_like=True):
     """Calls that its content requests, if there are no records of them."""
 
 
-PROMPT_KEPT = 1000
+PROMPT_LENGTH = 1000
+"""Characters of a prompt in a `Record`."""
 
 
 class Header(msgspec.Struct, frozen=True):

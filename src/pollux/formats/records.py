@@ -14,7 +14,7 @@ from zlib import crc32
 import msgspec
 
 from pollux.formats import lenient
-from pollux.formats.operations import PROMPT_KEPT, CallHead, Record
+from pollux.formats.operations import PROMPT_LENGTH, CallHead, Record
 from pollux.formats.origins import origin_of, user_words
 from pollux.formats.short import MASKED, Short
 from pollux.formats.source import Span
@@ -150,14 +150,14 @@ def record(wire: Wire, data: bytes, span: Span, line: int, short: Short | None =
         calls=_calls(wire, data),
         has_thoughts=_holds_something(wire.thoughts),
         origin=origin,
-        prompt=(short.plain(prompt) if short else prompt)[:PROMPT_KEPT],
+        prompt=(short.plain(prompt) if short else prompt)[:PROMPT_LENGTH],
         span=span,
         line=line,
-        checksum=_checksum(prompt, short) if (short.n_chars(prompt) if short else len(prompt)) > PROMPT_KEPT else 0,
+        checksum=_checksum(prompt, short) if (short.n_chars(prompt) if short else len(prompt)) > PROMPT_LENGTH else 0,
         n_chars=short.n_chars(text) if short else len(text),
         responses=responses,
         is_masked=bool(wire.tool_calls) and (MASKED in data or (short is not None and short.has_cut_out(MASKED, data))),
-        sent=(short.plain(sent) if short else sent)[:PROMPT_KEPT],
+        sent=(short.plain(sent) if short else sent)[:PROMPT_LENGTH],
         is_bare=kind == Kind.GEMINI and not (wire.model or wire.tokens or wire.tool_calls) and _is_list(wire.content),
         asked=() if wire.tool_calls else asked,
     )

@@ -149,21 +149,21 @@ class Short(msgspec.Struct, frozen=True):
         """Return whether a watched text was cut out of a value."""
         return any(watched in cut.watched for cut in self._cuts_in_bytes(data))
 
-    def told(self, value: Any) -> Any:  # noqa: ANN401  the decoding edge
+    def with_notes(self, value: Any) -> Any:  # noqa: ANN401  the decoding edge
         """Return a decoded value with a note in place of each cut, and without partial data of attachments."""
         if isinstance(value, str):
             return _MARK.sub(lambda match: _sentence(self._cut(match)), value)
         if isinstance(value, list):
-            return [self.told(inner) for inner in value]
+            return [self.with_notes(inner) for inner in value]
         if isinstance(value, dict):
-            return {self.told(key): self._member(key, inner) for key, inner in value.items()}
+            return {self.with_notes(key): self._member(key, inner) for key, inner in value.items()}
         return value
 
     def _member(self, key: str, value: Any) -> Any:  # noqa: ANN401
         data = value.get("data") if key == "inlineData" and isinstance(value, dict) else None
         if isinstance(data, str) and has_mark(data):
             return value | {"data": ElidedText(data[-2:], self.n_chars(data))}
-        return self.told(value)
+        return self.with_notes(value)
 
     def _cuts_in(self, text: str) -> Iterator[Cut]:
         return (self._cut(match) for match in _MARK.finditer(text))

@@ -71,8 +71,10 @@ class ArchiveTools:
         from pollux.archive import maintenance, undo
 
         with maintenance.writable(self.path) as archive, self._report("compacting") as progress:
-            undo.remove_all(self.path)
-            return maintenance.compact(archive, progress=progress)
+            n_undo_copies = undo.remove_all(self.path)
+            result = maintenance.compact(archive, progress=progress)
+            result.n_undo_copies = n_undo_copies
+            return result
 
     def backup(self, target: Path, *, force: bool = False) -> BackupResult:
         """Copy the archive into a file or folder, and check every byte of the copy."""

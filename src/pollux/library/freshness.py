@@ -88,7 +88,7 @@ def refresh(
         try:
             archive = store.open_archive(config.archive, machine=config.machine)
         except UnfinishedArchiveError as error:
-            reason = f"The archive is not ready yet: {error.why}"
+            reason = f"The archive is not ready yet: {error.reason}"
         except MissingArchiveError as error:
             reason = f"No archive can be created at {config.archive} ({error.reason})"
         except OSError as error:  # in a folder that the user may not enter
@@ -278,18 +278,18 @@ def _state(archive: Archive, located: HomeScan) -> tuple[FreshnessState, str]:
 
     if archive.is_writable:
         return FreshnessState.CURRENT, ""
-    database, why = archive.database, archive.read_only_reason
+    database, reason = archive.database, archive.read_only_reason
     if archive.lock_is_taken:
         if not schema.are_current(database) or schema.are_empty(database):
-            return FreshnessState.FILES, f"The archive does not hold everything yet: {why}"
+            return FreshnessState.FILES, f"The archive does not hold everything yet: {reason}"
         is_behind = schema.are_behind(database) or lacks_files(database, located)
-        return (FreshnessState.BEHIND if is_behind else FreshnessState.CURRENT), why
+        return (FreshnessState.BEHIND if is_behind else FreshnessState.CURRENT), reason
     if schema.are_current(database):
         if not lacks_bytes(database, located):
-            return FreshnessState.BEHIND, why
+            return FreshnessState.BEHIND, reason
         if has_deleted_files(database):
-            return FreshnessState.COMBINED, why
-    return FreshnessState.FILES, f"The archive cannot be brought up to date: {why}"
+            return FreshnessState.COMBINED, reason
+    return FreshnessState.FILES, f"The archive cannot be brought up to date: {reason}"
 
 
 def read_only(path: Path) -> Archive:

@@ -95,6 +95,13 @@ class Library:
         with self.snapshot() as snapshot:
             return session_page(snapshot, wanted, page, self._announce)
 
+    def project_names(self) -> dict[str, str]:
+        """Return the name of every project by its key, so that a table can tell projects of the same name apart."""
+        from pollux.library.listing import project_names
+
+        with self.snapshot() as snapshot:
+            return project_names(snapshot)
+
     def session(self, reference: str = "latest", wanted: Filter = ALL) -> SessionRow:
         """Return the session that a reference names: an ID, a prefix of one, `latest`, `@2` or a file name."""
         from pollux.library.listing import session_row

@@ -72,6 +72,18 @@ def session_row(snapshot: Snapshot, reference: str, wanted: Filter) -> SessionRo
     return sessions.rows(snapshot.database, snapshot.with_learned_paths(loaded), snapshot.ids)[0]
 
 
+def project_names(snapshot: Snapshot) -> dict[str, str]:
+    """Return the name of every project of the listed sessions, by its key."""
+    from pollux.archive.load_sessions import with_known_path  # noqa: PLC0415
+    from pollux.reports import sessions  # noqa: PLC0415
+
+    names = {}
+    for recorded in sessions.projects(snapshot.database, sessions.SessionQuery(snapshot.ids)):
+        project = with_known_path(recorded, snapshot.memory)
+        names[project.key] = project.name
+    return names
+
+
 def problems(snapshot: Snapshot, wanted: Filter) -> tuple[Problem, ...]:
     """Return the problems of the sessions that match a filter, and those that belong to no session."""
     from pollux.library import select  # noqa: PLC0415

@@ -14,7 +14,7 @@ from pollux.reports.filters import Filter
 
 if TYPE_CHECKING:
     from pollux.library.snapshot import Snapshot
-    from pollux.reports.stats import Statistics
+    from pollux.reports.stats import Statistics, StatsTable
 
 TABLES = ("tool", "model", "project", "session", "day", "week", "month", "filetype", "program")
 """What statistics can be grouped by."""
@@ -58,7 +58,19 @@ def stats_report(snapshot: Snapshot, query: StatsQuery, announce: Announce = ign
         timezone=zone_name,
         problems=tuple(problems),
     )
-    return _sorted(made, query)
+    return _sorted(_with_tool_names(made), query)
+
+
+def _with_tool_names(statistics: Statistics) -> Statistics:
+    """Return statistics whose rows have the tool names of transcripts."""
+    from pollux.views.tools import title_of_label
+
+    def renamed(section: StatsTable) -> StatsTable:
+        if section.by != "tool":
+            return section
+        return replace(section, rows=tuple(replace(row, name=title_of_label(row.name)) for row in section.rows))
+
+    return replace(statistics, sections=tuple(map(renamed, statistics.sections)))
 
 
 def _check_sort(query: StatsQuery) -> None:

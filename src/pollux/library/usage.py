@@ -146,7 +146,9 @@ def _calls(
 
 
 def _tools(snapshot: Snapshot, query: UsageQuery, ids: Collection[str] | None) -> tuple[UsageRow, ...]:
+    """Return a row per tool, under the name that transcripts show."""
     from pollux.reports import usage, usage_sql
+    from pollux.views.tools import title_of_label
 
     wanted = query.filter
     parts = [
@@ -154,7 +156,8 @@ def _tools(snapshot: Snapshot, query: UsageQuery, ids: Collection[str] | None) -
         for part in usage_sql.tool_sums(snapshot.database, wanted.since, wanted.until)
         if (ids is None or part.session_id in ids) and _has_model(part, wanted.model)
     ]
-    return usage.tool_rows(parts)
+    rows = usage.tool_rows(parts)
+    return tuple(msgspec.structs.replace(row, name=title_of_label(row.name)) for row in rows)
 
 
 def _has_model(part: CallSum | QuarterSum | ToolSum, model: str | None) -> bool:

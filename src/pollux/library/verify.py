@@ -73,17 +73,17 @@ def verify_seals(archive: Archive, known: Sequence[PublicKey], copy: SealCopy | 
 def _compare_facts(archive: Archive, config: Config, report: Reporter, result: VerifyReport, *, repair: bool) -> None:
     with report("comparing") as progress:
         verify_deeply(archive, result, memory=project_memory.load(config), progress=progress)
-    if not repair or result.is_sound:
+    if not repair or result.is_ok:
         return
     _repair(archive, config, report, result)
-    if result.bytes_are_sound:  # new facts do not help if two readers disagree about sound bytes
+    if result.bytes_are_ok:  # new facts do not help if two readers disagree about sound bytes
         result.damage += timeline_differences(archive.database)
 
 
 def _repair(archive: Archive, config: Config, report: Reporter, result: VerifyReport) -> None:
     """Derive wrong facts again, and copy files again that still exist."""
     left = [damage for damage in result.damage if not damage.is_repaired]
-    if any(damage.code == "facts" for damage in left) and result.bytes_are_sound:
+    if any(damage.code == "facts" for damage in left) and result.bytes_are_ok:
         with report("deriving") as progress:
             checks.rebuild(archive, memory=project_memory.load(config), progress=progress)
         _mark_repaired(result, "facts")

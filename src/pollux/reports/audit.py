@@ -53,7 +53,7 @@ class Duplicate:
 
     file: str
     line: int
-    why: str
+    reason: str
     tokens: Tokens
     session_id: str | None = None
     """None for the audited session itself."""
@@ -252,11 +252,11 @@ def _counted(places: list[_Place], call: ModelCall) -> _Place | None:
 
 def _duplicate(place: _Place, first: _Place | None) -> Duplicate:
     path, record = place.placed.reading.path, place.record
-    why = place.where
+    reason = place.where
     if first and place.placed is not first.placed:
         same = path == first.placed.reading.path
-        why = "another version of the file" if same else _ROLES[place.placed.role]
-    return Duplicate(str(path), record.line, why, record.tokens or Tokens())
+        reason = "another version of the file" if same else _ROLES[place.placed.role]
+    return Duplicate(str(path), record.line, reason, record.tokens or Tokens())
 
 
 def _repeat(place: _Place, session_id: str) -> Duplicate:

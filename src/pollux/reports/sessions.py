@@ -293,7 +293,7 @@ def projects(database: sqlite3.Connection, query: SessionQuery) -> set[Project]:
     """Return the projects of the sessions that match a query, according to the facts."""
     where, values = query.where()
     hashes = {row[0] for row in database.execute(f"SELECT DISTINCT project_hash FROM sessions WHERE {where}", values)}  # noqa: S608
-    rows = database.execute("SELECT project_hash, slug, path, how_known, proven, NULL FROM projects").fetchall()
+    rows = database.execute("SELECT project_hash, slug, path, source, proven, NULL FROM projects").fetchall()
     found = {project_of(*row) for row in rows if row[0] in hashes}
     if None in hashes:
         without_hash = f"SELECT extra FROM sessions WHERE {where} AND project_hash IS NULL"  # noqa: S608  ours

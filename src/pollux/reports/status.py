@@ -114,14 +114,18 @@ class StatusReport(msgspec.Struct, frozen=True):
 def archived_files(database: sqlite3.Connection, machine: str) -> dict[tuple[str, str], ArchivedState]:
     """Return the archived state of the existing session files of a machine, by home and path."""
     has_readings = schema.are_current(database)
-    traits = "CASE WHEN readings.n_bytes = versions.kept THEN readings.cleanup_traits END" if has_readings else "NULL"
+    traits = (
+        "CASE WHEN readings.n_bytes = versions.archived_bytes THEN readings.cleanup_traits END"
+        if has_readings
+        else "NULL"
+    )
     join = "LEFT JOIN readings ON readings.version_id = versions.id" if has_readings else ""
     rows = database.execute(
         f"""
-        SELECT files.home, files.path, versions.id, versions.kept, files.mtime_ns, {traits}
+        SELECT files.home, files.path, versions.id, versions.archived_bytes, files.mtime_ns, {traits}
         FROM files JOIN versions ON versions.id = files.version_id {join}
-        WHERE files.machine = ? AND files.path LIKE 'tmp/%/chats/%' AND files.size = versions.kept
-            AND files.gone_us IS NULL AND files.forgotten_us IS NULL
+        WHERE files.machine = ? AND files.path LIKE 'tmp/%/chats/%' AND files.size = versions.archived_bytes
+            AND files.deleted_us IS NULL AND files.forgotten_us IS NULL
         """,  # noqa: S608  ours
         (machine,),
     )
@@ -176,7 +180,7 @@ def first_deletions(database: sqlite3.Connection, deletions: Mapping[tuple[str, 
         FROM sessions JOIN session_files ON session_files.session_id = sessions.session_id
         JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
         WHERE sessions.root_session_id = sessions.session_id AND NOT sessions.is_stub
-            AND session_files.role <> 'stub' AND files.gone_us IS NULL
+            AND session_files.role <> 'stub' AND files.deleted_us IS NULL
         """
     )
     times: dict[str, Deletion] = {}

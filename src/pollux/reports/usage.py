@@ -165,7 +165,7 @@ def _keyed(
 
 def project_of(call: CallSum) -> Project:
     """Return the project of a row, as far as its columns say."""
-    return Project(call.project_hash, call.slug, call.path, call.how_known, bool(call.proven))
+    return Project(call.project_hash, call.slug, call.path, call.source, bool(call.proven))
 
 
 def _row(

@@ -52,7 +52,7 @@ GROUP BY {_GROUPS}
 
 CALLS = f"""
 SELECT
-    c.quarter_us, c.session_id, s.title, s.project_hash, p.path, p.slug, p.how_known, p.proven,
+    c.quarter_us, c.session_id, s.title, s.project_hash, p.path, p.slug, p.source, p.proven,
     c.model, c.is_active, c.is_priced, c.calls, c.input, c.cached, c.output, c.thoughts, c.tool, c.total,
     c.cost_nanousd, c.inconsistent, c.last_us
 FROM (
@@ -114,7 +114,7 @@ class CallSum(NamedTuple):
     project_hash: str | None
     path: str | None
     slug: str | None
-    how_known: str | None
+    source: str | None
     proven: int | None
     model: str | None
     is_active: int

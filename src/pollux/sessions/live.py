@@ -68,7 +68,7 @@ class _Log(msgspec.Struct):
     def _ends_line(self) -> bool:
         return self.edges[1][-1:] in (b"", b"\n")
 
-    def read_on(self, source: Source, end: int) -> None:
+    def continue_reading(self, source: Source, end: int) -> None:
         """Read the lines up to an offset."""
         start = self.end if self._ends_line or self.end == end else self.end + 1
         for line in _cut(source, end).lines(start, self.line):
@@ -154,7 +154,7 @@ class LiveSession:
         if followed is None or not followed.is_continued_by(source, inode, end):
             followed = _Log(source, inode, Replayer(*record_lookups(source)))
         self._logs[source.path] = followed
-        followed.read_on(source, end)
+        followed.continue_reading(source, end)
         if not end:
             return None
         result = followed.replayer.result

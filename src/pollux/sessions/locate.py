@@ -359,10 +359,10 @@ def _contents(folders: Iterable[_Entry] | None, look: ScanCache, suffix: str = "
 def _without_doubles(drafts: Sequence[_Draft]) -> Iterator[ProjectFolder]:
     """Yield each real folder and file once, under the first path that reaches it without a link, else the first."""
     folders = _owners(drafts)
-    kept = [draft for draft in drafts if folders[draft.real] is draft]
-    finds = [find for draft in kept for find in draft.finds]
+    chosen = [draft for draft in drafts if folders[draft.real] is draft]
+    finds = [find for draft in chosen for find in draft.finds]
     files = _owners(finds) if any(find.is_linked for find in finds) else None
-    for draft in kept:
+    for draft in chosen:
         own = tuple([find.file for find in draft.finds if files is None or files[find.real] is find])
         yield msgspec.structs.replace(draft.folder, files=own) if own else draft.folder
 

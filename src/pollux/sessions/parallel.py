@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
-_PARENT_CHECK = 0.25
+_PARENT_CHECK = 0.1
 """Seconds between two checks whether the parent process still runs."""
 
 

@@ -14,7 +14,8 @@ from pollux.sessions.replay.reading import FileReading
 from pollux.text.escape import replace_surrogates
 from pollux.text.times import parse_time
 
-TITLE_KEPT, PROMPT_SHOWN = 200, 400
+MAX_TITLE, MAX_PROMPT = 200, 400
+"""Characters of a title and of a prompt in a list of sessions."""
 _NOTICES = (Kind.INFO, Kind.WARNING, Kind.ERROR)
 _SUMMARIZED = frozenset({SESSION_ID, PROJECT_HASH, START_TIME, LAST_UPDATED, "kind", "summary", "messages"})
 
@@ -32,8 +33,8 @@ def summarize(group: OpenSession, project: Project) -> Session:
         project=project,
         title=replace_surrogates(title),
         title_from=title_from,
-        first_prompt=replace_surrogates(prompts[0].prompt)[:PROMPT_SHOWN] if prompts else "",
-        last_prompt=replace_surrogates(prompts[-1].prompt)[:PROMPT_SHOWN] if prompts else "",
+        first_prompt=replace_surrogates(prompts[0].prompt)[:MAX_PROMPT] if prompts else "",
+        last_prompt=replace_surrogates(prompts[-1].prompt)[:MAX_PROMPT] if prompts else "",
         parent=group.parent,
         parent_call=group.parent_call,
         started=min(filter(None, (located.started for located in group.primary_files)), default=None),
@@ -68,17 +69,17 @@ def _file_refs(group: OpenSession) -> tuple[FileRef, ...]:
 
 
 def generation(reading: FileReading) -> str:
-    """Return the generation of a file as `docs/formats.md` names it, such as `J2` or `L1`."""
+    """Return the generation of a file as `docs/formats.md` names it, such as `json-parts` or `jsonl`."""
     result = reading.replay
     if reading.format == "log":
-        return "L2" if result.has_checkpoints else "L1"
+        return "jsonl-checkpoints" if result.has_checkpoints else "jsonl"
     if reading.format != "document":
         return reading.format
     users = (entry.content.span for entry in result.timeline if entry.kind == Kind.USER)
     if any(reading.source.contains(b'"content": [', span) for span in users):
-        return "J3"
+        return "json-parts"
     has_notices = any(entry.kind in _NOTICES for entry in result.timeline)
-    return "J2" if has_notices or "summary" in result.seen else "J1"
+    return "json-notices" if has_notices or "summary" in result.seen else "json"
 
 
 def _title(group: OpenSession, prompts: list[str]) -> tuple[str, str]:
@@ -86,6 +87,6 @@ def _title(group: OpenSession, prompts: list[str]) -> tuple[str, str]:
     for located in (group.main, *group.primary_files):
         recorded = located.seen.get("summary")
         if isinstance(recorded, str) and recorded.strip():
-            return one_line(recorded)[:TITLE_KEPT], "summary"
+            return one_line(recorded)[:MAX_TITLE], "summary"
     first = next((one_line(prompt) for prompt in prompts if prompt.strip()), "")
-    return first[:TITLE_KEPT], "prompt" if first else "none"
+    return first[:MAX_TITLE], "prompt" if first else "none"

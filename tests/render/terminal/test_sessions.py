@@ -89,7 +89,7 @@ def test_cost_is_in_the_list_and_names_what_has_no_price() -> None:
     assert "no price" in table(100, session(calls=(priced,)))[1]
 
 
-def test_projects_of_the_same_name_are_told_apart() -> None:
+def test_projects_of_the_same_name_get_different_names() -> None:
     work, play = (Project(None, None, f"/home/u/{name}/api", "project_root", proven=True) for name in ("work", "play"))
     lines = table(120, session("a", project=work), session("b", project=play), session("c"))
     assert [line.split()[3] for line in lines[1:]] == ["work/api", "play/api", "web"]

@@ -89,7 +89,7 @@ DIFF = """\
 
 
 def calls() -> tuple[Any, ...]:
-    """Give a call of every sort."""
+    """Return a call of every sort."""
     steps = (
         Activity("thought", "Exploring", "running"),
         Activity("tool_call", "ReadFile", "completed", "app/board.py"),
@@ -225,7 +225,9 @@ def printed(renderables: Iterable[RenderableType], width: int = 80, **how: Any) 
     return out.getvalue()
 
 
-def told(*messages: Message, width: int = 80, encoding: str = "utf-8", options: TranscriptOptions | None = None) -> str:
+def rendered(
+    *messages: Message, width: int = 80, encoding: str = "utf-8", options: TranscriptOptions | None = None
+) -> str:
     return printed(render_transcript(blocks(messages, options), zone=UTC, encoding=encoding), width)
 
 
@@ -249,15 +251,15 @@ def check(name: str, text: str) -> None:
 @pytest.mark.parametrize("detail", Detail)
 def test_snapshots(detail: Detail, width: int) -> None:
     options = TranscriptOptions(detail, root=ROOT)
-    check(f"{detail}-{width}.txt", told(*session(), width=width, options=options))
+    check(f"{detail}-{width}.txt", rendered(*session(), width=width, options=options))
 
 
 def test_snapshot_of_all_branches() -> None:
-    check("branches-80.txt", told(*session(), options=TranscriptOptions(Detail.DIALOGUE, Branches.ALL)))
+    check("branches-80.txt", rendered(*session(), options=TranscriptOptions(Detail.DIALOGUE, Branches.ALL)))
 
 
 def test_snapshot_in_ascii() -> None:
-    text = told(*session(), encoding="ascii", options=TranscriptOptions(Detail.FULL, Branches.ALL, root=ROOT))
+    text = rendered(*session(), encoding="ascii", options=TranscriptOptions(Detail.FULL, Branches.ALL, root=ROOT))
     assert text.isascii()
     check("ascii-80.txt", text)
 
@@ -287,8 +289,8 @@ def test_a_header_of_little_is_short() -> None:
 
 
 def test_an_empty_session_is_no_line() -> None:
-    assert told() == ""
-    assert told(message("")) == ""
+    assert rendered() == ""
+    assert rendered(message("")) == ""
 
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\x00\x9b31m\u202eevil\u2066 &#x202e;&#27;&rlm; [bold red]not markup[/] :smile:"
@@ -329,7 +331,7 @@ def test_nothing_hostile_gets_through(options: TranscriptOptions) -> None:
             )
         ),
     )
-    text = told(*messages, options=options)
+    text = rendered(*messages, options=options)
     assert ALLOWED.fullmatch(text)
     assert "[bold red]not markup[/]" in text
     assert ":smile:" in text
@@ -347,7 +349,7 @@ def test_hostile_header() -> None:
     st.integers(1, 40),
 )
 def test_any_markdown_at_any_width(text: str, width: int) -> None:
-    shown = told(message(text), prompt(text), width=width, options=TranscriptOptions(Detail.FULL))
+    shown = rendered(message(text), prompt(text), width=width, options=TranscriptOptions(Detail.FULL))
     assert ALLOWED.fullmatch(shown)
     shown.encode()
 
@@ -368,7 +370,7 @@ def test_any_markdown_at_any_width(text: str, width: int) -> None:
     ],
 )
 def test_markdown_loses_no_words(text: str) -> None:
-    shown = told(message(text))
+    shown = rendered(message(text))
     for word in re.findall(r"\w+", text):
         assert word in shown
     assert shown.strip(" \n✦")
@@ -384,13 +386,13 @@ def test_endless_texts_stay_quick(piece: str, detail: Detail) -> None:
         message(tool_calls=(call("run_shell_command", {"command": "x"}, display=ScreenDisplay(((Cell(text),),))),)),
     )
     start = time.perf_counter()
-    told(*messages, options=TranscriptOptions(detail))
+    rendered(*messages, options=TranscriptOptions(detail))
     assert time.perf_counter() - start < 60  # some seconds on a slow machine; the square of it would take hours
 
 
 def test_a_long_code_block_is_not_coloured_but_shown() -> None:
     text = "```python\n" + "x = 1\n" * 5_000 + "```"
-    assert told(message(text)).count("x = 1") == 5_000
+    assert rendered(message(text)).count("x = 1") == 5_000
 
 
 def test_long_output_comes_in_pieces() -> None:
@@ -401,7 +403,7 @@ def test_long_output_comes_in_pieces() -> None:
 
 def test_prose_keeps_to_a_column_and_output_does_not() -> None:
     words = "word " * 100
-    lines = told(prompt(words), message(words, tool_calls=(call("x", {}, output=words),)), width=200).splitlines()
+    lines = rendered(prompt(words), message(words, tool_calls=(call("x", {}, output=words),)), width=200).splitlines()
     assert max(len(line) for line in lines if not line.startswith("    │")) <= 100
     assert max(len(line) for line in lines) > 180
 
@@ -415,7 +417,7 @@ def test_what_is_left_out_of_a_long_body_is_said() -> None:
         call("x", {}, display=AgentDisplay("x", activity=tuple(Activity("tool_call", "x") for _ in range(20)))),
         call("x", {}, display=DiffDisplay("@@ -0,0 +1,99 @@\n" + "+x\n" * 99)),
     )
-    text = told(prompt("x\n" * 100), message(tool_calls=made))
+    text = rendered(prompt("x\n" * 100), message(tool_calls=made))
     assert [line.strip("▌│ ") for line in text.splitlines() if "more" in line] == [
         "… 20 more lines, 41 characters",
         "… 14 more lines",
@@ -427,11 +429,11 @@ def test_what_is_left_out_of_a_long_body_is_said() -> None:
 
 
 def test_a_prompt_of_a_picture_alone() -> None:
-    assert told(prompt(Attachment("image/png", 10)), width=40) == "▌ ▣ image/png, 10 B                19:02\n"
+    assert rendered(prompt(Attachment("image/png", 10)), width=40) == "▌ ▣ image/png, 10 B                19:02\n"
 
 
 @pytest.mark.parametrize("release", ["0.11.3", "0.24.5", "0.38.2", "0.61.0"])
-def test_real_sessions_are_told(corpus: Path, release: str) -> None:
+def test_real_sessions_are_rendered(corpus: Path, release: str) -> None:
     paths = sorted((corpus / release).glob("*/gemini/tmp/*/chats/**/*.json*"))
     assert paths
     for path in paths:
@@ -443,7 +445,7 @@ def test_real_sessions_are_told(corpus: Path, release: str) -> None:
 
 def test_a_question_without_choice_or_answer() -> None:
     made = call("ask_user", {"questions": [{"question": "Why?"}]}, output="dismissed")
-    assert "? Why?\n" in told(message(tool_calls=(made,)))
+    assert "? Why?\n" in rendered(message(tool_calls=(made,)))
 
 
 def test_times_are_local_unless_a_zone_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -457,4 +459,4 @@ def test_times_are_local_unless_a_zone_is_given(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_screen_too_narrow_for_the_clock_does_without() -> None:
-    assert told(prompt("word"), width=12) == "▌ word\n"
+    assert rendered(prompt("word"), width=12) == "▌ word\n"

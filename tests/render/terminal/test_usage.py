@@ -71,7 +71,7 @@ def test_weeks_and_hours_are_named() -> None:
 
 def test_tools_say_what_came_of_them() -> None:
     rows = [
-        UsageRow("Bash", "Bash", sums(), sums(), None, ToolOutcomes(5, 3, 1, 1)),
+        UsageRow("Bash", "Shell", sums(), sums(), None, ToolOutcomes(5, 3, 1, 1)),
         UsageRow("Read", "Read", Usage(), Usage()),
     ]
     found = report(*rows, by="tool")

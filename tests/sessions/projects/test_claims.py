@@ -133,5 +133,5 @@ def test_a_memory_that_cannot_be_written_is_a_problem(tmp_path: Path) -> None:
     for file in (tmp_path / "file" / "projects.json", tmp_path / "folder"):
         problem = save_project_paths(file, {DIGEST: WEBAPP})
         assert problem is not None
-        assert (problem.code, problem.file) == ("memory-not-kept", str(file))
+        assert (problem.code, problem.file) == ("memory-not-stored", str(file))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]

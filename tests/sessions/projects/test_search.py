@@ -161,7 +161,7 @@ def test_names_need_not_be_exact(query: str, expected: list[str]) -> None:
     assert [one.name for one in find(NAMED, query, Path("/"), Path("/a"))] == expected
 
 
-def test_what_is_short_for_several_is_told() -> None:
+def test_ambiguous_short_name_is_reported() -> None:
     several = [*NAMED, Project(path="/other/skylight-webcam"), Project(slug="sky-web-cache")]
     with pytest.raises(AmbiguousProjectError, match=r"'skwc'\. It may stand for sky-web-cache, sky"):
         find(several, "skwc", Path("/"), Path("/a"))

@@ -79,7 +79,7 @@ def test_a_file_that_the_client_refuses_says_why(tmp_path: Path, data: bytes, ex
     assert not found.replay.is_readable
 
 
-def test_a_whole_message_is_put_together_from_its_recordings(tmp_path: Path) -> None:
+def test_message_is_built_from_its_recordings(tmp_path: Path) -> None:
     first = gemini("g1", "two", thoughts=[{"subject": "S", "description": "D"}])
     rewritten = first | {"content": [asks()], "toolCalls": [call()], "odd": 1}
     found = read_bytes(tmp_path, log(header(), preamble(), first, checkpoint(preamble(), rewritten)))

@@ -483,7 +483,7 @@ class TestTimeline:
         assert ids(found) == [PREAMBLE, "u1", "g1"]
         assert texts(found)[2] == "two"
 
-    def test_a_message_that_stands_twice_is_gone_when_both_are(self, folder: Path) -> None:
+    def test_message_that_occurs_twice_is_dropped_when_both_are(self, folder: Path) -> None:
         asked, answered = gemini("g2", "", toolCalls=[call()]), user("r1", [answers()])
         listed = checkpoint(preamble(), ONE, asked, user("g2_response", [answers()]), answered)
         records = (preamble(), ONE, asked, answered, listed)

@@ -170,8 +170,8 @@ def forget_question_lines(
     yield from _shared_files(shared, "will stay", short)
 
 
-def forget_notes(forgotten: ForgetResult, short: Shorten) -> Iterator[str]:
-    """Yield how much was forgotten, and where parts of it may remain."""
+def forget_notes(forgotten: ForgetResult, short: Shorten, *, is_demo: bool = False) -> Iterator[str]:
+    """Yield how much was forgotten, where parts of it may remain, and how to bring it back."""
     amount = f"{plural(len(forgotten.sessions), 'session')}, {plural(len(forgotten.files), 'file')}"
     versions = plural(forgotten.n_versions, "version")
     yield f"Removed from the archive: {amount}, {versions}, {size(forgotten.n_bytes)}."
@@ -190,7 +190,9 @@ def forget_notes(forgotten: ForgetResult, short: Shorten) -> Iterator[str]:
     if not forgotten.is_clean:
         yield "Another process is reading the archive. Run `pollux archive compact` after it ends to free the space."
     expires = moment(forgotten.undo.expires_us) if forgotten.undo else None
-    if expires:
+    if is_demo:
+        yield "The next `pollux demo` command has a new archive with all sessions, so there is nothing to undo."
+    elif expires:
         yield f"`pollux forget --undo` brings this back until {expires.astimezone():%Y-%m-%d %H:%M}."
     else:
         yield "No undo copy was stored, so only a backup can bring this back."

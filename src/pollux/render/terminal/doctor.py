@@ -22,8 +22,8 @@ _LABEL = 12
 _NARROWEST = 10
 _N_LOST = 10
 _N_LINES = 10
-_FORMATS = {"J": "JSON", "L": "JSONL"}
-"""Names of formats by the first letter of a generation."""
+_FORMATS = {"json": "JSON", "jsonl": "JSONL"}
+"""Names of formats by the first word of a generation."""
 
 
 def findings(diagnosis: Diagnosis, shorten: Shorten = str) -> Iterator[tuple[str, str]]:
@@ -67,7 +67,7 @@ def _formats(counts: Mapping[str, int]) -> Iterator[tuple[str, str]]:
     """Yield how many sessions are in each format, without the client's generations of it: JSON 82, JSONL 318."""
     formats: Counter[str] = Counter()
     for generation, number in counts.items():
-        formats[_FORMATS.get(generation[:1], generation) if generation[1:].isdecimal() else generation] += number
+        formats[_FORMATS.get(generation.partition("-")[0], generation)] += number
     if formats:
         yield "formats", ", ".join(f"{line(name, 60)} {number}" for name, number in sorted(formats.items()))
 

@@ -12,13 +12,21 @@ from rich.tree import Tree
 
 from pollux.model import Fate, Session
 from pollux.render.terminal.screen import line
-from pollux.render.terminal.tables import TableColumn, TextTable, align_points, distinct_names, dollars, tab_lines
+from pollux.render.terminal.tables import (
+    NO_NAMES,
+    TableColumn,
+    TextTable,
+    align_points,
+    distinct_names,
+    dollars,
+    tab_lines,
+)
 from pollux.reports.projects import ProjectRow
 from pollux.reports.sessions import SessionRow
 from pollux.sessions.family import SessionTree
 from pollux.sessions.reader import saved_tag
 from pollux.text.numbers import count, plural, relative_time, short_age
-from pollux.views.contracts import calls_of, total, when
+from pollux.views.contracts import calls_of, rfc3339, total
 from pollux.views.session_text import NO_TITLE, cost_text, title
 
 _SHORT_ID = 8
@@ -31,16 +39,28 @@ _LONG_FOLDER = re.compile(r"(?<![^/\\])([0-9a-f]{8})(?:[0-9a-f]{56}|-[0-9a-f-]{2
 
 
 def session_table(
-    sessions: Sequence[SessionRow], *, now: datetime, deletions: Mapping[str, str] = _NO_DELETIONS
+    sessions: Sequence[SessionRow],
+    *,
+    now: datetime,
+    deletions: Mapping[str, str] = _NO_DELETIONS,
+    projects: Mapping[str, str] = NO_NAMES,
 ) -> TextTable:
-    """Return a table of sessions; `deletions` says in a word when the client deletes a session soon."""
+    """Return a table of sessions.
+
+    Args:
+        sessions: the rows.
+        now: the time, to which ages refer.
+        deletions: by session ID, in a word, when the client deletes a session soon.
+        projects: the names of all projects by their keys, so that each has the same name in every table.
+
+    """
     has_numbers = all(row.number for row in sessions)
     ids = [line(row.short_id, _SHORT_ID, ellipsis="") for row in sessions]
     ages = [short_age(row.last_used, now) if row.last_used else "" for row in sessions]
     columns = [
         TableColumn("session", ids, "cyan", rank=6 if has_numbers else 0),
         TableColumn("used", ages, rank=4, is_right=True),
-        _project_column(sessions, rank=5),
+        _project_column(sessions, projects, rank=5),
         TableColumn("title", [_title(row, deletions.get(row.id)) for row in sessions], least=_TITLE_LEAST),
         TableColumn("prompts", [f"{row.prompts:,}" for row in sessions], rank=7, is_right=True),
         TableColumn("tokens", [count(row.usage.tokens.total) for row in sessions], rank=8, is_right=True),
@@ -60,7 +80,7 @@ def session_lines(sessions: Sequence[SessionRow], *, header: bool = True) -> Ite
     rows = (
         (
             row.id,
-            when(row.last_used),
+            rfc3339(row.last_used),
             row.project.path or row.project.name,
             row.title,
             row.prompts,
@@ -94,7 +114,7 @@ def saved_lines(conversations: Sequence[Session], *, header: bool = True) -> Ite
     rows = (
         (
             saved_tag(saved),
-            when(saved.last_used),
+            rfc3339(saved.last_used),
             saved.project.path or saved.project.name,
             saved.title,
             saved.counts.get("user", 0),
@@ -132,17 +152,19 @@ def project_lines(projects: Sequence[ProjectRow], *, header: bool = True) -> Ite
             row.n_sessions,
             row.n_tokens,
             row.n_prompts,
-            when(row.last),
+            rfc3339(row.last),
         )
         for row in projects
     )
     return tab_lines(names, rows, header=header)
 
 
-def _project_column(rows: Sequence[Session | SessionRow | ProjectRow], rank: int = 0) -> TableColumn:
-    projects = [row.project for row in rows]
-    names = distinct_names((project.key, project.name) for project in projects)
-    cells = [line(names[project.key], _PROJECT) for project in projects]
+def _project_column(
+    rows: Sequence[Session | SessionRow | ProjectRow], projects: Mapping[str, str] = NO_NAMES, *, rank: int = 0
+) -> TableColumn:
+    listed = [row.project for row in rows]
+    names = distinct_names([*projects.items(), *((project.key, project.name) for project in listed)])
+    cells = [line(names[project.key], _PROJECT) for project in listed]
     return TableColumn("project", cells, "green", rank, least=_PROJECT_LEAST)
 
 

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from pollux.render.terminal.screen import line
-from pollux.render.terminal.tables import TableColumn, TextTable, csv_lines, key_column, tab_lines
+from pollux.render.terminal.tables import NO_NAMES, TableColumn, TextTable, csv_lines, key_column, tab_lines
 from pollux.reports.stats import Statistics, StatsRow, StatsTable, StatsTotals
 from pollux.text.numbers import count, duration, plural
 
@@ -47,10 +47,12 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _HOURS = 24
 
 
-def stats_screen(statistics: Statistics, *, width: int, encoding: str = "utf-8") -> Iterator[RenderableType]:
+def stats_screen(
+    statistics: Statistics, *, width: int, encoding: str = "utf-8", projects: Mapping[str, str] = NO_NAMES
+) -> Iterator[RenderableType]:
     """Yield the one table that was asked for, or totals, a map of the week and the first rows of each table."""
     if statistics.summary is None:
-        yield stats_table(statistics.sections[0])
+        yield stats_table(statistics.sections[0], projects=projects)
         return
     yield from _totals(statistics.summary)
     if statistics.summary.hours:
@@ -60,7 +62,7 @@ def stats_screen(statistics: Statistics, *, width: int, encoding: str = "utf-8")
         if section.rows and section.by in _TITLES:
             yield Text("")
             yield Text(_TITLES[section.by], "bold")
-            yield stats_table(section, limit=_IN_BRIEF)
+            yield stats_table(section, limit=_IN_BRIEF, projects=projects)
             if len(section.rows) > _IN_BRIEF:
                 more = f"… and {len(section.rows) - _IN_BRIEF} more: `pollux stats --by {section.by}`"
                 yield Text(more, "dim")
@@ -122,10 +124,13 @@ def _week(hours: Mapping[tuple[int, int], int], timezone: str, width: int, encod
         yield row
 
 
-def stats_table(section: StatsTable, *, limit: int | None = None) -> TextTable:
-    """Return the first rows of a section; the most important columns stay on a narrow terminal."""
+def stats_table(section: StatsTable, *, limit: int | None = None, projects: Mapping[str, str] = NO_NAMES) -> TextTable:
+    """Return the first rows of a section; the most important columns stay on a narrow terminal.
+
+    `projects` are the names of all projects by their keys.
+    """
     rows = section.rows[:limit]
-    columns = [key_column(section.by, [(row.key, row.name) for row in rows])]
+    columns = [key_column(section.by, [(row.key, row.name) for row in rows], projects)]
     by_importance = _COLUMNS.get(section.by, _WORK_COLUMNS)
     for name in sorted(by_importance, key=section.columns.index):
         rank = by_importance.index(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -92,11 +92,13 @@ def _deletions(overview: Overview) -> str:
     return f"The client will delete {', '.join(times)}: `pollux status` lists them."
 
 
-def status_table(rows: Sequence[StatusRow], policies: Iterable[FolderPolicy], *, now: datetime) -> TextTable:
-    """Return sessions below headings that say when the client deletes them."""
+def status_table(
+    rows: Sequence[StatusRow], policies: Iterable[FolderPolicy], *, now: datetime, projects: Mapping[str, str]
+) -> TextTable:
+    """Return sessions below headings that say when the client deletes them; `projects` names all projects by key."""
     limits = _limits(policies)
-    projects = [row.session.project for row in rows]
-    names = distinct_names((project.key, project.name) for project in projects)
+    listed = [row.session.project for row in rows]
+    names = distinct_names([*projects.items(), *((project.key, project.name) for project in listed)])
     headings = {}
     for number, row in enumerate(rows):
         if not number or rows[number - 1].deletion_time != row.deletion_time:
@@ -108,7 +110,7 @@ def status_table(rows: Sequence[StatusRow], policies: Iterable[FolderPolicy], *,
         TableColumn("expires", [_expires(row, now) for row in rows]),
         TableColumn("reason", [line(_reason(row, limits), 60) for row in rows], rank=2, least=20),
         TableColumn("archived", ["yes" if row.is_archived else "no" for row in rows], rank=1),
-        TableColumn("project", [line(names[project.key], 24) for project in projects], "green", 3, least=10),
+        TableColumn("project", [line(names[project.key], 24) for project in listed], "green", 3, least=10),
         TableColumn("title", titles, rank=4, least=20),
     ]
     return TextTable(columns, styles, headings)
@@ -143,11 +145,13 @@ def status_summary(rows: Sequence[StatusRow]) -> str:
     else:
         archived = "none archived" if n_unarchived == len(on_disk) else f"{n_unarchived:,} not archived"
     parts = []
-    for turn, heading in _HEADINGS.items():
-        number = sum(row.deletion_time == turn for row in with_messages)
+    for time, heading in _HEADINGS.items():
+        number = sum(row.deletion_time == time for row in with_messages)
         if number:
             parts.append(f"{number:,} {heading[0].lower()}{heading[1:]}")
-    return f"{plural(len(on_disk), 'session')}, {archived}: {', '.join(parts)}" if parts else "No sessions."
+    if parts:
+        return f"{plural(len(on_disk), 'session')}, {archived}: {', '.join(parts)}"
+    return f"No sessions with messages; {plural(len(rows), 'empty session')}." if rows else "No sessions."
 
 
 def settings_notes(folder: FolderPolicy) -> Iterator[str]:

@@ -22,6 +22,8 @@ from pollux.text.encode import csv_row, escape_formula
 from pollux.text.escape import make_visible
 from pollux.views.session_text import NO_TITLE
 
+NO_NAMES: Mapping[str, str] = {}
+"""Where the names of all projects are not known."""
 _GAP = 2
 _BAR_MIN, _BAR_MAX = 6, 24
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -149,10 +151,19 @@ def _bar(value: int, most: int, width: int, *, is_ascii: bool) -> str:
     return "█" * full + (_EIGHTHS[eighths] if eighths else "")
 
 
-def key_column(by: str, rows: Iterable[tuple[str | None, str]]) -> TableColumn:
-    """Return the first column of a report: the names of its rows, given the key and the name of each."""
+def key_column(by: str, rows: Iterable[tuple[str | None, str]], projects: Mapping[str, str] = NO_NAMES) -> TableColumn:
+    """Return the first column of a report: the names of its rows.
+
+    Args:
+        by: what the rows are grouped by.
+        rows: the key and the name of each.
+        projects: the names of all projects by their keys, so that each has the same name in every table.
+
+    """
     pairs = list(rows)
-    names = distinct_names((key, name) for key, name in pairs if key is not None) if by == "project" else {}
+    names: dict[str, str] = {}
+    if by == "project":
+        names = distinct_names([*projects.items(), *((key, name) for key, name in pairs if key is not None)])
     cells = [line(names.get(key or "") or _row_name(by, key, name), _KEY_MAX) for key, name in pairs]
     return TableColumn("type" if by == "filetype" else by, cells, "cyan", least=_KEY_LEAST.get(by))
 
@@ -164,10 +175,6 @@ def _row_name(by: str, key: str | None, name: str) -> str:
         return f"{key[:_SHORT_ID]} {name or NO_TITLE}"
     if by == "week":
         return f"{key} {monday(key):%d %b}"
-    if by == "tool":
-        from pollux.views.tools import title_of_label  # noqa: PLC0415  loads all formats
-
-        return title_of_label(name)
     return key.replace("T", " ") if by == "hour" else name
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Self
 
@@ -13,6 +13,7 @@ from rich.text import Text
 from pollux.model import Tokens, Usage
 from pollux.render.terminal.screen import line
 from pollux.render.terminal.tables import (
+    NO_NAMES,
     TableColumn,
     TextTable,
     align_points,
@@ -24,7 +25,7 @@ from pollux.render.terminal.tables import (
 from pollux.reports.periods import PERIODS
 from pollux.reports.usage import UsageReport, UsageRow
 from pollux.text.numbers import Currency, count, plural
-from pollux.views.contracts import when
+from pollux.views.contracts import rfc3339
 from pollux.views.session_text import title
 
 if TYPE_CHECKING:  # a report is drawn without it
@@ -44,11 +45,14 @@ def cost_of(sums: Usage, currency: Currency) -> str:
     )
 
 
-def usage_table(report: UsageReport, currency: Currency) -> TextTable:
-    """Return the rows of a report and, unless rows overlap as those of tools do, their total."""
+def usage_table(report: UsageReport, currency: Currency, projects: Mapping[str, str] = NO_NAMES) -> TextTable:
+    """Return the rows of a report and, unless rows overlap as those of tools do, their total.
+
+    `projects` are the names of all projects by their keys.
+    """
     has_total = report.by != "tool"
     rows = [*report.rows, *([UsageRow(None, "billed", report.billed, report.active)] if has_total else [])]
-    columns = [key_column(report.by, [(row.key, row.name) for row in rows])]
+    columns = [key_column(report.by, [(row.key, row.name) for row in rows], projects)]
     columns += _tool_columns(rows, currency) if report.by == "tool" else _call_columns(report, rows, currency)
     styles = [*[""] * len(report.rows), "bold"] if has_total else []
     return TextTable(columns, styles, weights=[_weight(row, report) for row in report.rows])
@@ -185,7 +189,7 @@ def audit_lines(report: AuditReport) -> Iterator[Text]:
 def _call_lines(number: int, audited: AuditedCall) -> Iterator[Text]:
     call = audited.call
     head = f"{line(call.model or 'no model', 60)}, {call.fate}"
-    yield Text.assemble((f"{number}  ", "dim"), (when(call.at) or "no time", "bold"), f"  {head}")
+    yield Text.assemble((f"{number}  ", "dim"), (rfc3339(call.at) or "no time", "bold"), f"  {head}")
     yield Text(f"   {line(str(call.file), 500)}:{call.line}", "dim")
     recorded = audited.recorded if isinstance(audited.recorded, dict) else {}
     counts = "  ".join(f"{line(name, 20)} {line(str(value), 24)}" for name, value in recorded.items())
@@ -232,14 +236,16 @@ def _with_cents(amount: Decimal) -> str:
 
 def _duplicate(duplicate: Duplicate) -> str:
     session = f" {line(duplicate.session_id, 80)}" if duplicate.session_id else ""
-    return f"{line(duplicate.file, 500)}:{duplicate.line}  {duplicate.why}{session}"
+    return f"{line(duplicate.file, 500)}:{duplicate.line}  {duplicate.reason}{session}"
 
 
-def usage_screen(report: UsageReport, currency: Currency, *notices: str) -> Iterator[RenderableType]:
+def usage_screen(
+    report: UsageReport, currency: Currency, *notices: str, projects: Mapping[str, str] = NO_NAMES
+) -> Iterator[RenderableType]:
     """Yield the table of a report, its totals and notes."""
     if report.n_hidden:
         notices += (f"{plural(report.n_hidden, 'more row')}: in the totals, but not shown.",)
-    yield usage_table(report, currency)
+    yield usage_table(report, currency, projects)
     yield Text("")
     yield from totals(report, currency)
     yield Text("")
@@ -253,11 +259,11 @@ class LiveScreen:
     It has the whole screen: lines that wrap anew when the window is resized could not be drawn over.
     """
 
-    def __init__(self, console: Console, currency: Currency) -> None:
+    def __init__(self, console: Console, currency: Currency, projects: Mapping[str, str] = NO_NAMES) -> None:
         """Prepare to draw on a console."""
         from rich.live import Live  # noqa: PLC0415  most reports are drawn once
 
-        self._console, self._currency = console, currency
+        self._console, self._currency, self._projects = console, currency, projects
         self._live = Live(console=console, screen=True, auto_refresh=False)
 
     def __enter__(self) -> Self:
@@ -282,4 +288,5 @@ class LiveScreen:
         n_more = len(report.rows) - len(rows)
         notices = [f"{plural(n_more, 'more row')}: in the totals, but not shown."] if n_more else []
         notices += ["No model call matches yet."] if not rows else []
-        return Group(*usage_screen(msgspec.structs.replace(report, rows=rows), self._currency, *notices))
+        shown = msgspec.structs.replace(report, rows=rows)
+        return Group(*usage_screen(shown, self._currency, *notices, projects=self._projects))

@@ -130,7 +130,7 @@ def save_project_paths(path: Path, pairs: Mapping[str, str]) -> Problem | None:
         text = json.dumps({"schema": _MEMORY_SCHEMA, "paths": new}, indent=1, sort_keys=True)
         write_private(path, [text.encode()])
     except OSError as error:
-        return Problem("memory-not-kept", f"cannot be written: {error.strerror}", str(path))
+        return Problem("memory-not-stored", f"cannot be written: {error.strerror}", str(path))
     return None
 
 

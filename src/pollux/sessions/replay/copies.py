@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import NamedTuple, TypeAlias
 from zlib import crc32
 
-from pollux.formats.operations import PROMPT_KEPT, CallHead, Record
+from pollux.formats.operations import PROMPT_LENGTH, CallHead, Record
 from pollux.formats.origins import user_origin
 from pollux.model import Fate, Kind
 from pollux.sessions.replay import TimelineEntry
@@ -312,7 +312,7 @@ def _take_out(entries: list[TimelineEntry], entry: TimelineEntry) -> None:
 
 def _typed_text(text: str) -> str:
     prompt = user_origin(text)[1]
-    return _prompt_text(prompt[:PROMPT_KEPT], _checksum(prompt))
+    return _prompt_text(prompt[:PROMPT_LENGTH], _checksum(prompt))
 
 
 def _prompt_text(prompt: str, checksum: int) -> str:
@@ -320,7 +320,7 @@ def _prompt_text(prompt: str, checksum: int) -> str:
 
 
 def _checksum(prompt: str) -> int:
-    return crc32(prompt.encode("utf-8", "replace")) if len(prompt) > PROMPT_KEPT else 0
+    return crc32(prompt.encode("utf-8", "replace")) if len(prompt) > PROMPT_LENGTH else 0
 
 
 def _digest(text: str) -> str:

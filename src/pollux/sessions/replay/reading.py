@@ -205,7 +205,7 @@ def call_arguments(reading: FileReading, entry: TimelineEntry) -> list[Json]:
         arguments = tool_calls.decode_arguments(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return [call.args for call in build_message(reading, entry, shortened=True).tool_calls]
-    return short.told(arguments) if short else arguments
+    return short.with_notes(arguments) if short else arguments
 
 
 def _object(source: Source, span: Span, *, shortened: bool = False) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def _object(source: Source, span: Span, *, shortened: bool = False) -> dict[str,
         return _decoded(source.slice(span))
     data, short = value_at(source, span)
     value = _decoded(data)
-    return short.told(value) if short else value
+    return short.with_notes(value) if short else value
 
 
 def _decoded(data: bytes) -> dict[str, Any]:

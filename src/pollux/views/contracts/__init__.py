@@ -106,9 +106,9 @@ def described(
         "parent": parent,
         "title": session.title,
         "project": project_row(session.project),
-        "started": when(session.started),
-        "ended": when(session.ended),
-        "updated": when(session.updated),
+        "started": rfc3339(session.started),
+        "ended": rfc3339(session.ended),
+        "updated": rfc3339(session.updated),
         "messages": dict(session.counts),
         "tool_calls": session.tool_calls,
         "models": session.models,
@@ -140,11 +140,12 @@ def message_row(message: Message) -> dict[str, Json]:
         "kind": message.kind,
         "origin": message.origin,
         "fate": message.fate,
-        "at": when(message.at),
+        "at": rfc3339(message.at),
         "model": message.model,
         "text": message.text,
         "thoughts": [
-            {"subject": thought.subject, "text": thought.text, "at": when(thought.at)} for thought in message.thoughts
+            {"subject": thought.subject, "text": thought.text, "at": rfc3339(thought.at)}
+            for thought in message.thoughts
         ],
         "tool_calls": [
             {
@@ -158,7 +159,7 @@ def message_row(message: Message) -> dict[str, Json]:
                 "args": call.args,
                 "output": call.output,
                 "error": call.error,
-                "at": when(call.at),
+                "at": rfc3339(call.at),
                 "agent": call.agent_id,
             }
             for call in message.tool_calls
@@ -187,6 +188,6 @@ def tokens_row(tokens: Tokens) -> dict[str, Json]:
     }
 
 
-def when(at: datetime | None) -> str | None:
+def rfc3339(at: datetime | None) -> str | None:
     """Return a time in RFC 3339 with its zone."""
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z") if at else None

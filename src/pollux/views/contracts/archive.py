@@ -9,7 +9,7 @@ import msgspec
 
 from pollux.model import Json, Session
 from pollux.text.times import moment
-from pollux.views.contracts import problem_row, when
+from pollux.views.contracts import problem_row, rfc3339
 
 if TYPE_CHECKING:  # each document needs only one of these
     from pollux.archive.damage import Damage, VerifyReport
@@ -76,7 +76,7 @@ def info_json(info: ArchiveInfo) -> dict[str, Json]:
         "subagents": info.n_subagents if info.facts_are_current else None,
         "deleted": info.n_deleted if info.facts_are_current else None,
         "forgotten": info.n_forgotten,
-        "last_sync": when(moment(info.last_us)),
+        "last_sync": rfc3339(moment(info.last_us)),
         "writer": info.writer,
         "homes": [
             {
@@ -124,7 +124,7 @@ def verify_json(document: VerifyDocument) -> dict[str, Json]:
     report = document.report
     return {
         "archive": str(document.archive),
-        "ok": report.is_sound,
+        "ok": report.is_ok,
         "deep": document.is_deep,
         "segments": report.n_segments,
         "bytes": report.n_bytes,

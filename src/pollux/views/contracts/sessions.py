@@ -17,8 +17,8 @@ from pollux.views.contracts import (
     message_row,
     problem_row,
     project_row,
+    rfc3339,
     session_row,
-    when,
 )
 
 
@@ -80,5 +80,5 @@ def _project_row(row: ProjectRow) -> dict[str, Json]:
         "sessions": row.n_sessions,
         "prompts": row.n_prompts,
         "tokens": row.n_tokens,
-        "last": when(row.last),
+        "last": rfc3339(row.last),
     }

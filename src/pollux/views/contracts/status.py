@@ -9,7 +9,7 @@ from pollux.model import Json
 from pollux.reports.doctor import Diagnosis, generations
 from pollux.reports.status import DeletionTime, FolderPolicy, StatusReport, StatusRow, days_left
 from pollux.sessions.retention import CLIENT, DeletionReason
-from pollux.views.contracts import problem_row, when
+from pollux.views.contracts import problem_row, rfc3339
 
 
 def status_json(report: StatusReport) -> dict[str, Json]:
@@ -22,7 +22,7 @@ def status_json(report: StatusReport) -> dict[str, Json]:
     counts = Counter(row.deletion_time for row in report.rows)
     return {
         "client": CLIENT,
-        "now": when(report.now),
+        "now": rfc3339(report.now),
         "archive": str(report.archive) if report.archive else None,
         "policies": [_policy_row(policy) for policy in report.policies],
         "sessions": [_session_row(row, report.now) for row in report.rows],
@@ -60,11 +60,11 @@ def _session_row(row: StatusRow, now: datetime) -> dict[str, Json]:
         "kind": session.kind,
         "title": session.title,
         "project": {"path": project.path, "hash": project.hash, "slug": project.slug},
-        "updated": when(session.updated),
+        "updated": rfc3339(session.updated),
         "deletion": row.deletion_time,
         "reason": fate.reason if fate else None,
         "caused_by": str(fate.caused_by) if fate and fate.caused_by else None,
-        "due": when(fate.due) if fate and fate.reason == DeletionReason.AGE else None,
+        "due": rfc3339(fate.due) if fate and fate.reason == DeletionReason.AGE else None,
         "days_left": days_left(fate.due, now) if fate else None,
         "stub": session.is_stub,
         "archived": row.is_archived,

@@ -7,7 +7,7 @@ from pollux.prices import Price, Tier
 from pollux.reports.audit import AuditedCall, AuditReport
 from pollux.reports.stats import SECTIONS, Statistics, StatsTable, StatsTotals
 from pollux.reports.usage import UsageReport, UsageRow
-from pollux.views.contracts import problem_row, tokens_row, when
+from pollux.views.contracts import problem_row, rfc3339, tokens_row
 
 
 def usage_json(report: UsageReport) -> dict[str, Json]:
@@ -59,7 +59,7 @@ def call_row(audited: AuditedCall) -> dict[str, Json]:
     return {
         "session": call.session_id,
         "message": call.message_id,
-        "at": when(call.at),
+        "at": rfc3339(call.at),
         "model": call.model,
         "fate": call.fate,
         "file": call.file,
@@ -84,7 +84,7 @@ def call_row(audited: AuditedCall) -> dict[str, Json]:
             {
                 "file": duplicate.file,
                 "line": duplicate.line,
-                "reason": duplicate.why,
+                "reason": duplicate.reason,
                 "session": duplicate.session_id,
                 "tokens": tokens_row(duplicate.tokens),
             }
@@ -130,8 +130,8 @@ def _sums(sums: Usage) -> dict[str, Json]:
 def _summary(summary: StatsTotals) -> dict[str, Json]:
     hours = sorted(summary.hours.items())
     return {
-        "first": when(summary.first),
-        "last": when(summary.last),
+        "first": rfc3339(summary.first),
+        "last": rfc3339(summary.last),
         "totals": dict(summary.totals),
         "hours": [{"weekday": day, "hour": hour, "prompts": count} for (day, hour), count in hours],
     }

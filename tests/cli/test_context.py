@@ -44,6 +44,30 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("how", [(), ("--no-archive",)], ids=["archive", "files"])
+def test_projects_have_the_same_name_in_every_table(run: Runner, tmp_path: Path, how: tuple[str, ...]) -> None:
+    """A project of the same name need not be listed."""
+    for number, parent in enumerate(("work", "play")):
+        folder = tmp_path / ".gemini" / "tmp" / f"api-{number}"
+        session = builders.SESSION.replace("6ece72aa", f"6ece72a{number}")
+        path = f"/src/{parent}/api"
+        answer = builders.gemini(f"g{number}", tokens=builders.tokens(10 + number))
+        records = [builders.header(session, projectHash=project_hash(path)), builders.user(f"u{number}"), answer]
+        name = f"session-2026-11-15T19-3{number}-6ece72a{number}.jsonl"
+        builders.put(folder / "chats" / name, builders.log(*records))
+        builders.put(folder / ".project_root", path.encode())
+    for args in (
+        ("ls", "-n", "1"),
+        ("ls",),
+        ("status", "--all", "-n", "1"),
+        ("usage", "--by", "project", "--top", "1"),
+        ("stats", "--by", "project", "--top", "1"),
+    ):
+        screen = run(*args, *how, columns=120, home=tmp_path).out
+        assert "work/api" in screen or "play/api" in screen, screen
+        assert " api " not in screen
+
+
 def remembered() -> list[str]:
     path = project_memory.memory_path()
     return [*json.loads(path.read_text())["paths"].values()] if path.exists() else []
@@ -289,7 +313,7 @@ def test_name_that_only_a_hash_can_mean_is_searched_and_remembered(run: Runner, 
     assert str(project) in run("ls").out
 
 
-def test_searching_is_told_on_a_terminal(
+def test_search_is_announced_on_a_terminal(
     run: Runner, tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del project
@@ -297,7 +321,7 @@ def test_searching_is_told_on_a_terminal(
     assert "searching likely folders" in run("ls", "--project", "webshop", home=tmp_path).err
 
 
-def test_name_that_nothing_means_is_told(run: Runner, tmp_path: Path, project: Path) -> None:
+def test_unknown_name_is_reported(run: Runner, tmp_path: Path, project: Path) -> None:
     del project
     ended = run("ls", "--project", "none-such", home=tmp_path)
     assert (ended.status, ended.out) == (1, "")
@@ -334,7 +358,7 @@ def test_scan_finds_and_says_so(run: Runner, tmp_path: Path, project: Path) -> N
     assert remembered() == [str(project.resolve())]
 
 
-def test_project_that_moved_is_told(run: Runner, tmp_path: Path, project: Path) -> None:
+def test_project_that_moved_is_reported(run: Runner, tmp_path: Path, project: Path) -> None:
     hashed(tmp_path, "/old/webshop", number=2)
     folder = tmp_path / ".gemini" / "tmp" / project_hash("/old/webshop")
     builders.put(folder / ".project_root", b"/old/webshop")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-class Scope(msgspec.Struct):
+class Context(msgspec.Struct):
     """The library and the shared options of a command."""
 
     library: Library
@@ -134,7 +134,7 @@ def options(
 
             typed = {name: rest.pop(name, None) for name in _FILTER_NAMES}
             with usage_errors():
-                scope = open_scope(
+                scope = open_context(
                     home,
                     archive,
                     all_homes=rest.pop("all_homes", False),
@@ -174,7 +174,7 @@ def usage_errors() -> Iterator[None]:
         raise click.UsageError(str(error)) from None
 
 
-def open_scope(
+def open_context(
     homes: tuple[Path, ...] = (),
     archive: Path | None = None,
     *,
@@ -182,7 +182,7 @@ def open_scope(
     no_archive: bool = False,
     prices: Path | None = None,
     zone: str | None = None,
-) -> Scope:
+) -> Context:
     """Open a library with options and the environment."""
     from pollux.library.config import DEFAULT, configure
     from pollux.library.filters import ALL
@@ -196,7 +196,7 @@ def open_scope(
         zone=zone,
         clock=output.now,
     )
-    return Scope(Library(config, output.progress, output.announce), ALL, named_homes=homes)
+    return Context(Library(config, output.progress, output.announce), ALL, named_homes=homes)
 
 
 _HOME = click.option(
