@@ -120,10 +120,11 @@ def _row(
     for number, (column, cell, width, style) in enumerate(zip(columns, cells, widths, styles, strict=True)):
         if number:
             yield Segment(" " * _GAP)
-        padding = " " * (width - cell_len(_plain(cell)))
+        segments = [*_cell(cell, width, style + row_style, console)]
+        padding = " " * (width - sum(segment.cell_length for segment in segments))
         if column.is_right and padding:
             yield Segment(padding)
-        yield from _cell(cell, width, style + row_style, console)
+        yield from segments
         if not column.is_right and padding and number < len(columns) - 1:
             yield Segment(padding)
     yield Segment.line()
