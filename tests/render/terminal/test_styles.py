@@ -46,7 +46,7 @@ def test_grey_of_secondary_text_can_be_read(background: RGB) -> None:
     style = Console().get_style(SECONDARY)
     assert style.color is not None
     assert not style.dim
-    assert contrast(tuple(style.color.get_truecolor()), background) >= FOR_THE_REST
+    assert contrast(style.color.get_truecolor(), background) >= FOR_THE_REST
 
 
 @pytest.mark.parametrize("path", RENDERERS, ids=lambda path: path.name)
@@ -74,7 +74,7 @@ def test_recorded_colour_can_be_read_on_any_terminal(digits: str) -> None:
     style = style_of(Cell("x", fg=f"#{digits}"))
     assert style.color is not None
     for background in (LIGHT, DARK):
-        assert contrast(tuple(style.color.get_truecolor()), background) >= FOR_THE_REST
+        assert contrast(style.color.get_truecolor(), background) >= FOR_THE_REST
 
 
 @pytest.mark.parametrize(("background", "ink"), [("ffff00", "000000"), ("000080", "ffffff"), ("cd0000", "ffffff")])
