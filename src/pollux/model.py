@@ -62,6 +62,11 @@ class Fate(StrEnum):
     REPLACED = "replaced"
     """`/chat resume` replaced the conversation by another one."""
 
+    @property
+    def label(self) -> str:
+        """The fate in words, such as `rolled back`."""
+        return self.value.replace("_", " ")
+
 
 class Role(StrEnum):
     """The role of a file in its session."""

@@ -18,6 +18,7 @@ from pollux.archive.store import Archive, open_archive
 from pollux.archive.verify_facts import verify_deeply
 from pollux.sessions.locate import locate
 from pollux.sessions.reader import history as live_history
+from pollux.text.times import microseconds
 
 NAMES = (f"{builders.NAME}.jsonl", "session-2026-11-15T19-50-abcdef12.jsonl", "session-2026-11-15T19-55-12abcdef.jsonl")
 
@@ -77,6 +78,22 @@ def test_any_of_them_grows(tmp_path: Path, name: str) -> None:
             stream.write(builders.log(builders.gemini("g9", second=9, tokens=builders.tokens(9))))
         refresh(archive, [builders.home(tmp_path)])
         has_it_all(archive, tmp_path, 5)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_message_takes_its_time_from_another_file(tmp_path: Path, first: int) -> None:
+    call = {"id": "c1", "name": "read_file", "args": {}, "status": "success"}
+    untimed = {**builders.gemini("g1"), "toolCalls": [call]}
+    del untimed["timestamp"]
+    answers = [untimed, builders.gemini("g1", second=7)]
+    with open_archive(tmp_path / "archive.db") as archive:
+        for number in (first, 1 - first):
+            chats = builders.chats(tmp_path)
+            builders.put(chats / NAMES[number], builders.log(builders.header(), builders.user("u1"), answers[number]))
+            refresh(archive, [builders.home(tmp_path)])
+        has_it_all(archive, tmp_path, 0)
+        at_us = archive.database.execute("SELECT at_us FROM messages WHERE message_id = 'g1'").fetchone()[0]
+        assert at_us == microseconds(builders.instant_of(7))
 
 
 def test_files_may_have_many_names(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Write the fact rows of a session.
 
-Only new rows are written: each message row names the records it was made from. If those are unchanged, only its order
-and fate can have changed.
+Only new rows are written: each message row names the records it was made from. If those are unchanged, only what other
+files of the session decide about it can have changed: its order, fate and time.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ def _write_messages(database: sqlite3.Connection, group: OpenSession) -> None:
     before = {
         row[0]: row[1:]
         for row in database.execute(
-            "SELECT message_id, file_version_id, text_line, calls_line, seq, fate, origin, is_own FROM messages "
+            "SELECT message_id, file_version_id, text_line, calls_line, seq, fate, origin, is_own, at_us "
+            "FROM messages "
             "WHERE session_id = ?",
             (group.id,),
         )
@@ -135,8 +136,9 @@ def _write_messages(database: sqlite3.Connection, group: OpenSession) -> None:
         mark = _mark(placed, entry)
         old = before.pop(entry.id, None)
         if old and old[:3] == mark:
-            if old[3:] != (seq, entry.fate, entry.origin, entry.is_own):
-                _move_message(database, group.id, entry, seq)
+            place = (seq, entry.fate, entry.origin, entry.is_own, microseconds(parse_time(entry.at)))
+            if old[3:] != place:
+                _move_message(database, group.id, entry.id, place)
             continue
         if old:
             _delete_message(database, group.id, entry.id)
@@ -152,13 +154,15 @@ def _mark(placed: LocatedReading, entry: TimelineEntry) -> tuple[int, int, int |
     return placed.version_id, entry.content.line, placed.reading.calls_line(entry)
 
 
-def _move_message(database: sqlite3.Connection, session_id: str, entry: TimelineEntry, seq: int) -> None:
+def _move_message(database: sqlite3.Connection, session_id: str, message_id: str, place: Row) -> None:
+    """Write what other files of the session decide about a message: order, fate, origin, whether it is own, time."""
     database.execute(
-        "UPDATE messages SET seq = ?, fate = ?, origin = ?, is_own = ? WHERE session_id = ? AND message_id = ?",
-        (seq, entry.fate, entry.origin, entry.is_own, session_id, entry.id),
+        "UPDATE messages SET seq = ?, fate = ?, origin = ?, is_own = ?, at_us = ? "
+        "WHERE session_id = ? AND message_id = ?",
+        (*place, session_id, message_id),
     )
     database.execute(
-        "UPDATE tool_calls SET fate = ? WHERE session_id = ? AND message_id = ?", (entry.fate, session_id, entry.id)
+        "UPDATE tool_calls SET fate = ? WHERE session_id = ? AND message_id = ?", (place[1], session_id, message_id)
     )
 
 
@@ -202,10 +206,21 @@ def call_rows(session: Session, versions: Mapping[str, int]) -> list[Row]:
     return [row_of_call(session.id, call, versions[call.message_id]) for call in session.calls]
 
 
-def row_of_call(session_id: str, call: ModelCall, version_id: int, owner: str | None = None) -> Row:
-    """Return the row of a model call in a session; the owner is the session that counts it, if that is another one."""
-    key = (session_id, call.message_id)
-    return call_row(key, call.at, call.model, call.fate, call.tokens, place=(version_id, call.line), owner=owner)
+def row_of_call(
+    session_id: str,
+    call: ModelCall,
+    version_id: int,
+    *,
+    price: tuple[int | None, str | None] = (None, None),
+    owner: str | None = None,
+) -> Row:
+    """Return the row of a model call in a session.
+
+    `price` is a cost in nano-dollars and the ID of its price; `owner` is the session that counts the call, if that is
+    another one.
+    """
+    key, place = (session_id, call.message_id), (version_id, call.line)
+    return call_row(key, call.at, call.model, call.fate, call.tokens, price=price, place=place, owner=owner)
 
 
 _CALLS = f"SELECT {TABLES['model_calls'].blanked} FROM model_calls WHERE session_id = ?"  # noqa: S608  our own names

@@ -16,7 +16,7 @@ from pollux.archive.dependents import assign_owners
 from pollux.archive.failures import concerns_database, value_problems
 from pollux.archive.migrations import migrate, savepoint
 from pollux.errors import UnreadableFileError
-from pollux.model import Problem, Session
+from pollux.model import ModelCall, Problem, Session
 from pollux.sessions.parallel import map_in_processes
 from pollux.text.escape import escape_surrogates
 
@@ -54,12 +54,10 @@ def in_memory(
     files = _Files()
     database.execute("BEGIN")
     if opened:
-        _write_opened(database, files, sessions, problems, opened)
+        _write_opened(database, files, sessions, problems, opened, prices)
     else:
-        _write(database, files, sessions, problems, repeated)
+        _write(database, files, sessions, problems, repeated, prices)
     files.write(database)
-    if prices:
-        pricing.price_in_place(database, prices)  # before the triggers, which would note every call as changed
     schema.make_indexes(database)
     if opened:
         assign_owners(database)
@@ -111,6 +109,7 @@ def _write(
     sessions: Sequence[Session],
     problems: list[Problem],
     repeated: Iterable[RepeatedCall],
+    prices: Prices | None,
 ) -> None:
     """Write what the sessions themselves hold, without opening them.
 
@@ -123,7 +122,7 @@ def _write(
         copies[copy.session_id].append(copy)
     for session in sessions:
         with _as_problems(session, problems):
-            own = _rows(files, session, copies[session.id])
+            own = _rows(files, session, copies[session.id], prices)
             rows.append((session, own))
             for table, new in own.items():
                 together.setdefault(table, []).extend(new)
@@ -140,17 +139,21 @@ def _write(
             fact_rows.copy(database, own)
 
 
-def _rows(files: _Files, session: Session, copies: Iterable[RepeatedCall]) -> dict[str, list[schema.Row]]:
+def _rows(
+    files: _Files, session: Session, copies: Iterable[RepeatedCall], prices: Prices | None
+) -> dict[str, list[schema.Row]]:
     n_problems = Counter(problem.file for problem in session.problems)
     of_files = []
     for ref in session.files:
         path = str(ref.path)
         of_files.append((files.number(path), ref.role, ref.format, n_problems[path]))
-    versions = {call.message_id: files.number(str(call.file)) for call in session.calls}
-    calls = fact_rows.call_rows(session, versions)
-    for copy in copies:
-        version_id = files.number(str(copy.call.file))
-        calls.append(fact_rows.row_of_call(session.id, copy.call, version_id, copy.owner_id))
+    owned: list[tuple[ModelCall, str | None]] = [(call, None) for call in session.calls]
+    owned += [(copy.call, copy.owner_id) for copy in copies]
+    calls = []
+    for call, owner in owned:
+        price = pricing.priced(prices, call.model, call.at, call.tokens) if prices else (None, None)
+        version_id = files.number(str(call.file))
+        calls.append(fact_rows.row_of_call(session.id, call, version_id, price=price, owner=owner))
     return {**fact_rows.session_rows(session, of_files, ""), "model_calls": calls}
 
 
@@ -160,12 +163,13 @@ def _write_opened(
     sessions: Sequence[Session],
     problems: list[Problem],
     opened: Callable[[Session], OpenSession],
+    prices: Prices | None,
 ) -> None:
     """Write all facts of sessions; several processes open them if there are many."""
     for session in sessions:
         for ref in session.files:
             files.number(str(ref.path))
-    work = partial(_opened_rows, files, opened)
+    work = partial(_opened_rows, files, opened, prices)
     pieces = [sessions[start : start + _PIECE] for start in range(0, len(sessions), _PIECE)]
     for rows, new_problems in map_in_processes(work, pieces, is_worth_it=len(pieces) > _WORTH_PROCESSES):
         fact_rows.copy(database, rows)
@@ -173,7 +177,7 @@ def _write_opened(
 
 
 def _opened_rows(
-    files: _Files, opened: Callable[[Session], OpenSession], sessions: Sequence[Session]
+    files: _Files, opened: Callable[[Session], OpenSession], prices: Prices | None, sessions: Sequence[Session]
 ) -> tuple[dict[str, list[schema.Row]], list[Problem]]:
     """Return the rows of all facts of some sessions, and their problems.
 
@@ -189,6 +193,8 @@ def _opened_rows(
                     placed.version_id = files.number(str(placed.reading.path))
                 fact_rows.write(database, group, msgspec.structs.replace(session, calls=group.usage()), "")
                 database.execute("UPDATE tool_calls SET args_json = '' WHERE session_id = ?", (session.id,))
+        if prices:
+            pricing.price_in_place(database, prices)
         rows = {table: list(schema.rows(database, table)) for table in schema.TABLES}
     return rows, problems
 

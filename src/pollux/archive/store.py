@@ -219,3 +219,8 @@ def _refusal(path: Path, error: sqlite3.DatabaseError) -> ArchiveError:
             f"The archive {path} cannot be used ({error}); check its disk, or name another archive with --archive."
         )
     return InvalidArchiveError(path, error)
+
+
+def undo_folder(archive: Path) -> Path:
+    """Return the folder of the copies that `forget --undo` brings back."""
+    return archive.with_name(f"{archive.name}.forgotten")

@@ -20,8 +20,7 @@ from pollux.archive import dependents, raw, schema
 from pollux.archive.inventory import original_path
 from pollux.archive.migrations import transaction
 from pollux.archive.raw import UNPACKING, compress
-from pollux.archive.store import Archive
-from pollux.archive.verify import rederive
+from pollux.archive.store import Archive, undo_folder
 from pollux.disk.write import make_private_folder
 from pollux.errors import PolluxError
 from pollux.sessions.reader import Progress
@@ -70,7 +69,7 @@ def store(
         now_us: the time.
 
     """
-    folder = _folder(archive.path)
+    folder = undo_folder(archive.path)
     path, number = folder / f"{now_us}{_SUFFIX}", 2
     try:
         make_private_folder(folder)
@@ -127,6 +126,8 @@ def bring_back(
             dependents.update(database)
     except sqlite3.DatabaseError as error:
         raise PolluxError(f"The undo copy {copy.path} cannot be used ({error}). The archive was not changed.") from None
+    from pollux.archive.verify import rederive  # noqa: PLC0415  slow to load, and every refresh loads this module
+
     rederive(archive, memory=memory, progress=progress)
     _remove(archive.path, [copy.path])
     return UndoResult(copy.sessions, files)
@@ -142,21 +143,17 @@ def remove_all(archive: Path) -> None:
     _remove(archive, [path for path, _ in _paths(archive)])
 
 
-def _folder(archive: Path) -> Path:
-    return archive.with_name(f"{archive.name}.forgotten")
-
-
 def _paths(archive: Path) -> list[tuple[Path, int]]:
     """Return the files of undo copies and when they were written, the newest first."""
     try:
-        names = [path.name for path in _folder(archive).iterdir()]
+        names = [path.name for path in undo_folder(archive).iterdir()]
     except OSError:
         return []
     paths = []
     for name in names:
         digits, _, number = name.removesuffix(_SUFFIX).partition("-")
         if name.endswith(_SUFFIX) and digits.isascii() and digits.isdigit():
-            paths.append((int(digits), int(number) if number.isdecimal() else 1, _folder(archive) / name))
+            paths.append((int(digits), int(number) if number.isdecimal() else 1, undo_folder(archive) / name))
     return [(path, forgotten_us) for forgotten_us, _, path in sorted(paths, reverse=True)]
 
 
@@ -165,7 +162,7 @@ def _remove(archive: Path, paths: Iterable[Path]) -> None:
         with suppress(OSError):  # another process may have removed it
             path.unlink()
         with suppress(OSError):  # it contains other copies
-            _folder(archive).rmdir()
+            undo_folder(archive).rmdir()
 
 
 def _read_only(path: Path) -> sqlite3.Connection:

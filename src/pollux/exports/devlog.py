@@ -20,7 +20,7 @@ from pollux.views.attachments import describe as attachment_words
 from pollux.views.contracts import when
 from pollux.views.excerpts import Excerpt
 from pollux.views.session_text import TITLE, clock, day, describe_messages, period, title
-from pollux.views.transcript import FATES, LABELS
+from pollux.views.transcript import LABELS
 
 SCHEMA = "pollux.devlog/1"
 _PROMPT, _TITLE = 80, 60
@@ -142,7 +142,7 @@ def _begins_turn(previous: Entry | None, entry: DialogueEntry | ToolEntry) -> bo
 def _speaker(entry: DialogueEntry | ToolEntry) -> str:
     origin = entry.origin if isinstance(entry, DialogueEntry) else Origin.MODEL
     marks = [LABELS[origin]] if origin is Origin.LOADED else []
-    marks += [FATES[entry.fate]] if entry.fate in RETRACTED else []
+    marks += [entry.fate.label] if entry.fate in RETRACTED else []
     return _SPEAKERS[origin] + (f" ({', '.join(marks)})" if marks else "")
 
 

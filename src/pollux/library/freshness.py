@@ -150,9 +150,8 @@ def update(
 
     """
     from pollux.archive.refresh import refresh
-    from pollux.archive.undo import remove_expired
 
-    remove_expired(archive.path, microseconds(config.clock()) or 0)
+    _remove_expired_copies(archive, config)
     with report(label) as progress:
         result = refresh(
             archive,
@@ -206,20 +205,29 @@ def sync(config: Config, report: Reporter, waiting: Announce, *, derive: bool = 
 def _refresh(archive: Archive, config: Config, prices: Prices, report: Reporter, *, add_up: bool) -> Refresh:
     from pollux.archive.pricing import price_calls
     from pollux.archive.refresh import refresh_to_read
-    from pollux.archive.undo import remove_expired
     from pollux.reports import usage_sql
 
     memory = project_memory.load(config)
     with report("reading") as progress:
         result = refresh_to_read(archive, config.homes, clock=config.clock, memory=memory, progress=progress)
     if archive.is_writable:
-        remove_expired(archive.path, microseconds(config.clock()) or 0)
+        _remove_expired_copies(archive, config)
         price_calls(archive.database, prices)
         if add_up:
             usage_sql.update_quarter_sums(archive.database, prices.version)
     _remember_projects(archive, config, result)
     freshness = _freshness(archive, result)
     return Refresh(result.located, freshness, None if freshness.state == FreshnessState.FILES else archive.path)
+
+
+def _remove_expired_copies(archive: Archive, config: Config) -> None:
+    """Delete undo copies that are too old."""
+    from pollux.archive.store import undo_folder
+
+    if undo_folder(archive.path).is_dir():
+        from pollux.archive.undo import remove_expired
+
+        remove_expired(archive.path, microseconds(config.clock()) or 0)
 
 
 def _refresh_copy(

@@ -81,7 +81,8 @@ def _days(
     days_nanousd = 0
     rows = database.execute(
         "SELECT session_id, at_us, tok_total, coalesce(cost_nanousd, 0) FROM model_calls"
-        " WHERE owner_session_id IS NULL AND at_us >= ?",
+        " WHERE owner_session_id IS NULL AND at_us >= ?1"
+        " AND session_id IN (SELECT session_id FROM sessions WHERE last_used_us >= ?1)",  # by an index, not all calls
         (microseconds(start),),
     )
     for session_id, at_us, tokens, nanousd in rows:

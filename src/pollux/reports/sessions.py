@@ -292,15 +292,13 @@ def total_usage(database: sqlite3.Connection, scope: Collection[str] | None) -> 
 def projects(database: sqlite3.Connection, query: SessionQuery) -> set[Project]:
     """Return the projects of the sessions that match a query, according to the facts."""
     where, values = query.where()
-    rows = database.execute(
-        f"""
-        SELECT project_hash, slug, path, how_known, proven, NULL FROM projects
-        WHERE project_hash IN (SELECT project_hash FROM sessions WHERE {where})
-        UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, extra FROM sessions WHERE {where} AND project_hash IS NULL
-        """,  # noqa: S608  ours
-        [*values, *values],
-    )
-    return {project_of(*row) for row in rows}
+    hashes = {row[0] for row in database.execute(f"SELECT DISTINCT project_hash FROM sessions WHERE {where}", values)}  # noqa: S608
+    rows = database.execute("SELECT project_hash, slug, path, how_known, proven, NULL FROM projects").fetchall()
+    found = {project_of(*row) for row in rows if row[0] in hashes}
+    if None in hashes:
+        without_hash = f"SELECT extra FROM sessions WHERE {where} AND project_hash IS NULL"  # noqa: S608  ours
+        found |= {project_of(None, None, None, None, None, row[0]) for row in database.execute(without_hash, values)}
+    return found
 
 
 def unproven_hashes(database: sqlite3.Connection) -> list[str]:

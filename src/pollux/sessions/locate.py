@@ -361,10 +361,9 @@ def _without_doubles(drafts: Sequence[_Draft]) -> Iterator[ProjectFolder]:
     folders = _owners(drafts)
     kept = [draft for draft in drafts if folders[draft.real] is draft]
     finds = [find for draft in kept for find in draft.finds]
-    has_links = any(find.is_linked for find in finds)
-    files = _owners(finds) if has_links else {find.real: find for find in finds}
+    files = _owners(finds) if any(find.is_linked for find in finds) else None
     for draft in kept:
-        own = tuple([find.file for find in draft.finds if files[find.real] is find])
+        own = tuple([find.file for find in draft.finds if files is None or files[find.real] is find])
         yield msgspec.structs.replace(draft.folder, files=own) if own else draft.folder
 
 

@@ -13,7 +13,6 @@ from pollux.sessions.family import with_subagents
 from pollux.text.numbers import Currency, count, duration, plural
 from pollux.views.contracts import calls_of
 from pollux.views.excerpts import line
-from pollux.views.transcript import FATES
 
 TITLE = 120
 """Characters of a title in a document."""
@@ -47,7 +46,7 @@ def describe_messages(session: Session, by_id: Mapping[str, Session]) -> str:
     if session.children:
         parts.append(plural(len(session.children), "subagent"))
     fates = [fate for fate in Fate if fate in session.fates and fate is not Fate.ACTIVE]
-    dropped = ", ".join(f"{session.fates[fate]:,} {FATES[fate]}" for fate in fates)
+    dropped = ", ".join(f"{session.fates[fate]:,} {fate.label}" for fate in fates)
     return ", ".join(parts) + (f" ({dropped})" if dropped else "")
 
 

@@ -187,7 +187,7 @@ class HiddenBlock(msgspec.Struct, frozen=True, tag="left_out"):
     def text(self) -> str:
         """Return a line such as `2 messages rewound`."""
         noun = plural(self.count, "message") if self.count else "added text"
-        return f"{noun} {FATES[self.fate]}"
+        return f"{noun} {self.fate.label}"
 
 
 ShownBlock: TypeAlias = (
@@ -202,14 +202,6 @@ ShownBlock: TypeAlias = (
     | UsageBlock
 )
 Block: TypeAlias = ShownBlock | HiddenBlock
-
-FATES: dict[Fate, str] = {
-    Fate.ACTIVE: "active",
-    Fate.REWOUND: "rewound",
-    Fate.COMPRESSED: "compressed",
-    Fate.ROLLED_BACK: "rolled back",
-    Fate.REPLACED: "replaced",
-}
 
 LABELS: dict[Origin, str] = {
     Origin.HUMAN: "sent along with the prompt",

@@ -22,7 +22,7 @@ from pollux.prices import usage_of
 from pollux.text.encode import encode
 from pollux.text.times import client_timestamp
 from pollux.views.contracts import calls_of, problem_row
-from pollux.views.transcript import FATES, Branches
+from pollux.views.transcript import Branches
 
 VERSION, VERSION_WITH_AUDIO = "ATIF-v1.7", "ATIF-v1.8"
 
@@ -144,7 +144,7 @@ def _tail(source: ExportSource, totals: _StepTotals) -> dict[str, Json]:
 
 
 def _notes(session: Session) -> str | None:
-    counts = [f"{session.fates[fate]} {FATES[fate]}" for fate in RETRACTED if session.fates.get(fate)]
+    counts = [f"{session.fates[fate]} {fate.label}" for fate in RETRACTED if session.fates.get(fate)]
     return f"Messages that are no steps, since they were taken back: {', '.join(counts)}." if counts else None
 
 
@@ -178,7 +178,7 @@ def _other_message(context: StepContext, message: Message, others: _Others) -> d
     """Return a message that is not a step; a retracted one only with `--branches all`."""
     if message.fate in RETRACTED:
         if context.source.export_options.branches is not Branches.ALL:
-            context.source.losses[f"a message that was {FATES[message.fate]} (--branches all adds it)"] += 1
+            context.source.losses[f"a message that was {message.fate.label} (--branches all adds it)"] += 1
             return None
         others.calls.pop(message.id, None)
     return (

@@ -14,7 +14,6 @@ from pollux.views.excerpts import line
 from pollux.views.session_text import BRANCHES, describe_messages
 from pollux.views.tools import Icon
 from pollux.views.transcript import (
-    FATES,
     LABELS,
     AnswerBlock,
     Branches,
@@ -75,7 +74,7 @@ class _Writer:
             self._held_fate = fate
             if len(self._held) > HELD:
                 self._branch = fate
-                yield from self._release(f"messages {FATES[fate]}")
+                yield from self._release(f"messages {fate.label}")
         self._day = day  # a divider in a closed branch is not visible, so the next active message needs its own
 
     def end_closed_branch(self, label: str) -> Iterator[Html]:
@@ -91,7 +90,7 @@ class _Writer:
 
     def end(self) -> Iterator[Html]:
         if self._held:
-            yield from self.end_closed_branch(f"{FATES[self._held_fate]}, continued in the next part")
+            yield from self.end_closed_branch(f"{self._held_fate.label}, continued in the next part")
         yield from self.end_branch()
 
     def _release(self, label: str) -> Iterator[Html]:
@@ -165,7 +164,7 @@ def _article(block: ShownBlock, page: PageState, item: PlacedBlock[ConversationS
 def _prompt(block: PromptBlock, page: PageState, item: PlacedBlock[ConversationSource], anchor: str) -> Html:
     """Return the start of a prompt, and add it to the navigation."""
     if item.is_prompt:
-        fate = "" if block.fate is Fate.ACTIVE else FATES[block.fate]
+        fate = "" if block.fate is Fate.ACTIVE else block.fate.label
         words = make_visible(line(block.text.head, ENTRY)) or "(no text)"
         page.prompts.append(PromptLink(anchor, item.prompt, words, block.at, fate))
     return opening("article", id=anchor, class_="prompt" if item.is_prompt else "prompt task", tabindex="-1")

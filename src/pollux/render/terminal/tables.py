@@ -21,7 +21,6 @@ from pollux.reports.periods import monday
 from pollux.text.encode import csv_row, escape_formula
 from pollux.text.escape import make_visible
 from pollux.views.session_text import NO_TITLE
-from pollux.views.tools import title_of_label
 
 _GAP = 2
 _BAR_MIN, _BAR_MAX = 6, 24
@@ -167,6 +166,8 @@ def _row_name(by: str, key: str | None, name: str) -> str:
     if by == "week":
         return f"{key} {monday(key):%d %b}"
     if by == "tool":
+        from pollux.views.tools import title_of_label  # noqa: PLC0415  loads all formats
+
         return title_of_label(name)
     return key.replace("T", " ") if by == "hour" else name
 

@@ -23,7 +23,6 @@ from pollux.text.numbers import plural, size
 from pollux.views.bodies import Input
 from pollux.views.session_text import cost_text, describe_messages, describe_tokens, period, shares, title
 from pollux.views.transcript import (
-    FATES,
     LABELS,
     AnswerBlock,
     AttachmentBlock,
@@ -101,7 +100,7 @@ def render_transcript(
         day = today or day
         is_flagged = block.fate is not Fate.ACTIVE and not isinstance(block, HiddenBlock)
         if is_flagged and (before is None or before.fate is not block.fate):
-            yield Safe(Text(f"⋯ {FATES[block.fate]}", "bright_magenta"), encoding)
+            yield Safe(Text(f"⋯ {block.fate.label}", "bright_magenta"), encoding)
         for part in _block(block, page):
             yield Safe(Gutter(part, "┊ ", style="bright_magenta") if is_flagged else part, encoding)
         before = block
