@@ -1,4 +1,4 @@
-"""A client that writes while a command follows: step by step in this process, or for real beside a program."""
+"""Simulates a client that writes while a command follows: step by step in this process, or beside a real process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAME = f"{builders.NAME}.jsonl"
 
 
 def stepping(monkeypatch: pytest.MonkeyPatch, *steps: Step) -> None:
-    """Let whoever follows see the home after each of these steps, and then be stopped."""
+    """Run the steps one by one while a command follows the home, then stop the command."""
 
     def changes(homes: watch.Homes, **_: object) -> Iterator[None]:
         assert homes()
@@ -36,7 +36,7 @@ def stepping(monkeypatch: pytest.MonkeyPatch, *steps: Step) -> None:
 
 
 def appended(path: Path, *records: object) -> Step:
-    """Return a step in which the client appends to a log."""
+    """Return a step in which the client appends records to a log."""
 
     def step() -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def appended(path: Path, *records: object) -> Step:
 
 @contextmanager
 def program(home: Path, *args: str) -> Iterator[tuple[subprocess.Popen[bytes], list[bytes]]]:
-    """Run a command as a program of its own; give its lines as they come."""
+    """Start a command as a process; yield it and the list of lines that it has printed so far."""
     places = ["--home", str(home), "--archive", str(home / "archive.db")]
     words = [sys.executable, "-m", "pollux", *args, *places]
     lines: list[bytes] = []

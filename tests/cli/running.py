@@ -1,4 +1,4 @@
-"""Runs the command line in this process, as a pipe or as a terminal of some width, and keeps what it says."""
+"""Runs the command line in this process, as a pipe or as a terminal of some width, and captures its output."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Runner:
 
 
 def same(name: str, text: str) -> None:
-    """Compare with what is stored, or store it: paths and versions do not count."""
+    """Compare a text with its stored sample, or store it; paths and versions are normalised."""
     text = text.replace(str(DEMO), "DEMO").replace(f'"pollux": "{__version__}"', '"pollux": "VERSION"')
     text = re.sub(r" +$", "", text, flags=re.MULTILINE)
     file = EXPECTED / name

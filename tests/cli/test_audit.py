@@ -25,7 +25,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("how", [(), ("--no-archive",)], ids=["archive", "memory"])
-def test_json_tells_all(run: Runner, root: Path, how: tuple[str, ...]) -> None:
+def test_json_lists_calls_prices_and_duplicates(run: Runner, root: Path, how: tuple[str, ...]) -> None:
     found = run("audit", builders.SESSION, "--json", *how, home=root).json
     assert found["schema"] == "pollux.audit/1"
     first, second = found["calls"]
@@ -42,9 +42,7 @@ def test_json_tells_all(run: Runner, root: Path, how: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("how", [(), ("--no-archive",)], ids=["archive", "memory"])
-def test_session_that_repeats_a_call_is_named_though_it_is_no_import(
-    run: Runner, tmp_path: Path, how: tuple[str, ...]
-) -> None:
+def test_session_that_repeats_a_call_is_named(run: Runner, tmp_path: Path, how: tuple[str, ...]) -> None:
     one = gemini("g1", tokens=tokens(1000))
     put(chats(tmp_path) / f"{builders.NAME}.jsonl", log(header(), user(), one))
     name = f"session-2026-11-15T19-31-{builders.OTHER[:8]}.jsonl"
@@ -54,7 +52,7 @@ def test_session_that_repeats_a_call_is_named_though_it_is_no_import(
     assert run("audit", builders.OTHER, "--json", *how).json["calls"][0]["counted_in"] == builders.SESSION
 
 
-def test_import_says_whose_the_calls_are(run: Runner, root: Path) -> None:
+def test_import_names_the_session_that_owns_each_call(run: Runner, root: Path) -> None:
     found = run("audit", builders.OTHER, "--json", home=root).json
     assert [one["counted_in"] for one in found["calls"]] == [builders.SESSION, builders.OTHER]
     assert (found["cost_nanousd"], found["counted"], found["unpriced_calls"]) == (None, 1, 1)
@@ -64,7 +62,7 @@ def test_import_says_whose_the_calls_are(run: Runner, root: Path) -> None:
     assert "without 1 call of a model that has no price" in said
 
 
-def test_words_tell_all(run: Runner, root: Path) -> None:
+def test_text_shows_how_each_amount_is_computed(run: Runner, root: Path) -> None:
     for columns in (None, 80):
         said = run("audit", builders.SESSION, columns=columns, home=root).out
         assert "999 × $1.25 per million = $0.00124875" in said
@@ -76,7 +74,7 @@ def test_words_tell_all(run: Runner, root: Path) -> None:
         assert "genai-prices" in said
 
 
-def test_file_is_audited_too(run: Runner, root: Path) -> None:
+def test_file_can_be_audited(run: Runner, root: Path) -> None:
     file = chats(root) / f"{builders.NAME}.jsonl"
     found = run("audit", str(file), "--json", home=root).json
     assert (found["session"], found["counted"], found["cost_nanousd"]) == (builders.SESSION, 1, 1_298_875)

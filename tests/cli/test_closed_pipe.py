@@ -1,4 +1,4 @@
-"""Whoever reads may stop at any time: every command ends at once, silently and with status 0, as `rg` does."""
+"""A reader may close the pipe at any time: every command then ends silently with status 0, as `rg` does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONG = (
 
 
 def ended(*args: str, n_read: int = 0, together: bool = False) -> tuple[int, str]:
-    """Run a command into a pipe of which only the first bytes are read; give its status and its words."""
+    """Run a command into a pipe that is closed after some bytes; return its status and its messages."""
     reading, writing = os.pipe()
     if not n_read:
         os.close(reading)  # before anything can be written
@@ -48,12 +48,12 @@ def test_closed_pipe_is_not_an_error(line: str) -> None:
 
 
 @pytest.mark.parametrize("args", [("--help",), ("--version",), ("export", "--help"), ("completion", "bash")])
-def test_help_into_a_closed_pipe(args: tuple[str, ...]) -> None:
+def test_help_into_a_closed_pipe_is_not_an_error(args: tuple[str, ...]) -> None:
     assert ended(*args) == (0, "")
 
 
-def test_reader_of_one_line_ends_the_command() -> None:
-    """There is more than a pipe can hold, so that its end is met in the middle."""
+def test_command_ends_when_its_reader_stops() -> None:
+    """The output is larger than the buffer of a pipe, so the command is still writing when the pipe is closed."""
     assert ended("demo", "export", "--all", "-f", "jsonl", n_read=1) == (0, "")
 
 

@@ -1,4 +1,4 @@
-"""The shared options: homes, projects that only a hash names, times, and a bar that appears late."""
+"""The shared options: homes, archives, projects known only by a hash, times and the progress bar."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pollux.sessions.projects.paths import project_hash
 
 
 def hashed(root: Path, path: str, *, number: int = 0) -> None:
-    """Put a session into a home whose project is known by its hash alone."""
+    """Write a session whose project is known only by its hash."""
     digest = project_hash(path)
     session = builders.SESSION.replace("6ece72aa", f"6ece72a{number}")
     data = builders.log(builders.header(session, projectHash=digest), builders.user(f"u{number}"))
@@ -34,7 +34,7 @@ def hashed(root: Path, path: str, *, number: int = 0) -> None:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make a folder that a scan finds, and two sessions of which one is its."""
+    """Return a folder that a scan finds; one of two sessions belongs to it."""
     folder = tmp_path / "user" / "code" / "webshop"
     folder.mkdir(parents=True)
     monkeypatch.setenv("HOME", str(tmp_path / "user"))
@@ -82,7 +82,7 @@ def no_room(*_: object, **__: object) -> None:
 
 
 @pytest.mark.parametrize("stage", ["archive_changes", "derive_pending"])
-def test_commands_that_write_need_room(run: Runner, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
+def test_writing_commands_fail_on_a_full_disk(run: Runner, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
     monkeypatch.setattr(f"pollux.archive.ingest.{stage}", no_room)
     run("keys", "create")
     for args in (("sync",), ("archive", "seal")):
@@ -104,7 +104,7 @@ READERS = (
 
 
 def without_room(monkeypatch: pytest.MonkeyPatch, n_pages: int) -> None:
-    """Let an archive grow by so many pages and no more, as on a disk that is nearly full."""
+    """Limit the growth of archives to so many pages, as a nearly full disk does."""
     writable = store._writable
 
     def small(path: Path) -> sqlite3.Connection:
@@ -125,7 +125,7 @@ def session_with_calls(root: Path, number: int) -> Path:
 
 @pytest.mark.parametrize("args", READERS, ids=" ".join)
 @pytest.mark.parametrize("n_pages", [0, 4])
-def test_commands_that_read_go_on_without_room(
+def test_reading_commands_work_on_a_full_disk(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], n_pages: int
 ) -> None:
     for number in range(6):
@@ -140,7 +140,7 @@ def test_commands_that_read_go_on_without_room(
     monkeypatch.undo()
 
 
-def test_archive_without_room_still_shows_what_the_client_has_deleted(
+def test_deleted_sessions_are_listed_on_a_full_disk(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = session_with_calls(tmp_path, 0)
@@ -254,7 +254,7 @@ def test_read_only_archive_hides_no_new_session(run: Runner, tmp_path: Path, mon
     assert {row["id"][:8]: row["archived"] for row in rows} == {"6ece72a0": True, "6ece72a1": False, "6ece72a2": False}
 
 
-def test_archive_that_another_is_making_is_not_waited_for(run: Runner, tmp_path: Path) -> None:
+def test_archive_that_another_process_creates_is_not_waited_for(run: Runner, tmp_path: Path) -> None:
     place = project_memory.memory_path().with_name("archive.db")
     place.parent.mkdir(parents=True)
     session_with_calls(tmp_path, 0)
@@ -281,14 +281,14 @@ def test_archive_that_another_is_making_is_not_waited_for(run: Runner, tmp_path:
 
 
 def half_made(place: Path) -> sqlite3.Connection:
-    """Begin an archive as `store.open_archive` does, and stop before it has its tables."""
+    """Create an archive as `store.open_archive` does, but without its tables."""
     database = sqlite3.connect(place, isolation_level=None)
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("CREATE TABLE other (x)")
     return database
 
 
-def test_archive_that_another_is_filling_hides_nothing(run: Runner, tmp_path: Path) -> None:
+def test_archive_that_another_process_fills_hides_no_session(run: Runner, tmp_path: Path) -> None:
     place = project_memory.memory_path().with_name("archive.db")
     hashed(tmp_path, "/one")
     with store.open_archive(place):  # who has only just begun
@@ -305,7 +305,7 @@ def test_archive_that_another_is_filling_hides_nothing(run: Runner, tmp_path: Pa
     assert ids(run("ls").out) == ["6ece72a0", "6ece72a1"]
 
 
-def test_name_that_only_a_hash_can_mean_is_searched_and_remembered(run: Runner, tmp_path: Path, project: Path) -> None:
+def test_project_known_by_its_hash_is_searched_and_remembered(run: Runner, tmp_path: Path, project: Path) -> None:
     ended = run("ls", "--project", "webshop", home=tmp_path)
     assert (ended.status, ids(ended.out)) == (0, ["6ece72a0"])
     assert str(project) in ended.out
@@ -321,7 +321,7 @@ def test_search_is_announced_on_a_terminal(
     assert "searching likely folders" in run("ls", "--project", "webshop", home=tmp_path).err
 
 
-def test_unknown_name_is_reported(run: Runner, tmp_path: Path, project: Path) -> None:
+def test_unknown_project_is_reported(run: Runner, tmp_path: Path, project: Path) -> None:
     del project
     ended = run("ls", "--project", "none-such", home=tmp_path)
     assert (ended.status, ended.out) == (1, "")
@@ -329,7 +329,7 @@ def test_unknown_name_is_reported(run: Runner, tmp_path: Path, project: Path) ->
 
 
 @pytest.mark.parametrize("where", [".", "./src", "..", "webshop"])
-def test_folder_proves_its_hash(
+def test_folder_name_proves_the_project_hash(
     run: Runner, tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     (project / "src").mkdir()
@@ -341,15 +341,15 @@ def test_folder_proves_its_hash(
     assert remembered() == [str(project.resolve())]
 
 
-def test_folder_above_finds_what_is_below(run: Runner, tmp_path: Path, project: Path) -> None:
+def test_parent_folder_selects_the_projects_below_it(run: Runner, tmp_path: Path, project: Path) -> None:
     assert ids(run("ls", "--project", str(project.parent), home=tmp_path).out) == ["6ece72a0"]
 
 
-def test_hash_is_a_name_too(run: Runner, tmp_path: Path, project: Path) -> None:
+def test_project_can_be_named_by_its_hash(run: Runner, tmp_path: Path, project: Path) -> None:
     assert ids(run("ls", "--project", project_hash(str(project.resolve()))[:8], home=tmp_path).out) == ["6ece72a0"]
 
 
-def test_scan_finds_and_says_so(run: Runner, tmp_path: Path, project: Path) -> None:
+def test_scan_reports_how_many_projects_it_found(run: Runner, tmp_path: Path, project: Path) -> None:
     before = run("projects", columns=80, home=tmp_path)
     assert "`pollux projects --scan` searches" in before.err
     ended = run("projects", "--scan")
@@ -358,7 +358,7 @@ def test_scan_finds_and_says_so(run: Runner, tmp_path: Path, project: Path) -> N
     assert remembered() == [str(project.resolve())]
 
 
-def test_project_that_moved_is_reported(run: Runner, tmp_path: Path, project: Path) -> None:
+def test_moved_project_is_reported(run: Runner, tmp_path: Path, project: Path) -> None:
     hashed(tmp_path, "/old/webshop", number=2)
     folder = tmp_path / ".gemini" / "tmp" / project_hash("/old/webshop")
     builders.put(folder / ".project_root", b"/old/webshop")
@@ -376,11 +376,13 @@ def test_project_that_moved_is_reported(run: Runner, tmp_path: Path, project: Pa
         (("-n", "2"), 2),
     ],
 )
-def test_sessions_are_chosen(run: Runner, args: tuple[str, ...], n_sessions: int) -> None:
+def test_filters_select_sessions(run: Runner, args: tuple[str, ...], n_sessions: int) -> None:
     assert run("ls", "--no-header", *args).out.count("\n") == n_sessions
 
 
-def test_bar_appears_late_and_goes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_bar_appears_after_a_delay(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(output, "_is_watched", lambda: True)
     with output.progress("reading") as tell:
         tell(1, 3)
@@ -394,16 +396,14 @@ def test_bar_appears_late_and_goes(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert "reading" in capsys.readouterr().err
 
 
-def test_quick_work_has_no_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quick_work_has_no_progress_bar(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(output, "_is_watched", lambda: True)
     with output.progress("reading") as tell:
         tell(1, 1)
     assert capsys.readouterr().err == ""
 
 
-def test_usage_of_an_archive_that_is_filled_for_the_first_time_is_that_of_the_files(
-    run: Runner, tmp_path: Path
-) -> None:
+def test_usage_is_read_from_files_until_the_archive_is_complete(run: Runner, tmp_path: Path) -> None:
     place = project_memory.memory_path().with_name("archive.db")
     session_with_calls(tmp_path, 0)
     expected = run("usage", "--json", "--no-archive", home=tmp_path).json["billed"]
@@ -414,7 +414,7 @@ def test_usage_of_an_archive_that_is_filled_for_the_first_time_is_that_of_the_fi
     assert "reading session files directly." in ended.err
 
 
-def test_status_knows_what_is_archived_without_room_for_its_facts(
+def test_status_reports_archived_files_on_a_full_disk(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(3):
@@ -465,7 +465,7 @@ def test_all_homes_refuses_options_that_contradict_it(run: Runner, tmp_path: Pat
     assert "--all-homes" in ended.err
 
 
-def test_known_project_hides_no_unknown_one_of_that_very_name(run: Runner, tmp_path: Path, project: Path) -> None:
+def test_similar_known_project_does_not_stop_the_search(run: Runner, tmp_path: Path, project: Path) -> None:
     old = project.with_name("webshop-old")
     old.mkdir()
     hashed(tmp_path, str(old.resolve()), number=2)
@@ -474,7 +474,7 @@ def test_known_project_hides_no_unknown_one_of_that_very_name(run: Runner, tmp_p
     assert ids(run("ls", "--project", "webshop", home=tmp_path).out) == ["6ece72a0"]
 
 
-def test_folders_are_tried_four_levels_deep(run: Runner, tmp_path: Path, project: Path) -> None:
+def test_folders_are_searched_four_levels_deep(run: Runner, tmp_path: Path, project: Path) -> None:
     deep = project.parent / "a" / "b" / "c" / "deepshop"
     deep.mkdir(parents=True)
     hashed(tmp_path, str(deep.resolve()), number=3)

@@ -1,4 +1,4 @@
-"""What `--json` and the exports print is a contract: every key of it is named here, and samples are kept."""
+"""The keys of `--json` and of the exports are a contract: all of them are listed here and compared with samples."""
 
 from __future__ import annotations
 
@@ -81,21 +81,21 @@ def has_session(row: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_json_is_as_it_was(run: Runner, name: str) -> None:
+def test_json_equals_the_stored_sample(run: Runner, name: str) -> None:
     same(name, pretty(run(*SAMPLES[name]).json))
 
 
-def test_lines_are_as_they_were(run: Runner) -> None:
+def test_json_lines_equal_the_stored_sample(run: Runner) -> None:
     records = [json.loads(line) for line in run("export", "f688da5c", "--format", "jsonl").out.splitlines()]
     assert {record["type"] for record in records} == {"session", "message", "model_call"}
     same("export.jsonl", "".join(pretty(record) for record in records))
 
 
-def test_state_is_as_it_was(run: Runner) -> None:
+def test_exported_state_equals_the_stored_sample(run: Runner) -> None:
     same("export-gemini.json", run("export", "f688da5c", "--format", "gemini").out)
 
 
-def test_ls_keeps_its_contract(run: Runner) -> None:
+def test_ls_has_the_documented_keys(run: Runner) -> None:
     found = run("ls", "--all", "--json").json
     assert found["schema"] == "pollux.sessions/1"
     assert len(found["sessions"]) == 23
@@ -106,7 +106,7 @@ def test_ls_keeps_its_contract(run: Runner) -> None:
 
 
 @pytest.mark.parametrize("wanted", ["@1", "@2", "@6", "7ffa9413"])
-def test_show_keeps_its_contract(run: Runner, wanted: str) -> None:
+def test_show_has_the_documented_keys(run: Runner, wanted: str) -> None:
     found = run("show", wanted, "--json").json
     assert found["schema"] == "pollux.session/1"
     assert isinstance(found["children"], list)
@@ -117,7 +117,7 @@ def test_show_keeps_its_contract(run: Runner, wanted: str) -> None:
         assert all(call.keys() >= CALL for call in message["tool_calls"])
 
 
-def test_tree_keeps_its_contract(run: Runner) -> None:
+def test_tree_has_the_documented_keys(run: Runner) -> None:
     found = run("tree", "d3fa28cb", "--json").json
     assert found["schema"] == "pollux.tree/1"
     has_session(found["tree"])
@@ -127,14 +127,14 @@ def test_tree_keeps_its_contract(run: Runner) -> None:
     assert child["call"]
 
 
-def test_projects_keeps_its_contract(run: Runner) -> None:
+def test_projects_has_the_documented_keys(run: Runner) -> None:
     found = run("projects", "--json").json
     assert found["schema"] == "pollux.projects/1"
     keys = {"path", "hash", "slug", "source", "proven", "sessions", "prompts", "tokens", "last"}
     assert all(row.keys() >= keys for row in found["projects"])
 
 
-def test_doctor_keeps_its_contract(run: Runner) -> None:
+def test_doctor_has_the_documented_keys(run: Runner) -> None:
     found = run("doctor", "--json").json
     assert found["schema"] == "pollux.doctor/1"
     assert found.keys() >= {"homes", "folders", "files", "sessions", "unknown", "lost", "problems"}
@@ -142,7 +142,7 @@ def test_doctor_keeps_its_contract(run: Runner) -> None:
     assert found["homes"][0]["source"] == "POLLUX_HOME"
 
 
-def test_json_is_printed_even_if_there_is_nothing(run: Runner, tmp_path: Path) -> None:
+def test_json_is_printed_without_results(run: Runner, tmp_path: Path) -> None:
     for home in (None, tmp_path):
         ended = run("ls", "--json", "--model", "none-such", home=home)
         assert (ended.status, ended.json["sessions"]) == (1, [])

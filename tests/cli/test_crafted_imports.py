@@ -1,4 +1,4 @@
-"""Whatever an imported archive holds, the import ends with a sentence, and our own sessions read exactly as before."""
+"""Importing a crafted archive ends with one sentence and leaves the user's own sessions unchanged."""
 # ruff: noqa: S311  no secrets are drawn
 # ruff: noqa: S608  statements made here
 
@@ -119,7 +119,7 @@ def other_bytes(rng: random.Random, database: sqlite3.Connection) -> None:
 
 
 def forged(rng: random.Random, database: sqlite3.Connection) -> None:
-    """Let a log say something else under the same ids, with hashes that fit."""
+    """Replace the messages of a log under the same IDs, with matching hashes."""
     rows = database.execute("SELECT version_id FROM files WHERE path = ? AND version_id IS NOT NULL", (LOG,)).fetchall()
     for (version_id,) in rows:
         read = raw.reader(database, version_id)
@@ -191,7 +191,7 @@ def seen(run: Runner, own: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_crafted_archive_changes_nothing_of_ours(
+def test_crafted_archive_does_not_change_own_sessions(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     rng = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Damage of every table of an archive: each command answers or says what is wrong, and hands over no wrong byte."""
+"""Damage of every table of an archive: each command works or reports the damage, and prints no damaged bytes."""
 # ruff: noqa: S311, S608  chosen by a seed, and statements made here
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _flipped(database: sqlite3.Connection, segment_id: int, chance: random.Rando
     ids=" ".join,
 )
 @pytest.mark.parametrize("place", [0, 1])
-def test_a_damaged_session_is_one_sentence(
+def test_damaged_session_is_reported_in_one_sentence(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], place: int
 ) -> None:
     root, archive = archived_home(tmp_path)
@@ -142,7 +142,7 @@ def test_a_damaged_session_is_one_sentence(
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_no_command_falls_over_damage_or_hands_it_over(
+def test_commands_survive_damage_and_print_no_damaged_bytes(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     root, archive = archived_home(tmp_path)
@@ -165,7 +165,7 @@ def test_no_command_falls_over_damage_or_hands_it_over(
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_a_fault_of_our_own_is_not_called_damage(
+def test_programming_error_is_not_reported_as_damage(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_there: bool
 ) -> None:
     root, archive = archived_home(tmp_path)

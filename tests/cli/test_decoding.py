@@ -23,7 +23,7 @@ def write_sessions(home: Path, count: int) -> None:
 
 @pytest.fixture
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Note the IDs of the sessions whose rows are decoded."""
+    """Return the list to which the IDs of decoded sessions are added."""
     ids: list[str] = []
     decode = load_sessions._decode
 
@@ -36,7 +36,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return ids
 
 
-def test_show_decodes_the_family_alone(run: Runner, tmp_path: Path, decoded: list[str]) -> None:
+def test_show_decodes_only_the_session_and_its_subagents(run: Runner, tmp_path: Path, decoded: list[str]) -> None:
     write_sessions(tmp_path, N_SESSIONS)
     parent = f"{7:08x}-0000-4000-8000-000000000000"
     put(chats(tmp_path) / parent / "kid.jsonl", log(header("kid", kind="subagent"), user("u9"), gemini("g9")))
@@ -47,7 +47,9 @@ def test_show_decodes_the_family_alone(run: Runner, tmp_path: Path, decoded: lis
 
 
 @pytest.mark.parametrize("command", ["show", "raw", "tree", "audit", "resume"])
-def test_commands_on_one_session_decode_no_other(run: Runner, tmp_path: Path, decoded: list[str], command: str) -> None:
+def test_commands_on_one_session_decode_no_others(
+    run: Runner, tmp_path: Path, decoded: list[str], command: str
+) -> None:
     write_sessions(tmp_path, 9)
     assert run("sync", home=tmp_path).status == 0
     decoded.clear()

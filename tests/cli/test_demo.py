@@ -147,6 +147,8 @@ def test_hints_on_the_screen_name_the_demo(run: Runner, own: list[Path]) -> None
     assert "`pollux demo status`" in screen
     assert "`pollux demo show @1`" in screen
     assert "`pollux demo stats --by" in run("demo", "stats", columns=120).out
+    for columns in (80, None):
+        assert "`pollux demo verify --deep`" in " ".join(run("demo", "verify", columns=columns).out.split())
 
 
 def test_restored_session_was_deleted_before(run: Runner, own: list[Path]) -> None:

@@ -81,7 +81,7 @@ def test_named_file_is_followed(run: Runner, home: Path, monkeypatch: pytest.Mon
 
 
 def doubting(monkeypatch: pytest.MonkeyPatch, *steps: Step) -> list[float]:
-    """Let the client go on by a step in each pause; give the pauses."""
+    """Run one step of the client in each pause; return the pauses."""
     pauses: list[float] = []
     coming = iter(steps)
 
@@ -104,9 +104,7 @@ def test_uncertain_events_are_delayed(run: Runner, home: Path, monkeypatch: pyte
     assert max(pauses) < 1
 
 
-def test_history_is_waited_for_while_it_is_written_again(
-    run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_events_wait_until_history_is_rewritten(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log_ = builders.chats(home) / NAME
     again = [user("x1", "fix the door"), gemini("x2", [{"text": "I look."}], model=None), user("x3", "two")]
     pauses = doubting(
@@ -131,7 +129,7 @@ def test_delay_is_limited(run: Runner, home: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def gone(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Have a session that only the archive has."""
+    """Return the path of a session file that was deleted after it was archived."""
     monkeypatch.setenv("POLLUX_ARCHIVE", str(home / "archive.db"))
     run("sync", home=home)
     path = builders.chats(home) / NAME

@@ -1,4 +1,4 @@
-"""The facts as files of a lake: a folder of tables, and plain words where that cannot be."""
+"""`pollux export -f parquet` writes a folder of tables, and explains why if it cannot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""On a terminal, `export` without `-o` writes a file with a telling name; binary data never goes to a terminal."""
+"""On a terminal, `export` without `-o` writes a file named after the session; binary data never goes to a terminal."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def bad(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("is_deleted", [False, True])
-def test_every_command_goes_on(
+def test_failed_session_stops_no_command(
     run: Runner,
     bad: Path,
     command: tuple[str, ...],
@@ -81,7 +81,7 @@ COUNTED = "1 file with problems; `pollux doctor` lists them.\n"
 
 
 @pytest.mark.parametrize("command", [("ls",), ("usage",), ("stats",), ("export", "--all", "-f", "jsonl")])
-def test_file_that_was_not_asked_for_fails_no_command(run: Runner, bad: Path, command: tuple[str, ...]) -> None:
+def test_problem_in_another_file_is_no_failure(run: Runner, bad: Path, command: tuple[str, ...]) -> None:
     assert bad.exists()
     ended = run(*command)
     assert (ended.status, ended.err.count(COUNTED)) == (0, 1)
@@ -89,7 +89,7 @@ def test_file_that_was_not_asked_for_fails_no_command(run: Runner, bad: Path, co
     assert (strict.status, strict.out, strict.err) == (1, ended.out, ended.err)
 
 
-def test_export_of_all_reaches_the_next_command(run: Runner, bad: Path, tmp_path: Path) -> None:
+def test_export_of_all_ends_with_status_0(run: Runner, bad: Path, tmp_path: Path) -> None:
     bad.unlink()
     bad.symlink_to("nowhere")
     ended = run("export", "--all", "-f", "html", "-o", str(tmp_path / "site"))
@@ -98,7 +98,7 @@ def test_export_of_all_reaches_the_next_command(run: Runner, bad: Path, tmp_path
 
 
 @pytest.mark.parametrize("command", [("show",), ("export",), ("audit",)])
-def test_damage_in_the_session_that_was_asked_for_is_a_failure(run: Runner, command: tuple[str, ...]) -> None:
+def test_damage_in_the_requested_session_is_a_failure(run: Runner, command: tuple[str, ...]) -> None:
     ended = run(*command, "408a8bb2", home=DEMO)
     assert (ended.status, "408a8bb2.jsonl:48: " in ended.err) == (1, True)
 
@@ -112,7 +112,7 @@ def test_problem_of_another_home_is_not_reported(run: Runner, bad: Path, tmp_pat
 
 @pytest.mark.parametrize("is_deleted", [False, True])
 @pytest.mark.parametrize("wanted", ["PATH", BAD_NAME, BAD_NAME.partition(".")[0], BAD[:8], BAD[:5], BAD])
-def test_bytes_are_printed_by_every_name(
+def test_raw_accepts_every_name_of_a_failed_session(
     run: Runner,
     bad: Path,
     wanted: str,
@@ -125,7 +125,7 @@ def test_bytes_are_printed_by_every_name(
     assert (ended.status, ended.out) == (0, data)
 
 
-def test_place_of_a_failed_file_is_reported(run: Runner, bad: Path) -> None:
+def test_path_of_a_failed_file_is_printed(run: Runner, bad: Path) -> None:
     assert run("raw", "--path", BAD[:8]).out.split("\t")[0] == str(bad)
 
 
@@ -135,7 +135,7 @@ def test_missing_file_is_reported(run: Runner, bad: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [("show", BAD), ("tree", BAD[:8]), ("export", BAD[:8]), ("audit", BAD[:8])])
-def test_failed_session_is_named_where_it_is_wanted(run: Runner, bad: Path, command: tuple[str, ...]) -> None:
+def test_requested_session_that_failed_is_reported(run: Runner, bad: Path, command: tuple[str, ...]) -> None:
     ended = run(*command)
     assert ended.status == 1
     assert f"{bad}: Pollux failed to read this file (ZeroDivisionError: odd)" in ended.err
@@ -143,7 +143,7 @@ def test_failed_session_is_named_where_it_is_wanted(run: Runner, bad: Path, comm
 
 @pytest.mark.parametrize("is_deleted", [False, True])
 @pytest.mark.parametrize("wanted", ["PATH", BAD_NAME.partition(".")[0], BAD[:8]])
-def test_failed_session_is_forgotten(
+def test_failed_session_can_be_forgotten(
     run: Runner,
     bad: Path,
     tmp_path: Path,
@@ -162,14 +162,16 @@ def test_failed_session_is_forgotten(
     assert run("verify").status == 0
 
 
-def test_session_is_forgotten_by_its_path(run: Runner, bad: Path) -> None:
+def test_session_can_be_forgotten_by_its_path(run: Runner, bad: Path) -> None:
     file = bad.with_name(f"{builders.NAME}.jsonl")
     ended = run("forget", str(file), "--yes")
     assert (ended.status, ended.out) == (0, f"{file}\n")
     assert run("ls", "--json").json["sessions"] == []
 
 
-def test_damaged_session_is_forgotten(run: Runner, bad: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_session_can_be_forgotten(
+    run: Runner, bad: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.undo()
     monkeypatch.setenv("POLLUX_HOME", str(tmp_path))
     monkeypatch.setenv("POLLUX_ARCHIVE", str(tmp_path / "archive.db"))
@@ -182,7 +184,7 @@ def test_damaged_session_is_forgotten(run: Runner, bad: Path, tmp_path: Path, mo
     assert run("ls").status == 0
 
 
-def test_names_that_mean_several_failed_sessions_are_refused(
+def test_ambiguous_names_of_failed_sessions_are_refused(
     run: Runner, bad: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -198,7 +200,7 @@ def test_names_that_mean_several_failed_sessions_are_refused(
 
 
 @pytest.mark.parametrize("command", [one for one in COMMANDS if one and one[0] not in ("sync", "verify", "archive")])
-def test_every_command_goes_on_without_an_archive(
+def test_failed_session_stops_no_command_without_an_archive(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     file = homes_with_two(tmp_path)

@@ -213,7 +213,7 @@ def test_error_without_a_context_is_printed_unchanged(run: Runner, monkeypatch: 
 
 @pytest.mark.parametrize(("args", "status", "out"), [(["--version"], 0, f"pollux {__version__}\n"), (["none"], 2, "")])
 def test_package_is_a_program(args: list[str], status: int, out: str) -> None:
-    """It ends at once, and what it has said is out by then."""
+    """The process ends without freeing memory, after its output was flushed."""
     done = subprocess.run([sys.executable, "-m", "pollux", *args], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, bool(done.stderr)) == (status, out, status != 0)
 

@@ -1,4 +1,4 @@
-"""Names and numbers that no table takes as they are: every command reads on."""
+"""Names that are not valid Unicode, and numbers of more than 64 bits, stop no command."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_pipe_is_never_paged(home: Path, tmp_path: Path) -> None:
     ("version", "arguments"),
     [("less 668 (PCRE2)", "-S --header=1"), ("less 590 (GNU)", "-S"), ("BusyBox v1.36", "-S")],
 )
-def test_header_stays_in_sight_where_less_can_keep_it(home: Path, tmp_path: Path, version: str, arguments: str) -> None:
+def test_header_stays_in_sight_if_less_supports_it(home: Path, tmp_path: Path, version: str, arguments: str) -> None:
     pager = fake_pager(tmp_path / "bin", "less", version)
     _, shown = on_terminal(home, "ls", lines=5, PAGER=str(pager))
     assert f"PAGED {arguments}\n" in shown
@@ -60,7 +60,7 @@ def test_header_stays_in_sight_where_less_can_keep_it(home: Path, tmp_path: Path
     assert "PAGED -S\n" in stats  # several tables have no common header
 
 
-def test_pager_that_ends_early_is_no_fault(home: Path) -> None:
+def test_pager_that_ends_early_is_not_an_error(home: Path) -> None:
     for command in (("ls",), ("show", "e92f6bc2", "--detail", "full")):
         status, shown = on_terminal(home, *command, lines=5, PAGER="true")
         assert (status, "Traceback" in shown) == (0, False)
@@ -75,8 +75,8 @@ def test_colours_follow_the_variables(home: Path) -> None:
         return subprocess.run(words, env=environment | more, capture_output=True, check=False, text=True).stdout
 
     assert "\x1b" not in piped()
-    assert "\x1b[36m" in piped(FORCE_COLOR="1")
+    assert "\x1b[94m" in piped(FORCE_COLOR="1")
     assert "\x1b" not in piped("ls", FORCE_COLOR="1")  # data for other programs
-    assert "\x1b[36m" in on_terminal(home, "ls")[1]
+    assert "\x1b[94m" in on_terminal(home, "ls")[1]
     without = on_terminal(home, "ls", NO_COLOR="1")[1]
-    assert not {code for code in COLOURS.findall(without) if "3" in code}
+    assert not {code for code in COLOURS.findall(without) if "3" in code or "9" in code}

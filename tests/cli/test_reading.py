@@ -26,7 +26,7 @@ FILE = SKYWATCH / "chats" / "session-2026-11-12T08-15-0363a0b0.jsonl"
 @pytest.mark.parametrize(
     "name", ["latest", "@1", "0363a", "0363a0b0-afca-4534-b337-a9a75f51dac1", FILE.stem, FILE.name, str(FILE)]
 )
-def test_session_is_found_under_every_name(run: Runner, name: str) -> None:
+def test_session_has_several_names(run: Runner, name: str) -> None:
     for command in ("show", "tree", "raw"):
         ended = run(command, name)
         assert ended.status == 0
@@ -46,7 +46,7 @@ def test_session_is_found_under_every_name(run: Runner, name: str) -> None:
     ],
     ids=lambda file: file.name,
 )
-def test_other_forms_of_a_session_are_read(run: Runner, file: Path) -> None:
+def test_other_file_formats_are_read(run: Runner, file: Path) -> None:
     ended = run("show", str(file), "--json")
     assert ended.json["timeline"]
     assert run("raw", str(file)).out == file.read_text("utf-8")
@@ -59,7 +59,7 @@ def test_other_forms_of_a_session_are_read(run: Runner, file: Path) -> None:
         assert (written.status, bool(written.out)) == (0, True)
 
 
-def test_detail_and_branches_are_heeded(run: Runner) -> None:
+def test_detail_and_branches_change_the_transcript(run: Runner) -> None:
     prompts = run("show", "602c50c2", "--detail", "prompts").out
     full = run("show", "602c50c2", "--detail", "full", "--branches", "all", "--no-thoughts").out
     assert len(prompts) < len(run("show", "602c50c2").out) < len(full)
@@ -74,12 +74,12 @@ def test_raw_prints_bytes(run: Runner) -> None:
     assert run("raw", str(FILE), "--file", "1").out == FILE.read_text("utf-8")
 
 
-def test_raw_of_nothing_says_so(run: Runner, tmp_path: Path) -> None:
+def test_raw_reports_an_empty_file(run: Runner, tmp_path: Path) -> None:
     file = builders.put(tmp_path / "empty.json", b"")
     assert run("raw", str(file)).err == f"{file} is empty.\n"
 
 
-def test_terminal_gets_no_half_characters(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_character_split_over_two_writes_is_printed_whole(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     del run
     stream = io.TextIOWrapper(io.BytesIO(), "utf-8")
     monkeypatch.setattr(sys, "stdout", stream)
@@ -88,7 +88,7 @@ def test_terminal_gets_no_half_characters(run: Runner, monkeypatch: pytest.Monke
     assert stream.buffer.getvalue().decode() == "ü␛�"
 
 
-def test_tree_climbs_to_the_root(run: Runner) -> None:
+def test_tree_of_a_subagent_starts_at_its_main_session(run: Runner) -> None:
     assert run("tree", "7ffa9413").out == run("tree", "e92f6bc2").out
 
 
@@ -106,7 +106,7 @@ def _with(found: History, *problems: Problem) -> History:
     return History(found.located, found.sessions, problems)
 
 
-def test_demo_says_what_it_is_and_passes_the_status_on(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_introduces_itself_and_returns_the_status(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("POLLUX_HOME")
     assert run("demo", "--path").out == f"{demo.HOME}\n"
     ended = run("demo", "--if-empty")
@@ -117,12 +117,12 @@ def test_demo_says_what_it_is_and_passes_the_status_on(run: Runner, monkeypatch:
     assert run("demo", "projects").status == 0
 
 
-def test_demo_makes_way_for_own_sessions(run: Runner, tmp_path: Path) -> None:
+def test_demo_if_empty_shows_own_sessions(run: Runner, tmp_path: Path) -> None:
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
     assert "6ece72aa" in run("demo", "--if-empty", home=tmp_path).out
 
 
-def test_words_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notes_are_wrapped_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stderr", stream)
@@ -131,12 +131,12 @@ def test_words_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None
     assert stream.getvalue() == "one two three four\nfive six\n\n"
 
 
-def test_terminal_that_is_said_to_have_no_room(run: Runner) -> None:
+def test_terminal_of_one_column_is_supported(run: Runner) -> None:
     assert "0363a0b0 Write a" in run("tree", "@1", columns=1).out
 
 
 @pytest.mark.parametrize("pager", ["cat", "sh -c 'exit 0'", "none-such-pager", "''", "less '"])
-def test_pager_is_used_or_done_without(
+def test_missing_or_invalid_pager_is_skipped(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], pager: str
 ) -> None:
     monkeypatch.setenv("PAGER", pager)
@@ -148,7 +148,7 @@ def test_pager_is_used_or_done_without(
     assert ("read me" in capfd.readouterr().out) == ("exit" not in pager)
 
 
-def test_interrupt_belongs_to_the_pager() -> None:
+def test_interrupt_is_left_to_the_pager() -> None:
     class Pager:
         calls = 0
 
@@ -162,7 +162,7 @@ def test_interrupt_belongs_to_the_pager() -> None:
     assert pager.calls == 2
 
 
-def test_clock_and_terminal_are_real() -> None:
+def test_clock_has_a_zone_and_paths_are_shortened() -> None:
     assert output.now().tzinfo
     assert isinstance(output.is_terminal(), bool)
     assert output.short(Path.home() / "x") == os.path.join("~", "x")  # noqa: PTH118
@@ -225,7 +225,7 @@ def test_captured_output_is_read_from_a_pipe(run: Runner, monkeypatch: pytest.Mo
             assert '"text"' in piped
 
 
-def test_file_that_is_no_session_is_called_that(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_without_a_session_is_reported(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = builders.put(tmp_path / "package.json", b'{\n  "name": "x",\n  "version": "1"\n}\n')
     assert run("show", str(file)).err.startswith(f"{file} contains no session. ")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"hello")))

@@ -1,4 +1,4 @@
-"""`pollux record create`: to a file, to a pipe, in both forms, and never a traceback."""
+"""`pollux record create` writes records to files and pipes, as JSON and CBOR, and reports every error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pollux record sign` and `verify`: who signed what, and what does not match if something does not."""
+"""`pollux record sign` and `verify` name the signer, and report what does not match."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ID = "0363a0b0"
 
 @pytest.fixture
 def here(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return an empty folder to work in, with a record and a key."""
+    """Return an empty working folder with a record and a key."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "record.json").write_bytes(PAYLOAD)
     run("keys", "create")
@@ -42,7 +42,7 @@ def test_signed_and_verified(run: Runner, here: Path) -> None:
     assert cose.open_envelope((here / "record.sig.cbor").read_bytes()).payload is None
 
 
-def test_on_another_machine(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_record_is_verified_on_another_machine(run: Runner, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("record", "sign", "record.json")
     (here / "mara.pub").write_bytes((keys_folder() / "default.pub").read_bytes())
     monkeypatch.setenv("POLLUX_KEYS", str(here / "nothing"))
@@ -51,7 +51,7 @@ def test_on_another_machine(run: Runner, here: Path, monkeypatch: pytest.MonkeyP
     assert run("record", "verify", "record.sig.cbor", "--key", "mara.pub").status == 0
 
 
-def test_attached(run: Runner, here: Path) -> None:
+def test_record_is_signed_with_attached_payload(run: Runner, here: Path) -> None:
     assert run("record", "sign", "record.json", "--attached", "--issuer", "mailto:mara@example.org").status == 0
     found = run("record", "verify", "record.signed.cbor", "--json").json
     assert (found["schema"], found["kind"], found["ok"], found["errors"]) == (
@@ -122,7 +122,7 @@ def test_cbor_record_is_signed_into_another_file(run: Runner, here: Path) -> Non
 
 
 @pytest.mark.parametrize("place", [0, len(PAYLOAD) // 2, len(PAYLOAD) - 1])
-def test_a_changed_byte_is_named(run: Runner, here: Path, place: int) -> None:
+def test_changed_byte_is_reported(run: Runner, here: Path, place: int) -> None:
     run("record", "sign", "record.json")
     (here / "record.json").write_bytes(flipped(PAYLOAD, place))
     bad = run("record", "verify", "record.sig.cbor")
@@ -150,7 +150,7 @@ def test_raw_archived_session_is_signed(run: Runner, here: Path) -> None:
     assert run("record", "sign", "--raw", "nosuch").status == 1
 
 
-def test_a_record_without_a_time(run: Runner, here: Path) -> None:
+def test_record_without_a_time_is_signed(run: Runner, here: Path) -> None:
     bare = record(session=record()["session"] | {"session-start": None, "entries": []})
     del bare["created"]
     (here / "bare.json").write_bytes(json_bytes(bare))

@@ -15,7 +15,7 @@ UPDATE = line(updates(lastUpdated="2026-11-15T12:00:00.000Z")) + b"\n"
 
 
 class Home:
-    """A home with one session of a project that is really there."""
+    """A home with one session of a project that exists."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -30,7 +30,7 @@ sys.exit(7)
 
 @pytest.fixture
 def main(tmp_path: Path) -> Path:
-    """Return the file of the one session of a home, whose project is really there."""
+    """Return the file of the only session of a home, whose project exists."""
     project = tmp_path / "web"
     project.mkdir()
     folder = tmp_path / ".gemini" / "tmp" / "web"
@@ -40,13 +40,13 @@ def main(tmp_path: Path) -> Path:
 
 
 def back(main: Path) -> Path:
-    """Name the file that a session is restored to."""
+    """Return the file to which a session is restored."""
     return main.with_name(f"{NAME}-pc632d72.jsonl")
 
 
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put a client on the PATH that only notes how it was started; give the note."""
+    """Put a fake client on the PATH; return the file in which it records how it was started."""
     if os.name == "nt":
         pytest.skip("a script is no command there")
     note = tmp_path / "note.json"

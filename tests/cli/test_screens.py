@@ -1,4 +1,4 @@
-"""What a person sees on a terminal, kept as it is at 80 columns, and usable at 40."""
+"""Screens equal stored samples at 80 columns and fit at 40."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCREENS = {
 
 @pytest.fixture
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put the demo where its path is as short as a user's, and the same on every machine."""
+    """Copy the demo to a short path that is the same on every machine."""
     home = tmp_path / "mara"
     home.symlink_to(HOME)
     monkeypatch.setenv("HOME", str(home))
@@ -34,7 +34,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", SCREENS)
-def test_screen_is_as_it_was(run: Runner, copied: Path, name: str) -> None:
+def test_screen_equals_the_stored_one(run: Runner, copied: Path, name: str) -> None:
     ended = run(*SCREENS[name], columns=80, home=copied)
     assert max(map(cell_len, ended.out.splitlines())) <= 80
     same(f"{name}.txt", ended.out)
@@ -52,13 +52,13 @@ def test_narrow_list_still_names_every_session(run: Runner) -> None:
     assert "7ffa9413" in run("ls", "--all", columns=40).out
 
 
-def test_numbers_in_a_part_of_the_list_are_those_that_show_takes(run: Runner) -> None:
+def test_numbers_of_a_filtered_list_work_with_show(run: Runner) -> None:
     (number,) = {word for word in run("ls", "--project", "moon", columns=80).out.split() if word.startswith("@")}
     assert run("show", number, "--json").json["session"]["project"]["path"].endswith("moon-phase-clock")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_fits_and_shows_how(run: Runner, name: str) -> None:
+def test_help_fits_and_has_examples(run: Runner, name: str) -> None:
     shown = run(name, "--help", columns=80).out.splitlines()
     assert max(map(len, shown)) <= 80
     assert any(line.startswith(("    pollux ", "    PS1=")) for line in shown)
@@ -78,7 +78,7 @@ def test_overview_in_a_pipe_is_short_and_plain(run: Runner) -> None:
     assert "\x1b" not in "".join(lines)
 
 
-def test_ascii_terminal_is_served(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ascii_terminal_is_supported(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output, "encoding", lambda: "ascii")
     shown = run("ls", "--project", "skywatch", columns=80).out
     assert "~ " in shown

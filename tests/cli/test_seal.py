@@ -1,4 +1,4 @@
-"""`pollux archive seal` and `prove`, `pollux verify --seal`, `pollux record redact`: as somebody uses them."""
+"""`pollux archive seal` and `prove`, `pollux verify --seal`, `pollux record redact`, as users call them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pollux.proofs.verdict import Verdict
 
 @pytest.fixture
 def place(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return an archive and a key, and work in an empty folder."""
+    """Return an archive; there is a key, and the working folder is empty."""
     root, archive = archived_home(tmp_path)
     monkeypatch.setenv("POLLUX_HOME", str(root))
     monkeypatch.setenv("POLLUX_ARCHIVE", str(archive))
@@ -38,7 +38,7 @@ def place(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Go to another machine: no archive, no keys, no home; only a public key was handed over."""
+    """Simulate another machine, which has no archive, keys or home, only a public key."""
     (Path.cwd() / "mara.pub").write_bytes((keys_folder() / "default.pub").read_bytes())
     for name, folder in (("POLLUX_ARCHIVE", "other.db"), ("POLLUX_KEYS", "no-keys"), ("POLLUX_HOME", "no-home")):
         monkeypatch.setenv(name, str(tmp_path / folder))
@@ -77,7 +77,7 @@ def test_tampering_is_named(run: Runner, place: Path) -> None:
     assert "not everything is as it was sealed" in bad.err
 
 
-def test_a_copy_of_the_seal(run: Runner, place: Path) -> None:
+def test_copy_of_the_seal_is_checked(run: Runner, place: Path) -> None:
     assert run("archive", "seal", "-o", "seal.cbor").status == 0
     assert run("archive", "seal", "-o", "full.cbor", "--entries").status == 0
     again = run("archive", "seal", "-o", "again.cbor")  # nothing is new, and yet it is written
@@ -105,7 +105,9 @@ def test_missing_public_key_is_reported(run: Runner, place: Path) -> None:
     del place
 
 
-def test_a_proof_on_another_machine(run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proof_is_verified_on_another_machine(
+    run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run("archive", "seal")
     assert run("archive", "prove", builders.SESSION, "-o", "proof.json").status == 0
     Path("session.jsonl").write_bytes(content_of(place, LOG)[0])
@@ -121,7 +123,7 @@ def test_a_proof_on_another_machine(run: Runner, place: Path, tmp_path: Path, mo
     assert not (tmp_path / "other.db").exists()
 
 
-def test_a_redacted_record_on_another_machine(
+def test_redacted_record_is_verified_on_another_machine(
     run: Runner, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("archive", "seal")
@@ -342,7 +344,7 @@ def test_empty_archive_is_not_sealed(run: Runner, tmp_path: Path, monkeypatch: p
     assert run("archive", "seal", "--json").json["number"] is None
 
 
-def test_a_seal_goes_to_stdout(run: Runner, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seal_is_written_to_stdout(run: Runner, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[bytes] = []
     monkeypatch.setattr(output, "write", written.extend)
     assert run("archive", "seal", "-o", "-").status == 0
@@ -353,7 +355,7 @@ def test_a_seal_goes_to_stdout(run: Runner, place: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("number", range(0, 23, 3))
 def test_sealed_record_equals_the_exported_one(run: Runner, number: int) -> None:
-    """The entries of a record come one by one when it is sealed, and all at once when it is redacted."""
+    """Sealing reads the entries of a record one by one, redaction all at once."""
     assert run("sync").status in (0, 1)
     with open_context(no_archive=True).library as library, library.snapshot() as snapshot:
         by_id = {session.id: session for session in snapshot.sessions.load(None)}

@@ -1,4 +1,4 @@
-"""Lists beside a process that archives a growing tree: every answer is whole, and no process fails."""
+"""Lists are complete, and no process fails, while another process archives a growing home."""
 
 from __future__ import annotations
 

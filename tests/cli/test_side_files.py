@@ -1,4 +1,4 @@
-"""Pipes, devices and links in the place of files: a sentence or a problem, and never an endless read."""
+"""Pipes, devices and links in place of files are reported and never read without end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="no pipes and no links w
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Make a home with one session of a project that is really there."""
+    """Return a home with one session of a project that exists."""
     (tmp_path / "web").mkdir()
     data = builders.log(builders.header(), builders.user(), builders.gemini(tokens=builders.tokens()))
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", data)
@@ -33,7 +33,7 @@ def root(tmp_path: Path) -> Path:
     "place",
     ["projects.json", "trustedFolders.json", "settings.json", "tmp/webapp/logs.json", "tmp/other/.project_root"],
 )
-def test_a_pipe_in_the_place_of_a_file_stops_nothing(
+def test_named_pipe_in_place_of_a_file_stops_no_command(
     run: Runner, root: Path, command: str, *, archive: bool, place: str
 ) -> None:
     path = root / ".gemini" / place
@@ -45,7 +45,7 @@ def test_a_pipe_in_the_place_of_a_file_stops_nothing(
 
 
 def trusted(root: Path) -> Path:
-    """Have the client take the project's own settings into account, and return where they are."""
+    """Make the client trust the project; return the path of the project's settings."""
     (root / ".gemini" / "trustedFolders.json").write_text(json.dumps({str(root / "web"): "TRUST_FOLDER"}))
     path = root / "web" / ".gemini" / "settings.json"
     path.parent.mkdir()
@@ -53,7 +53,7 @@ def trusted(root: Path) -> Path:
 
 
 @pytest.mark.parametrize("target", ["/dev/zero", "../../private", "pipe"])
-def test_settings_of_a_project_that_are_not_its_own_are_not_read(run: Runner, root: Path, target: str) -> None:
+def test_project_settings_outside_the_project_are_not_read(run: Runner, root: Path, target: str) -> None:
     (root / "private").write_text('{"general": {"sessionRetention": {"enabled": false}}}')
     path = trusted(root)
     os.mkfifo(path.with_name("pipe"))
@@ -64,7 +64,7 @@ def test_settings_of_a_project_that_are_not_its_own_are_not_read(run: Runner, ro
     assert run("status", "--json").json["policies"][0]["settings"]["maxAge"] == "30d"
 
 
-def test_settings_of_a_project_may_be_a_link_inside_it(run: Runner, root: Path) -> None:
+def test_project_settings_may_be_a_link_within_the_project(run: Runner, root: Path) -> None:
     trusted(root).symlink_to("../shared.json")
     (root / "web" / "shared.json").write_text('{"general": {"sessionRetention": {"maxAge": "7d"}}}')
     ended = run("status", home=root)
@@ -92,7 +92,7 @@ def test_settings_of_a_project_may_be_a_link_inside_it(run: Runner, root: Path) 
     ],
 )
 @pytest.mark.parametrize("kind", ["device", "pipe", "link"])
-def test_a_named_file_must_be_a_regular_one(run: Runner, root: Path, args: tuple[str, ...], kind: str) -> None:
+def test_named_file_must_be_a_regular_file(run: Runner, root: Path, args: tuple[str, ...], kind: str) -> None:
     run("keys", "create")
     (root / "good").write_bytes(b"{}")
     pipe, link = root / "pipe", root / "link"
@@ -105,13 +105,13 @@ def test_a_named_file_must_be_a_regular_one(run: Runner, root: Path, args: tuple
     assert "regular file" in ended.err
 
 
-def test_a_link_that_the_user_names_is_followed(run: Runner, root: Path, tmp_path: Path) -> None:
+def test_named_link_is_followed(run: Runner, root: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.jsonl"
     link.symlink_to(next((root / ".gemini").rglob("session-*.jsonl")))
     assert run("show", str(link), home=root).status == 0
 
 
-def test_what_comes_through_a_pipe_of_the_shell_is_read(root: Path) -> None:
+def test_standard_input_can_be_named_as_a_file(root: Path) -> None:
     prices = b'[[price]]\nmodel = "gemini-2.5-pro"\ninput = 1\noutput = 1\n'
     command = [sys.executable, "-m", "pollux", "usage", "--no-archive", "--home", str(root), "--prices", "/dev/stdin"]
     ended = subprocess.run(command, input=prices, capture_output=True, check=False)
@@ -127,9 +127,7 @@ def test_settings_that_are_too_large_are_not_read(run: Runner, root: Path) -> No
 
 
 @pytest.mark.parametrize("args", [("sync",), ("ls",)])
-def test_a_link_in_the_place_of_the_lock_is_refused_in_one_sentence(
-    run: Runner, root: Path, args: tuple[str, ...]
-) -> None:
+def test_link_in_place_of_the_lock_is_refused(run: Runner, root: Path, args: tuple[str, ...]) -> None:
     archive = root / "a.db"
     assert run("sync", "--archive", str(archive), home=root).status == 0
     precious = builders.put(root / "precious", b"precious")

@@ -43,7 +43,7 @@ def start(*args: str, code: str | None = None, **environ: str) -> subprocess.Com
 
 
 @pytest.mark.parametrize("n_modules", [2, 5, 10, 20, 40, 60, 80, 100, 120])
-def test_an_interrupt_while_modules_are_loaded_is_silent(n_modules: int) -> None:
+def test_interrupt_during_imports_is_silent(n_modules: int) -> None:
     ended = start(str(n_modules), "ls", code=INTERRUPTED)
     assert ended.returncode == 130
     assert (ended.stdout, ended.stderr.strip()) == (b"", b"")
@@ -51,12 +51,12 @@ def test_an_interrupt_while_modules_are_loaded_is_silent(n_modules: int) -> None
 
 @pytest.mark.parametrize("name", ["COLUMNS", "LINES"])
 @pytest.mark.parametrize("said", ["9" * 5000, "9" * 30, "100000000", "\u00b2", "-1", "x", ""])
-def test_a_screen_that_cannot_be_is_asked_for_its_size(name: str, said: str) -> None:
+def test_impossible_screen_size_is_ignored(name: str, said: str) -> None:
     assert start("show", "latest", **{name: said}).stdout == start("show", "latest").stdout
 
 
 @pytest.mark.parametrize(("said", "heeded"), [("80", True), ("0", True), ("9999", True), ("10000", False)])
-def test_a_screen_may_have_thousands_of_columns(said: str, heeded: bool, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: FBT001
+def test_screen_may_have_thousands_of_columns(said: str, heeded: bool, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: FBT001
     monkeypatch.setenv("COLUMNS", said)
     correct_environment()
     assert (os.environ.get("COLUMNS") == said) == heeded
@@ -82,7 +82,7 @@ def test_a_screen_may_have_thousands_of_columns(said: str, heeded: bool, monkeyp
         ("ls", "--since", "yesterday"),
     ],
 )
-def test_an_impossible_time_zone_is_utc(zone: str, args: tuple[str, ...]) -> None:
+def test_impossible_time_zone_is_replaced_by_utc(zone: str, args: tuple[str, ...]) -> None:
     ended, in_utc = start(*args, TZ=zone), start(*args, TZ="UTC")
     assert ended.returncode == in_utc.returncode
     assert ended.stdout == in_utc.stdout

@@ -1,4 +1,4 @@
-"""`stats` counts what was asked and done: on a screen, in a pipe, as JSON and CSV, with and without an archive."""
+"""`pollux stats` on a screen, in a pipe, as JSON and CSV, with and without an archive."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_screen_fits(run: Runner, by: str | None, columns: int) -> None:
         assert len(ended.out.splitlines()) == len(run("stats", "--by", by).out.splitlines())
 
 
-def test_ascii_terminal_is_served(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ascii_terminal_is_supported(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output, "encoding", lambda: "ascii")
     out = run("stats", columns=80).out
     assert "Tue  " in out
@@ -129,7 +129,7 @@ def test_mistakes(run: Runner, arguments: tuple[str, ...], status: int, words: s
 
 
 @pytest.mark.parametrize("columns", [None, 80])
-def test_nothing_is_no_fault(run: Runner, tmp_path: Path, columns: int | None) -> None:
+def test_empty_home_is_reported(run: Runner, tmp_path: Path, columns: int | None) -> None:
     (tmp_path / ".gemini" / "tmp").mkdir(parents=True)
     ended = run("stats", home=tmp_path, columns=columns)
     assert ended.status == 1
@@ -138,7 +138,7 @@ def test_nothing_is_no_fault(run: Runner, tmp_path: Path, columns: int | None) -
     assert (found["totals"]["sessions"], found["tools"], found["first"]) == (0, [], None)
 
 
-def test_little_is_shown_whole(run: Runner, tmp_path: Path) -> None:
+def test_single_session_has_no_empty_sections(run: Runner, tmp_path: Path) -> None:
     chats = builders.chats(tmp_path)
     builders.put(chats / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.gemini()))
     out = run("stats", columns=80, home=tmp_path).out
@@ -153,7 +153,7 @@ def test_little_is_shown_whole(run: Runner, tmp_path: Path) -> None:
     assert "█" not in days[1]
 
 
-def test_what_has_no_time_is_counted(run: Runner, tmp_path: Path) -> None:
+def test_messages_without_a_time_are_counted(run: Runner, tmp_path: Path) -> None:
     timeless = builders.log(builders.header(startTime="never"), builders.user() | {"timestamp": "never"})
     builders.put(builders.chats(tmp_path) / "session-6ece72aa.jsonl", timeless)
     out = run("stats", columns=80, home=tmp_path).out
@@ -161,7 +161,7 @@ def test_what_has_no_time_is_counted(run: Runner, tmp_path: Path) -> None:
     assert "active" not in out.partition("projects")[0]
 
 
-def test_text_of_sessions_is_harmless(run: Runner, tmp_path: Path) -> None:
+def test_hostile_titles_and_tools_are_escaped(run: Runner, tmp_path: Path) -> None:
     title = "=cmd()\x1b[2J\t|"
     calls = [builders.call("c", "na\x1b[2Jme")]
     data = builders.log(builders.header(summary=title), builders.user(), builders.gemini(toolCalls=calls))
@@ -184,7 +184,7 @@ def test_ambiguous_project_name_is_reported(run: Runner, tmp_path: Path) -> None
     assert "It may stand for sky-watcher, skywatch: give more of the name" in ended.err
 
 
-def test_one_table_is_sorted_and_cut(run: Runner) -> None:
+def test_table_is_sorted_and_limited(run: Runner) -> None:
     rows = run("stats", "--by", "session", "--sort", "tokens", "--top", "4", "--json").json["sessions"]
     everything = run("stats", "--by", "session", "--json").json["sessions"]
     assert [row["tokens"] for row in rows] == sorted((row["tokens"] for row in everything), reverse=True)[:4]

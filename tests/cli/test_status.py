@@ -102,7 +102,7 @@ def test_deleted_sessions_are_listed(run: Runner, tmp_path: Path, project: Path)
     assert "1 session, all archived: 1 at the next start, 1 deleted by the client" in ended.err
 
 
-def test_archive_that_cannot_be_written_hides_nothing(
+def test_read_only_archive_hides_no_session(
     run: Runner, tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del project
@@ -141,14 +141,14 @@ def test_unreadable_file_is_not_called_archived(run: Runner, tmp_path: Path, pro
     assert (run("status", "--json").status, run("status", "--json").err) == (1, "")
 
 
-def test_project_that_no_file_can_be_in(run: Runner, tmp_path: Path) -> None:
+def test_impossible_project_path_is_supported(run: Runner, tmp_path: Path) -> None:
     add(tmp_path)
     builders.put(tmp_path / ".gemini" / "tmp" / "webapp" / ".project_root", b"/home/a\0b")
     assert lines(run("status", "--no-archive", "--all", home=tmp_path))[0][0] == builders.SESSION
 
 
 @pytest.mark.parametrize("columns", [40, 60, 71])
-def test_narrow_terminal_keeps_what_matters(run: Runner, columns: int) -> None:
+def test_narrow_terminal_keeps_the_important_columns(run: Runner, columns: int) -> None:
     ended = run("status", "--no-archive", columns=columns)
     assert max(map(len, ended.out.splitlines())) <= columns
     (row,) = [line for line in ended.out.splitlines() if line.startswith("0363a0b0  next start  ")]
@@ -199,7 +199,7 @@ def test_settings_of_user_project_and_system(
 
 
 @pytest.mark.parametrize(("platform", "folder"), [("darwin", "GeminiCli"), ("win32", "gemini-cli"), ("linux", "/etc")])
-def test_place_of_the_system_settings(platform: str, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_of_the_system_settings(platform: str, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", platform)
     defaults, system = expiry._system_settings({})
     assert folder in str(system)
@@ -227,7 +227,7 @@ def test_mistakes_in_settings_are_named(run: Runner, tmp_path: Path, project: Pa
         ({"maxAge": "3d"}, ["in 2 days", "3 days unused"]),
     ],
 )
-def test_when_and_why_in_words(
+def test_expiry_and_reason_are_described(
     run: Runner, tmp_path: Path, project: Path, values: dict[str, object], words: list[str]
 ) -> None:
     del project
@@ -236,7 +236,7 @@ def test_when_and_why_in_words(
     assert lines(run("status", "--no-archive", "--all", home=tmp_path))[0][1:3] == words
 
 
-def test_older_file_of_a_session_takes_the_newer_along(run: Runner, tmp_path: Path, project: Path) -> None:
+def test_older_file_makes_the_client_delete_the_newer_one(run: Runner, tmp_path: Path, project: Path) -> None:
     del project
     add(tmp_path, age=28)
     add(tmp_path, age=1, minute=5)
@@ -245,12 +245,12 @@ def test_older_file_of_a_session_takes_the_newer_along(run: Runner, tmp_path: Pa
     assert lines(run("status"))[0][2] == "an older file of it: 30 days unused"
 
 
-def test_folders_named_by_hash_are_left_alone(run: Runner, tmp_path: Path) -> None:
+def test_sessions_in_hash_named_folders_never_expire(run: Runner, tmp_path: Path) -> None:
     add(tmp_path, age=99, folder=project_hash("/home/alice/webapp"))
     assert lines(run("status", "--no-archive", "--all", home=tmp_path))[0][1:3] == ["never", "not cleaned up"]
 
 
-def test_subagents_and_leftovers(run: Runner, tmp_path: Path, project: Path) -> None:
+def test_subagent_files_expire_and_set_aside_files_remain(run: Runner, tmp_path: Path, project: Path) -> None:
     del project
     path = add(tmp_path, age=40)
     agent = builders.log(builders.header(builders.OTHER, kind="subagent"), builders.user("a1"))
@@ -260,14 +260,14 @@ def test_subagents_and_leftovers(run: Runner, tmp_path: Path, project: Path) -> 
     assert (set(row["deleted_files"]), row["remaining_files"]) == ({str(path), str(inner)}, [str(left)])
 
 
-def test_seatbelt_home_has_the_settings_of_the_other(run: Runner, tmp_path: Path) -> None:
+def test_seatbelt_home_uses_the_settings_of_the_main_home(run: Runner, tmp_path: Path) -> None:
     add(tmp_path / ".cache", age=40)
     (tmp_path / ".gemini" / "tmp").mkdir(parents=True)
     configure(tmp_path / ".gemini" / "settings.json", enabled=False)
     assert only(run("status", "--json", "--no-archive", home=tmp_path))["deletion"] == "never"
 
 
-def test_large_file_is_judged_by_what_the_archive_set_aside(
+def test_expiry_of_a_large_file_comes_from_stored_facts(
     run: Runner, tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del project
@@ -279,7 +279,7 @@ def test_large_file_is_judged_by_what_the_archive_set_aside(
     assert only(run("status", "--json"))["deletion"] == "next"
 
 
-def test_file_that_cannot_be_opened_goes_too(
+def test_client_deletes_files_that_it_cannot_open(
     run: Runner, tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del project
@@ -293,7 +293,7 @@ def test_file_that_cannot_be_opened_goes_too(
     assert (row["reason"], row["deleted_files"]) == ("unreadable", [str(path)])
 
 
-def test_lists_say_it_in_a_word(run: Runner, tmp_path: Path) -> None:
+def test_lists_mark_expiring_sessions(run: Runner, tmp_path: Path) -> None:
     chats = builders.chats(tmp_path)
     old = builders.header(lastUpdated="2026-10-01T10:00:00.000Z", startTime="2026-10-01T09:00:00.000Z")
     builders.put(chats / f"{builders.NAME}.jsonl", builders.log(old, builders.user("u1", "an old question")))

@@ -1,4 +1,4 @@
-"""`statusline` says in one line what the project at hand has used today."""
+"""`pollux statusline` prints today's usage of the current project in one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pollux.sessions.projects.paths import project_hash
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a home whose one project is the current folder: a call of yesterday, one of today; and another project."""
+    """Return a home with calls of yesterday and today in the current folder, and with another project."""
     here = tmp_path.resolve() / "app"
     here.mkdir()
     monkeypatch.chdir(here)
@@ -30,20 +30,20 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("how", [(), ("--no-archive",)], ids=["archive", "memory"])
-def test_line_is_of_today_and_of_here(run: Runner, root: Path, how: tuple[str, ...]) -> None:
+def test_line_counts_today_and_the_current_project(run: Runner, root: Path, how: tuple[str, ...]) -> None:
     assert run("statusline", *how, home=root).out == "1.0k tokens $0.00130\n"
     assert run("statusline", "--all-projects", *how).out == "1.5k tokens $0.00197\n"
     assert run("statusline", "-z", "Asia/Tokyo", "-f", "{calls}", *how).out == "2\n"
 
 
-def test_format_is_heeded(run: Runner, root: Path) -> None:
+def test_format_option_is_applied(run: Runner, root: Path) -> None:
     pattern = "{project}: {calls} {input} {output} {active} {cost}"
     assert run("statusline", "--format", pattern, home=root).out == "app: 1 1.0k 2 1.0k $0.00130\n"
     ended = run("statusline", "--format", "{nope}")
     assert (ended.status, "the fields are active, calls" in ended.err) == (2, True)
 
 
-def test_elsewhere_it_is_nothing(run: Runner, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_folder_has_no_usage(run: Runner, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "elsewhere").mkdir()
     monkeypatch.chdir(root / "elsewhere")
     assert run("statusline", home=root).out == "0 tokens $0.00\n"

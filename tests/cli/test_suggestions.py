@@ -62,7 +62,7 @@ def test_misspelt_word_gets_a_suggestion(run: Runner, args: tuple[str, ...], sen
         (("\x1b[2Jls",), "There is no command '␛[2Jls'. The commands are ls"),
     ],
 )
-def test_unknown_word_gets_the_known_ones(run: Runner, args: tuple[str, ...], sentence: str) -> None:
+def test_unknown_word_gets_a_list_of_the_known_ones(run: Runner, args: tuple[str, ...], sentence: str) -> None:
     result = run(*args)
     assert (result.status, result.out) == (2, "")
     assert sentence in result.err

@@ -1,4 +1,4 @@
-"""`pollux tail` shows a running session as it goes on, in a terminal of any width and in a pipe."""
+"""`pollux tail` prints new messages of a running session, on a terminal of any width and in a pipe."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def lines(out: str) -> list[str]:
     return [" ".join(line.split()) for line in out.splitlines() if line.strip()]
 
 
-def test_end_is_shown_and_then_what_comes(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_last_messages_are_followed_by_new_ones(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = builders.chats(home) / NAME
     asked = gemini("g2", "", toolCalls=[call("c1", status="executing", result=None)], second=5)
     stepping(
@@ -62,7 +62,7 @@ def test_end_is_shown_and_then_what_comes(run: Runner, home: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("columns", [80, 40])
-def test_screens(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+def test_screen_equals_the_stored_one(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     path = builders.chats(home) / NAME
     words = "The hinge of the door is loose, so it has to be **tightened** before anything else can be done about it."
     shell = call(
@@ -80,7 +80,7 @@ def test_screens(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch, colum
     same(f"tail-{columns}.txt", "\n".join(shown) + "\n")
 
 
-def test_session_is_waited_for(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tail_waits_for_a_session(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = builders.chats(tmp_path) / NAME
     stepping(
         monkeypatch,
@@ -93,14 +93,16 @@ def test_session_is_waited_for(run: Runner, tmp_path: Path, monkeypatch: pytest.
     assert ended.err == f"No session yet; waiting for one to start. Press Ctrl-C to stop.\n{FOLLOWING}"
 
 
-def test_session_is_waited_for_in_an_archive(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tail_with_an_archive_waits_for_a_session(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLLUX_ARCHIVE", str(tmp_path / "archive.db"))
     path = builders.chats(tmp_path) / NAME
     stepping(monkeypatch, appended(path, header(), preamble()), appended(path, user("u1", "fix the door")))
     assert run("tail", home=tmp_path).err.endswith(FOLLOWING)
 
 
-def test_session_of_this_folder_is_waited_for(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tail_waits_for_a_session_of_the_current_folder(
+    run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(home)
     stepping(monkeypatch, lambda: None)
     ended = run("tail", "--project", ".", home=home)
@@ -110,7 +112,7 @@ def test_session_of_this_folder_is_waited_for(run: Runner, home: Path, monkeypat
     assert (ended.status, "No project matches 'none-such'" in ended.err) == (1, True)
 
 
-def test_session_that_is_named_is_not_waited_for(run: Runner, home: Path) -> None:
+def test_tail_does_not_wait_for_a_named_session(run: Runner, home: Path) -> None:
     ended = run("tail", "none-such", home=home)
     assert (ended.status, ended.out) == (1, "")
     assert "No session matches 'none-such'" in ended.err
@@ -155,7 +157,7 @@ def test_subagents_are_shown_as_they_work(run: Runner, home: Path, monkeypatch: 
     assert "found" not in ended.out
 
 
-def test_json_is_a_message_a_line(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_has_one_message_per_line(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = builders.chats(home) / NAME
     stepping(
         monkeypatch,
@@ -180,7 +182,7 @@ def test_json_is_a_message_a_line(run: Runner, home: Path, monkeypatch: pytest.M
         (("--thoughts",), ["▌ fix the door 19:30", "✦ I look.", "✻ Plan", "think"]),
     ],
 )
-def test_details_are_those_of_a_transcript(
+def test_transcript_options_apply(
     run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], expected: list[str]
 ) -> None:
     thought = {"subject": "Plan", "description": "think"}
@@ -189,7 +191,7 @@ def test_details_are_those_of_a_transcript(
     assert lines(run("tail", *args, home=home).out)[: len(expected)] == expected
 
 
-def test_text_cannot_move_the_cursor(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_escape_sequences_are_not_printed(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     evil = "\x1b[2J\x1b]0;owned\x07"
     stepping(monkeypatch, appended(builders.chats(home) / NAME, user("u2", evil), gemini("g2", evil)))
     ended = run("tail", columns=80, home=home)
@@ -197,7 +199,7 @@ def test_text_cannot_move_the_cursor(run: Runner, home: Path, monkeypatch: pytes
     assert "\x1b]0" not in ended.out
 
 
-def test_file_and_empty_title(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_without_a_prompt_is_followed(run: Runner, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = builders.put(home / "elsewhere.jsonl", log(header(), gemini("g1", "hi")))
 
     def sleep(_seconds: float) -> None:
@@ -212,7 +214,7 @@ def test_file_and_empty_title(run: Runner, home: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals to end it")
-def test_pipe_gets_plain_text_as_it_comes(home: Path) -> None:
+def test_pipe_receives_messages_at_once(home: Path) -> None:
     with program(home, "tail", "-n", "1") as (process, found):
         wait_for(found, 1)
         time.sleep(1)
@@ -225,8 +227,8 @@ def test_pipe_gets_plain_text_as_it_comes(home: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such terminals")
-def test_terminal_is_left_clean(home: Path) -> None:
-    """Run it on a real terminal of 60 columns, type Ctrl-C, and look at what is left."""
+def test_terminal_is_restored_after_ctrl_c(home: Path) -> None:
+    """Run the command on a terminal of 60 columns, type Ctrl-C, and compare the terminal's settings."""
     import fcntl  # noqa: PLC0415  not on Windows
     import termios  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Transcripts in files and folders: parts, pages that lead to all of them, and only what changed is written."""
+"""Transcripts in files and folders: parts, index pages, and writing only what changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ forms = pytest.mark.parametrize("form", INDEX)
 
 
 def links(file: Path, form: str) -> set[Path]:
-    """Give where a page leads to, within its folder."""
+    """Return the links of a page within its folder."""
     found = re.findall(LINK[form], file.read_text("utf-8"))
     return {(file.parent / one).resolve() for one in found if "://" not in one and not one.startswith("data:")}
 
@@ -90,7 +90,7 @@ def test_foreign_index_page_is_not_replaced(run: Runner, tmp_path: Path, form: s
 
 @forms
 def test_index_page_links_to_all_sessions(run: Runner, tmp_path: Path, form: str) -> None:
-    """Twice: our own page is written again, and the same."""
+    """The second export rewrites Pollux's own page, with the same content."""
     for _ in range(2):
         run("export", "--all", "-f", form, "-o", str(tmp_path))
         golden.same(INDEX[form], (tmp_path / INDEX[form]).read_bytes())
@@ -127,7 +127,7 @@ def test_same_export_on_every_machine(run: Runner, form: str, monkeypatch: pytes
 
 
 def usage_of(run: Runner, prefix: str, home: Path) -> tuple[str, str, str]:
-    """Return how `show`, Markdown and HTML say what a session used."""
+    """Return the usage of a session as `show`, Markdown and HTML print it."""
     shown = run("show", prefix, home=home).out
     markdown = run("export", prefix, "-f", "markdown", home=home).out
     html = run("export", prefix, "-f", "html", home=home).out

@@ -1,4 +1,4 @@
-"""`usage` says what was used and what it cost: on every case that others get wrong, and in every form."""
+"""`pollux usage` counts tokens and cost exactly, also where other programs do not, in every output format."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SUMS = {"calls", "tokens", "cost_nanousd", "unpriced"}
 
 @pytest.mark.parametrize("how", [(), ("--no-archive",)], ids=["archive", "memory"])
 @pytest.mark.parametrize("name", CASES)
-def test_cost_is_the_truth(run: Runner, tmp_path: Path, name: str, how: tuple[str, ...]) -> None:
+def test_cost_and_tokens_equal_the_expected_ones(run: Runner, tmp_path: Path, name: str, how: tuple[str, ...]) -> None:
     build, nanousd, calls, tokens = CASES[name]
     build(tmp_path)
     for by in ("day", "session"):
@@ -42,16 +42,14 @@ def test_cost_is_the_truth(run: Runner, tmp_path: Path, name: str, how: tuple[st
 
 
 @pytest.mark.parametrize("by", REPORTS)
-def test_it_is_the_same_to_the_last_byte_with_and_without_an_archive(run: Runner, by: str) -> None:
+def test_output_is_the_same_with_and_without_an_archive(run: Runner, by: str) -> None:
     first, again = (run("usage", "--by", by, "--json").out for _ in range(2))
     assert first == again == run("usage", "--by", by, "--json", "--no-archive").out
 
 
 @pytest.mark.parametrize("how", [(), ("--no-archive",)], ids=["archive", "memory"])
 @pytest.mark.parametrize("name", [f"{builders.NAME} (1)", "session-old", f"{builders.NAME[:-8]}abcdef12"])
-def test_a_session_is_counted_once_whatever_a_copy_is_called(
-    run: Runner, tmp_path: Path, name: str, how: tuple[str, ...]
-) -> None:
+def test_copies_of_a_session_are_counted_once(run: Runner, tmp_path: Path, name: str, how: tuple[str, ...]) -> None:
     first = answer("g1", NEW_TOKENS)
     put(chats(tmp_path) / f"{builders.NAME}.jsonl", log(header(), first))
     put(chats(tmp_path) / f"{name}.jsonl", log(header(), first, answer("g2", SMALL, second=5)))
@@ -62,7 +60,7 @@ def test_a_session_is_counted_once_whatever_a_copy_is_called(
     assert run("show", builders.SESSION, *how).status == 0
 
 
-def test_what_an_import_repeats_is_counted_once_whoever_has_read_it(
+def test_imported_calls_are_counted_once_in_any_chunk(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = answer("g1", NEW_TOKENS)
@@ -74,7 +72,7 @@ def test_what_an_import_repeats_is_counted_once_whoever_has_read_it(
         assert (found["billed"]["calls"], found["billed"]["tokens"]["input"]) == (2, 5000)
 
 
-def test_tiny_is_the_truth_to_the_token(run: Runner, tmp_path: Path) -> None:
+def test_tiny_home_is_counted_exactly(run: Runner, tmp_path: Path) -> None:
     tiny(tmp_path)
     found = run("usage", "--json", "--by", "session", home=tmp_path).json
     assert (found["active"]["calls"], found["active"]["tokens"]["input"]) == (5, 18_000)
@@ -117,7 +115,7 @@ def test_unknown_model_is_named_with_its_tokens(run: Runner, tmp_path: Path) -> 
     assert "no price" in run("usage", "--by", "model", columns=80).out
 
 
-def test_client_home_is_honoured(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_home_variable_of_the_client_is_used(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old(tmp_path)
     monkeypatch.delenv("POLLUX_HOME")
     monkeypatch.setenv("GEMINI_CLI_HOME", str(tmp_path))
@@ -132,7 +130,7 @@ def test_deleted_files_are_still_counted(run: Runner, tmp_path: Path) -> None:
     assert run("usage", "--json").json == before
 
 
-def test_contract(run: Runner, tmp_path: Path) -> None:
+def test_json_has_the_documented_keys(run: Runner, tmp_path: Path) -> None:
     tiny(tmp_path)
     for by in ("hour", "day", "week", "month", "session", "project", "model", "tool"):
         found = run("usage", "--by", by, "--json", "-z", "Europe/Berlin", home=tmp_path).json
@@ -159,7 +157,7 @@ def test_contract(run: Runner, tmp_path: Path) -> None:
         ("month", "UTC", "2026-11"),
     ],
 )
-def test_periods_are_those_of_the_place(run: Runner, tmp_path: Path, by: str, zone: str, key: str) -> None:
+def test_periods_begin_in_the_chosen_time_zone(run: Runner, tmp_path: Path, by: str, zone: str, key: str) -> None:
     new(tmp_path)
     (row,) = run("usage", "--by", by, "--timezone", zone, "--json", home=tmp_path).json["rows"]
     assert (row["key"], row["calls"]) == (key, 3)
@@ -177,13 +175,13 @@ def test_periods_are_those_of_the_place(run: Runner, tmp_path: Path, by: str, zo
         (("--model", "pro"), 0),
     ],
 )
-def test_filters_are_for_calls(run: Runner, tmp_path: Path, options: tuple[str, ...], calls: int) -> None:
+def test_filters_select_calls(run: Runner, tmp_path: Path, options: tuple[str, ...], calls: int) -> None:
     new(tmp_path)
     ended = run("usage", "--json", *options, home=tmp_path)
     assert (ended.json["billed"]["calls"], ended.status) == (calls, int(not calls))
 
 
-def test_project_is_chosen(run: Runner, tmp_path: Path) -> None:
+def test_project_filter_selects_sessions(run: Runner, tmp_path: Path) -> None:
     tiny(tmp_path)
     elsewhere = tmp_path / ".gemini" / "tmp" / ("0" * 64) / "chats" / f"session-2026-11-15T19-30-{'e' * 8}.jsonl"
     put(elsewhere, log(header("e" * 8, projectHash="0" * 64), answer("e1", SMALL)))
@@ -236,7 +234,7 @@ def test_money_is_shown_in_another_currency(run: Runner, tmp_path: Path) -> None
     assert run("usage", "--currency", "EUR", "--rate", "0.92", "--json").json["billed"]["cost_nanousd"] == 27_853_750
 
 
-def test_own_prices_go_before_the_tables(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_own_prices_override_the_table(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny(tmp_path)
     own = put(tmp_path / "prices.toml", b'[[price]]\nmodel = "gemini-2.5-flash"\ninput = 0\ncached = 0\noutput = 0\n')
     expected = 27_853_750 - 6_135_000
@@ -264,19 +262,19 @@ def test_own_prices_go_before_the_tables(run: Runner, tmp_path: Path, monkeypatc
         (("--by", "year"), "There is no 'year' for --by. Use hour"),
     ],
 )
-def test_mistakes_are_reported(run: Runner, options: tuple[str, ...], words: str) -> None:
+def test_wrong_options_are_explained(run: Runner, options: tuple[str, ...], words: str) -> None:
     ended = run("usage", *options)
     assert (ended.status, words in ended.err) == (2, True), ended.err
 
 
-def test_nothing_is_nothing(run: Runner, tmp_path: Path) -> None:
+def test_empty_home_is_reported(run: Runner, tmp_path: Path) -> None:
     ended = run("usage", home=tmp_path)
     assert (ended.status, ended.out) == (1, "")
     assert "No model call matches" in ended.err
     assert run("usage", columns=80).out == ""
 
 
-def test_total_that_does_not_add_up_is_reported(run: Runner, tmp_path: Path) -> None:
+def test_inconsistent_total_is_reported(run: Runner, tmp_path: Path) -> None:
     CASES["total without thoughts"].build(tmp_path)
     found = run("usage", "--json", home=tmp_path)
     assert (found.json["billed"]["inconsistent"], found.json["billed"]["tokens"]["total"], found.status) == (1, 1100, 0)
@@ -308,7 +306,7 @@ def test_live_draws_until_it_is_interrupted(run: Runner, tmp_path: Path, monkeyp
     assert run("usage", "--live", "--no-archive", columns=100).status == 2
 
 
-def test_archive_that_cannot_be_written_is_read(run: Runner, tmp_path: Path) -> None:
+def test_locked_archive_is_read(run: Runner, tmp_path: Path) -> None:
     old(tmp_path)
     archive = tmp_path / "archive.db"
     run("usage", "--archive", str(archive), home=tmp_path)
@@ -318,9 +316,7 @@ def test_archive_that_cannot_be_written_is_read(run: Runner, tmp_path: Path) -> 
     assert found["billed"]["calls"] == 2
 
 
-def test_archive_on_a_disk_that_takes_no_writes_is_read(
-    run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_read_only_archive_is_read(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old(tmp_path)
     run("usage", home=tmp_path)
     monkeypatch.setattr(store, "open_archive", partial(store.open_archive, write=False))
@@ -329,7 +325,7 @@ def test_archive_on_a_disk_that_takes_no_writes_is_read(
     assert "The archive cannot be written" in ended.err
 
 
-def test_zone_is_found_without_being_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_time_zone_comes_from_the_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TZ", ":Asia/Tokyo")
     assert config.find_zone(None, os.environ) == (ZoneInfo("Asia/Tokyo"), "Asia/Tokyo")
     monkeypatch.delenv("TZ")
@@ -362,10 +358,10 @@ def read_only(*_: object) -> str:
 
 @pytest.mark.parametrize("command", [("usage",), ("usage", "--by", "session"), ("stats",), ("ls",)])
 @pytest.mark.parametrize("is_taken", [True, False])
-def test_archive_whose_facts_are_not_there_yet_is_read_past(
+def test_files_are_read_until_the_archive_has_facts(
     run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], *, is_taken: bool
 ) -> None:
-    """While another Pollux fills it for the first time, or where nobody can write to it."""
+    """Another process fills the archive for the first time, or it cannot be written."""
     tiny(tmp_path)
     place = tmp_path / "early.db"
     monkeypatch.setenv("POLLUX_ARCHIVE", str(place))
@@ -388,16 +384,14 @@ def test_archive_whose_facts_are_not_there_yet_is_read_past(
         (("--subagents", "separate"), "--subagents separate lists sessions: add --by session"),
     ],
 )
-def test_option_without_effect_is_reported(run: Runner, args: tuple[str, ...], sentence: str) -> None:
+def test_option_without_effect_is_refused(run: Runner, args: tuple[str, ...], sentence: str) -> None:
     ended = run("usage", *args)
     assert (ended.status, ended.out) == (2, "")
     assert sentence in ended.err
 
 
 @pytest.mark.parametrize("how", [(), ("--no-archive",), ("--no-archive", "--by", "session")])
-def test_line_that_only_the_client_loses_is_no_problem_of_a_sum(
-    run: Runner, tmp_path: Path, how: tuple[str, ...]
-) -> None:
+def test_line_that_only_newer_clients_split_is_counted(run: Runner, tmp_path: Path, how: tuple[str, ...]) -> None:
     answer = builders.gemini("g1", "a\u2028b", tokens=builders.tokens())
     data = builders.log(builders.header(), json.dumps(answer, ensure_ascii=False).encode())
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", data)
@@ -406,7 +400,7 @@ def test_line_that_only_the_client_loses_is_no_problem_of_a_sum(
     assert [one["code"] for one in run("ls", "--json").json["problems"]] == ["split-by-newer-node"]
 
 
-def test_rows_are_sorted_and_only_the_largest_are_listed(run: Runner) -> None:
+def test_rows_are_sorted_and_limited(run: Runner) -> None:
     whole = run("usage", "--json").json
     costs = sorted((row["cost_nanousd"] for row in whole["rows"]), reverse=True)
     top = run("usage", "--top", "3", "--json").json

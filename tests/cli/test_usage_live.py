@@ -1,4 +1,4 @@
-"""`usage --live` on a real terminal: it shows what is written while it runs, at any size, and leaves the last of it."""
+"""`usage --live` on a real terminal: it shows new calls at any size of the terminal, and leaves the last report."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Terminal:
         pytest.fail(f"no {words!r} in {self.said[-2000:]!r}")
 
     def end(self) -> tuple[int, str]:
-        """Press Ctrl-C; return the status, and what is there afterwards."""
+        """Press Ctrl-C; return the status and what is on the screen afterwards."""
         self.type(b"\x03")
         end = time.monotonic() + _PATIENCE
         while self.process.poll() is None and time.monotonic() < end:
@@ -117,7 +117,7 @@ def test_turns_appear_while_they_are_written(live: Terminal, tmp_path: Path) -> 
     assert (status, "$0.00700" in left, "Traceback" in left) == (0, True, False)
 
 
-def test_every_size_is_used_and_none_exceeded(live: Terminal, tmp_path: Path) -> None:
+def test_screen_fits_every_terminal_size(live: Terminal, tmp_path: Path) -> None:
     for n in range(40):
         head = builders.header(f"{n:08}-0000-4000-8000-000000000000")
         log = builders.log(head, builders.user(content=f"Question {n}"), answer(f"g{n}", counts(1000, 100)))

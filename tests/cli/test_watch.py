@@ -31,7 +31,7 @@ PATIENCE = 30.0
 
 @contextmanager
 def watching(home: Path, *args: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-    """Run the command as a program of its own; give its lines as they come."""
+    """Start the command as a process; yield it and the list of lines that it has printed so far."""
     words = [sys.executable, "-m", "pollux", "watch", "--home", str(home), "--archive", str(home / "archive.db"), *args]
     lines: list[str] = []
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -123,7 +123,7 @@ def _has_session(home: Path) -> bool:
 
 
 def syncs(monkeypatch: pytest.MonkeyPatch, *reports: SyncReport) -> None:
-    """Let the watch see so many changes, and then be stopped."""
+    """Make the watch see so many changes, then stop it."""
     coming = iter(reports)
 
     def sync(*_: object, **_options: object) -> SyncReport:

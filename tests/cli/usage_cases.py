@@ -1,4 +1,4 @@
-"""Small homes that programs of this kind are compared on, each with what it was billed: one thing is odd in each."""
+"""Small homes with one peculiarity each, and the usage that was billed for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME, OTHER = f"{builders.NAME}.json", f"session-2026-11-15T19-30-{builders.OTHE
 
 
 class Case(NamedTuple):
-    """How to build a home, and the truth about it."""
+    """A function that builds a home, and its true usage."""
 
     build: Build
     nanousd: int

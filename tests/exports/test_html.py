@@ -47,8 +47,9 @@ from pollux.model import (
     UnknownDisplay,
 )
 from pollux.render.html import colours, markdown, transcript
-from pollux.render.html.colours import coloured, contrast, palette
+from pollux.render.html.colours import coloured, palette
 from pollux.render.html.markup import PIECE, Html, element, joined, long_text, opening, text
+from pollux.text.contrast import contrast
 from pollux.text.escape import escape_controls, make_visible
 from pollux.views.excerpts import MAX_FOLDED_CHARS
 from pollux.views.languages import LONGEST

@@ -1,4 +1,4 @@
-"""Sessions, messages and problems in the words of our JSON."""
+"""Sessions, messages and problems as JSON documents."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_rewound_calls_are_not_active() -> None:
     assert row["started"] is None
 
 
-def test_message_tells_thoughts_calls_and_attachments() -> None:
+def test_message_contains_thoughts_calls_and_attachments() -> None:
     made = ToolCall("c1", "read_file", "file_read", "Read", "read", "Read", "success", {"file_path": "a"}, output="x")
     message = Message(
         "m",
@@ -99,7 +99,7 @@ def test_times_have_a_zone() -> None:
     assert rfc3339(AT.astimezone(timezone(timedelta(hours=1)))) == "2026-11-15T13:00:00.123+01:00"
 
 
-def test_problem_tells_its_place() -> None:
+def test_problem_has_a_file_and_a_line() -> None:
     assert problem_row(Problem("torn-line", "not JSON", "f", 3)) == {
         "code": "torn-line",
         "message": "not JSON",

@@ -49,8 +49,7 @@ def info(scope: Context) -> None:
     if scope.as_json:
         output.print_json(result)
         return
-    for line in info_lines(result, output.now(), output.short):
-        click.echo(line)
+    output.print_screen(info_lines(result, output.now(), output.short), pager=False)
 
 
 @command.command(short_help="Print the path of the archive.")

@@ -10,8 +10,9 @@ from pollux.cli.context import Context, options
 
 
 @click.command()
+@output.pager_option
 @options(filters=None)
-def command(scope: Context) -> None:
+def command(scope: Context, *, pager: bool) -> None:
     """List the homes that are read and the setting that chose them, and everything that is unreadable or unknown.
 
     Ends with status 1 if any file has problems, or if there are no sessions.
@@ -27,8 +28,11 @@ def command(scope: Context) -> None:
     scope.note_freshness()
     if scope.as_json:
         output.print_json(diagnosis)
+    elif output.is_terminal():
+        screen = [fitted(label, text, output.width()) for label, text in findings(diagnosis, output.short)]
+        output.print_screen(screen, pager=pager)
     else:
         for label, text in findings(diagnosis, output.short):
-            click.echo(fitted(label, text, output.width()) if output.is_terminal() else plain(label, text))
+            click.echo(plain(label, text))
     is_healthy = diagnosis.history.sessions and not diagnosis.problems
     click.get_current_context().exit(0 if is_healthy else 1)

@@ -56,8 +56,7 @@ def command(scope: Context, *, repair: bool, deep: bool, seal: str | None, keys:
     if scope.as_json:
         output.print_json(VerifyDocument(report, path, deep))
     else:
-        for line in verify_lines(report, path, output.short):
-            click.echo(line)
+        output.print_screen(verify_lines(report, path, output.short), pager=False)
         for note in verify_notes(report, path, output.short):
             output.note(note)
     click.get_current_context().exit(0 if report.is_ok else 1)

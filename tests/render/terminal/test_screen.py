@@ -10,7 +10,7 @@ from pollux.render.terminal.screen import cut, encodable, line, screen_text
 
 
 @pytest.mark.parametrize("piece", ["a", "日", "\x00", "a\x00", "\x1b[", "\x1b[1;31m", "\t", "\u200d"])
-def test_a_line_of_nothing_but_tricks_is_quick(piece: str) -> None:
+def test_hostile_line_is_cut_quickly(piece: str) -> None:
     text = piece * (500_000 // len(piece))
     start = time.perf_counter()
     line(text, 80)
@@ -40,22 +40,22 @@ def test_encodable() -> None:
         ("", 0, ""),
     ],
 )
-def test_cut_goes_by_cells(text: str, width: int, expected: str) -> None:
+def test_cut_counts_cells(text: str, width: int, expected: str) -> None:
     assert cut(text, width) == expected
     assert cell_len(expected) <= width
 
 
-def test_cut_with_other_dots() -> None:
+def test_cut_uses_another_ellipsis() -> None:
     assert cut("abcdef", 5, ellipsis="...") == "ab..."
     assert cut("abcdef", 2, ellipsis="...") == ".."
 
 
-def test_line_is_one_clean_line() -> None:
+def test_line_has_no_breaks_or_control_characters() -> None:
     assert line(" a\n\tb\x1b[31m\x07 c ", 80) == "a b␇ c"
     assert line("word " * 100, 10) == "word word…"
 
 
-def test_a_screen_keeps_its_colours_and_loses_its_tricks() -> None:
+def test_recorded_screen_keeps_colours_and_no_control_characters() -> None:
     lines = (
         (Cell("ok ", fg="#00ff00", bold=True), Cell("\x1b[2J\n", italic=True), Cell("   ")),
         (Cell("bar  ", bg="#000080", inverse=True),),
@@ -64,4 +64,4 @@ def test_a_screen_keeps_its_colours_and_loses_its_tricks() -> None:
     text = screen_text(ScreenDisplay(lines))
     assert text.plain == "ok ␛[2J␊\nbar  \nplain"
     styles = [str(span.style) for span in text.spans]
-    assert styles == ["bold #00ff00", "italic", "reverse on #000080", "dim underline"]
+    assert styles == ["bold #00ad00", "italic", "reverse #ffffff on #000080", "underline color(244)"]

@@ -71,7 +71,7 @@ def test_least_important_columns_are_dropped_first() -> None:
     assert table(80, session(kind="subagent"))[0].split()[0] == "session"
 
 
-def test_words_before_a_title_say_what_is_special() -> None:
+def test_words_before_a_title_mark_deleted_empty_and_due_sessions() -> None:
     lines = table(
         100,
         session("a", kind="subagent", title=""),
@@ -84,7 +84,7 @@ def test_words_before_a_title_say_what_is_special() -> None:
     assert "rewound 2, compressed 30" in table(160, session(fates={"rewound": 2, "compressed": 30}))[1]
 
 
-def test_cost_is_in_the_list_and_names_what_has_no_price() -> None:
+def test_list_shows_the_cost_or_that_there_is_no_price() -> None:
     priced = ModelCall("p", "m", None, "gemini-2.5-pro", Fate.ACTIVE, Tokens(total=10), "f", 1)
     assert "no price" in table(100, session(calls=(priced,)))[1]
 
@@ -95,7 +95,7 @@ def test_projects_of_the_same_name_get_different_names() -> None:
     assert [line.split()[3] for line in lines[1:]] == ["work/api", "play/api", "web"]
 
 
-def test_lines_have_a_field_per_column_whatever_is_in_them() -> None:
+def test_lines_have_one_field_per_column() -> None:
     header, line = session_lines(listed(session(title="one\ttwo\nthree\x1b[2J", ended=None)))
     assert header == "session\tused\tproject\ttitle\tprompts\ttool_calls\ttokens\tcost_usd\n"
     assert line.split("\t") == ["0363a0b0-afca", "", "/src/web", "one two three␛[2J", "3", "0", "12345", "\n"]

@@ -1,4 +1,4 @@
-"""The first look, in words."""
+"""The lines of the overview."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def said(*ages: int | None, encoding: str = "utf-8", kind: str = "main", due: in
     return "\n".join(text.plain for text in overview_lines(view, "~/.gemini", encoding=encoding))
 
 
-def test_one_is_one() -> None:
+def test_single_session_is_in_the_singular() -> None:
     assert said(1).startswith(
         "1 session in 1 project, 0 prompts, all archived\n~/.gemini\n"
         "no price for 7 tokens in 1 model call since 14 November 2026"
@@ -46,7 +46,7 @@ def test_one_is_one() -> None:
     assert "1 subagent, " in said(1, 1, kind="subagent")
 
 
-def test_chart_is_drawn_where_there_is_something() -> None:
+def test_chart_is_drawn_if_there_was_usage() -> None:
     assert "2 Nov             █  15 Nov   7 tokens in 14 days" in said(1)
     assert "2 Nov             @  15 Nov" in said(1, encoding="ascii")
     assert "in 14 days" not in said(20)
@@ -66,6 +66,6 @@ def test_deletion_is_announced(due: int, soon: int, words: str) -> None:
     assert "delete" not in said(40)
 
 
-def test_closed_pipe_is_left_to_the_caller() -> None:
+def test_closed_pipe_raises_an_error() -> None:
     with pytest.raises(BrokenPipeError):
         Console().on_broken_pipe()

@@ -52,7 +52,12 @@ def test_highest_rank_is_dropped_first_and_cut_columns_share_the_room() -> None:
     assert drawn(made, 20)[1] == "title t…  12345  123"
 
 
-def test_markup_is_text() -> None:
+def test_columns_after_a_cut_cell_stay_aligned() -> None:
+    made = table(a=(0, 4, ["ab cdefgh", "abcdefghi", "鶴鶴鶴鶴鶴"]), b=(0, None, ["1", "2", "3"]))
+    assert drawn(made, 7)[1:] == ["ab…   1", "abc…  2", "鶴…   3"]
+
+
+def test_markup_is_printed_as_text() -> None:
     cells: list[Text | str] = ["[/b]", "[red]x[/red]", ":smile:", Text("[a1b2c3d4]", "cyan")]
     assert drawn(TextTable([TableColumn("[name]", cells)]), 40) == [
         *("[name]", "[/b]", "[red]x[/red]", ":smile:", "[a1b2c3d4]")
@@ -83,7 +88,7 @@ def test_bars_are_drawn_in_any_encoding() -> None:
     assert "█" not in "".join(drawn(made, 6))
 
 
-def test_points_are_below_each_other() -> None:
+def test_decimal_points_are_aligned() -> None:
     assert align_points(["$1,234.50", "$0.00721", "no price", "$3.20+"]) == [
         *("$1,234.50   ", "$0.00721", "no price", "$3.20+  ")
     ]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from tests.builders import PRICES
 from tests.views.build import ROOT, START, added, call, message, notice, prompt
 
@@ -44,6 +44,7 @@ from pollux.model import (
     Unknown,
 )
 from pollux.prices import usage_of
+from pollux.render.terminal.screen import Console
 from pollux.render.terminal.transcript import render_header, render_transcript
 from pollux.sessions.reader import from_file
 from pollux.views.transcript import Branches, Detail, TranscriptOptions, blocks
@@ -89,7 +90,7 @@ DIFF = """\
 
 
 def calls() -> tuple[Any, ...]:
-    """Return a call of every sort."""
+    """Return a tool call of every kind."""
     steps = (
         Activity("thought", "Exploring", "running"),
         Activity("tool_call", "ReadFile", "completed", "app/board.py"),
@@ -238,7 +239,7 @@ def head(session: Session, **more: Any) -> RenderableType:  # noqa: ANN401  opti
 
 
 def check(name: str, text: str) -> None:
-    """Compare with the snapshot, or write it anew."""
+    """Compare a text with its snapshot, or rewrite the snapshot."""
     path = DATA / name
     text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
     if os.environ.get("POLLUX_REWRITE"):
@@ -266,14 +267,14 @@ def test_snapshot_in_ascii() -> None:
 
 def test_snapshot_in_colour() -> None:
     renderables = render_transcript(blocks(session(), TranscriptOptions(Detail.FULL, root=ROOT)), zone=UTC)
-    check("colour-80.txt", printed(renderables, color_system="standard", force_terminal=True))
+    check("colour-80.txt", printed(renderables, color_system="256", force_terminal=True))
 
 
 def test_snapshot_of_the_header() -> None:
     check("header-80.txt", printed([head(about(), zone=UTC)]))
 
 
-def test_a_header_of_little_is_short() -> None:
+def test_header_omits_unknown_values() -> None:
     bare = Session("abc", "subagent", Project(hash="8d46cd8e00"))
     assert printed([head(bare, zone=UTC, encoding="ascii")]).splitlines() == [
         "(no prompt)",
@@ -288,7 +289,7 @@ def test_a_header_of_little_is_short() -> None:
     assert "Sun 15 Nov 2026, 19:02\n" in printed([head(short, zone=UTC)])
 
 
-def test_an_empty_session_is_no_line() -> None:
+def test_empty_session_prints_nothing() -> None:
     assert rendered() == ""
     assert rendered(message("")) == ""
 
@@ -298,7 +299,7 @@ ALLOWED = re.compile(r"[^\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2
 
 
 @pytest.mark.parametrize("options", [TranscriptOptions(), TranscriptOptions(Detail.FULL, Branches.ALL)])
-def test_nothing_hostile_gets_through(options: TranscriptOptions) -> None:
+def test_hostile_text_is_escaped(options: TranscriptOptions) -> None:
     evil = HOSTILE
     messages = (
         prompt(evil, Attachment(evil, uri=evil)),
@@ -339,7 +340,7 @@ def test_nothing_hostile_gets_through(options: TranscriptOptions) -> None:
     assert ALLOWED.fullmatch(re.sub(r"\x1b\[[0-9;]*m", "", coloured)), "Rich itself writes colours and nothing else"
 
 
-def test_hostile_header() -> None:
+def test_hostile_header_is_escaped() -> None:
     evil = Session(HOSTILE, HOSTILE, Project(path=HOSTILE), title=HOSTILE, models=(HOSTILE,))
     assert ALLOWED.fullmatch(printed([head(evil, zone=UTC)]))
 
@@ -348,7 +349,7 @@ def test_hostile_header() -> None:
     st.text(alphabet=st.sampled_from("ab *_`#->[]()!|\n~\\<&;日👩\u200d\x1b\u202e\ud800"), max_size=60),
     st.integers(1, 40),
 )
-def test_any_markdown_at_any_width(text: str, width: int) -> None:
+def test_any_markdown_is_rendered_at_any_width(text: str, width: int) -> None:
     shown = rendered(message(text), prompt(text), width=width, options=TranscriptOptions(Detail.FULL))
     assert ALLOWED.fullmatch(shown)
     shown.encode()
@@ -378,7 +379,7 @@ def test_markdown_loses_no_words(text: str) -> None:
 
 @pytest.mark.parametrize("detail", [Detail.NORMAL, Detail.FULL])
 @pytest.mark.parametrize("piece", ["a", "word ", "日", "line\n", "["])
-def test_endless_texts_stay_quick(piece: str, detail: Detail) -> None:
+def test_long_texts_are_rendered_quickly(piece: str, detail: Detail) -> None:
     text = piece * (100_000 // len(piece))
     messages = (
         prompt(text),
@@ -390,25 +391,25 @@ def test_endless_texts_stay_quick(piece: str, detail: Detail) -> None:
     assert time.perf_counter() - start < 60  # some seconds on a slow machine; the square of it would take hours
 
 
-def test_a_long_code_block_is_not_coloured_but_shown() -> None:
+def test_long_code_block_is_shown_without_colours() -> None:
     text = "```python\n" + "x = 1\n" * 5_000 + "```"
     assert rendered(message(text)).count("x = 1") == 5_000
 
 
-def test_long_output_comes_in_pieces() -> None:
+def test_long_output_is_yielded_in_chunks() -> None:
     made = call("run_shell_command", {"command": "seq"}, display=TextDisplay("line\n" * 5_000))
     renderables = render_transcript(blocks([message(tool_calls=(made,))], TranscriptOptions(Detail.FULL)))
     assert len([*renderables]) == 11
 
 
-def test_prose_keeps_to_a_column_and_output_does_not() -> None:
+def test_prose_is_limited_to_100_columns_and_output_is_not() -> None:
     words = "word " * 100
     lines = rendered(prompt(words), message(words, tool_calls=(call("x", {}, output=words),)), width=200).splitlines()
     assert max(len(line) for line in lines if not line.startswith("    │")) <= 100
     assert max(len(line) for line in lines) > 180
 
 
-def test_what_is_left_out_of_a_long_body_is_said() -> None:
+def test_hidden_lines_of_long_bodies_are_counted() -> None:
     matches = tuple(GrepMatch("a.py", number, "x") for number in range(20))
     made = (
         call("x", {}, display=MatchDisplay("", matches)),
@@ -428,7 +429,7 @@ def test_what_is_left_out_of_a_long_body_is_said() -> None:
     ]
 
 
-def test_a_prompt_of_a_picture_alone() -> None:
+def test_prompt_may_consist_of_a_picture() -> None:
     assert rendered(prompt(Attachment("image/png", 10)), width=40) == "▌ ▣ image/png, 10 B                19:02\n"
 
 
@@ -443,7 +444,7 @@ def test_real_sessions_are_rendered(corpus: Path, release: str) -> None:
             assert ALLOWED.fullmatch(text)
 
 
-def test_a_question_without_choice_or_answer() -> None:
+def test_question_without_choice_or_answer_is_shown() -> None:
     made = call("ask_user", {"questions": [{"question": "Why?"}]}, output="dismissed")
     assert "? Why?\n" in rendered(message(tool_calls=(made,)))
 
@@ -458,5 +459,5 @@ def test_times_are_local_unless_a_zone_is_given(monkeypatch: pytest.MonkeyPatch)
     time.tzset()
 
 
-def test_a_screen_too_narrow_for_the_clock_does_without() -> None:
+def test_narrow_screen_has_no_clock() -> None:
     assert rendered(prompt("word"), width=12) == "▌ word\n"

@@ -1,4 +1,4 @@
-"""Money with enough digits, columns that make way, bars, and nothing that a title could do to a terminal or a sheet."""
+"""Tables of usage: amounts, columns that are dropped, bars, and escaped titles."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def drawn(found: UsageReport, width: int, encoding: str = "utf-8") -> list[str]:
     return ["".join(segment.text for segment in line) for line in lines]
 
 
-def test_amount_says_that_something_is_missing() -> None:
+def test_incomplete_amount_has_a_plus_sign() -> None:
     assert cost_of(sums(2, unpriced_calls=1), Currency()) == "$1.50+"
     assert cost_of(sums(1, 0, unpriced_calls=1), Currency()) == "no price"
 
 
-def test_columns_make_way() -> None:
+def test_columns_are_dropped_on_narrow_terminals() -> None:
     rows = [UsageRow(f"id-{n}", "title " * 9, sums(n), sums(1), n) for n in (1, 2, 3)]
     heads = {width: drawn(report(*rows), width)[0].split() for width in (24, 60, 80, 160)}
     assert heads[24] == ["session", "cost"]
@@ -44,7 +44,7 @@ def test_columns_make_way() -> None:
         assert all(len(line) <= width for line in drawn(report(*rows), width))
 
 
-def test_what_is_the_same_is_not_shown_twice() -> None:
+def test_active_columns_are_shown_only_if_they_differ() -> None:
     rows = [UsageRow(f"2026-11-0{n}", f"2026-11-0{n}", sums(n), sums(n)) for n in (1, 2)]
     lines = drawn(report(*rows, by="day", billed=sums(3), kept=sums(3)), 80)
     assert "active" not in lines[0]
@@ -69,7 +69,7 @@ def test_weeks_and_hours_are_named() -> None:
     assert "no time" in drawn(report(UsageRow(None, "no time", sums(), sums()), by="day"), 80)[1]
 
 
-def test_tools_say_what_came_of_them() -> None:
+def test_tool_rows_count_failed_and_cancelled_calls() -> None:
     rows = [
         UsageRow("Bash", "Shell", sums(), sums(), None, ToolOutcomes(5, 3, 1, 1)),
         UsageRow("Read", "Read", Usage(), Usage()),
@@ -81,7 +81,7 @@ def test_tools_say_what_came_of_them() -> None:
     assert any("do not add up" in one for one in notes(found, Currency()))
 
 
-def test_totals_are_side_by_side() -> None:
+def test_totals_show_billed_and_active() -> None:
     billed, active = (text.plain for text in totals(report(), Currency()))
     assert billed == "billed $1.50  3 calls, 3.1k tokens"
     assert active == "active $1.50  2 calls, 2.1k tokens"
@@ -89,7 +89,7 @@ def test_totals_are_side_by_side() -> None:
     assert dropped.plain.startswith("$2.50 was spent on messages that were later rewound")
 
 
-def test_notes_name_what_is_missing() -> None:
+def test_notes_list_prices_and_unpriced_calls() -> None:
     found = UsageReport(
         *("day", "UTC", "table 1", "2026-10-15", (), sums(3, inconsistent=2), sums(2)),
         {None: sums(1), "x\x1b[2J": sums(2)},
@@ -101,7 +101,7 @@ def test_notes_name_what_is_missing() -> None:
     assert "2 calls have totals that are not the sum" in said[3]
 
 
-def test_titles_do_no_harm() -> None:
+def test_hostile_titles_are_escaped() -> None:
     found = report(UsageRow("id", '=cmd|"x"\n\x1b[2J', sums(), Usage()))
     assert "\x1b" not in "".join(drawn(found, 200))
     _, fields = usage_lines(found)

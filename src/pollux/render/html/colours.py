@@ -16,6 +16,7 @@ from pygments.token import Comment, Generic, Keyword, Literal, Name, Operator, _
 
 from pollux.model import Cell
 from pollux.render.html.markup import Html, element, joined, long_text, text
+from pollux.text.contrast import BLACK, RGB, WHITE, blend, contrast
 from pollux.views.languages import lexer_for
 
 _SYNTAX: tuple[tuple[_TokenType, str], ...] = (
@@ -81,8 +82,6 @@ INK = (216, 213, 205)
 CONTRAST = 4.5
 """The least contrast of text with its background (WCAG 2, level AA)."""
 
-_RGB = tuple[int, int, int]
-
 
 @dataclass(frozen=True, slots=True)
 class TextStyle:
@@ -134,38 +133,22 @@ def palette() -> str:
     rules = []
     for number in range(_CUBE, 256):
         colour = _rgb(number)
-        ink = _blend_until_readable(colour, (255, 255, 255), TERMINAL)
-        paper = _blend_until_readable(colour, (0, 0, 0), INK)
+        ink = _blend_until_readable(colour, WHITE, TERMINAL)
+        paper = _blend_until_readable(colour, BLACK, INK)
         rules.append(f".f{number}{{color:{_hex(ink)}}}.b{number}{{background:{_hex(paper)}}}")
     return "".join(rules)
 
 
-def contrast(one: _RGB, other: _RGB) -> float:
-    """Return the contrast ratio of two colours as WCAG 2 defines it."""
-    darker, lighter = sorted((_luminance(one), _luminance(other)))
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def _luminance(colour: _RGB) -> float:
-    red, green, blue = (
-        value / 255 / 12.92 if value <= 10 else ((value / 255 + 0.055) / 1.055) ** 2.4  # noqa: PLR2004
-        for value in colour
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def _blend_until_readable(colour: _RGB, towards: _RGB, against: _RGB) -> _RGB:
+def _blend_until_readable(colour: RGB, towards: RGB, against: RGB) -> RGB:
     """Mix a colour with white or black, as little as it takes to be read against another."""
     for percent in range(0, 101, 5):
-        red, green, blue = (
-            (value * (100 - percent) + goal * percent) // 100 for value, goal in zip(colour, towards, strict=True)
-        )
-        if contrast((red, green, blue), against) >= CONTRAST:
-            return red, green, blue
+        mixed = blend(colour, towards, percent)
+        if contrast(mixed, against) >= CONTRAST:
+            return mixed
     return towards
 
 
-def _hex(colour: _RGB) -> str:
+def _hex(colour: RGB) -> str:
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 
@@ -260,7 +243,7 @@ def _nearest(red: int, green: int, blue: int) -> int:
     return min(range(256), key=distance)
 
 
-def _rgb(number: int) -> _RGB:
+def _rgb(number: int) -> RGB:
     if number < _CUBE:
         return _BASIC[number]
     if number >= _GREYS:

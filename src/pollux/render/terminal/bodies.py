@@ -17,17 +17,17 @@ from pollux.views.excerpts import Excerpt
 
 _TODO = {
     "completed": ("✔", "green"),
-    "in_progress": ("▶", "bold yellow"),
+    "in_progress": ("▶", "bold bright_magenta"),
     "pending": ("○", ""),
     "cancelled": ("✗", "dim"),
-    "blocked": ("!", "red"),
+    "blocked": ("!", "bright_red"),
 }
-_ACTIVITY = {"completed": ("✓", "dim"), "error": ("✗", "red"), "cancelled": ("⊘", "dim")}
+_ACTIVITY = {"completed": ("✓", "dim"), "error": ("✗", "bright_red"), "cancelled": ("⊘", "dim")}
 _CHANGE = {
     LineChange.ADD: ("+", "green"),
-    LineChange.DELETE: ("-", "red"),
+    LineChange.DELETE: ("-", "bright_red"),
     LineChange.CONTEXT: (" ", "dim"),
-    LineChange.HUNK: ("⋯", "dim cyan"),
+    LineChange.HUNK: ("⋯", "dim"),
 }
 
 
@@ -37,7 +37,7 @@ def body_rows(body: Body, page: PageFormat) -> Iterator[Row]:
         case Input(text=text) | Data(text=text):
             yield from excerpt_rows(text, page, "dim")
         case Output(text=text, is_error=is_error):
-            yield from excerpt_rows(text, page, "red" if is_error else "dim")
+            yield from excerpt_rows(text, page, "bright_red" if is_error else "dim")
         case Diff():
             yield from _diff(body, page)
         case Screen(head=head, tail=tail, hidden_lines=hidden):
@@ -46,7 +46,7 @@ def body_rows(body: Body, page: PageFormat) -> Iterator[Row]:
             yield from (_screen_row(cells, page) for cells in tail)
         case Todos(todos=todos):
             for todo in todos:
-                mark, style = _TODO.get(todo.status, ("?", "yellow"))
+                mark, style = _TODO.get(todo.status, ("?", "bright_magenta"))
                 is_over = todo.status in {"completed", "cancelled"}
                 yield Text(f"{mark} ", style), page.line(todo.description), "dim" if is_over else ""
         case Matches():
@@ -66,13 +66,13 @@ def excerpt_rows(excerpt: Excerpt, page: PageFormat, style: str = "") -> Iterato
     """Yield the lines of an excerpt, with a note where lines are left out."""
     yield from (("", line, style) for line in page.text(excerpt.head).split("\n") if excerpt.head)
     if excerpt.hidden:
-        yield "", f"… {excerpt.hidden}", "dim italic"
+        yield "", f"… {excerpt.hidden}", "dim"
     yield from (("", line, style) for line in page.text(excerpt.tail).split("\n") if excerpt.tail)
 
 
 def _more(hidden: int, noun: str) -> Iterator[Row]:
     if hidden:
-        yield "", f"… {plural(hidden, f'more {noun}')}", "dim italic"
+        yield "", f"… {plural(hidden, f'more {noun}')}", "dim"
 
 
 def _diff(body: Diff, page: PageFormat) -> Iterator[Row]:
@@ -97,7 +97,7 @@ def _screen_row(cells: tuple[Cell, ...], page: PageFormat) -> Row:
 
 def _matches(body: Matches, page: PageFormat) -> Iterator[Row]:
     for match in body.matches:
-        place = Text.assemble((page.line(match.path), "magenta"), (":", "dim"))
+        place = Text.assemble((page.line(match.path), "bright_blue"), (":", "dim"))
         if match.line is not None:
             place.append(str(match.line), "green").append("-" if match.is_context else ":", "dim")
         yield place.append(" "), page.line(match.text), "dim"
@@ -109,7 +109,7 @@ def _agent(body: Agent, page: PageFormat) -> Iterator[Row]:
         is_thought = activity.type == "thought" and activity.status != "error"
         mark, style = ("✻", "dim") if is_thought else _ACTIVITY.get(activity.status, ("○", "dim"))
         text = f"{activity.content} {activity.description}".strip()
-        yield Text(f"{mark} ", style), page.line(text), "dim italic" if is_thought else "dim"
+        yield Text(f"{mark} ", style), page.line(text), "italic" if is_thought else "dim"
     yield from _more(body.hidden, "step")
     if body.result is not None:
         yield from excerpt_rows(body.result, page)

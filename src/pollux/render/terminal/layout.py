@@ -130,7 +130,7 @@ class Aside:
         for number, line in enumerate(lines):
             yield from line if number else Segment.adjust_line_length(line, room)
             if not number:
-                yield Segment(f"  {self.note}", Style(dim=True))
+                yield Segment(f"  {self.note}", console.get_style("dim"))
             yield Segment.line()
 
 

@@ -5,15 +5,39 @@ from __future__ import annotations
 from typing import ClassVar
 
 from markdown_it import MarkdownIt
+from pygments.token import Comment, Error, Generic, Keyword, Name, Number, Operator, String, Token
 from rich import box, markdown
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.syntax import Syntax
+from rich.style import Style
+from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
 from pollux.render.terminal.layout import Gutter, PageFormat, lay_out
 from pollux.views.languages import lexer_for
+
+_SYNTAX = ANSISyntaxTheme(
+    {
+        Token: Style(),
+        Comment: Style(italic=True),
+        Keyword: Style(color="bright_blue"),
+        Operator.Word: Style(color="bright_blue"),
+        Name.Builtin: Style(color="bright_blue"),
+        Name.Tag: Style(color="bright_blue"),
+        Name.Function: Style(bold=True),
+        Name.Class: Style(bold=True),
+        Name.Decorator: Style(color="bright_magenta"),
+        String: Style(color="green"),
+        Number: Style(color="bright_magenta"),
+        Generic.Deleted: Style(color="bright_red"),
+        Generic.Inserted: Style(color="green"),
+        Generic.Heading: Style(bold=True),
+        Generic.Subheading: Style(bold=True),
+        Generic.Error: Style(color="bright_red"),
+        Error: Style(color="bright_red", underline=True),
+    }
+)
 
 
 class _Heading(markdown.Heading):
@@ -33,7 +57,7 @@ class _Code(markdown.CodeBlock):
         if lexer is None:
             yield from lay_out((("", line, "") for line in code.split("\n")), Text("    "))
         else:
-            body = Syntax(code, lexer, theme="ansi_dark", background_color="default", word_wrap=True)
+            body = Syntax(code, lexer, theme=_SYNTAX, background_color="default", word_wrap=True)
             yield Gutter(body, "    ")
 
 
@@ -76,14 +100,14 @@ class Markdown(markdown.Markdown):
     # No background colours, and the same styles with every release of Rich.
     _theme: ClassVar[Theme] = Theme(
         {
-            "markdown.code": "bold cyan",
+            "markdown.code": "bold bright_blue",
             "markdown.code_block": "none",
             "markdown.block_quote": "none",
             "markdown.hr": "dim",
-            "markdown.item.bullet": "cyan",
-            "markdown.item.number": "cyan",
+            "markdown.item.bullet": "bright_blue",
+            "markdown.item.number": "bright_blue",
             "markdown.link": "bright_blue",
-            "markdown.link_url": "underline blue",
+            "markdown.link_url": "underline bright_blue",
             **{f"markdown.h{level}": "bold underline" if level < 3 else "bold" for level in range(1, 7)},  # noqa: PLR2004
         }
     )

@@ -1,10 +1,15 @@
-"""The terminal: a console on which text is never markup, and text that fits its width and its characters."""
+"""The terminal: a console on which text is never markup, and text that fits its width and its characters.
+
+Nobody knows the colours of a terminal, so Pollux uses only those that can be read on light and on dark backgrounds:
+green, bright red, bright blue and bright magenta for text, and one grey for what matters less.
+"""
 
 from __future__ import annotations
 
 import re
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NoReturn, TypeAlias
 
 from rich import console
@@ -12,14 +17,30 @@ from rich.cells import cell_len, set_cell_size
 from rich.color import Color
 from rich.style import Style
 from rich.text import Text
+from rich.theme import Theme
 
 from pollux.model import Cell, ScreenDisplay
+from pollux.text.contrast import BLACK, RGB, WHITE, blend, contrast, luminance
 from pollux.text.escape import make_visible
 
 Renderable: TypeAlias = console.RenderableType
 """What a console can print."""
 _SECONDS_BETWEEN_DRAWINGS = 0.1
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
+_GREY = "color(244)"
+"""#808080: 3.9:1 on white and 4.2:1 on #1e1e1e. Terminals that dim text by half leave 2.8:1 on white."""
+_THEME = Theme(
+    {
+        "dim": _GREY,
+        "bar.back": _GREY,
+        "bar.complete": "bright_blue",
+        "bar.finished": "green",
+        "progress.percentage": "none",
+        "progress.remaining": "none",
+    }
+)
+_DARKEST, _LIGHTEST = 0.14, 0.3
+"""Luminances between which a colour has a contrast of 3:1 with white and with #1e1e1e."""
 
 
 class Console(console.Console):
@@ -27,7 +48,7 @@ class Console(console.Console):
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401  Rich's
         """Create a console with any options of Rich's but those that interpret text."""
-        super().__init__(markup=False, emoji=False, highlight=False, **options)
+        super().__init__(markup=False, emoji=False, highlight=False, theme=_THEME, **options)
 
     def on_broken_pipe(self) -> NoReturn:
         """Raise the error, where Rich would end the process."""
@@ -107,12 +128,31 @@ def screen_text(display: ScreenDisplay) -> Text:
 
 
 def _style(cell: Cell) -> Style:
+    fg, bg = _ink(cell.fg, cell.bg), _rgb(cell.bg)
     return Style(
-        color=Color.parse(cell.fg) if _HEX.fullmatch(cell.fg) else None,
-        bgcolor=Color.parse(cell.bg) if _HEX.fullmatch(cell.bg) else None,
+        color=Color.from_rgb(*fg) if fg else Color.parse(_GREY) if cell.dim else None,
+        bgcolor=Color.from_rgb(*bg) if bg else None,
         bold=cell.bold or None,
         italic=cell.italic or None,
         underline=cell.underline or None,
-        dim=cell.dim or None,
         reverse=cell.inverse or None,
     )
+
+
+@lru_cache(maxsize=1024)
+def _ink(fg: str, bg: str) -> RGB | None:
+    """Return the colour of text so that it can be read: on its own background, or on that of any terminal."""
+    ink, paper = _rgb(fg), _rgb(bg)
+    if paper:
+        return ink or max(BLACK, WHITE, key=lambda colour: contrast(colour, paper))
+    if ink is None:
+        return None
+    goal = BLACK if luminance(ink) > _LIGHTEST else WHITE
+    blends = (blend(ink, goal, percent) for percent in range(0, 101, 2))
+    return next(colour for colour in blends if _DARKEST <= luminance(colour) <= _LIGHTEST)
+
+
+def _rgb(colour: str) -> RGB | None:
+    if not _HEX.fullmatch(colour):
+        return None
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)

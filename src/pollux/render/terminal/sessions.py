@@ -58,7 +58,7 @@ def session_table(
     ids = [line(row.short_id, _SHORT_ID, ellipsis="") for row in sessions]
     ages = [short_age(row.last_used, now) if row.last_used else "" for row in sessions]
     columns = [
-        TableColumn("session", ids, "cyan", rank=6 if has_numbers else 0),
+        TableColumn("session", ids, "bright_blue", rank=6 if has_numbers else 0),
         TableColumn("used", ages, rank=4, is_right=True),
         _project_column(sessions, projects, rank=5),
         TableColumn("title", [_title(row, deletions.get(row.id)) for row in sessions], least=_TITLE_LEAST),
@@ -99,7 +99,7 @@ def saved_table(conversations: Sequence[Session], *, now: datetime) -> TextTable
     prompts = [f"{saved.counts.get('user', 0):,}" for saved in conversations]
     return TextTable(
         [
-            TableColumn("tag", [line(saved_tag(saved), _TAG) for saved in conversations], "cyan"),
+            TableColumn("tag", [line(saved_tag(saved), _TAG) for saved in conversations], "bright_blue"),
             TableColumn("saved", ages, rank=4, is_right=True),
             _project_column(conversations, rank=5),
             TableColumn("title", [_title(saved, None) for saved in conversations], least=_TITLE_LEAST),
@@ -175,13 +175,13 @@ def _title(session: Session | SessionRow, deletion: str | None) -> Text:
     if session.kind == "subagent":
         marks.append(("↳ ", "dim"))
     if session.deleted:
-        marks.append(("deleted ", "magenta"))
+        marks.append(("deleted ", "bright_magenta"))
     if session.is_stub:
         marks.append(("empty ", "dim"))
     elif deletion:
-        marks.append((f"{deletion} ", "red"))
+        marks.append((f"{deletion} ", "bright_red"))
     if session.problems:
-        marks.append(("! ", "yellow"))
+        marks.append(("! ", "bright_magenta"))
     return Text.assemble(*marks, (line(name, _TITLE), "dim" if name == NO_TITLE else ""))
 
 
@@ -225,7 +225,7 @@ def _label(session: Session, by_id: Mapping[str, Session], now: datetime) -> Tex
     facts = [plural(session.tool_calls, "tool call"), f"{tokens} tokens", relative_time(at, now) if at else ""]
     started_by = f"started by {session.parent_call}" if session.parent_call else ""
     return Text.assemble(
-        (line(session.id, _SHORT_ID, ellipsis=""), "cyan"),
+        (line(session.id, _SHORT_ID, ellipsis=""), "bright_blue"),
         " ",
         (line(title(session), 60), "bold"),
         ("\n" + ", ".join(fact for fact in (*facts, line(started_by, 60)) if fact), "dim"),

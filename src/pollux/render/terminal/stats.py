@@ -119,7 +119,7 @@ def _week(hours: Mapping[tuple[int, int], int], timezone: str, width: int, encod
         row = Text(f"{day}  ", "dim")
         for hour in range(_HOURS):
             level = -(-hours.get((number, hour), 0) * (len(shades) - 1) // most)
-            row.append(shades[level] * cell if level else f"{shades[0]:<{cell}}", "cyan" if level else "dim")
+            row.append(shades[level] * cell if level else f"{shades[0]:<{cell}}", "bright_blue" if level else "dim")
         row.rstrip()
         yield row
 

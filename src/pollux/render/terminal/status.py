@@ -53,13 +53,17 @@ def overview_lines(overview: Overview, homes: str, *, encoding: str = "utf-8") -
     yield Text.assemble((cost_text(usage), "bold"), calls)
     yield from _chart(overview, _BARS if encoding.lower().startswith("utf") else _ASCII_BARS)
     if overview.n_unarchived:
-        yield Text(_unarchived(overview), "yellow")
+        yield Text(_unarchived(overview), "bright_red")
     if overview.n_deleted:
-        yield Text(f"{plural(overview.n_deleted, 'session')} deleted by the client, but archived here.", "magenta")
+        yield Text(
+            f"{plural(overview.n_deleted, 'session')} deleted by the client, but archived here.", "bright_magenta"
+        )
     if overview.due or overview.soon:
-        yield Text(_deletions(overview), "yellow")
+        yield Text(_deletions(overview), "bright_magenta")
     if overview.n_problems:
-        yield Text(f"{plural(overview.n_problems, 'problem')} while reading: `pollux doctor` lists them.", "yellow")
+        yield Text(
+            f"{plural(overview.n_problems, 'problem')} while reading: `pollux doctor` lists them.", "bright_magenta"
+        )
 
 
 def _chart(overview: Overview, bars: str) -> Iterator[Text]:
@@ -72,7 +76,7 @@ def _chart(overview: Overview, bars: str) -> Iterator[Text]:
     tokens = count(sum(tokens for _, tokens in overview.days))
     yield Text.assemble(
         (f"{first.day} {first:%b} ", "dim"),
-        (chart, "cyan"),
+        (chart, "bright_blue"),
         (f" {last.day} {last:%b}", "dim"),
         f"   {cost}{tokens} tokens in {len(overview.days)} days",
     )
@@ -103,10 +107,10 @@ def status_table(
     for number, row in enumerate(rows):
         if not number or rows[number - 1].deletion_time != row.deletion_time:
             headings[number] = _HEADINGS[row.deletion_time]
-    styles = ["dim" if row.session.is_stub else "yellow" if row.is_at_risk else "" for row in rows]
+    styles = ["dim" if row.session.is_stub else "bright_red" if row.is_at_risk else "" for row in rows]
     titles = [line(session_text.title(row.session), 300) for row in rows]
     columns = [
-        TableColumn("session", [line(row.session.id, 8, ellipsis="") for row in rows], "cyan"),
+        TableColumn("session", [line(row.session.id, 8, ellipsis="") for row in rows], "bright_blue"),
         TableColumn("expires", [_expires(row, now) for row in rows]),
         TableColumn("reason", [line(_reason(row, limits), 60) for row in rows], rank=2, least=20),
         TableColumn("archived", ["yes" if row.is_archived else "no" for row in rows], rank=1),

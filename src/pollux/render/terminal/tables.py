@@ -75,7 +75,7 @@ class TextTable:
         room = options.max_width - sum(widths) - _GAP * len(widths)
         bar = min(room, _BAR_MAX) if room >= _BAR_MIN and len(self.weights) > 1 else 0
         styles = [console.get_style(column.style) for column in columns]
-        dim = Style(dim=True)
+        dim = console.get_style("dim")
         yield from _row(columns, [column.name for column in columns], widths, [dim] * len(columns), Style(), console)
         for number, cells in enumerate(zip(*(column.cells for column in columns), strict=True)):
             if number in self.headings:
@@ -84,7 +84,7 @@ class TextTable:
             segments = [*_row(columns, cells, widths, styles, row_style, console)]
             if bar and number < len(self.weights):
                 drawn = _bar(self.weights[number], max(self.weights), bar, is_ascii=options.ascii_only)
-                segments[-1:] = [Segment(" " * _GAP), Segment(drawn, Style(color="blue")), Segment.line()]
+                segments[-1:] = [Segment(" " * _GAP), Segment(drawn, Style(color="bright_blue")), Segment.line()]
             yield from segments
 
 
@@ -121,10 +121,11 @@ def _row(
     for number, (column, cell, width, style) in enumerate(zip(columns, cells, widths, styles, strict=True)):
         if number:
             yield Segment(" " * _GAP)
-        padding = " " * (width - cell_len(_plain(cell)))
+        segments = [*_cell(cell, width, style + row_style, console)]
+        padding = " " * (width - sum(segment.cell_length for segment in segments))
         if column.is_right and padding:
             yield Segment(padding)
-        yield from _cell(cell, width, style + row_style, console)
+        yield from segments
         if not column.is_right and padding and number < len(columns) - 1:
             yield Segment(padding)
     yield Segment.line()
@@ -165,7 +166,7 @@ def key_column(by: str, rows: Iterable[tuple[str | None, str]], projects: Mappin
     if by == "project":
         names = distinct_names([*projects.items(), *((key, name) for key, name in pairs if key is not None)])
     cells = [line(names.get(key or "") or _row_name(by, key, name), _KEY_MAX) for key, name in pairs]
-    return TableColumn("type" if by == "filetype" else by, cells, "cyan", least=_KEY_LEAST.get(by))
+    return TableColumn("type" if by == "filetype" else by, cells, "bright_blue", least=_KEY_LEAST.get(by))
 
 
 def _row_name(by: str, key: str | None, name: str) -> str:

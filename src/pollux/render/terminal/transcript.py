@@ -42,8 +42,17 @@ PROSE = 100
 LONG_TEXT = 50_000
 """Characters above which text is broken at the edge instead of between words, which would take seconds."""
 
-_STATUS = {"success": ("✓", "green"), "error": ("✗", "red"), "cancelled": ("⊘", "yellow"), "pending": ("○", "yellow")}
-_NOTICE = {Kind.WARNING: ("!", "yellow"), Kind.ERROR: ("✗", "red"), Kind.UNKNOWN: ("?", "yellow")}
+_STATUS = {
+    "success": ("✓", "green"),
+    "error": ("✗", "bright_red"),
+    "cancelled": ("⊘", "bright_magenta"),
+    "pending": ("○", "bright_magenta"),
+}
+_NOTICE = {
+    Kind.WARNING: ("!", "bright_magenta"),
+    Kind.ERROR: ("✗", "bright_red"),
+    Kind.UNKNOWN: ("?", "bright_magenta"),
+}
 
 
 def render_header(
@@ -60,14 +69,14 @@ def render_header(
     amounts = shares(_amount(usage), _amount(own_usage)) if usage.calls else ()
     lines = [
         Text(page.line(title(session)), "bold"),
-        Text(_joined(page.line(session.project.name), page.line(session.project.path or "")), "cyan"),
+        Text(_joined(page.line(session.project.name), page.line(session.project.path or "")), "bright_blue"),
         Text(_joined(period(session, zone), page.line(", ".join(session.models)))),
         Text(describe_messages(session, by_id)),
         *map(Text, amounts),
         Text(_joined(page.line(session.id), "" if session.kind == "main" else page.line(session.kind)), "dim"),
     ]
     if session.problems:
-        lines.append(Text(f"! {plural(len(session.problems), 'problem')} while reading its files", "yellow"))
+        lines.append(Text(f"! {plural(len(session.problems), 'problem')} while reading its files", "bright_magenta"))
     return Safe(Group(*(line for line in lines if line.plain), Rule(style="dim")), encoding)
 
 
@@ -91,9 +100,9 @@ def render_transcript(
         day = today or day
         is_flagged = block.fate is not Fate.ACTIVE and not isinstance(block, HiddenBlock)
         if is_flagged and (before is None or before.fate is not block.fate):
-            yield Safe(Text(f"⋯ {block.fate.label}", "yellow"), encoding)
+            yield Safe(Text(f"⋯ {block.fate.label}", "bright_magenta"), encoding)
         for part in _block(block, page):
-            yield Safe(Gutter(part, "┊ ", style="yellow") if is_flagged else part, encoding)
+            yield Safe(Gutter(part, "┊ ", style="bright_magenta") if is_flagged else part, encoding)
         before = block
 
 
@@ -102,27 +111,27 @@ def _block(block: Block, page: PageFormat) -> Iterator[RenderableType]:
         case PromptBlock():
             yield from _prompt(block, page)
         case AnswerBlock(text=text):
-            yield from _marked(_answer(page.text(text), page), Text("✦ ", "magenta"), most=PROSE)
+            yield from _marked(_answer(page.text(text), page), Text("✦ ", "bright_magenta"), most=PROSE)
         case ThoughtBlock(subject=subject, text=text):
             words = page.text("\n".join(filter(None, (subject, text))))
-            yield from _marked(_prose(words, "dim italic"), Text("✻ ", "dim"), most=PROSE)
+            yield from _marked(_prose(words, "italic"), Text("✻ ", "dim"), most=PROSE)
         case ToolBlock():
             yield from _tool(block, page)
         case NoticeBlock(kind=kind, text=text):
-            mark, style = _NOTICE.get(kind, ("•", "cyan"))
-            rows = [*excerpt_rows(text, page, "red" if kind is Kind.ERROR else "")]
+            mark, style = _NOTICE.get(kind, ("•", "bright_blue"))
+            rows = [*excerpt_rows(text, page, "bright_red" if kind is Kind.ERROR else "")]
             yield from _marked(lay_out(rows or [("", "(no words)", "dim")]), Text(f"{mark} ", style))
         case SyntheticBlock():
             yield from _synthetic(block, page)
         case AttachmentBlock(attachment=attachment):
             yield Gutter(_attachment(attachment, page), "  ")
         case UnknownBlock(text=text):
-            yield Text("? a part of an unknown kind", "yellow")
+            yield Text("? a part of an unknown kind", "bright_magenta")
             yield from lay_out(excerpt_rows(text, page, "dim"), Text("  │ ", "dim"))
         case UsageBlock(model=model, tokens=tokens):
             yield Gutter(Text(_joined(page.line(model or ""), describe_tokens(tokens)), "dim"), "  ")
         case HiddenBlock(text=text):
-            yield Text(f"⋯ {text}", "yellow")
+            yield Text(f"⋯ {text}", "bright_magenta")
         case _:
             assert_never(block)
 
@@ -139,23 +148,23 @@ def _prompt(block: PromptBlock, page: PageFormat) -> Iterator[RenderableType]:
             yield Text("(no words)", "dim")
         yield from (_attachment(attachment, page) for attachment in block.attachments)
 
-    colour = "bold cyan" if block.origin is Origin.HUMAN else "bold magenta"
+    colour = "bold bright_blue" if block.origin is Origin.HUMAN else "bold bright_magenta"
     for number, part in enumerate(parts()):
         body = part if number else Aside(part, page.clock(block.at))
         yield Gutter(body, "▌ ", style=colour, most=PROSE)
 
 
 def _tool(block: ToolBlock, page: PageFormat) -> Iterator[RenderableType]:
-    mark, colour = _STATUS["error"] if block.is_failed else _STATUS.get(block.status, ("?", "yellow"))
+    mark, colour = _STATUS["error"] if block.is_failed else _STATUS.get(block.status, ("?", "bright_magenta"))
     summary = block.summary
-    line = Text(page.line(summary.label), "bold").append(f" {page.line(summary.text)}".rstrip(), "not bold")
+    line = Text.assemble((page.line(summary.label), "bold"), f" {page.line(summary.text)}".rstrip())
     if summary.outcome:
-        line.append(f"  · {page.line(summary.outcome)}", "not bold red" if block.is_failed else "not bold dim")
+        line.append(f"  · {page.line(summary.outcome)}", "bright_red" if block.is_failed else "dim")
     yield Gutter(line, Text(f"  {mark} ", colour), "    ")
     for body in block.bodies:
         yield from lay_out(body_rows(body, page), Text("    > " if isinstance(body, Input) else "    │ ", "dim"))
     yield from (Gutter(_attachment(attachment, page), "    ") for attachment in block.attachments)
-    yield from (Gutter(Text(f"({page.line(note)})", "dim italic"), "    ") for note in block.notes)
+    yield from (Gutter(Text(f"({page.line(note)})", "dim"), "    ") for note in block.notes)
 
 
 def _synthetic(block: SyntheticBlock, page: PageFormat) -> Iterator[RenderableType]:
@@ -172,7 +181,7 @@ def _synthetic(block: SyntheticBlock, page: PageFormat) -> Iterator[RenderableTy
 def _attachment(attachment: Attachment, page: PageFormat) -> Text:
     size_or_place = attachment.uri if attachment.size is None else size(attachment.size)
     words = ", ".join(filter(None, (attachment.media_type, size_or_place)))
-    return Text.assemble(("▣ ", "cyan"), (page.line(words), "dim"))
+    return Text.assemble(("▣ ", "bright_blue"), (page.line(words), "dim"))
 
 
 def _joined(*words: str) -> str:

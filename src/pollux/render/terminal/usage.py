@@ -173,7 +173,7 @@ def _weight(row: UsageRow, report: UsageReport) -> int:
 def audit_lines(report: AuditReport) -> Iterator[Text]:
     """Yield the cost of a session and its subagents call by call, and the total."""
     for session, calls in report.audits:
-        yield Text.assemble((session.id, "bold cyan"), "  ", line(title(session), 200))
+        yield Text.assemble((session.id, "bold bright_blue"), "  ", line(title(session), 200))
         for number, call in enumerate(calls, 1):
             yield Text("")
             yield from _call_lines(number, call)
@@ -182,7 +182,7 @@ def audit_lines(report: AuditReport) -> Iterator[Text]:
     yield Text.assemble("total     ", (amount, "bold green"), f"  {plural(len(report.counted), 'call')}")
     if report.n_unpriced:
         models = "a model that has" if report.n_unpriced == 1 else "models that have"
-        yield Text(f"          without {plural(report.n_unpriced, 'call')} of {models} no price", "yellow")
+        yield Text(f"          without {plural(report.n_unpriced, 'call')} of {models} no price", "bright_magenta")
     yield Text(f"prices    {report.table}, {report.date}", "dim")
 
 
@@ -195,13 +195,13 @@ def _call_lines(number: int, audited: AuditedCall) -> Iterator[Text]:
     counts = "  ".join(f"{line(name, 20)} {line(str(value), 24)}" for name, value in recorded.items())
     yield Text(f"   recorded  {counts}")
     if audited.is_total_computed:
-        yield Text("   the file has no total: computed as input + output + thoughts + tool", "yellow")
+        yield Text("   the file has no total: computed as input + output + thoughts + tool", "bright_magenta")
     if not call.tokens.is_consistent:
-        yield Text("   the total is not input + output + thoughts + tool: shown as recorded", "yellow")
+        yield Text("   the total is not input + output + thoughts + tool: shown as recorded", "bright_magenta")
     if audited.owner:
-        yield Text(f"   not counted here: it belongs to session {line(audited.owner, 80)}", "yellow")
+        yield Text(f"   not counted here: it belongs to session {line(audited.owner, 80)}", "bright_magenta")
     elif audited.price is None:
-        yield Text("   no price for this model: in no amount", "yellow")
+        yield Text("   no price for this model: in no amount", "bright_magenta")
     else:
         yield from _amounts(audited)
     for duplicate in audited.duplicates:
