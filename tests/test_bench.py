@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,11 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as replace_struct
 from scripts.bench import peers, tables, trees
 from scripts.bench.bars import Results, bars
 from scripts.bench.billed import Billed, is_right
 from scripts.bench.correctness import Answers
 from scripts.bench.measure import Measured, Peak, Run, Work
+from scripts.bench.search_home import write_home
+from scripts.bench.search_numbers import Built, SearchNumbers, Times
+from scripts.bench.search_page import section
+from scripts.bench.search_texts import Texts
 
 TRUE = Billed(13_025, 9_000, 2_200, 725, 2_925, 25, 0.02785375)
 MB = 1 << 20
@@ -80,6 +86,65 @@ def test_bars_are_missed(changed: Mapping[str, Measured], missed: list[int]) -> 
     assert [n for n, one in enumerate(bars(results(**changed))) if one.is_met is False] == missed
     worse = replace(results(), archive_bytes=101 * MB, turn_seconds=0.11)
     assert [n for n, one in enumerate(bars(worse)) if one.is_met is False] == [5, 8]
+
+
+TEXTS = Texts(
+    code=["def read(path):\n    return path.read_text()\n" * 20],
+    prose=["A session has messages.\nA message has parts.\n" * 20],
+    minified=["a=1;b=2;" * 100],
+    languages={"chinese": ["连接超时错误\n" * 50], "japanese": [], "korean": [], "other": []},
+    paths=["src/app.py", "src/pages/home.ts"],
+)
+
+
+def test_small_home_of_search_is_the_beginning_of_a_large_one(tmp_path: Path) -> None:
+    small, large = (write_home(tmp_path / str(n), n, texts=TEXTS) for n in (300, 900))
+    truth = json.loads((large / "truth.json").read_bytes())
+    assert (truth["messages"], {*truth["text_bytes"]}) == (
+        900,
+        {"prompt", "answer", "thoughts", "args", "output", "notice"},
+    )
+    files = {path.name: path.read_bytes() for path in trees.Tree(small).files}
+    others = {path.name: path.read_bytes() for path in trees.Tree(large).files}
+    assert len(files) > 1
+    assert sum(others.get(name) == data for name, data in files.items()) >= len(files) - 1  # the last one may be cut
+
+
+def test_homes_of_search_hold_as_many_messages_as_they_say(tmp_path: Path) -> None:
+    folder = write_home(tmp_path / "home", 500, texts=TEXTS)
+    n_messages = sum(len(messages_of(path)) for path in trees.Tree(folder).files)
+    assert n_messages == 500
+
+
+def messages_of(path: Path) -> list[Any]:
+    data = path.read_text("utf-8")
+    if path.suffix == ".json":
+        messages: list[Any] = json.loads(data)["messages"]
+        return messages
+    return data.splitlines()[1:]
+
+
+def test_bar_of_search_needs_both_times() -> None:
+    numbers = SearchNumbers(1_000_000, 10, 100, 200, times={"hits": Times([0.03]), "snippets": Times([0.06])})
+    verdicts = {}
+    for name, search in {
+        "met": numbers,
+        "slow": replace_struct(numbers, times={**numbers.times, "snippets": Times([0.061])}),
+        "half": replace_struct(numbers, times={"hits": Times([0.01])}),
+    }.items():
+        (verdicts[name],) = [bar.is_met for bar in bars(replace(results(), search=search)) if "search" in bar.work]
+    assert verdicts == {"met": True, "slow": False, "half": None}
+
+
+def test_section_of_search_names_what_was_missed_and_what_is_missing() -> None:
+    built = {"index": Built(10, 20, 151 << 20, 55), "sync": Built(5, 10, 1, 1)}
+    numbers = SearchNumbers(1_000_000, 10, 100, 200, built, {"hits": Times([0.01] * 19 + [0.5])}, {"tantivy": "gone"})
+    lines = list(section(numbers))
+    assert "| memory of the build | ≤ 150 MB | 151 MB | **missed** |" in lines
+    assert "| index / text | ≤ 0.55 | 0.55 | met |" in lines
+    assert "| CPU of the build / CPU of `sync` without it | ≤ 2 | 2 | met |" in lines
+    assert "| 200 mixed queries, hits, p95 | ≤ 30 ms | 10 ms | met |" in lines
+    assert "tantivy is missing: gone." in lines
 
 
 def test_peer_that_is_not_there_leaves_its_bar_open() -> None:

@@ -176,7 +176,7 @@ def _parse(command: click.Command, words: list[str], parent: click.Context | Non
 # A block that ends with a line "…" shows the beginning of the output. Pipes to other programs are not run.
 RUN_PAGES = [
     ROOT / "README.md",
-    *(DOCS / f"{name}.md" for name in ("how-to", "redaction", "stats", "transcripts", "tutorial", "usage")),
+    *(DOCS / f"{name}.md" for name in ("how-to", "redaction", "search", "stats", "transcripts", "tutorial", "usage")),
 ]
 
 
@@ -316,6 +316,11 @@ def test_keys_of_a_problem() -> None:
     ("title", "arguments", "told_elsewhere"),
     [
         ("## `pollux ls --json`", ["ls", "--json"], {"sessions[]", "problems[]"}),
+        (
+            "## `pollux search --json`",
+            ["search", "the", "--json"],
+            {"hits[].project", "sessions[].project", "problems[]"},
+        ),
         ("## `pollux show --json`", ["show", "--json"], {"session", "timeline[]"}),
         ("## `pollux tree --json`", ["tree", "e92f6bc2", "--json"], {"tree"}),
         ("## `pollux projects --json`", ["projects", "--json"], set()),

@@ -14,6 +14,7 @@ from scripts.bench.inside import archive_bytes, refreshed
 from scripts.bench.measure import Measured, measured
 from scripts.bench.page import Done, Plan, page
 from scripts.bench.peers import OTHERS, POLLUX, Peer, install
+from scripts.bench.search_numbers import load_numbers
 from scripts.bench.trees import BUILD, ROOT, Growing, Tree
 
 _MIXED = ("--sessions", "200", "--mb", "40", "--copies", "0.5", "--resumed", "0.3", "--torn", "0.05")
@@ -66,7 +67,7 @@ def _done(plan: Plan, peers: Sequence[Peer], left_out: dict[str, str]) -> Done:
             mixed, f"Mixed: {mixed.facts}, with copies, resumed and torn files", programs, known=False
         ),
     ]
-    results = Results({**first, **second}, long, *sizes, turn)
+    results = Results({**first, **second}, long, *sizes, turn, None if plan.is_quick else load_numbers())
     cases = correctness.of_cases(programs)
     hashed = hashing(many, max(plan.rounds, 5))
     return Done(plan, many, one, first, second, long, inside, results, answers, cases, left_out, loads, hashed)

@@ -15,6 +15,7 @@ from scripts.bench.hashing import Hashing
 from scripts.bench.inside import Refreshed
 from scripts.bench.measure import Measured
 from scripts.bench.peers import AGENTSVIEW, OTHERS, offline
+from scripts.bench.search_page import section
 from scripts.bench.trees import MB, Tree
 
 from pollux import __version__
@@ -89,6 +90,8 @@ def page(done: Done) -> Iterator[str]:
     yield from tables.time_table(done.long.values(), done.long["big cat"])
     yield _inside(done.inside["one"], "of its archive")
     yield ""
+    if done.results.search:
+        yield from section(done.results.search)
     yield from _numbers(done)
     yield from _peers(done.left_out)
 

@@ -52,6 +52,29 @@ class AmbiguousSessionError(PolluxError):
         super().__init__(message)
 
 
+class MessageNotFoundError(PolluxError):
+    """A session has no message that matches the part of a reference after `#`."""
+
+    def __init__(self, session: str, reference: str, n_messages: int) -> None:
+        """Build the message from the session, what the user typed after `#`, and the number of messages."""
+        numbers = f"a number from 1 to {n_messages}" if n_messages > 1 else "1"
+        usable = f"use {numbers}, a message ID or the beginning of one" if n_messages else "it has no messages"
+        super().__init__(f"Session {session} has no message '{reference}': {usable}.")
+
+
+class AmbiguousMessageError(PolluxError):
+    """Several messages of a session match the part of a reference after `#`."""
+
+    status = 2
+
+    def __init__(self, session: str, reference: str, ids: Sequence[str]) -> None:
+        """Build the message from the session, what the user typed after `#`, and the IDs that begin with it."""
+        super().__init__(
+            f"'{reference}' matches {len(ids)} messages of session {session} ({_first(ids)}). "
+            "Give more characters of the message ID."
+        )
+
+
 class ProjectNotFoundError(PolluxError):
     """No project matches a query."""
 
@@ -80,6 +103,25 @@ class InvalidFilterError(PolluxError):
     def __init__(self, option: str, value: str, examples: str) -> None:
         """Build the message from the option, its value and valid examples."""
         super().__init__(f"Invalid value for {option}: '{value}'. Use {examples}.")
+
+
+class InvalidQueryError(PolluxError):
+    """A search query cannot be parsed."""
+
+    status = 2
+
+    def __init__(self, reason: str, advice: str, *, query: str, position: int) -> None:
+        """Build the message.
+
+        Args:
+            reason: why it is invalid, as a sentence without its capital letter and its full stop.
+            advice: what to write instead, in whole sentences.
+            query: as typed.
+            position: of the fault in the query; the first character is 0.
+
+        """
+        self.query, self.position = query, position
+        super().__init__(f"Invalid query at character {position + 1}: {reason}. {advice}")
 
 
 class UnreadableFileError(PolluxError):

@@ -66,11 +66,13 @@ def test_info_as_json(run: Runner, place: Path) -> None:
         "subagents",
         "deleted",
         "forgotten",
+        "index",
         "last_sync",
         "writer",
         "homes",
     }
     assert (found["archive"], found["sessions"], found["subagents"], found["writer"]) == (str(place), 2, 1, None)
+    assert found["index"].keys() == {"bytes", "sessions", "of"}
     assert found["last_sync"].endswith("Z")
     assert found["homes"][0].keys() == {"machine", "home", "files", "deleted_files", "bytes"}
 

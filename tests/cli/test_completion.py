@@ -90,6 +90,23 @@ def test_projects_are_offered() -> None:
     assert "9577fddd" in values("ls", "--project", "")
 
 
+def test_fields_and_their_values_are_offered() -> None:
+    assert values("search", "pro") == ["project:"]
+    assert offered("search", "in")[0].help == "The part of a message that contains the words."
+    assert {"in:", "file:", "cmd:", "last:"} <= set(values("search", ""))
+    assert values("search", "timeout", "in:pr") == ["in:prompt"]
+    assert values("search", "project:s") == ["project:skywatch"]
+    assert values("search", "id:451") == ["id:451ea5d6"]
+    assert values("search", "nonsuch:x") == values("search", "file:x") == values("search", "timeout") == []
+    assert values("ls", "fate:rew") == ["fate:rewound"]
+
+
+def test_bash_gets_the_part_of_a_field_after_the_colon() -> None:
+    assert values("search", "x", "in", ":", "pr") == ["prompt"]
+    assert values("search", "x", "in", ":") == ["prompt", "answer", "thoughts", "args", "output", "notice"]
+    assert values("search", "in", ":", "prompt", "pro") == ["project:"]
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_script_is_printed(run: Runner, shell: str) -> None:
     ended = run("completion", shell)
@@ -98,7 +115,9 @@ def test_script_is_printed(run: Runner, shell: str) -> None:
 
 
 @needs_bash
-@pytest.mark.parametrize(("words", "expected"), [("pollux sh", "show"), ("pollux show 45", "451ea5d6")])
+@pytest.mark.parametrize(
+    ("words", "expected"), [("pollux sh", "show"), ("pollux show 45", "451ea5d6"), ("pollux search in : pr", "prompt")]
+)
 def test_bash_completes(run: Runner, tmp_path: Path, words: str, expected: str) -> None:
     script = tmp_path / "completion.bash"
     script.write_text(run("completion", "bash").out)
@@ -114,7 +133,14 @@ def test_bash_completes(run: Runner, tmp_path: Path, words: str, expected: str) 
 
 
 @pytest.mark.parametrize(
-    ("args", "words"), [(["--version"], None), ([], "pollux sh"), ([], "pollux show 45"), ([], "pollux export --fo")]
+    ("args", "words"),
+    [
+        (["--version"], None),
+        ([], "pollux sh"),
+        ([], "pollux show 45"),
+        ([], "pollux export --fo"),
+        ([], "pollux search x"),
+    ],
 )
 def test_start_loads_nothing_heavy(args: list[str], words: str | None) -> None:
     environment = dict(os.environ)

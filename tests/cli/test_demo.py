@@ -37,6 +37,8 @@ WORKING = (
     ("archive", "info"),
     ("archive", "seal"),
     ("archive", "compact"),
+    ("search", "alarms"),
+    ("search", "--files", "alerts.py"),
     ("archive", "prove", SESSION),
     ("archive", "backup", "backup.db"),
     ("export", SESSION),

@@ -47,8 +47,12 @@ SCREENS = {
     "stats by program": ("stats", "--by", "program"),
     "stats by file type": ("stats", "--by", "filetype"),
     "doctor": ("doctor",),
+    "search": ("search", "again OR role:user", "-n", "99"),
+    "search without a query": ("search", "-n", "99"),
+    "searched files": ("search", "--files", "-n", "99"),
+    "searched commands": ("search", "--commands", "-n", "99"),
 }
-TITLES = {"ls", "status", "usage by session", "stats by session"}
+TITLES = {"ls", "status", "search", "search without a query", "usage by session", "stats by session"}
 PROJECTS = {"projects", "usage by project", "stats by project"}
 MODELS = {"usage by model", "stats by model"}
 TOOLS = {"usage by tool", "stats by tool"}

@@ -13,7 +13,15 @@ from tests.cli.terminal import COLOURS, on_terminal
 
 from pollux.cli.demo import HOME as DEMO
 
-LISTS = [("ls",), ("usage",), ("stats", "--by", "session"), ("status", "--all"), ("stats",), ("tree", "e92f6bc2")]
+LISTS = [
+    ("ls",),
+    ("usage",),
+    ("stats", "--by", "session"),
+    ("status", "--all"),
+    ("stats",),
+    ("tree", "e92f6bc2"),
+    ("search", "the"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,11 @@ SCREENS = {
     "tree": ("tree", "e92f6bc2"),
     "tree-files": ("tree", "74dc5fc5"),
     "show": ("show", "f688da5c"),
+    "show-message": ("show", "602c50c2#9"),
+    "search": ("search", "alarms"),
+    "search-files": ("search", "--files", "alerts.py"),
+    "search-commands": ("search", "--commands", "pytest"),
+    "ls-query": ("ls", "alarms"),
 }
 
 

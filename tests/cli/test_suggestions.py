@@ -13,6 +13,11 @@ SUGGESTIONS = [
     (("stat",), "Did you mean `pollux stats` or `pollux status`?"),
     (("cost",), "Did you mean `pollux usage`?"),
     (("delete", "a82545c4"), "Did you mean `pollux forget`?"),
+    (("find", "x"), "There is no command 'find'. Did you mean `pollux search`?"),
+    (("grep", "-i", "x"), "Did you mean `pollux search`?"),
+    (("serach", "x"), "Did you mean `pollux search`?"),
+    (("search", "x", "--sotr", "cost"), "There is no option --sotr. Did you mean --sort? To search for it, write"),
+    (("search", "x", "--sort", "price"), "There is no 'price' for --sort. Use relevance, newest, oldest or cost."),
     (("backup",), "Did you mean `pollux archive backup`?"),
     (("sign", "x.json"), "Did you mean `pollux record sign`?"),
     (("latest",), "Did you mean `pollux show latest`?"),
@@ -54,7 +59,7 @@ def test_misspelt_word_gets_a_suggestion(run: Runner, args: tuple[str, ...], sen
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (("qqqqqq",), "There is no command 'qqqqqq'. The commands are ls, show, tail"),
+        (("qqqqqq",), "There is no command 'qqqqqq'. The commands are ls, show, search, tail"),
         (("keys", "qqqqqq"), "There is no command 'qqqqqq'. The commands are create, show, list."),
         (("ls", "--qqqqqq"), "There is no option --qqqqqq. Run `pollux ls --help` to list the options."),
         (("usage", "--by", "qqqqqq"), "There is no 'qqqqqq' for --by. Use hour, day, week"),

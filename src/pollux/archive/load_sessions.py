@@ -40,7 +40,11 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 def load_sessions(
-    database: sqlite3.Connection, ids: Collection[str] | None, memory: Mapping[str, str] | None = None
+    database: sqlite3.Connection,
+    ids: Collection[str] | None,
+    memory: Mapping[str, str] | None = None,
+    *,
+    with_calls: bool = True,
 ) -> Loaded:
     """Return sessions with their model calls and problems, in the order of the IDs, or all of them.
 
@@ -48,10 +52,14 @@ def load_sessions(
         database: the archive's.
         ids: the sessions to load, or None for all.
         memory: project paths that were proven since the facts were written.
+        with_calls: whether to load the model calls, which takes most of the time.
 
     """
     which, values = ("1", ()) if ids is None else (AMONG, (ids_as_json(ids),))
-    calls, damaged = _calls(database, which, values)
+    calls: Mapping[str, list[ModelCall]] = {}
+    damaged: set[object] = set()
+    if with_calls:
+        calls, damaged = _calls(database, which, values)
     value_problems: dict[str, list[Problem]] = defaultdict(list)
     for session_id, problem in failures.value_problems(database):
         value_problems[session_id].append(problem)

@@ -61,6 +61,12 @@ class ArchiveInfo:
     """The process that is writing to the archive."""
     homes: tuple[HomeInfo, ...]
     facts_are_current: bool
+    n_index_bytes: int = 0
+    """Bytes of the search index, which is a file of its own."""
+    n_indexed: int = 0
+    """Sessions in the search index, including subagents and stubs."""
+    n_indexable: int = 0
+    """Sessions in the archive, including subagents and stubs."""
 
     @property
     def ratio(self) -> float | None:
@@ -153,6 +159,7 @@ def info(archive: Archive) -> ArchiveInfo:
         WriterLock(archive.path).owner() if is_written(archive) else None,
         tuple(HomeInfo(*row) for row in database.execute(_HOMES)),
         are_current,
+        n_indexable=schema.count_sessions(database) if are_current else 0,
     )
 
 

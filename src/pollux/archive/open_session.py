@@ -57,12 +57,18 @@ def open_session(database: sqlite3.Connection, session: Session) -> OpenSession:
     (n_files,) = database.execute("SELECT count(*) FROM session_files WHERE session_id = ?", (session.id,)).fetchone()
     if len(rows) != n_files or not rows:
         raise PolluxError(f"{damaged_rows(session.id).message}.")
-    by_file: dict[int, list[FileReading]] = defaultdict(list)
+    by_file: dict[int, dict[int, FileReading]] = defaultdict(dict)
     for file_id, version_id, n_bytes, snapshot in rows:
-        by_file[file_id].append(load_reading(source_of(database, version_id, n_bytes), snapshot))
+        by_file[file_id][version_id] = load_reading(source_of(database, version_id, n_bytes), snapshot)
+    readings: dict[int, FileReading] = {}
     for versions in by_file.values():
-        compare_versions(versions)
-    return from_readings(session, [reading for versions in by_file.values() for reading in versions])
+        compare_versions([*versions.values()])
+        readings |= versions
+    group = from_readings(session, readings.values())
+    version_ids = [*readings]
+    for placed in group.files:
+        placed.version_id = version_ids[placed.version_id]  # so far its place among the readings
+    return group
 
 
 def contents(database: sqlite3.Connection) -> dict[str, list[tuple[int, int]]]:

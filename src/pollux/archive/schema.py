@@ -17,7 +17,7 @@ from pollux.model import Tokens
 from pollux.text.escape import escape_surrogates
 from pollux.text.times import microseconds
 
-READER = "9"
+READER = "10"
 """Increase this whenever the same bytes would give other facts."""
 
 
@@ -184,6 +184,21 @@ _COUNT_CHANGE = """
 _COUNTED = ("readings", "sessions", "session_files")
 """Tables that, with `files`, decide which sessions the client deletes; every change of a row is counted."""
 _ANY_CHANGE = ("INSERT", "UPDATE", "DELETE")
+_NOTE_CHANGE = """
+    CREATE TRIGGER main.number_{change} AFTER {change} ON session_digests
+    BEGIN
+        DELETE FROM session_changes WHERE session_id = {row}.session_id;
+        INSERT INTO session_changes (session_id, token, is_deleted) VALUES ({row}.session_id, randomblob(8), {deleted});
+    END
+"""
+"""Numbers each write of a session's facts and gives it a token of its own, so that the search index finds the changes.
+
+A number alone would not do: an archive that was restored from a backup counts the same numbers again for other writes.
+"""
+_NOTED_CHANGES: Mapping[str, Mapping[str, object]] = {
+    "INSERT": {"row": "NEW", "deleted": 0},
+    "DELETE": {"row": "OLD", "deleted": 1},
+}
 COUNTING_TRIGGERS = frozenset(f"count_{table}_{change}" for table in ("files", *_COUNTED) for change in _ANY_CHANGE)
 _AUXILIARY = (
     "CREATE INDEX sessions_by_bundle ON sessions (bundle)",
@@ -193,11 +208,16 @@ _AUXILIARY = (
     ON sessions (last_used_us DESC, session_id, n_user, started_us, is_deleted, project_hash)
     WHERE kind = 'main' AND is_stub = 0
     """,
+    "CREATE INDEX summarized_sessions ON sessions (session_id, title) WHERE title_from = 'summary'",
     "CREATE INDEX empty_sessions ON sessions (session_id) WHERE is_stub = 1",
     "CREATE INDEX subagent_sessions ON sessions (session_id) WHERE kind = 'subagent'",
     "CREATE INDEX sessions_by_root ON sessions (root_session_id)",
     "CREATE INDEX sessions_by_parent ON sessions (parent_session_id) WHERE parent_session_id IS NOT NULL",
     "CREATE INDEX sessions_by_version ON session_files (file_version_id)",
+    "CREATE INDEX dropped_messages ON messages (session_id, fate) WHERE fate <> 'active'",
+    "CREATE INDEX unsuccessful_calls ON tool_calls (session_id, status) WHERE status <> 'success'",
+    "CREATE INDEX calls_by_tool ON tool_calls (raw_name, session_id)",
+    "CREATE INDEX calls_by_server ON tool_calls (session_id, mcp_server) WHERE mcp_server IS NOT NULL",
     "CREATE INDEX calls_by_owner ON model_calls (owner_session_id) WHERE owner_session_id IS NOT NULL",
     "DROP TABLE IF EXISTS main.reports",
     "DROP TABLE IF EXISTS main.changed_quarters",
@@ -209,6 +229,13 @@ _AUXILIARY = (
     "CREATE TABLE main.generation (number INTEGER NOT NULL)",
     "INSERT INTO generation VALUES (0)",
     *(_COUNT_CHANGE.format(table=table, change=change) for table in _COUNTED for change in _ANY_CHANGE),
+    "DROP TABLE IF EXISTS main.session_changes",
+    """
+    CREATE TABLE main.session_changes (
+        number INTEGER PRIMARY KEY, session_id TEXT NOT NULL UNIQUE, token BLOB NOT NULL, is_deleted INTEGER NOT NULL
+    )
+    """,
+    *(_NOTE_CHANGE.format(change=change, **values) for change, values in _NOTED_CHANGES.items()),
     "DROP TABLE IF EXISTS main.joined",  # its name up to reader 7
     "DROP TABLE IF EXISTS main.merged_bundles",
     "CREATE TABLE main.merged_bundles (name TEXT PRIMARY KEY, bundle TEXT NOT NULL) WITHOUT ROWID",

@@ -27,6 +27,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "ls": Command("pollux.cli.ls", "List sessions, newest first."),
     "show": Command("pollux.cli.show", "Read a session."),
+    "search": Command("pollux.cli.search", "Find messages, files and commands in all sessions."),
     "tail": Command("pollux.cli.tail", "Follow a running session."),
     "tree": Command("pollux.cli.tree", "Show the files and subagents of a session."),
     "resume": Command("pollux.cli.resume", "Continue a session in Gemini CLI."),
@@ -52,7 +53,7 @@ COMMANDS = {
 }
 _ALIASES = {"list": "ls"}
 
-_HELP = """Archive, read, count, export and prove Gemini CLI history.
+_HELP = """Archive, read, search, count, export and prove Gemini CLI history.
 
 Without a command, Pollux prints an overview: your sessions, their cost, and what is new.
 
@@ -60,6 +61,7 @@ Without a command, Pollux prints an overview: your sessions, their cost, and wha
   pollux                       overview
   pollux ls --project .        sessions of the current folder
   pollux show latest           read the newest session
+  pollux search timeout        find messages by their words
   pollux usage --last 30d      tokens and cost of the last 30 days
   pollux demo                  try it on sample sessions
 

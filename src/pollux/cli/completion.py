@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import os
+import re
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 _SHELLS = ("bash", "zsh", "fish")
+_FIELD_BEFORE_COLON = re.compile(r"(\w+) ?:$", re.ASCII)
+_LAST_WORD = re.compile(r"(\w+)$", re.ASCII)
 
 
 @click.command()
@@ -52,3 +55,20 @@ def project_names(ctx: click.Context, param: click.Parameter, incomplete: str) -
 
     names = offered_projects(ctx.params.get("home") or ())
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def query_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the fields of the query language that begin with a word, or the values of the field in it."""
+    del param
+    from pollux.library.completion import offered_query_words
+
+    before = str(ctx.params.get("query") or "")
+    # Bash makes three words of `in:pro` and replaces the last one; other shells replace the whole word.
+    typed, done = incomplete, ""
+    if incomplete == ":" and (field := _LAST_WORD.search(before)):
+        typed = done = f"{field[1]}:"
+    elif ":" not in incomplete and (field := _FIELD_BEFORE_COLON.search(before)):
+        done = f"{field[1]}:"
+        typed = done + incomplete
+    words = offered_query_words(ctx.params.get("home") or (), typed)
+    return [CompletionItem(word.text.removeprefix(done), help=word.help) for word in words]

@@ -8,17 +8,21 @@ import msgspec
 
 from pollux.cli import output
 from pollux.cli.context import Context, options
+from pollux.cli.search import QueryCommand, explained_query, query_argument
 from pollux.library.values import Page
 
 
-@click.command()
+@click.command(cls=QueryCommand)
+@query_argument
 @click.option("--all", "everything", is_flag=True, help="Include subagents and empty sessions.")
 @click.option("--saved", is_flag=True, help="List the conversations stored with /chat save instead.")
 @output.limit_option("List at most N sessions.")
 @output.table_options
 @options(strict=True)
-def command(scope: Context, *, everything: bool, saved: bool, limit: int | None, table: output.TableOptions) -> None:
-    """List sessions, newest first.
+def command(
+    scope: Context, query: str, *, everything: bool, saved: bool, limit: int | None, table: output.TableOptions
+) -> None:
+    """List sessions, newest first: all of them, or those that match a query of `pollux search`.
 
     A word before a title: `due` or `2d left` if the client will delete the session, `deleted` if it has and only the
     archive still has it, `empty` if it has no messages, `!` if its files have problems. In a pipe there is a
@@ -27,17 +31,22 @@ def command(scope: Context, *, everything: bool, saved: bool, limit: int | None,
     \b
       pollux ls --last 7d
       pollux ls --project skywatch --model pro
+      pollux ls timeout in:prompt
+      pollux ls 'file:alerts.py cost:>0.50'
       pollux ls --saved
       pollux ls --no-header | cut -f 1
       pollux ls --json | jq '.sessions[].title'
     """
     from pollux.render.terminal import sessions
 
+    if saved and query.strip():
+        raise click.UsageError("--saved lists all saved conversations: leave out the query.")
     if saved:
         _list_saved(scope, limit, table)
         return
     chosen = msgspec.structs.replace(scope.wanted, subagents=everything, empty=everything)
-    page = scope.library.sessions(chosen, Page(limit))
+    with explained_query():
+        page = scope.library.sessions(chosen, Page(limit), query)
     scope.note_freshness()
     if scope.as_json:
         output.print_json(page)
@@ -55,6 +64,8 @@ def command(scope: Context, *, everything: bool, saved: bool, limit: int | None,
             lambda: sessions.session_lines(page.rows, header=table.header),
             table,
         )
+        for note in page.notes:
+            output.note(note)
         if not page.rows:
             output.note(page.hint)
     scope.finish(page.problems, found=bool(page.rows))

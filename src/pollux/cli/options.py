@@ -38,6 +38,16 @@ def reference_from_argument(scope: Context, argument: str) -> str | Path:
     return argument
 
 
+def message_from_argument(scope: Context, argument: str) -> str | Path:
+    """Return the file or the session that an argument names, with the message of `SESSION#MESSAGE`."""
+    session, separator, message = argument.rpartition("#")
+    if separator and not os.path.isfile(argument) and os.sep not in message:  # noqa: PTH113  as below
+        path = path_from_argument(session)
+        if path is not None:
+            return path.with_name(f"{path.name}#{message}")
+    return reference_from_argument(scope, argument)
+
+
 def path_from_argument(argument: str) -> Path | None:
     """Return the file if the argument is `-` (standard input), names a file or contains a path separator."""
     if argument == "-":

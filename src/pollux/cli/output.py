@@ -151,10 +151,24 @@ def print_table(
         print_screen(screen(), pager=table.pager, has_header=True)
 
 
-@contextmanager
-def paged(*, pager: bool) -> Iterator[Console]:
-    """Yield a console that writes to a pager on a terminal, and straight to standard output otherwise."""
+def can_search_in_pager(*, pager: bool) -> bool:
+    """Return whether output goes to a pager that can begin at a place in it."""
     command = _pager() if pager and is_terminal() else []
+    return bool(command) and Path(command[0]).stem == "less" and _less_version(command[0]) > 0
+
+
+@contextmanager
+def paged(*, pager: bool, at: str = "") -> Iterator[Console]:
+    """Yield a console that writes to a pager on a terminal, and straight to standard output otherwise.
+
+    Args:
+        pager: whether a pager may be used.
+        at: a text at which the pager begins, if it can; the reader can still go back from there.
+
+    """
+    command = _pager() if pager and is_terminal() else []
+    if at and can_search_in_pager(pager=pager):
+        command = [*command, f"+/{re.escape(at)}"]
     if not command:
         yield console(columns=None if is_terminal() else _PIPE_COLUMNS)
         return

@@ -31,5 +31,5 @@ def command() -> None:
                 "",
                 session_table(report.newest, now=output.now(), deletions=report.deletions, projects=projects),
             ]
-            screen += ["", "Next: `pollux show @1`, `pollux ls`, `pollux --help`"]
+            screen += ["", "Next: `pollux show @1`, `pollux ls`, `pollux search WORDS`, `pollux --help`"]
         output.print_screen(screen, pager=False)

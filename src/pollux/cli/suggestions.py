@@ -17,10 +17,14 @@ _OTHER_WORDS = {
     "cost": "usage",
     "costs": "usage",
     "delete": "forget",
+    "find": "search",
+    "grep": "search",
     "log": "show",
     "open": "show",
+    "query": "search",
     "read": "show",
     "remove": "forget",
+    "rg": "search",
     "rm": "forget",
     "sessions": "ls",
     "tokens": "usage",
@@ -93,6 +97,11 @@ def _unknown_option(error: click.NoSuchOption) -> str:
     long_options = [option for option in options if option.startswith("--")]
     suggested = _as_format(name, params) or _closest(name, long_options)
     suggested = suggested or _as_value(name, params) or _by_other_option(name, long_options)
+    if context.info_name == "search":
+        return (
+            f"There is no option {name}. {f'Did you mean {suggested}? ' if suggested else ''}"
+            f"To search for it, write `pollux search -- {name}`."
+        )
     if suggested:
         return f"There is no option {name}. Did you mean {suggested}?"
     return f"There is no option {name}. Run `{context.command_path} --help` to list the options."

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -62,19 +63,25 @@ class ArchiveTools:
     def info(self) -> ArchiveInfo:
         """Return the counts and sizes of the archive, and the process that is writing to it."""
         from pollux.archive import maintenance
+        from pollux.search.build import index_info
 
         with maintenance.readable(self.path) as archive:
-            return maintenance.info(archive)
+            info = maintenance.info(archive)
+            index = index_info(self.path, archive.database)
+        n_indexed = index.coverage.n_indexed if index.coverage else 0
+        return dataclasses.replace(info, n_index_bytes=index.n_bytes, n_indexed=n_indexed)
 
     def compact(self) -> CompactResult:
-        """Merge small segments, rewrite the file without gaps, and delete the undo copies."""
+        """Merge small segments and those of the search index, rewrite the files, and delete the undo copies."""
         from pollux.archive import maintenance, undo
+        from pollux.search.build import optimize_index
 
         with maintenance.writable(self.path) as archive, self._report("compacting") as progress:
             n_undo_copies = undo.remove_all(self.path)
             result = maintenance.compact(archive, progress=progress)
             result.n_undo_copies = n_undo_copies
-            return result
+        optimize_index(self.path)
+        return result
 
     def backup(self, target: Path, *, force: bool = False) -> BackupResult:
         """Copy the archive into a file or folder, and check every byte of the copy."""
@@ -93,6 +100,7 @@ class ArchiveTools:
     def import_(self, source: Path) -> ImportDocument:
         """Import another archive. An import that fails or is interrupted changes nothing."""
         from pollux.archive import foreign, import_archive, maintenance
+        from pollux.library.indexing import update_index
         from pollux.library.keys import own_public_keys
         from pollux.proofs.verify_archive import adopt_own
         from pollux.views.contracts.archive import ImportDocument
@@ -112,7 +120,10 @@ class ArchiveTools:
             merged = import_archive.import_archive(
                 archive, theirs, memory=memory, now_us=self._now_us(), progress=progress
             )
-            return ImportDocument(merged, source, adopt_own(archive, own_public_keys(self._config.keys_dir)))
+            document = ImportDocument(merged, source, adopt_own(archive, own_public_keys(self._config.keys_dir)))
+        with maintenance.readable(path) as archive:
+            update_index(archive, self._report)
+        return document
 
     def forget(
         self, references: Sequence[str], confirm: Callable[[ForgetPlan], None] = accept, *, undo: bool = True
@@ -126,13 +137,15 @@ class ArchiveTools:
 
         """
         from pollux.archive import forget
+        from pollux.library.indexing import remove_index
 
         with self._library.writing() as snapshot:
             assert snapshot.archive is not None
             ids, files = _find_sessions_and_files(snapshot, references)
             confirm(_forget_plan(snapshot, ids, files))
+            remove_index(self.path)  # before, in case this process is killed
             with self._report("removing") as progress:
-                return forget.forget(
+                result = forget.forget(
                     snapshot.archive,
                     ids,
                     {file.id: file.path for file in files},
@@ -141,6 +154,8 @@ class ArchiveTools:
                     progress=progress,
                     undo=undo,
                 )
+            remove_index(self.path)  # another process may have built it in the meantime
+            return result
 
     def undo_forget(self, references: Sequence[str] = ()) -> list[UndoResult]:
         """Bring back what `forget` removed: with the sessions whose IDs begin so, or else the last time.

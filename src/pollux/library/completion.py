@@ -38,6 +38,32 @@ def offered_projects(named_homes: Sequence[Path]) -> list[str]:
     return sorted({_short(folder.name) for folder in _located(named_homes).folders})
 
 
+class OfferedWord(NamedTuple):
+    """A word of a query, and what it means."""
+
+    text: str
+    help: str
+
+
+def offered_query_words(named_homes: Sequence[Path], incomplete: str) -> list[OfferedWord]:
+    """Return the fields that begin with a word, or the values that begin so if it has a field."""
+    from pollux.search.fields import FIELDS, field_named  # noqa: PLC0415  not needed for other arguments
+
+    name, separator, value = incomplete.partition(":")
+    if not separator:
+        fields = [field for field in FIELDS if field.name.startswith(name)]
+        return [OfferedWord(f"{field.name}:", field.help) for field in fields]
+    field = field_named(name)
+    if field is None:
+        return []
+    values: Sequence[str] = field.choices
+    if field.name == "project":
+        values = offered_projects(named_homes)
+    elif field.name == "id":
+        values = [session.id8 for session in offered_sessions(named_homes)]
+    return [OfferedWord(f"{name}:{word}", "") for word in values if word.startswith(value)]
+
+
 def _located(named_homes: Sequence[Path]) -> HomeScan:
     try:
         homes = configure(named_homes=named_homes, archive=None).homes

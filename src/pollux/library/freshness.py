@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pollux.library.config import Config
     from pollux.library.filters import Announce
     from pollux.prices import Prices
+    from pollux.search.build import IndexBuilder
     from pollux.sessions.locate import HomeScan
     from pollux.sessions.reader import Progress
 
@@ -178,8 +179,16 @@ def writing(config: Config, report: Reporter = no_report, *, create: bool = Fals
         yield archive, Refresh(result.located, _freshness(archive, result), archive.path)
 
 
-def sync(config: Config, report: Reporter, waiting: Announce, *, derive: bool = True) -> SyncReport:
-    """Copy new files of the homes into the archive; create the archive if there is none.
+def sync(
+    config: Config,
+    report: Reporter,
+    waiting: Announce,
+    *,
+    derive: bool = True,
+    index_note: Announce = lambda _note: None,
+    builder: IndexBuilder | None = None,
+) -> SyncReport:
+    """Copy new files of the homes into the archive and index them for search; create the archive if there is none.
 
     Model calls are not priced: a watching process may use another price table than the user, and the two would reprice
     all calls in turn.
@@ -188,18 +197,27 @@ def sync(config: Config, report: Reporter, waiting: Announce, *, derive: bool = 
         config: names the archive and the homes.
         report: shows progress.
         waiting: receives a note if another process is writing to the archive, which the call then waits for.
-        derive: also derive facts from the new bytes.
+        derive: also derive facts from the new bytes, and index them.
+        index_note: receives a sentence if the index cannot be updated, and an empty text if it can.
+        builder: indexes; one that is used for several syncs is faster.
 
     """
     from pollux.archive.maintenance import writable
     from pollux.archive.watch import sync_report
+    from pollux.library.indexing import update_index
 
     def wait(process: str) -> None:
         waiting(f"Waiting for {process}, which is writing to the archive …")
 
     path = archive_file(config, NOTHING_TO_SYNC)
     with writable(path, machine=config.machine, create=True, wait=wait) as archive:
-        return sync_report(archive, update(archive, config, report, label="archiving", derive=derive))
+        synced = sync_report(archive, update(archive, config, report, label="archiving", derive=derive))
+        if derive:
+            archive.stop_writing("only the index is written")  # other processes may go on
+            note, problems = update_index(archive, report, builder)
+            index_note(note)
+            synced = msgspec.structs.replace(synced, problems=(*synced.problems, *problems))
+        return synced
 
 
 def _refresh(archive: Archive, config: Config, prices: Prices, report: Reporter, *, add_up: bool) -> Refresh:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
@@ -46,9 +46,13 @@ if TYPE_CHECKING:
     from pollux.reports.stats import Statistics
     from pollux.reports.status import StatusReport
     from pollux.reports.usage import UsageReport
+    from pollux.search.build import IndexBuilder
+    from pollux.search.values import CommandPage, FilePage, HitPage
     from pollux.sessions.family import SessionTree
     from pollux.views.contracts.archive import RestorePlan
     from pollux.views.transcript import TranscriptOptions
+
+FIRST_HITS = Page(20)
 
 
 class Library:
@@ -66,6 +70,7 @@ class Library:
         self._connections = ThreadConnections()
         self._files = FileTables(config, report)
         self._scratch = freshness.Scratch()
+        self._index_note = ""
 
     def close(self) -> None:
         """Close the connections of all threads."""
@@ -88,12 +93,19 @@ class Library:
         """Copy new files into the archive, derive facts, price calls and, with `add_up`, store the sums for `usage`."""
         return self._refresh(no_report if quiet else self._report, add_up=add_up).freshness
 
-    def sessions(self, wanted: Filter = ALL, page: Page = FIRST_PAGE) -> SessionPage:
-        """Return a page of the sessions that match a filter, last used first."""
+    def sessions(self, wanted: Filter = ALL, page: Page = FIRST_PAGE, query: str = "") -> SessionPage:
+        """Return a page of the sessions that match a filter and a query of `search`, last used first."""
         from pollux.library.listing import session_page
 
-        with self.snapshot() as snapshot:
-            return session_page(snapshot, wanted, page, self._announce)
+        if not query.strip():
+            with self.snapshot() as snapshot:
+                return session_page(snapshot, wanted, page, self._announce)
+        from pollux.library import search
+
+        parsed = search.parse(self.config, query)
+        with self.snapshot(tools=search.needs_messages(parsed)) as snapshot:
+            matching = search.matching_sessions(snapshot, parsed, wanted, self._report, self._announce)
+            return session_page(snapshot, wanted, page, self._announce, matching)
 
     def project_names(self) -> dict[str, str]:
         """Return the name of every project by its key, so that a table can tell projects of the same name apart."""
@@ -108,6 +120,50 @@ class Library:
 
         with self.snapshot() as snapshot:
             return session_row(snapshot, reference, wanted)
+
+    def search(
+        self,
+        query: str,
+        page: Page = FIRST_HITS,
+        *,
+        wanted: Filter = ALL,
+        sort: str = "relevance",
+        scan: bool = False,
+        count: bool = False,
+        hits_per_session: int = 3,
+    ) -> HitPage:
+        """Return a page of the sessions that match a query, with their best hits; `docs/search.md` has the language.
+
+        Args:
+            query: words, phrases, fields and more. Raises `InvalidQueryError`.
+            page: how many sessions, and after which.
+            wanted: the common filters.
+            sort: `relevance`, `newest`, `oldest` or `cost`.
+            scan: read all texts instead of using the index.
+            count: return the exact numbers of hits and sessions, and no sessions.
+            hits_per_session: the maximum number of hits of a session.
+
+        """
+        from pollux.library import search
+
+        options = search.SearchOptions(sort=sort, scan=scan, count=count, hits_per_session=hits_per_session)
+        parsed = search.parse(self.config, query)
+        with self.snapshot(tools=search.needs_messages(parsed)) as snapshot:
+            return search.search_page(snapshot, parsed, wanted, page, options, self._report, self._announce)
+
+    def touched_files(self, query: str = "", page: Page = FIRST_PAGE, *, wanted: Filter = ALL) -> FilePage:
+        """Return the files that tool calls read or changed, newest first; the words of a query are in their paths."""
+        from pollux.library import search
+
+        with self.snapshot(tools=True) as snapshot:
+            return search.touched_files(snapshot, search.parse(self.config, query), wanted, page, self._announce)
+
+    def commands_run(self, query: str = "", page: Page = FIRST_PAGE, *, wanted: Filter = ALL) -> CommandPage:
+        """Return the shell commands that tool calls ran, newest first; the words of a query are in them."""
+        from pollux.library import search
+
+        with self.snapshot(tools=True) as snapshot:
+            return search.commands_run(snapshot, search.parse(self.config, query), wanted, page, self._announce)
 
     def saved(self, wanted: Filter = ALL, limit: int | None = None) -> SavedPage:
         """Return the conversations that `/chat save` stored in the homes."""
@@ -167,14 +223,16 @@ class Library:
     def transcript(
         self, reference: Ref = "latest", options: TranscriptOptions | None = None, wanted: Filter = ALL
     ) -> Iterator[Transcript]:
-        """Open the transcript of the session that a reference names, or of a file."""
+        """Open the transcript of the session that a reference names, or of a file; `ID#MESSAGE` names a message."""
         from pollux.library.transcript import NORMAL, open_transcript
 
         with self.snapshot_for(reference) as snapshot:
             yield open_transcript(snapshot, reference, options or NORMAL, wanted, self.prices)
 
-    def messages(self, reference: Ref = "latest", start: int = 0, stop: int | None = None) -> Iterator[Message]:
-        """Yield messages `start` to `stop` of a session's timeline; the first is 0."""
+    def messages(
+        self, reference: Ref = "latest", start: int | None = None, stop: int | None = None
+    ) -> Iterator[Message]:
+        """Yield messages `start` to `stop` of a session's timeline; the first is 0, or the one of `ID#MESSAGE`."""
         with self.transcript(reference) as transcript:
             yield from transcript.messages(start, stop)
 
@@ -276,16 +334,31 @@ class Library:
         return ArchiveTools(self, self._report)
 
     def sync(self, *, derive: bool = True, waiting: Announce = ignore_note) -> SyncReport:
-        """Copy new files of the homes into the archive; with `derive`, also derive their facts."""
+        """Copy new files of the homes into the archive; with `derive`, also derive their facts and index them."""
+        return self._sync(waiting, derive=derive)
+
+    def _sync(self, waiting: Announce, builder: IndexBuilder | None = None, *, derive: bool = True) -> SyncReport:
+        def tell_once(note: str) -> None:
+            if note and note != self._index_note:
+                waiting(note)
+            self._index_note = note
+
         with self.stale(), freshness.explained_damage(self.config.archive):
-            return freshness.sync(self.config, self._report, waiting, derive=derive)
+            return freshness.sync(
+                self.config, self._report, waiting, derive=derive, index_note=tell_once, builder=builder
+            )
 
     def watch(self, *, poll: bool = False, tell: Announce = ignore_note) -> Iterator[SyncReport]:
         """Sync now and at every change, forever; yield a report for each sync."""
-        from pollux.archive.watch import watch
+        path = freshness.archive_file(self.config, freshness.NOTHING_TO_SYNC)
+        return self._watch(path, poll=poll, tell=tell)
 
-        freshness.archive_file(self.config, freshness.NOTHING_TO_SYNC)
-        return watch(self.config.current_homes, lambda: self.sync(waiting=tell), poll=poll, tell=tell)
+    def _watch(self, path: Path, *, poll: bool, tell: Announce) -> Iterator[SyncReport]:
+        from pollux.archive.watch import watch
+        from pollux.search.build import IndexBuilder
+
+        with closing(IndexBuilder(path)) as builder:
+            yield from watch(self.config.current_homes, lambda: self._sync(tell, builder), poll=poll, tell=tell)
 
     def verify(self, *, repair: bool = False, deep: bool = False) -> VerifyReport:
         """Check archived bytes against their hashes and rows against their digests; optionally repair them."""

@@ -14,20 +14,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pollux.library.filters import Announce
+    from pollux.library.search import MatchingSessions
     from pollux.library.snapshot import Snapshot
     from pollux.model import Problem, Session
     from pollux.reports.filters import Filter
     from pollux.reports.sessions import SessionRow
 
 
-def session_page(snapshot: Snapshot, wanted: Filter, page: Page, announce: Announce) -> SessionPage:
-    """Return a page of the sessions that match a filter, last used first."""
+def session_page(
+    snapshot: Snapshot, wanted: Filter, page: Page, announce: Announce, matching: MatchingSessions | None = None
+) -> SessionPage:
+    """Return a page of the sessions that match a filter and, if there is one, a query; last used first."""
     from pollux.library import select  # noqa: PLC0415  not needed to parse arguments
     from pollux.reports import sessions  # noqa: PLC0415
 
     query = select.session_query(snapshot, wanted, announce)
+    if matching is not None:
+        ids_in_both = matching.ids if query.ids is None else matching.ids.intersection(query.ids)
+        query = msgspec.structs.replace(query, ids=ids_in_both)
     database = snapshot.database
-    offset = _offset(page)
+    offset = page_offset(page)
     ids = sessions.page(database, query, limit=page.limit, offset=offset)
     total = sessions.count(database, query)
     listed = sessions.count(database, sessions.SessionQuery(snapshot.ids))
@@ -45,6 +51,7 @@ def session_page(snapshot: Snapshot, wanted: Filter, page: Page, announce: Annou
         _problems(snapshot, [*loaded, *unreadable]),
         snapshot.freshness,
         hint,
+        matching.notes if matching else (),
     )
 
 
@@ -102,7 +109,8 @@ def _problems(snapshot: Snapshot, sessions: Iterable[Session]) -> tuple[Problem,
     return tuple(dict.fromkeys(problems))
 
 
-def _offset(page: Page) -> int:
+def page_offset(page: Page) -> int:
+    """Return the number of rows before a page. Raises `PolluxError` for a cursor that is none."""
     if page.after is None:
         return 0
     offset = parse_integer(page.after) if page.after.isdecimal() else None

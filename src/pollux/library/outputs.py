@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pollux.archive.index_file import index_path
 from pollux.disk.read import open_regular
 from pollux.disk.write import write_private
 from pollux.errors import PolluxError
@@ -122,6 +123,8 @@ def protected(
         for suffix in _COMPANIONS:
             what = f"part of the archive {archive}" if suffix else "the archive"
             files[f"{archive}{suffix}"] = files[f"{real}{suffix}"] = f"{what}, {_NEVER}"
+            index, real_index = index_path(archive), index_path(Path(real))
+            files[f"{index}{suffix}"] = files[f"{real_index}{suffix}"] = f"the search index of {archive}, {_NEVER}"
     keys = {str(path): _KEY for folder in key_folders for path in _keys(folder)}
     names = {os.path.realpath(path).casefold(): what for path, what in files.items()}
     inodes = {inode: what for path, what in (files | keys).items() if (inode := _inode(path))}

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pollux.archive.load_sessions import damaged_rows
-from pollux.errors import PolluxError, SessionNotFoundError
+from pollux.errors import AmbiguousMessageError, MessageNotFoundError, PolluxError, SessionNotFoundError
 from pollux.library.config import UsageError
-from pollux.library.select import find_session
+from pollux.library.select import LATEST, find_session
 from pollux.reports.filters import ALL, Filter
 from pollux.reports.sessions import families, roots
 from pollux.sessions.grouping import OpenSession
-from pollux.sessions.reader import from_file, saved, saved_tag
+from pollux.sessions.reader import from_file, saved, saved_tag, short_id_of
+from pollux.text.numbers import parse_integer
 from pollux.text.shell import quoted
 
 if TYPE_CHECKING:
@@ -96,6 +97,38 @@ def open_reference(
         return session, group, {session.id: session}
     assert snapshot is not None
     return open_session(snapshot, reference, wanted)
+
+
+def split_message(reference: Ref) -> tuple[Ref, str | None]:
+    """Return the session and the message that `SESSION#MESSAGE` names. An existing file may have a `#` in its name."""
+    if isinstance(reference, str):
+        session, separator, message = reference.rpartition("#")
+        return (session or LATEST, message) if separator else (reference, None)
+    name, separator, message = reference.name.rpartition("#")
+    if not separator or not name or os.path.lexists(reference):
+        return reference, None
+    return reference.with_name(name), message
+
+
+def find_message(group: OpenSession, reference: str) -> int:
+    """Return the place in the timeline of the message with an ID, with a number from 1, or whose ID begins so.
+
+    Raises `MessageNotFoundError` and `AmbiguousMessageError`.
+    """
+    ids = [entry.id for _, entry in group.timeline]
+    if reference in ids:
+        return ids.index(reference)
+    digits = reference.removeprefix("m")  # the anchors of HTML pages are `m1`, `m2` …
+    number = parse_integer(digits) if digits.isdecimal() else None
+    if number is not None and 1 <= number <= len(ids):
+        return number - 1
+    places = [place for place, id_ in enumerate(ids) if reference and id_.lower().startswith(reference.lower())]
+    if len(places) == 1:
+        return places[0]
+    session = short_id_of(group.id)
+    if places:
+        raise AmbiguousMessageError(session, reference, [ids[place] for place in places])
+    raise MessageNotFoundError(session, reference, len(ids))
 
 
 def load_families(snapshot: Snapshot, ids: Collection[str], loaded: Collection[Session] = ()) -> dict[str, Session]:

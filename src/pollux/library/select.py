@@ -92,6 +92,8 @@ def _not_found(snapshot: Snapshot, reference: str, query: SessionQuery, n_search
     if not n_chosen:
         return PolluxError(NOTHING_FITS)
     error = SessionNotFoundError(reference, n_chosen if n_searched is None else n_searched)
+    if "#" in reference:
+        error.args = (f"{error} Only `pollux show` takes a message after `#`.",)
     return PolluxError(f"{error} {_hint(snapshot)}") if snapshot.elsewhere else error
 
 

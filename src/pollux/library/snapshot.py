@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class SessionSource(Protocol):
     """Loads sessions by ID, and opens them."""
 
-    def load(self, ids: Collection[str] | None) -> list[Session]:
-        """Return sessions in the order of their IDs, or all of them."""
+    def load(self, ids: Collection[str] | None, *, with_calls: bool = True) -> list[Session]:
+        """Return sessions in the order of their IDs, or all of them; without model calls if those are not needed."""
 
     def open(self, session: Session) -> OpenSession:
         """Open a session so that its messages can be read."""
@@ -58,11 +58,11 @@ class ArchivedSessions:
         self._contents: dict[str, list[tuple[int, int]]] | None = None
         self._damage: dict[Problem, None] = {}
 
-    def load(self, ids: Collection[str] | None) -> list[Session]:
-        """Return sessions in the order of their IDs, or all of them."""
+    def load(self, ids: Collection[str] | None, *, with_calls: bool = True) -> list[Session]:
+        """Return sessions in the order of their IDs, or all of them; without model calls if those are not needed."""
         from pollux.archive.load_sessions import load_sessions
 
-        loaded = load_sessions(self._database, ids, self._memory)
+        loaded = load_sessions(self._database, ids, self._memory, with_calls=with_calls)
         self._damage.update(dict.fromkeys(loaded.problems))
         return list(loaded.sessions)
 
@@ -109,8 +109,8 @@ class SessionFiles:
         self._by_id = {session.id: session for session in history.sessions}
         self._failures = list(failures)
 
-    def load(self, ids: Collection[str] | None) -> list[Session]:
-        """Return sessions in the order of their IDs, or all of them."""
+    def load(self, ids: Collection[str] | None, *, with_calls: bool = True) -> list[Session]:  # noqa: ARG002  as above
+        """Return sessions in the order of their IDs, or all of them, always with their model calls."""
         if ids is None:
             return list(self._history.sessions)
         return [self._by_id[session_id] for session_id in ids if session_id in self._by_id]

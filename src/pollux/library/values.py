@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from pollux.reports.stats import Statistics
     from pollux.reports.status import StatusReport, StatusRow
     from pollux.reports.usage import UsageReport
+    from pollux.search.values import HitPage
 
 _MODULES = {
     "ForgetPlan": "library.archive_tools",
+    "HitPage": "search.values",
     "OverviewReport": "library.status",
     "Page": "reports.sessions",
     "ProjectList": "reports.projects",
@@ -34,6 +36,7 @@ _MODULES = {
 __all__ = [
     "ExportOptions",
     "ForgetPlan",
+    "HitPage",
     "OverviewReport",
     "Page",
     "ProjectList",

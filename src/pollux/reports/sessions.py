@@ -120,6 +120,8 @@ class SessionPage(msgspec.Struct, frozen=True):
     freshness: Freshness
     hint: str = ""
     """A sentence for the user if there are no rows."""
+    notes: tuple[str, ...] = ()
+    """Sentences for the user about the search for a query."""
 
 
 class SavedPage(msgspec.Struct, frozen=True):

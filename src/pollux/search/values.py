@@ -7,12 +7,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from pollux.model import Problem
+from pollux.model import Problem, Project
 from pollux.reports.freshness import Freshness
 from pollux.reports.sessions import SessionRow
 
+MESSAGE_SCOPE, SESSION_SCOPE, TITLE_SCOPE = "message", "session", "title"
+"""Whether one part of a message matches a whole query, several messages of a session together, or only its title."""
 
-class Span(NamedTuple):
+
+class TextSpan(NamedTuple):
     """A stretch of a text, as offsets of its characters."""
 
     start: int
@@ -23,7 +26,7 @@ class Snippet(msgspec.Struct, frozen=True):
     """One line of a text around its highlights, without control characters."""
 
     text: str
-    spans: tuple[Span, ...]
+    spans: tuple[TextSpan, ...]
     """The highlights, as offsets in `text`."""
     has_before: bool = False
     has_after: bool = False
@@ -52,7 +55,8 @@ class SessionHits(msgspec.Struct, frozen=True):
     hits: tuple[Hit, ...]
     n_hits: int
     scope: str
-    """`message` if one part matches the whole query; `session` if its words are in several messages."""
+    """`message` if one part matches the whole query, `session` if its words are in several messages, `title` if only
+    its title matches."""
     score: float
 
 
@@ -63,6 +67,13 @@ class IndexCoverage(msgspec.Struct, frozen=True):
     n_indexed: int
     n_cut_parts: int = 0
     """Parts that are indexed without their middle, because they are too long."""
+    missing: tuple[str, ...] = ()
+    """IDs of the sessions that are not indexed, or not to their end; newest first."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every session is indexed to its end."""
+        return self.n_indexed >= self.n_sessions and not self.missing
 
 
 class HitPage(msgspec.Struct, frozen=True):
@@ -74,9 +85,70 @@ class HitPage(msgspec.Struct, frozen=True):
     """The cursor of the next page."""
     total: int | None
     """Number of matching parts; None if not all were counted."""
+    n_sessions: int | None
+    """Number of matching sessions; None if not all were counted."""
     suggestions: tuple[str, ...]
-    """Words to search for instead of one that is in no text."""
+    """Queries to try instead, if a word of this one is in no text."""
     notes: tuple[str, ...]
+    """Sentences for the user: what was left out, not searched or stopped, and what to do about it."""
     coverage: IndexCoverage
+    problems: tuple[Problem, ...]
+    freshness: Freshness
+
+
+class TouchedFile(msgspec.Struct, frozen=True):
+    """A file that a tool call read or changed."""
+
+    path: str
+    op: str
+    at: datetime | None
+    session_id: str
+    message_id: str
+    number: int
+    """The message's position in the session's timeline; the first is 0."""
+    project: Project
+    title: str
+    lines_added: int | None
+    lines_removed: int | None
+    fate: str
+
+
+class CommandRun(msgspec.Struct, frozen=True):
+    """A shell command that a tool call ran."""
+
+    command: str
+    program: str
+    at: datetime | None
+    session_id: str
+    message_id: str
+    number: int
+    """The message's position in the session's timeline; the first is 0."""
+    project: Project
+    title: str
+    exit_code: int | None
+    status: str
+    fate: str
+
+
+class FilePage(msgspec.Struct, frozen=True):
+    """A page of the files that the sessions matching a query touched, newest first."""
+
+    rows: tuple[TouchedFile, ...]
+    next: str | None
+    """The cursor of the next page."""
+    total: int
+    notes: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    freshness: Freshness
+
+
+class CommandPage(msgspec.Struct, frozen=True):
+    """A page of the commands that the sessions matching a query ran, newest first."""
+
+    rows: tuple[CommandRun, ...]
+    next: str | None
+    """The cursor of the next page."""
+    total: int
+    notes: tuple[str, ...]
     problems: tuple[Problem, ...]
     freshness: Freshness

@@ -44,6 +44,7 @@ def info_lines(info: ArchiveInfo, now: datetime, short: Shorten) -> Iterator[str
         "files": f"{info.n_files}, {info.n_deleted_files} of them deleted; {plural(info.n_versions, 'version')}",
         "imported": f"{plural(info.n_imported, 'version')}, not read on this machine" if info.n_imported else "",
         "sessions": sessions if info.facts_are_current else "not counted yet: run `pollux sync`",
+        "index": f"{size(info.n_index_bytes)}; {info.n_indexed} of {info.n_indexable} sessions and subagents indexed",
         "forgotten": str(info.n_forgotten) if info.n_forgotten else "",
         "last new": relative_time(last, now) if last else "never",
         "writer": make_visible(info.writer) if info.writer else "none",

@@ -108,6 +108,17 @@ def cut(text: str, width: int, *, ellipsis: str = "…") -> str:
     return set_cell_size(beginning, room).rstrip() + ellipsis if room > 0 else ellipsis[:width]
 
 
+def cut_start(text: str, width: int) -> str:
+    """Return a line without its beginning if it has more than a number of terminal cells."""
+    if cell_len(text) <= width:
+        return text
+    start, room = len(text), width - 1
+    while start and cell_len(text[start - 1]) <= room:
+        start -= 1
+        room -= cell_len(text[start])
+    return f"…{text[start:]}" if width > 0 else ""
+
+
 def line(text: str, width: int, *, ellipsis: str = "…") -> str:
     """Return any text as one line without control characters, cut to a number of terminal cells."""
     return cut(" ".join(make_visible(text[: 16 * width + 16]).split()), width, ellipsis=ellipsis)

@@ -61,7 +61,7 @@ def session_table(
         TableColumn("session", ids, "bright_blue", rank=6 if has_numbers else 0),
         TableColumn("used", ages, rank=4, is_right=True),
         _project_column(sessions, projects, rank=5),
-        TableColumn("title", [_title(row, deletions.get(row.id)) for row in sessions], least=_TITLE_LEAST),
+        TableColumn("title", [marked_title(row, deletions.get(row.id)) for row in sessions], least=_TITLE_LEAST),
         TableColumn("prompts", [f"{row.prompts:,}" for row in sessions], rank=7, is_right=True),
         TableColumn("tokens", [count(row.usage.tokens.total) for row in sessions], rank=8, is_right=True),
         TableColumn("cost", align_points([cost_text(row.usage) for row in sessions]), rank=3, is_right=True),
@@ -102,7 +102,7 @@ def saved_table(conversations: Sequence[Session], *, now: datetime) -> TextTable
             TableColumn("tag", [line(saved_tag(saved), _TAG) for saved in conversations], "bright_blue"),
             TableColumn("saved", ages, rank=4, is_right=True),
             _project_column(conversations, rank=5),
-            TableColumn("title", [_title(saved, None) for saved in conversations], least=_TITLE_LEAST),
+            TableColumn("title", [marked_title(saved, None) for saved in conversations], least=_TITLE_LEAST),
             TableColumn("prompts", prompts, rank=7, is_right=True),
         ]
     )
@@ -168,7 +168,7 @@ def _project_column(
     return TableColumn("project", cells, "green", rank, least=_PROJECT_LEAST)
 
 
-def _title(session: Session | SessionRow, deletion: str | None) -> Text:
+def marked_title(session: Session | SessionRow, deletion: str | None) -> Text:
     """Return the title after the marks of the session."""
     name = title(session)
     marks = []

@@ -16,7 +16,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-from pollux.render.terminal.screen import cut, line
+from pollux.render.terminal.screen import cut, cut_start, line
 from pollux.reports.periods import monday
 from pollux.text.encode import csv_row, escape_formula
 from pollux.text.escape import make_visible
@@ -47,6 +47,8 @@ class TableColumn:
     is_right: bool = False
     least: int | None = None
     """The width to which the column may be cut; None if it is never cut."""
+    keeps_end: bool = False
+    """Whether strings lose their beginning when they are cut, as paths do."""
 
     @property
     def width(self) -> int:
@@ -121,7 +123,7 @@ def _row(
     for number, (column, cell, width, style) in enumerate(zip(columns, cells, widths, styles, strict=True)):
         if number:
             yield Segment(" " * _GAP)
-        segments = [*_cell(cell, width, style + row_style, console)]
+        segments = [*_cell(cell, width, style + row_style, console, keeps_end=column.keeps_end)]
         padding = " " * (width - sum(segment.cell_length for segment in segments))
         if column.is_right and padding:
             yield Segment(padding)
@@ -131,9 +133,11 @@ def _row(
     yield Segment.line()
 
 
-def _cell(cell: Text | str, width: int, style: Style, console: Console) -> Iterable[Segment]:
+def _cell(
+    cell: Text | str, width: int, style: Style, console: Console, *, keeps_end: bool = False
+) -> Iterable[Segment]:
     if isinstance(cell, str):
-        return [Segment(cut(cell, width), style)]
+        return [Segment(cut_start(cell, width) if keeps_end else cut(cell, width), style)]
     text = cell.copy()
     text.truncate(width, overflow="ellipsis")
     return Segment.apply_style(text.render(console), style)

@@ -15,10 +15,11 @@ from rich.console import Group, RenderableType
 from rich.rule import Rule
 from rich.text import Text
 
-from pollux.model import Attachment, Fate, Kind, Origin, Session, Usage
+from pollux.model import Attachment, Fate, Kind, Message, Origin, Session, Usage
 from pollux.render.terminal.bodies import body_rows, excerpt_rows
 from pollux.render.terminal.layout import Aside, Gutter, PageFormat, Safe, lay_out
 from pollux.render.terminal.markdown import Markdown
+from pollux.reports.periods import local
 from pollux.text.numbers import plural, size
 from pollux.views.bodies import Input
 from pollux.views.session_text import cost_text, describe_messages, describe_tokens, period, shares, title
@@ -104,6 +105,22 @@ def render_transcript(
         for part in _block(block, page):
             yield Safe(Gutter(part, "┊ ", style="bright_magenta") if is_flagged else part, encoding)
         before = block
+
+
+def place_text(place: int, n_messages: int) -> str:
+    """Return the words that name the place of a message in its session; the first place is 0."""
+    return f"message {place + 1:,} of {n_messages:,}"
+
+
+def render_place(
+    message: Message, place: str, *, zone: tzinfo | None = None, encoding: str = "utf-8"
+) -> RenderableType:
+    """Return the line above the message that the user named: its place, time, fate and ID."""
+    page = PageFormat(zone, encoding)
+    at = f"{local(message.at, zone):%Y-%m-%d %H:%M}" if message.at else ""
+    fate = "" if message.fate is Fate.ACTIVE else message.fate.label
+    line = Text.assemble(("▶ ", "bold bright_magenta"), (_joined(place, at, fate), "bold"))
+    return Safe(Group(Text(), line.append(f" · {page.line(message.id)}", "dim")), encoding)
 
 
 def _block(block: Block, page: PageFormat) -> Iterator[RenderableType]:

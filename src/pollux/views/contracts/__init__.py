@@ -45,6 +45,9 @@ CONTRACTS: Mapping[str, Contract] = {
     "reports.projects.ProjectList": Contract("pollux.projects/1", "sessions.projects_json"),
     "reports.sessions.SavedPage": Contract("pollux.sessions/1", "sessions.saved_json"),
     "reports.sessions.SessionPage": Contract("pollux.sessions/1", "sessions.sessions_json"),
+    "search.values.CommandPage": Contract("pollux.commands/1", "search.commands_json"),
+    "search.values.FilePage": Contract("pollux.files/1", "search.files_json"),
+    "search.values.HitPage": Contract("pollux.hits/1", "search.hits_json"),
     "views.contracts.sessions.TreeDocument": Contract("pollux.tree/1", "sessions.tree_json"),
 }
 """By the type of the value: its module below `pollux`, and its name. If a document contains more than one value, a

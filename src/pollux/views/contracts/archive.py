@@ -76,6 +76,7 @@ def info_json(info: ArchiveInfo) -> dict[str, Json]:
         "subagents": info.n_subagents if info.facts_are_current else None,
         "deleted": info.n_deleted if info.facts_are_current else None,
         "forgotten": info.n_forgotten,
+        "index": {"bytes": info.n_index_bytes, "sessions": info.n_indexed, "of": info.n_indexable},
         "last_sync": rfc3339(moment(info.last_us)),
         "writer": info.writer,
         "homes": [

@@ -1,0 +1,379 @@
+"""Propose the sessions that may match a query, in order, from the index and the facts; their texts are not read.
+
+The newest matching rows of the index are scored and grouped by session. All other sessions follow, visited one by one,
+newest first: those with older rows, and those whose words are in several messages. Where a filter leaves few sessions,
+or another order than by relevance is wanted, all sessions are visited in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from pollux.search.corpus import RELEVANCE, Corpus, Request, SearchScope, SessionKey
+from pollux.search.cursor import FIRST, REST, Position
+from pollux.search.fact_tests import NO_TESTS, Admitted, has_message_tests, is_about_sessions
+from pollux.search.hits import Candidate
+from pollux.search.index import KINDS, Place
+from pollux.search.parts import PartKind
+from pollux.search.plan import Clause, conditions, match_expression
+from pollux.search.scan import ScannedSession
+from pollux.search.terms import AllOf, AnyOf, FieldTest, Node, Not
+from pollux.search.titles import sessions_with_title
+from pollux.search.values import MESSAGE_SCOPE, SESSION_SCOPE, TITLE_SCOPE
+
+WORD_ROWS, OUTPUT_ROWS = 2000, 500
+"""Newest rows that are ranked: of output fewer, because it says least about what a session was about."""
+_WINDOW = 100
+"""Sessions that are visited and ranked together, and whose facts are looked up together."""
+_SMALL_WINDOW = 25
+"""The same for and after the newest rows, where no order depends on it."""
+_MOST_COUNTED = 1000
+"""Matching parts of a session up to which they are counted."""
+_PREFIX = "*"
+"""In an expression of the index, where words contain only letters and digits."""
+_MOST_COLLECTED = 20_000
+_START_OF_REST = Position(REST, None, None)
+_ROWS_OF_SESSION = 200
+_ROWS_OF_CONDITION, _SHOWN_OF_CONDITION = 20, 2
+_OUTPUT = frozenset({PartKind.OUTPUT})
+_HIGHLIGHTED = frozenset({"file", "cmd", "tool"})
+"""Fields whose values are highlighted in tool calls."""
+
+
+class Entry(NamedTuple):
+    """A session in the order of a search, before its texts are read."""
+
+    session_id: str
+    position: Position
+    scope: str
+    candidates: Sequence[Candidate] = ()
+    scanned: ScannedSession | None = None
+    """What matches, if the session was scanned."""
+
+
+class Proposals:
+    """The sessions that may match a query."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        request: Request,
+        clauses: Sequence[Clause],
+        scope: SearchScope,
+        scanned: Mapping[str, ScannedSession | None],
+        top: int | None = None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            corpus: what to search.
+            request: what to search for.
+            clauses: of its query.
+            scope: the sessions that may be returned.
+            scanned: sessions that were scanned because they are not indexed.
+            top: ignore rows of the index from this one on; None for none.
+
+        """
+        self._database, self._index, self._facts, self._request = corpus.database, corpus.index, corpus.facts, request
+        self._clauses, self._scope, self._scanned = clauses, scope, scanned
+        self.top = top
+        """After the newest rows were read: the row after the newest."""
+        self._collected: dict[str, tuple[dict[str, list[Place]], bool]] = {}
+        """For expressions with a prefix: the parts that match by session, and whether these are all."""
+        self._is_complete = True
+        """Whether all matching rows were read, so that the candidates of a session are all that it has."""
+
+    def entries(self, after: Position) -> Iterator[Entry]:
+        """Yield the sessions after a position that may match, in order."""
+        if not self._is_ranked:
+            yield from self._visits(self.sessions, after, _WINDOW)
+            return
+        window, is_complete = self._newest_rows()
+        if after.tier == FIRST:
+            yield from self._ranked(window, after)
+        if is_complete and not any(clause.may_be_spread for clause in self._clauses):
+            return
+        others = self.sessions - self._scanned.keys() - self.titled
+        if not any(has_message_tests(clause) for clause in self._clauses):
+            others -= window.keys()
+        for entry in self._visits(others, after if after.tier == REST else _START_OF_REST, _SMALL_WINDOW):
+            if entry.scope != MESSAGE_SCOPE or not set(entry.candidates) & set(window.get(entry.session_id, ())):
+                yield entry
+
+    @cached_property
+    def _is_ranked(self) -> bool:
+        """Whether to start with the newest rows of the index."""
+        if self._request.sort != RELEVANCE or self._index is None:
+            return False
+        if not all(match_expression(clause.texts) for clause in self._clauses):
+            return False
+        if any(allowed is None for allowed in self._scope.allowed):
+            return True
+        return len(self.sessions) > _WINDOW
+
+    # The newest rows
+
+    def _newest_rows(self) -> tuple[dict[str, list[Candidate]], bool]:
+        """Return the candidates of the newest rows by session, and whether there are no older rows."""
+        assert self._index is not None
+        window: dict[str, list[Candidate]] = {}
+        is_complete, newest_row = True, -1
+        for number, clause in enumerate(self._clauses):
+            expression = match_expression(clause.texts)
+            assert expression is not None
+            rows: list[int] = []
+            for kinds, limit in ((clause.kinds - _OUTPUT, WORD_ROWS), (clause.kinds & _OUTPUT, OUTPUT_ROWS)):
+                if kinds:
+                    newest = self._index.rows(expression, kinds=kinds, below=self.top, limit=limit)
+                    is_complete = is_complete and len(newest) < limit
+                    rows += newest
+            newest_row = max([newest_row, *rows])
+            for place in self._index.places(rows).values():
+                if self._scope.is_allowed(number, place.session_id):
+                    candidate = Candidate(place.seq, place.kind, clause.texts, number)
+                    window.setdefault(place.session_id, []).append(candidate)
+        if self.top is None:
+            self.top = newest_row + 1
+        self._is_complete = is_complete
+        return window, is_complete
+
+    def count_in(self, entry: Entry) -> int:
+        """Return the number of parts of a session that may match, also behind the newest rows."""
+        if self._is_complete or self._index is None or entry.position.tier == REST or len(self._clauses) > 1:
+            return 0
+        (clause,) = self._clauses
+        expression = match_expression(clause.texts)
+        if expression is None or _PREFIX in expression or has_message_tests(clause):
+            return 0
+        rows = self._index.rows_within(expression, entry.session_id, _MOST_COUNTED)
+        return sum(row % KINDS in clause.kinds for row in rows)
+
+    def _ranked(self, window: Mapping[str, list[Candidate]], after: Position) -> Iterator[Entry]:
+        """Yield the sessions of the newest rows and those that were scanned, best first."""
+        self._scope.load([*window, *self._scanned])
+        entries = []
+        for session_id, candidates in window.items():
+            key = self._scope.key(session_id, kinds_of(candidates), MESSAGE_SCOPE)
+            entries.append(Entry(session_id, Position(FIRST, None, key), MESSAGE_SCOPE, candidates))
+        for session_id, result in self._scanned.items():
+            if result:
+                entries.append(self._scanned_entry(session_id, result, FIRST))
+        matching = {session_id for session_id, result in self._scanned.items() if result}
+        entries += [self._titled_entry(session_id, FIRST) for session_id in self.titled - window.keys() - matching]
+        yield from self._with_facts(_after(entries, after.key))
+
+    def _with_facts(self, entries: Sequence[Entry]) -> Iterator[Entry]:
+        """Yield entries without the candidates whose messages do not pass the tests of their clause."""
+        if not any(has_message_tests(clause) for clause in self._clauses):
+            yield from entries
+            return
+        for start in range(0, len(entries), _SMALL_WINDOW):
+            group = entries[start : start + _SMALL_WINDOW]
+            tests = self._admitted([entry.session_id for entry in group])
+            for entry in group:
+                candidates = [
+                    candidate
+                    for candidate in entry.candidates
+                    if tests[candidate.clause].has(entry.session_id, candidate.seq)
+                ]
+                if candidates or entry.scanned or entry.scope == TITLE_SCOPE:
+                    yield entry._replace(candidates=candidates)
+
+    def _admitted(self, ids: Collection[str]) -> list[Admitted]:
+        return [self._facts.admitted(clause, ids) for clause in self._clauses]
+
+    def _scanned_entry(self, session_id: str, result: ScannedSession, tier: int) -> Entry:
+        key = self._scope.key(session_id, [match.kind for match in result.matches], result.scope)
+        return Entry(session_id, Position(tier, None, key), result.scope, scanned=result)
+
+    def _titled_entry(self, session_id: str, tier: int) -> Entry:
+        """Return a session that is found by its title, which is ranked like a prompt."""
+        key = self._scope.key(session_id, [PartKind.PROMPT], TITLE_SCOPE)
+        return Entry(session_id, Position(tier, None, key), TITLE_SCOPE)
+
+    # Sessions one by one
+
+    @cached_property
+    def titled(self) -> set[str]:
+        """The sessions whose titles contain all words."""
+        ids: set[str] = set()
+        for number, clause in enumerate(self._clauses):
+            with_title = sessions_with_title(self._database, clause)
+            ids.update(session_id for session_id in with_title if self._scope.is_allowed(number, session_id))
+        return ids
+
+    @cached_property
+    def sessions(self) -> set[str]:
+        """The sessions that contain all words somewhere, and that may satisfy the fields."""
+        ids = set(self.titled)
+        for clause, allowed in zip(self._clauses, self._scope.allowed, strict=True):
+            with_words = self._with_all(conditions(clause)) if self._index else None
+            if with_words is None:
+                ids |= self._scope.everything() if allowed is None else allowed
+            else:
+                ids |= with_words if allowed is None else with_words & allowed
+        ids.update(session_id for session_id, result in self._scanned.items() if result)
+        return ids
+
+    def _with_all(self, nodes: Iterable[Node]) -> set[str] | None:
+        """Return the sessions that contain what all nodes require, in any of their messages; None for all."""
+        common: set[str] | None = None
+        for node in nodes:
+            ids = self._with(node)
+            if ids is not None:
+                common = ids if common is None else common & ids
+        return common
+
+    def _with(self, node: Node) -> set[str] | None:
+        assert self._index is not None
+        if isinstance(node, Not):
+            return None
+        if isinstance(node, AllOf):
+            return self._with_all(node.nodes)
+        if isinstance(node, AnyOf):
+            union: set[str] = set()
+            for child in node.nodes:
+                ids = self._with(child)
+                if ids is None:
+                    return None
+                union |= ids
+            return union
+        expression = match_expression([node])
+        return self._index.sessions_with(expression) if expression else None
+
+    def _visits(self, ids: Collection[str], after: Position, size: int) -> Iterator[Entry]:
+        """Yield the sessions among some IDs that match, window by window; those of a window are ranked together."""
+        ordered = self._scope.ordered(ids)
+        before, key = after.window, after.key
+        if before is not None:
+            ordered = [session_key for session_key in ordered if session_key > before]
+        for start in range(0, len(ordered), size):
+            window = ordered[start : start + size]
+            ids = [session_id for _, session_id in window]
+            tests = self._admitted(ids)
+            entries = []
+            for session_key in window:
+                entry = self._visit(session_key.session_id, tests) or self._visit_spread(session_key.session_id)
+                if entry:
+                    entries.append(self._placed(entry, session_key, before))
+            yield from _after(entries, key)
+            before, key = window[-1], None
+
+    def _placed(self, entry: Entry, session_key: SessionKey, before: tuple[float, str] | None) -> Entry:
+        key = entry.position.key
+        if self._request.sort != RELEVANCE:
+            key = (session_key.number, 0.0, session_key.session_id)
+        return entry._replace(position=Position(REST, before, key))
+
+    def _visit(self, session_id: str, tests: Sequence[Admitted]) -> Entry | None:
+        """Return the candidates of a session; None if it cannot match."""
+        result = self._scanned.get(session_id)
+        if result:
+            return self._scanned_entry(session_id, result, REST)
+        candidates: list[Candidate] = []
+        is_listed = False
+        for number, clause in enumerate(self._clauses):
+            if not self._scope.is_allowed(number, session_id):
+                continue
+            if clause.positive:
+                n_rows = max(_ROWS_OF_SESSION, self._request.hits_per_session)
+                candidates += self._rows_of(session_id, number, clause.texts, tests[number], n_rows)
+            elif is_about_sessions(clause):
+                is_listed = is_listed or not self._contains_any(session_id, number, clause)
+            else:
+                candidates += _messages_of(session_id, number, clause, tests[number])
+        if not candidates and not is_listed:
+            return self._titled_entry(session_id, REST) if session_id in self.titled else None
+        scope = MESSAGE_SCOPE if candidates else SESSION_SCOPE
+        key = self._scope.key(session_id, kinds_of(candidates), scope)
+        return Entry(session_id, Position(REST, None, key), scope, candidates)
+
+    def _contains_any(self, session_id: str, number: int, clause: Clause) -> bool:
+        """Return whether a part of a session has a text that a clause excludes."""
+        unwanted = [node.node for node in clause.negative if isinstance(node, Not)]
+        return any(self._rows_of(session_id, number, (node,), NO_TESTS, _ROWS_OF_CONDITION) for node in unwanted)
+
+    def _rows_of(
+        self, session_id: str, number: int, texts: tuple[Node, ...], tests: Admitted, most: int
+    ) -> list[Candidate]:
+        """Return the parts of a session that may satisfy some conditions of a clause."""
+        assert self._index is not None
+        expression = match_expression(texts)
+        if expression is None:
+            return []
+        return [
+            Candidate(place.seq, place.kind, texts, number)
+            for place in self._places_within(expression, session_id, most)
+            if place.kind in self._clauses[number].kinds and tests.has(session_id, place.seq)
+        ]
+
+    def _places_within(self, expression: str, session_id: str, most: int) -> list[Place]:
+        """Return the parts of a session that match an expression.
+
+        SQLite collects all rows of a prefix before it returns the first, so that one statement for all sessions takes
+        less time than one for each.
+        """
+        assert self._index is not None
+        if _PREFIX in expression:
+            if expression not in self._collected:
+                rows = self._index.rows(expression, limit=_MOST_COLLECTED)
+                by_session: dict[str, list[Place]] = {}
+                for place in self._index.places(rows).values():
+                    by_session.setdefault(place.session_id, []).append(place)
+                self._collected[expression] = by_session, len(rows) < _MOST_COLLECTED
+            by_session, is_complete = self._collected[expression]
+            if is_complete or session_id in by_session:
+                return by_session.get(session_id, [])[:most]
+        return list(self._index.places(self._index.rows_within(expression, session_id, most)).values())
+
+    def _visit_spread(self, session_id: str) -> Entry | None:
+        """Return parts of a session that satisfy a clause together; None if there are none."""
+        for number, clause in enumerate(self._clauses):
+            if clause.may_be_spread and self._scope.is_allowed(number, session_id):
+                candidates = self._spread_over(session_id, number, clause)
+                if candidates:
+                    key = self._scope.key(session_id, kinds_of(candidates), SESSION_SCOPE)
+                    return Entry(session_id, Position(REST, None, key), SESSION_SCOPE, candidates)
+        return None
+
+    def _spread_over(self, session_id: str, number: int, clause: Clause) -> list[Candidate]:
+        """Return some parts for each condition of a clause, and for what was done; none if one has no part."""
+        candidates: list[Candidate] = []
+        tests = self._facts.admitted(clause.without_events, [session_id])
+        for condition in conditions(clause):
+            texts = (condition, *clause.negative)
+            parts = self._rows_of(session_id, number, texts, tests, _ROWS_OF_CONDITION)
+            if not parts:
+                return []
+            candidates += sorted(parts, key=lambda part: -part.weight)[:_SHOWN_OF_CONDITION]
+        for test in clause.events:
+            done = Clause(facts=(test,))
+            messages = _messages_of(session_id, number, done, self._facts.admitted(done, [session_id]))
+            if not messages:
+                return []
+            candidates += messages[:_SHOWN_OF_CONDITION]
+        return candidates
+
+
+def kinds_of(candidates: Iterable[Candidate]) -> list[PartKind]:
+    """Return the kind of each part, once for a part that several clauses propose."""
+    parts = {(candidate.seq, candidate.kind) for candidate in candidates}
+    return [PartKind.ARGS if kind is None else kind for _, kind in parts]
+
+
+def _after(entries: Iterable[Entry], key: tuple[float, float, str] | None) -> list[Entry]:
+    """Return entries in order, without those up to a key."""
+    ordered = sorted((entry.position.key or (0.0, 0.0, ""), entry) for entry in entries)
+    return [entry for entry_key, entry in ordered if key is None or entry_key > key]
+
+
+def _messages_of(session_id: str, number: int, clause: Clause, tests: Admitted) -> list[Candidate]:
+    """Return the messages of a session whose facts satisfy a clause without words."""
+    values: list[str] = []
+    for test in clause.facts:
+        if isinstance(test, FieldTest) and test.name in _HIGHLIGHTED:
+            values += [value.strip("*") for value in test.values if value.strip("*")]
+    seqs = sorted(tests.messages(session_id) or ())
+    return [Candidate(seq, None, clause.texts, number, clause.kinds, tuple(values)) for seq in seqs]

@@ -1,0 +1,165 @@
+"""What a search reads, and the order of its sessions."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import msgspec
+
+from pollux.archive.load_sessions import AMONG, ids_as_json
+from pollux.reports import sessions
+from pollux.reports.sessions import SessionQuery
+from pollux.search import rank
+from pollux.search.fact_tests import FactTests
+from pollux.search.index import SearchIndex
+from pollux.search.parts import PartKind
+from pollux.search.plan import Clause
+from pollux.search.rank import TimeRange
+from pollux.search.terms import Query
+from pollux.search.texts import Opener
+from pollux.search.values import SESSION_SCOPE
+
+RELEVANCE, NEWEST, OLDEST, COST = SORTS = ("relevance", "newest", "oldest", "cost")
+_weight = rank.WEIGHTS.__getitem__
+EVERYTHING = SessionQuery(subagents=True, empty=True)
+_LATER = 1e6
+"""Added to the sort key of sessions whose words are in several messages: they follow all others."""
+_FEW = 2000
+"""Up to this many sessions are looked up one by one."""
+
+
+class Corpus(msgspec.Struct, frozen=True):
+    """What a search reads."""
+
+    database: sqlite3.Connection
+    """The facts, of an archive or of session files."""
+    index: SearchIndex | None
+    """None to scan."""
+    open_session: Opener
+    facts: FactTests
+    has_bytes: bool = True
+    """Whether the database contains the bytes of the session files."""
+
+    @property
+    def connections(self) -> list[sqlite3.Connection]:
+        """The connections whose statements a time limit has to stop."""
+        return [self.database, *([self.index.database] if self.index else [])]
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What to search for, and how much of it to return."""
+
+    query: Query
+    scope: SessionQuery = EVERYTHING
+    sort: str = RELEVANCE
+    limit: int | None = 20
+    """Sessions of a page; None for all."""
+    hits_per_session: int = 3
+    is_scan: bool = False
+    """Whether to test all texts instead of using the index."""
+
+
+class SessionKey(NamedTuple):
+    """The place of a session in the order of a list; the smallest comes first."""
+
+    number: float
+    session_id: str
+
+
+class SearchScope:
+    """The sessions that a search may return, and their order."""
+
+    def __init__(
+        self, corpus: Corpus, request: Request, clauses: Sequence[Clause], times: TimeRange | None = None
+    ) -> None:
+        """Prepare; `times` is the range of times of the first page, or None for the current one."""
+        self._database, self._facts, self._request, self._clauses = (
+            corpus.database,
+            corpus.facts,
+            request,
+            clauses,
+        )
+        self.times = times or time_range(corpus.database)
+        self._used: dict[str, int | None] = {}
+
+    @cached_property
+    def allowed(self) -> list[set[str] | None]:
+        """For each clause: the sessions in scope that may satisfy its fields; None for all sessions."""
+        in_scope = None if self._request.scope == EVERYTHING else self.everything()
+        allowed = []
+        for clause in self._clauses:
+            ids = self._facts.sessions(clause)
+            if ids is not None and in_scope is not None:
+                ids = ids & in_scope
+            allowed.append(in_scope if ids is None else ids)
+        return allowed
+
+    def everything(self) -> set[str]:
+        """Return all sessions in scope."""
+        return set(sessions.page(self._database, self._request.scope))
+
+    def is_allowed(self, clause: int, session_id: str) -> bool:
+        """Return whether a session may satisfy the clause with a number."""
+        allowed = self.allowed[clause]
+        return allowed is None or session_id in allowed
+
+    def place(self, session_id: str) -> float:
+        """Return the place of a session in time: 0 for the oldest, 1 for the newest."""
+        if session_id not in self._used:
+            self.load([session_id])
+        return self.times.place(self._used.get(session_id))
+
+    def key(self, session_id: str, kinds: Iterable[PartKind], scope: str) -> tuple[float, float, str]:
+        """Return the sort key of a session by relevance, given the kinds of its matching parts."""
+        later = _LATER if scope == SESSION_SCOPE else 0.0
+        return later - self.score(session_id, kinds), float(-(self._used.get(session_id) or 0)), session_id
+
+    def score(self, session_id: str, kinds: Iterable[PartKind]) -> float:
+        """Return the score of a session, given the kinds of its matching parts."""
+        return rank.session_score(map(_weight, kinds)) * rank.time_factor(self.place(session_id))
+
+    def ordered(self, ids: Collection[str]) -> list[SessionKey]:
+        """Return sessions in the order of the request; by relevance, the newest first."""
+        if self._request.sort == COST:
+            costs = family_costs(self._database)
+            return sorted(SessionKey(-costs.get(session_id, 0), session_id) for session_id in ids)
+        self.load(ids)
+        sign = 1 if self._request.sort == OLDEST else -1
+        return sorted(SessionKey(sign * (self._used.get(session_id) or 0), session_id) for session_id in ids)
+
+    def load(self, ids: Collection[str]) -> None:
+        """Read when some sessions were last used, with one statement."""
+        missing = [session_id for session_id in ids if session_id not in self._used]
+        if not missing:
+            return
+        if len(missing) > _FEW:
+            rows = self._database.execute("SELECT session_id, last_used_us FROM sessions")
+        else:
+            rows = self._database.execute(
+                f"SELECT session_id, last_used_us FROM sessions WHERE {AMONG}",  # noqa: S608  ours
+                (ids_as_json(missing),),
+            )
+        self._used.update(rows.fetchall())
+
+
+def time_range(database: sqlite3.Connection) -> TimeRange:
+    """Return when the oldest and the newest session were last used."""
+    (oldest,) = database.execute("SELECT min(last_used_us) FROM sessions").fetchone()
+    (newest,) = database.execute("SELECT max(last_used_us) FROM sessions").fetchone()
+    return TimeRange(oldest or 0, newest or 0)
+
+
+def family_costs(database: sqlite3.Connection) -> dict[str, int]:
+    """Return the cost of each session in nano-dollars, of a main session with that of its subagents."""
+    costs: dict[str, int] = {}
+    rows = database.execute(
+        "SELECT session_id, root_session_id, sum(cost_nanousd) FROM session_usage JOIN sessions USING (session_id) "
+        "GROUP BY session_id"
+    )
+    for session_id, root_id, nanousd in rows:
+        for member in {session_id, root_id}:
+            costs[member] = costs.get(member, 0) + (nanousd or 0)
+    return costs

@@ -1,0 +1,440 @@
+"""The search index: a file next to the archive that can be deleted at any time and is then built again.
+
+It contains two full-text tables without their texts: `parts` has a row for each part of a message, `wholes` a row for
+each block. A *block* is a run of messages of one session that were indexed together; its messages have consecutive
+ordinals, and the row of a part is the ordinal of its message × 8 + its kind. Newer messages have higher ordinals.
+
+Nothing is ever deleted from the full-text tables, because SQLite 3.40 cannot do that without the old text. A message
+that changed is indexed again in a new block, and the old block is shortened: ordinals in no block are *dead*.
+
+`session_changes` of the archive (`archive/schema.py`) numbers each write of a session and gives it a random token. The
+index stores both for each session, so that a session is up to date if the tokens are equal. To find the changes without
+comparing all sessions, the index also stores the newest numbers at the time when it was complete, as *anchors*: if one
+of them still has its token, the archive has the same history up to there, and only later numbers need a comparison.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from pollux.archive import schema
+from pollux.archive.index_file import index_path
+from pollux.archive.store import check_size, has_journal
+from pollux.search import tokenizer
+from pollux.search.parts import LIMITS, PartKind
+from pollux.search.values import IndexCoverage
+
+APPLICATION = 0x504C5853
+"""SQLite's `application_id` of an index."""
+FORMAT = "1"
+"""Increase this whenever the tables change."""
+TABLES = (
+    "CREATE VIRTUAL TABLE parts USING fts5(text, content='', columnsize=0, tokenize='ascii')",
+    "CREATE VIRTUAL TABLE wholes USING fts5(text, content='', columnsize=0, detail=none, tokenize='ascii')",
+    # One segment for each batch, and fewer merges until the first build has finished (`write.py`).
+    "INSERT INTO parts(parts, rank) VALUES ('hashsize', 8388608), ('automerge', 8)",
+    "INSERT INTO wholes(wholes, rank) VALUES ('hashsize', 8388608), ('automerge', 8)",
+    """
+    CREATE TABLE blocks (
+        first INTEGER PRIMARY KEY, n INTEGER NOT NULL, n_all INTEGER NOT NULL, session_id TEXT NOT NULL,
+        seq INTEGER NOT NULL
+    )
+    """,
+    "CREATE INDEX blocks_by_session ON blocks (session_id, seq)",
+    "CREATE TABLE signatures (first INTEGER PRIMARY KEY, body BLOB NOT NULL)",
+    "CREATE TABLE cuts (row INTEGER PRIMARY KEY)",
+    "CREATE TABLE dead (first INTEGER PRIMARY KEY, n INTEGER NOT NULL)",
+    """
+    CREATE TABLE sessions (
+        session_id TEXT PRIMARY KEY, number INTEGER NOT NULL, token BLOB NOT NULL, reason TEXT NOT NULL
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX sessions_by_number ON sessions (number)",
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
+)
+KINDS = 8
+"""Rows of a message; a power of two that is larger than the number of kinds."""
+_FEW = 500
+"""Up to this many sessions are looked up one by one."""
+_QUOTED = re.compile(r'"((?:[^"]|"")*)"(\s*\*)?')
+_TOKEN = re.compile(r"[0-9A-Za-z\x80-\U0010ffff]+")
+_JOINED = re.compile(r"\s*\+\s*")
+
+
+class Place(NamedTuple):
+    """The message and the kind of text that a row stands for."""
+
+    session_id: str
+    seq: int
+    """Position of the message in the session's timeline, as in `messages.seq`."""
+    kind: PartKind
+
+
+class DamagedIndexError(Exception):
+    """The index cannot be read; it has to be deleted and built again."""
+
+
+class Change(NamedTuple):
+    """A session whose facts were written after it was indexed, or that is not indexed."""
+
+    session_id: str
+    is_comparable: bool
+    """Whether an earlier state of this archive was indexed, so that records at the same place are the same."""
+    is_indexed: bool
+    """Whether the index contains an earlier state of the session."""
+
+
+class IndexState(msgspec.Struct, frozen=True):
+    """How an index differs from its archive."""
+
+    changed: tuple[Change, ...]
+    removed: tuple[str, ...]
+    """Sessions in the index that the archive does not contain."""
+
+
+class Anchor(msgspec.Struct, frozen=True, array_like=True):
+    """The number and the token of a write of a session."""
+
+    number: int
+    token: bytes
+
+
+_decode_anchors = msgspec.msgpack.Decoder(list[Anchor]).decode
+
+
+def versions() -> str:
+    """Return what the index depends on besides the archive; an index with other versions is built again."""
+    return f"{FORMAT} {schema.READER} {tokenizer.VERSION} {LIMITS} {unicodedata.unidata_version}"
+
+
+def is_current(index: sqlite3.Connection) -> bool:
+    """Return whether a database is an index of these versions. Raises `sqlite3.DatabaseError` for another file."""
+    if index.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+        return False
+    try:
+        row = index.execute("SELECT value FROM meta WHERE key = 'versions'").fetchone()
+    except sqlite3.OperationalError:  # it was not finished
+        return False
+    return row is not None and row[0] == versions()
+
+
+def open_index(archive: Path, database: sqlite3.Connection) -> SearchIndex | None:
+    """Open the index of an archive for reading; None if there is none that can be used (`unusable_reason` says why).
+
+    Args:
+        archive: the archive's file.
+        database: an open connection to it.
+
+    """
+    with suppress(sqlite3.DatabaseError, OSError, DamagedIndexError):
+        return _opened(index_path(archive), database)
+    return None
+
+
+def unusable_reason(archive: Path, database: sqlite3.Connection) -> str:
+    """Return why an archive has no index that can be used; empty if it has one."""
+    path = index_path(archive)
+    if not path.exists():
+        return "there is none yet"
+    try:
+        index = _opened(path, database)
+    except (sqlite3.DatabaseError, OSError, DamagedIndexError) as error:
+        return str(error)
+    if index is None:
+        return "it belongs to another version of Pollux"
+    index.close()
+    return ""
+
+
+def _opened(path: Path, database: sqlite3.Connection) -> SearchIndex | None:
+    if not path.exists():
+        return None
+    check_size(path)
+    index = _read_only(path)
+    try:
+        if is_current(index):
+            index.execute("SELECT rowid FROM parts LIMIT 0")  # raises if SQLite has no FTS5
+            return SearchIndex(index, database)
+    except BaseException:
+        index.close()
+        raise
+    index.close()
+    return None
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    """Open a database for reading, also in a folder where no other file can be created."""
+    address = path.resolve().as_uri()
+    index = sqlite3.connect(f"{address}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
+    try:
+        index.execute("PRAGMA application_id").fetchone()
+        index.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()
+    except sqlite3.OperationalError:
+        index.close()
+        if has_journal(path):
+            raise
+        return sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True, isolation_level=None)
+    return index
+
+
+class SearchIndex:
+    """An index that is open for reading. Use a connection of its own for each thread.
+
+    Sessions that changed since they were indexed are left out of all results; `coverage.missing` names them. Methods
+    raise `DamagedIndexError` if the file is damaged, and `sqlite3.OperationalError` if a query was interrupted.
+    """
+
+    def __init__(self, index: sqlite3.Connection, database: sqlite3.Connection) -> None:
+        """Compare the index with the archive as of now."""
+        self.database = index
+        """The connection to the index, for progress handlers and interrupts."""
+        with _explained():
+            state = compare(index, database)
+            self._left_out = {change.session_id for change in state.changed} | set(state.removed)
+            self.coverage = _coverage(index, database, state)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.database.close()
+
+    def rows(
+        self, match: str, *, kinds: Collection[PartKind] | None = None, below: int | None = None, limit: int = 2000
+    ) -> list[int]:
+        """Return the newest rows that match an FTS5 expression, newest first; some may be dead (see `places`).
+
+        Args:
+            match: the expression.
+            kinds: the kinds of text to search, or None for all.
+            below: only rows below this one, for the next page.
+            limit: the maximum number of rows.
+
+        """
+        which, values = _condition(match, kinds)
+        if below is not None:
+            which, values = f"{which} AND rowid < ?", (*values, below)
+        with _explained():
+            rows = self.database.execute(
+                f"SELECT rowid FROM parts WHERE {which} ORDER BY rowid DESC LIMIT ?",  # noqa: S608  ours
+                (*values, limit),
+            ).fetchall()
+        return [row for (row,) in rows]
+
+    def rows_within(self, match: str, session_id: str, limit: int) -> list[int]:
+        """Return the rows of a session that match, its last message first."""
+        rows: list[int] = []
+        if session_id in self._left_out:
+            return rows
+        with _explained():
+            blocks = self.database.execute(
+                "SELECT first, n FROM blocks WHERE session_id = ? ORDER BY seq DESC", (session_id,)
+            ).fetchall()
+            for first, n in blocks:
+                matches = self.database.execute(
+                    "SELECT rowid FROM parts WHERE parts MATCH ? AND rowid >= ? AND rowid < ? "
+                    "ORDER BY rowid DESC LIMIT ?",
+                    (match, first * KINDS, (first + n) * KINDS, limit - len(rows)),
+                )
+                rows += [row for (row,) in matches]
+                if len(rows) >= limit:
+                    break
+        return rows
+
+    def sessions_with(self, match: str) -> set[str]:
+        """Return the sessions with a message that may match the expression of one word or phrase.
+
+        A phrase counts as all of its words, since `wholes` has no positions. Intersect the sets of several words
+        instead of joining the words with AND: a session that grew has several blocks.
+        """
+        loose = loosened(match)
+        with _explained():
+            blocks = self.database.execute(
+                """
+                SELECT first, n, n_all, session_id FROM wholes JOIN blocks ON blocks.first = wholes.rowid
+                WHERE wholes MATCH ?
+                """,
+                (loose,),
+            ).fetchall()
+            sessions = {session_id for _, n, n_all, session_id in blocks if n == n_all}
+            for first, n, n_all, session_id in blocks:
+                if n < n_all and session_id not in sessions and self._contains(loose, first, n):
+                    sessions.add(session_id)
+        return sessions - self._left_out
+
+    def _contains(self, match: str, first: int, n: int) -> bool:
+        """Return whether a message of a shortened block matches; its row in `wholes` still has the words of all."""
+        row = self.database.execute(
+            "SELECT 1 FROM parts WHERE parts MATCH ? AND rowid >= ? AND rowid < ? LIMIT 1",
+            (match, first * KINDS, (first + n) * KINDS),
+        ).fetchone()
+        return row is not None
+
+    def count(self, match: str, kinds: Collection[PartKind] | None = None) -> int:
+        """Return the exact number of parts that match."""
+        which, values = _condition(match, kinds)
+        with _explained():
+            ranges = [*self._dead_ranges()]
+            if not ranges:
+                query = f"SELECT count(*) FROM parts WHERE {which}"  # noqa: S608  ours
+                number: int = self.database.execute(query, values).fetchone()[0]
+                return number
+            query = f"SELECT rowid FROM parts WHERE {which} ORDER BY rowid"  # noqa: S608  ours
+            rows = [row for (row,) in self.database.execute(query, values).fetchall()]
+        n_dead = 0
+        for first, n in ranges:
+            n_dead += bisect_left(rows, (first + n) * KINDS) - bisect_left(rows, first * KINDS)
+        return len(rows) - n_dead
+
+    def places(self, rows: Sequence[int]) -> dict[int, Place]:
+        """Return the message and kind of each row, without rows that are dead."""
+        with _explained():
+            found = self.database.execute(_PLACES, (msgspec.json.encode(list(rows)).decode(),)).fetchall()
+        places = {}
+        for row, session_id, seq in found:
+            if session_id not in self._left_out:
+                places[row] = Place(session_id, seq, PartKind(row % KINDS))
+        return places
+
+    def cut_parts(self) -> list[Place]:
+        """Return the parts that are indexed without their middle or without encoded data."""
+        with _explained():
+            rows = [row for (row,) in self.database.execute("SELECT row FROM cuts ORDER BY row").fetchall()]
+        return list(self.places(rows).values())
+
+    def _dead_ranges(self) -> Iterator[tuple[int, int]]:
+        yield from self.database.execute("SELECT first, n FROM dead").fetchall()
+        for session_id in self._left_out:
+            yield from self.database.execute("SELECT first, n FROM blocks WHERE session_id = ?", (session_id,))
+
+
+_PLACES = f"""
+    SELECT row.value, session_id, seq + row.value / {KINDS} - first FROM json_each(?) AS row
+    JOIN blocks ON first = (SELECT max(first) FROM blocks WHERE first <= row.value / {KINDS})
+    WHERE row.value / {KINDS} < first + n
+"""  # noqa: S608  ours
+
+
+def compare(index: sqlite3.Connection, database: sqlite3.Connection) -> IndexState:
+    """Return which sessions of an archive are not in its index as they are now."""
+    common = _common_number(index, database)
+    after = "1" if common is None else "number > ?"
+    values = () if common is None else (common,)
+    ours = _writes(index.execute(_INDEXED.format(which=after), values))
+    theirs = _writes(database.execute(_CHANGES.format(which=after), values))
+    if common is not None:
+        for session_id in ours.keys() - theirs.keys():
+            theirs |= _writes(database.execute(_CHANGES.format(which="session_id = ?"), (session_id,)))
+        for session_id in theirs.keys() - ours.keys():
+            ours |= _writes(index.execute(_INDEXED.format(which="session_id = ?"), (session_id,)))
+    changed = []
+    for session_id, write in theirs.items():
+        old = ours.get(session_id)
+        if not write.is_deleted and (old is None or old.token != write.token):
+            is_comparable = common is not None and old is not None and old.number <= common
+            changed.append(Change(session_id, is_comparable, old is not None))
+    removed = [session_id for session_id in ours if session_id not in theirs or theirs[session_id].is_deleted]
+    return IndexState(tuple(changed), tuple(removed))
+
+
+_INDEXED = "SELECT session_id, number, token, 0 FROM sessions WHERE {which}"
+_CHANGES = "SELECT session_id, number, token, is_deleted FROM session_changes WHERE {which}"
+
+
+class _Write(NamedTuple):
+    """The last write of a session's facts, or the last that was indexed."""
+
+    number: int
+    token: bytes
+    is_deleted: int
+
+
+def _writes(rows: sqlite3.Cursor) -> dict[str, _Write]:
+    return {session_id: _Write(*values) for session_id, *values in rows}
+
+
+def anchors_of(database: sqlite3.Connection) -> bytes:
+    """Return the newest writes of an archive, to be stored in an index that is complete."""
+    rows = database.execute("SELECT number, token FROM session_changes ORDER BY number DESC LIMIT 64").fetchall()
+    return msgspec.msgpack.encode([Anchor(*row) for row in rows])
+
+
+def _common_number(index: sqlite3.Connection, database: sqlite3.Connection) -> int | None:
+    """Return the number of the last write that a complete index and the archive have in common."""
+    row = index.execute("SELECT value FROM meta WHERE key = 'anchors'").fetchone()
+    for anchor in _decode_anchors(row[0]) if row else ():
+        token = database.execute("SELECT token FROM session_changes WHERE number = ?", (anchor.number,)).fetchone()
+        if token is not None and token[0] == anchor.token:
+            return anchor.number
+    return None
+
+
+def _coverage(index: sqlite3.Connection, database: sqlite3.Connection, state: IndexState) -> IndexCoverage:
+    (n_sessions,) = database.execute("SELECT count(*) FROM sessions").fetchone()
+    (n_cut,) = index.execute("SELECT count(*) FROM cuts").fetchone()
+    missing = newest_first(database, {change.session_id for change in state.changed})
+    return IndexCoverage(n_sessions, n_sessions - len(missing), n_cut, tuple(missing))
+
+
+def newest_first(database: sqlite3.Connection, ids: Collection[str]) -> list[str]:
+    """Return those sessions of an archive that are among some IDs, last used first."""
+    if len(ids) > _FEW:
+        rows = database.execute("SELECT session_id FROM sessions ORDER BY last_used_us DESC, session_id").fetchall()
+        return [session_id for (session_id,) in rows if session_id in ids]
+    used = []
+    for session_id in ids:
+        row = database.execute("SELECT last_used_us FROM sessions WHERE session_id = ?", (session_id,)).fetchone()
+        if row is not None:
+            used.append((-(row[0] or 0), session_id))
+    return [session_id for _, session_id in sorted(used)]
+
+
+def loosened(match: str) -> str:
+    """Return an FTS5 expression with all words of each phrase instead of the phrase, for a table without positions."""
+
+    def all_words(phrase: re.Match[str]) -> str:
+        tokens = [f'"{token}"' for token in _TOKEN.findall(phrase[1])]
+        if not tokens:
+            return '""'
+        if phrase[2]:
+            tokens[-1] += "*"
+        return tokens[0] if len(tokens) == 1 else f"({' AND '.join(tokens)})"
+
+    pieces = []
+    end = 0
+    for phrase in _QUOTED.finditer(match):
+        pieces += [_JOINED.sub(" AND ", match[end : phrase.start()]), all_words(phrase)]
+        end = phrase.end()
+    return "".join((*pieces, match[end:]))
+
+
+def _condition(match: str, kinds: Collection[PartKind] | None) -> tuple[str, tuple[object, ...]]:
+    if kinds is None:
+        return "parts MATCH ?", (match,)
+    numbers = ", ".join(str(int(kind)) for kind in sorted(kinds))
+    return f"parts MATCH ? AND rowid % {KINDS} IN ({numbers})", (match,)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            raise DamagedIndexError(str(error)) from error
+        raise
+    except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
+        raise DamagedIndexError(str(error)) from error
+
+
+def meta_values(index: sqlite3.Connection) -> Mapping[str, int]:
+    """Return the counters of an index."""
+    return dict(index.execute("SELECT key, value FROM meta WHERE typeof(value) = 'integer'").fetchall())
