@@ -115,17 +115,27 @@ def test_a_common_word_walks_the_newest_rows_only(tmp_path: Path, monkeypatch: p
     for number in range(30):
         put_prompts(tmp_path, number, "a word")
     with searchable(tmp_path) as home:
-        asked: list[int] = []
-        rows = home.index.rows
+        walks: list[tuple[int, bool]] = []
+        newest_rows = home.index.newest_rows
 
-        def counted(match: str, **options: Any) -> list[int]:  # noqa: ANN401
-            found = rows(match, **options)
-            asked.append(len(found))
-            return found
+        def counted(*arguments: Any) -> tuple[list[int], bool]:  # noqa: ANN401
+            rows, is_complete = newest_rows(*arguments)
+            walks.append((len(rows), is_complete))
+            return rows, is_complete
 
-        monkeypatch.setattr(home.index, "rows", counted)
+        monkeypatch.setattr(home.index, "newest_rows", counted)
         assert ids(home.find("word", limit=5)) == [29, 28, 27, 26, 25]
-        assert asked == [10, 0]
+        assert walks == [(10, False)]
+
+
+def test_walk_for_rare_kinds_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pollux.search.index._MOST_WALKED", 12)
+    for number in range(30):
+        put_prompts(tmp_path, number, "a word")
+    with searchable(tmp_path) as home:
+        rows, is_complete = home.index.newest_rows('"word"', None, 100, 100)
+        assert (len(rows), is_complete) == (12, False)
+        assert ids(home.find("word", limit=30)) == [*range(29, -1, -1)]
 
 
 def test_sessions_behind_the_newest_rows_follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

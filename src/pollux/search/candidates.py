@@ -17,7 +17,7 @@ from pollux.search.fact_tests import NO_TESTS, Admitted, has_message_tests, is_a
 from pollux.search.hits import Candidate
 from pollux.search.index import KINDS, Place
 from pollux.search.parts import PartKind
-from pollux.search.plan import Clause, conditions, match_expression
+from pollux.search.plan import EVERY_KIND, Clause, conditions, match_expression
 from pollux.search.scan import ScannedSession
 from pollux.search.terms import AllOf, AnyOf, FieldTest, Node, Not
 from pollux.search.titles import sessions_with_title
@@ -37,7 +37,6 @@ _MOST_COLLECTED = 20_000
 _START_OF_REST = Position(REST, None, None)
 _ROWS_OF_SESSION = 200
 _ROWS_OF_CONDITION, _SHOWN_OF_CONDITION = 20, 2
-_OUTPUT = frozenset({PartKind.OUTPUT})
 _HIGHLIGHTED = frozenset({"file", "cmd", "tool"})
 """Fields whose values are highlighted in tool calls."""
 
@@ -123,12 +122,12 @@ class Proposals:
         for number, clause in enumerate(self._clauses):
             expression = match_expression(clause.texts)
             assert expression is not None
-            rows: list[int] = []
-            for kinds, limit in ((clause.kinds - _OUTPUT, WORD_ROWS), (clause.kinds & _OUTPUT, OUTPUT_ROWS)):
-                if kinds:
-                    newest = self._index.rows(expression, kinds=kinds, below=self.top, limit=limit)
-                    is_complete = is_complete and len(newest) < limit
-                    rows += newest
+            if clause.kinds == EVERY_KIND:
+                rows, are_all = self._index.newest_rows(expression, self.top, WORD_ROWS, OUTPUT_ROWS)
+            else:
+                rows = self._index.rows(expression, kinds=clause.kinds, below=self.top, limit=WORD_ROWS)
+                are_all = len(rows) < WORD_ROWS
+            is_complete = is_complete and are_all
             newest_row = max([newest_row, *rows])
             for place in self._index.places(rows).values():
                 if self._scope.is_allowed(number, place.session_id):

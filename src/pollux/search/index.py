@@ -63,6 +63,9 @@ TABLES = (
 )
 KINDS = 8
 """Rows of a message; a power of two that is larger than the number of kinds."""
+_MOST_WALKED = 12_000
+"""Rows that are looked at for the newest ones of two groups, one of which may be rare."""
+_KINDS = tuple(PartKind)
 _FEW = 500
 """Up to this many sessions are looked up one by one."""
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"(\s*\*)?')
@@ -228,6 +231,34 @@ class SearchIndex:
             ).fetchall()
         return [row for (row,) in rows]
 
+    def newest_rows(self, match: str, below: int | None, n_words: int, n_output: int) -> tuple[list[int], bool]:
+        """Return the newest rows of output and of all other kinds that match, and whether there are no others.
+
+        One walk for both: for a prefix or a phrase, most of the time passes before the first row.
+        """
+        which, values = (
+            ("parts MATCH ?", (match,)) if below is None else ("parts MATCH ? AND rowid < ?", (match, below))
+        )
+        words: list[int] = []
+        output: list[int] = []
+        is_complete = True
+        with _explained():
+            walk = self.database.execute(
+                f"SELECT rowid FROM parts WHERE {which} ORDER BY rowid DESC LIMIT {_MOST_WALKED + 1}",  # noqa: S608  ours
+                values,
+            )
+            for number, (row,) in enumerate(walk):
+                if number == _MOST_WALKED or (len(words) == n_words and len(output) == n_output):
+                    is_complete = False
+                    break
+                rows, limit = (output, n_output) if row % KINDS == PartKind.OUTPUT else (words, n_words)
+                if len(rows) < limit:
+                    rows.append(row)
+                else:
+                    is_complete = False
+            walk.close()
+        return [*words, *output], is_complete
+
     def rows_within(self, match: str, session_id: str, limit: int) -> list[int]:
         """Return the rows of a session that match, its last message first."""
         rows: list[int] = []
@@ -300,7 +331,7 @@ class SearchIndex:
         places = {}
         for row, session_id, seq in found:
             if session_id not in self._left_out:
-                places[row] = Place(session_id, seq, PartKind(row % KINDS))
+                places[row] = Place(session_id, seq, _KINDS[row % KINDS])
         return places
 
     def cut_parts(self) -> list[Place]:
