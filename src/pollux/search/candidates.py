@@ -83,6 +83,8 @@ class Proposals:
         """For expressions with a prefix: the parts that match by session, and whether these are all."""
         self._is_complete = True
         """Whether all matching rows were read, so that the candidates of a session are all that it has."""
+        self.n_parts: int | None = None
+        """The number of parts that match, if the newest rows are all rows."""
 
     def entries(self, after: Position) -> Iterator[Entry]:
         """Yield the sessions after a position that may match, in order."""
@@ -136,6 +138,7 @@ class Proposals:
         if self.top is None:
             self.top = newest_row + 1
         self._is_complete = is_complete
+        self.n_parts = sum(map(len, window.values())) if is_complete else None
         return window, is_complete
 
     def count_in(self, entry: Entry) -> int:

@@ -344,6 +344,10 @@ class Finder:
         if expression is None or not is_exact(clause.texts) or has_message_tests(clause):
             return None, None
         n_scanned = sum(len(result.matches) for result in self.scanned.values() if result)
+        if is_first_page and self._proposals.n_parts is not None:
+            return self._proposals.n_parts + n_scanned, None
+        if " " in expression or "*" in expression:
+            return None, None  # to count a phrase, a prefix or several words takes as long as to find them
         try:
             with Deadline(self._clock, _COUNTING).limits(self.index.database):
                 return self.index.count(expression, clause.kinds) + n_scanned, None
