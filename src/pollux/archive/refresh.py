@@ -183,14 +183,16 @@ The ctime reveals a file that was edited and given its old mtime back; any chang
 def compared(database: sqlite3.Connection, items: list[DiskFile], machine: str) -> tuple[set[_Known], list[DiskFile]]:
     """Return the known files that changed or disappeared, and the files on disk that are to be read."""
     known = _known(database, machine)
-    found: dict[_Known, DiskFile] = {one[:2] + one[3:]: one for one in items}
-    if known == found.keys():
-        return set(), []
-    changed = [file for status, file in found.items() if status not in known]
-    return known - found.keys(), _without_forgotten(database, changed, machine)
+    on_disk: dict[_Known, DiskFile] = {file[:2] + file[3:]: file for file in items}
+    missing = {status for status in known if status not in on_disk}
+    if not missing and len(known) == len(on_disk):
+        return missing, []
+    unchanged = set(known) - missing
+    changed = [file for status, file in on_disk.items() if status not in unchanged]
+    return missing, _without_forgotten(database, changed, machine)
 
 
-def _known(database: sqlite3.Connection, machine: str) -> set[_Known]:
+def _known(database: sqlite3.Connection, machine: str) -> list[_Known]:
     """Return the files that existed last time; the size is -1 for one that must be read again."""
     rows = database.execute(
         f"""
@@ -200,7 +202,7 @@ def _known(database: sqlite3.Connection, machine: str) -> set[_Known]:
         """,  # noqa: S608  ours
         (machine,),
     )
-    return set(rows)
+    return rows.fetchall()
 
 
 def _without_forgotten(database: sqlite3.Connection, changed: list[DiskFile], machine: str) -> list[DiskFile]:

@@ -136,7 +136,9 @@ class _Draft(NamedTuple):
     real: str
     is_linked: bool
     folder: ProjectFolder
-    finds: list[_Find]
+    files: list[SessionFile]
+    links: dict[str, str]
+    """The real paths of the files that a link leads to, by path."""
 
 
 _Entry: TypeAlias = "os.DirEntry[str]"
@@ -262,8 +264,11 @@ def _draft(home: Home, name: str, place: _Place, look: ScanCache) -> _Draft | No
         activity_logs=_contents(found.get("activity_logs"), look, ".jsonl"),
         others=_paths(found.get("others")),
     )
-    finds = [find for chats in found.get("chats", ()) for find in _finds(home, name, place.below(chats), look)]
-    return _Draft(place.real, place.is_linked, folder, finds)
+    files: list[SessionFile] = []
+    links: dict[str, str] = {}
+    for chats in found.get("chats", ()):
+        files += _session_files(home, name, place.below(chats), look, links)
+    return _Draft(place.real, place.is_linked, folder, files, links)
 
 
 def _role(entry: _Entry, *, is_folder: bool) -> str:
@@ -289,7 +294,10 @@ def session_file_kind(name: str, *, is_nested: bool) -> str | None:
     return "leftover" if _LEFTOVER.fullmatch(name) else None
 
 
-def _finds(home: Home, folder: str, chats: _Place, look: ScanCache) -> Iterator[_Find]:
+def _session_files(
+    home: Home, folder: str, chats: _Place, look: ScanCache, links: dict[str, str]
+) -> Iterator[SessionFile]:
+    """Yield the session files of a folder; add the real paths of those that a link leads to."""
     for entry, place, parent, what in _candidates(chats, look):
         try:
             status = entry.stat()
@@ -299,13 +307,13 @@ def _finds(home: Home, folder: str, chats: _Place, look: ScanCache) -> Iterator[
         if not stat.S_ISREG(status.st_mode):
             look.problems.append(no_regular_file(entry.path))
             continue
-        real, is_linked = place.real_of(entry)
+        if place.is_linked or entry.is_symlink():
+            links[entry.path] = place.real_of(entry)[0]
         mtime_ns, ctime_ns, inode = status.st_mtime_ns, status.st_ctime_ns, status.st_ino
         if not (0 <= mtime_ns <= LARGEST and 0 <= ctime_ns <= LARGEST and inode <= LARGEST):
             mtime_ns = held_time(mtime_ns, entry.path, look)
             inode, ctime_ns = held_inode(inode), clamped(ctime_ns)
-        file = SessionFile(entry.path, home, folder, parent, status.st_size, mtime_ns, inode, what, ctime_ns)
-        yield _Find(real, is_linked, file)
+        yield SessionFile(entry.path, home, folder, parent, status.st_size, mtime_ns, inode, what, ctime_ns)
 
 
 def held_time(mtime_ns: int, place: str, look: ScanCache) -> int:
@@ -360,11 +368,21 @@ def _without_doubles(drafts: Sequence[_Draft]) -> Iterator[ProjectFolder]:
     """Yield each real folder and file once, under the first path that reaches it without a link, else the first."""
     folders = _owners(drafts)
     chosen = [draft for draft in drafts if folders[draft.real] is draft]
-    finds = [find for draft in chosen for find in draft.finds]
-    files = _owners(finds) if any(find.is_linked for find in finds) else None
+    owners = _owners(list(_finds(chosen))) if any(draft.links for draft in chosen) else None
     for draft in chosen:
-        own = tuple([find.file for find in draft.finds if files is None or files[find.real] is find])
+        own = tuple([file for file in draft.files if owners is None or file is owners[_real(draft, file)].file])
         yield msgspec.structs.replace(draft.folder, files=own) if own else draft.folder
+
+
+def _finds(drafts: Iterable[_Draft]) -> Iterator[_Find]:
+    for draft in drafts:
+        for file in draft.files:
+            yield _Find(_real(draft, file), file.place in draft.links, file)
+
+
+def _real(draft: _Draft, file: SessionFile) -> str:
+    """Return the path of a file with all links resolved."""
+    return draft.links.get(file.place) or draft.real + file.place[len(str(draft.folder.path)) :]
 
 
 def _owners(found: Sequence[_Found]) -> dict[str, _Found]:
