@@ -18,7 +18,7 @@ from scripts.bench.correctness import Answers
 from scripts.bench.measure import Measured, Peak, Run, Work
 from scripts.bench.search_home import write_home
 from scripts.bench.search_numbers import Built, SearchNumbers, Times
-from scripts.bench.search_page import section
+from scripts.bench.search_page import section, with_section
 from scripts.bench.search_texts import Texts
 
 TRUE = Billed(13_025, 9_000, 2_200, 725, 2_925, 25, 0.02785375)
@@ -145,6 +145,21 @@ def test_section_of_search_names_what_was_missed_and_what_is_missing() -> None:
     assert "| CPU of the build / CPU of `sync` without it | ≤ 2 | 2 | met |" in lines
     assert "| 200 mixed queries, hits, p95 | ≤ 30 ms | 10 ms | met |" in lines
     assert "tantivy is missing: gone." in lines
+
+
+def test_section_of_search_replaces_the_one_before() -> None:
+    page = "# Benchmarks\n\n## One session\n\ntext\n\n## Numbers\n\nmore\n"
+    old = with_section(page, SearchNumbers(1_000_000, 10, 100, 200, missing={"tantivy": "gone"}))
+    new = with_section(old, SearchNumbers(1_000_000, 11, 100, 200))
+    assert "tantivy is missing" in old
+    assert [line for line in new.splitlines() if line.startswith("#")] == [
+        "# Benchmarks",
+        "## One session",
+        "## Search: 1,000,000 messages",
+        "## Numbers",
+    ]
+    assert "tantivy is missing" not in new
+    assert "\n\n\n" not in new
 
 
 def test_peer_that_is_not_there_leaves_its_bar_open() -> None:

@@ -8,6 +8,7 @@ A step stores its numbers beside the home, so that a step can be repeated alone;
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -17,11 +18,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
-from scripts.bench.measure import Work, timed, watched
+from scripts.bench.measure import Run, Work, timed, watched
 from scripts.bench.peers import AGENTSVIEW, PEERS, POLLUX, Peer, install, offline, surroundings
 from scripts.bench.search_home import TRUTH, write_home
 from scripts.bench.search_numbers import MILLION, Built, SearchNumbers, Times, load_numbers, numbers_file
-from scripts.bench.search_page import RIPGREP_VERSION, TANTIVY_VERSION, section
+from scripts.bench.search_page import RIPGREP_VERSION, TANTIVY_VERSION, section, with_section
 from scripts.bench.search_queries import BenchQuery, load_queries
 from scripts.bench.trees import BUILD, ROOT, Tree
 
@@ -71,6 +72,7 @@ class Bench:
             times=numbers.times | dict(times or {}),
             missing={name: why for name, why in numbers.missing.items() if name != step} | dict(missing or {}),
             at=numbers.at | {step: f"{datetime.now(UTC):%Y-%m-%d %H:%M}"},
+            load=numbers.load | {step: os.getloadavg()[0]},
         )
         self.place.write_bytes(msgspec.json.format(msgspec.json.encode(self.numbers), indent=1))
 
@@ -91,6 +93,7 @@ def main() -> None:
         prog="python -m scripts.bench.search", formatter_class=argparse.RawDescriptionHelpFormatter, description=__doc__
     )
     options.add_argument("--messages", type=int, default=MILLION)
+    options.add_argument("--page", action="store_true", help="put the section into BENCHMARKS.md")
     options.add_argument("steps", nargs="*", choices=[[], *STEPS], help="all of them unless some are named")
     arguments = options.parse_args()
     bench = Bench(arguments.messages)
@@ -102,6 +105,9 @@ def main() -> None:
     place.write_text(text, "utf-8")
     print(text, end="")
     print(f"written to {place.relative_to(ROOT)}", file=sys.stderr)
+    if arguments.page:
+        page = ROOT / "BENCHMARKS.md"
+        page.write_text(with_section(page.read_text("utf-8"), bench.numbers), "utf-8")
 
 
 def _sync(bench: Bench) -> None:
@@ -139,13 +145,9 @@ def _turns(bench: Bench) -> None:
 
 def _commands(bench: Bench) -> None:
     queries = bench.queries[:_N_COMMANDS]
-    seconds: list[float] = []
-    n_failed = 0
-    for query in queries:
-        run = timed(bench.pollux("command", ("search", "--", query.text)))
-        seconds.append(run.wall)
-        n_failed += run.is_failed
-    bench.store("commands", times={"commands": Times(seconds, [query.kind for query in queries], n_failed)})
+    runs = [timed(bench.pollux("command", ("search", "--", query.text))) for query in queries]
+    kinds = [query.kind for query in queries]
+    bench.store("commands", times={"commands": _times(runs, kinds)})
 
 
 def _ripgrep(bench: Bench) -> None:
@@ -154,11 +156,11 @@ def _ripgrep(bench: Bench) -> None:
         return
     queries = [query for query in bench.queries if query.plain and "|" not in query.plain][:_N_SCANS]
     program = str(_RIPGREP.folder / _RIPGREP.program)
-    seconds = []
+    runs = []
     for query in queries:
         command = [program, *_RIPGREP.commands[0], "-e", query.plain, str(bench.root / ".gemini")]
-        seconds.append(timed(Work("rg", "rg", [command], surroundings(bench.tree.home_of("ripgrep")))).wall)
-    bench.store("ripgrep", times={"ripgrep": Times(seconds, [query.kind for query in queries])})
+        runs.append(timed(Work("rg", "rg", [command], surroundings(bench.tree.home_of("ripgrep")))))
+    bench.store("ripgrep", times={"ripgrep": _times(runs, [query.kind for query in queries])})
 
 
 def _tantivy(bench: Bench) -> None:
@@ -215,6 +217,11 @@ STEPS: Mapping[str, Callable[[Bench], None]] = {
     "tantivy": _tantivy,
     "agentsview": _agentsview,
 }
+
+
+def _times(runs: Sequence[Run], kinds: list[str]) -> Times:
+    n_failed = sum(run.is_failed for run in runs)
+    return Times([run.wall for run in runs], kinds, n_failed, [run.cpu for run in runs])
 
 
 def _timed_inside(bench: Bench, how: str) -> Times:

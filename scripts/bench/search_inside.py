@@ -63,17 +63,19 @@ def _hostile(library: Library, _queries: list[BenchQuery]) -> Times:
 
 def _timed(library: Library, queries: Sequence[tuple[str, str]]) -> Times:
     seconds: list[float] = []
+    cpu: list[float] = []
     n_failed = 0
     for _, query in queries:
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), time.process_time()
         try:
             library.search(query)
         except PolluxError:
             n_failed += 1
         seconds.append(time.perf_counter() - start)
+        cpu.append(time.process_time() - cpu_start)
         if seconds[-1] > 1:
             print(f"{seconds[-1]:.2f} s: {query[:80]!r}", file=sys.stderr)
-    return Times(seconds, [kind for kind, _ in queries], n_failed)
+    return Times(seconds, [kind for kind, _ in queries], n_failed, cpu)
 
 
 def _turns(library: Library, _queries: list[BenchQuery]) -> Times:
@@ -82,18 +84,20 @@ def _turns(library: Library, _queries: list[BenchQuery]) -> Times:
     tree = Tree(library.config.homes[0].root.resolve().parent)
     logs = [path for path in tree.files if path.suffix == ".jsonl"]
     seconds: list[float] = []
+    cpu: list[float] = []
     with ExitStack() as until_the_end:
         builder = until_the_end.enter_context(closing(IndexBuilder(library.config.archive)))  # as `watch` does
         for log in logs[:: max(1, len(logs) // _N_TURNS)]:
             until_the_end.enter_context(_grown(log))
             library.refresh(quiet=True)
             with library.snapshot() as snapshot:
-                start = time.perf_counter()
+                start, cpu_start = time.perf_counter(), time.process_time()
                 result = builder.build(snapshot.database)
                 seconds.append(time.perf_counter() - start)
+                cpu.append(time.process_time() - cpu_start)
                 assert result.n_sessions == 1, result.reason
     library.sync()
-    return Times(seconds)
+    return Times(seconds, cpu=cpu)
 
 
 @contextmanager

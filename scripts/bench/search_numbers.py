@@ -27,11 +27,16 @@ class Times(msgspec.Struct, frozen=True):
     seconds: list[float]
     kinds: list[str] = []
     n_failed: int = 0
+    cpu: list[float] = []
+    """Processor seconds of each query; empty if they were not taken."""
 
     def at(self, share: float) -> float:
         """Return the time that this share of the queries did not exceed."""
-        ordered = sorted(self.seconds)
-        return ordered[min(len(ordered) - 1, round(share * (len(ordered) - 1)))] if ordered else 0.0
+        return _quantile(self.seconds, share)
+
+    def cpu_at(self, share: float) -> float:
+        """Return the processor time that this share of the queries did not exceed."""
+        return _quantile(self.cpu, share)
 
 
 class SearchNumbers(msgspec.Struct, frozen=True):
@@ -47,6 +52,13 @@ class SearchNumbers(msgspec.Struct, frozen=True):
     """Programs that could not be measured, and why."""
     at: dict[str, str] = {}
     """When each step ran."""
+    load: dict[str, float] = {}
+    """How many processes wanted to run at the end of each step; more than there are cores makes times worse."""
+
+
+def _quantile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, round(share * (len(ordered) - 1)))] if ordered else 0.0
 
 
 def load_numbers(n_messages: int = MILLION) -> SearchNumbers | None:

@@ -10,9 +10,22 @@ from scripts.bench.peers import AGENTSVIEW
 from scripts.bench.search_numbers import SearchNumbers
 from scripts.bench.trees import MB
 
-_FAILURES = {"commands": "found nothing", "hostile": "refused"}
+_SHARES = (0.5, 0.95, 1.0)
+_FAILURES = {"commands": "found nothing", "hostile": "refused", "ripgrep": "found nothing"}
 """What another exit status than 0, or an error, means."""
 RIPGREP_VERSION, TANTIVY_VERSION = "15.0.0", "0.27.0"
+
+
+def with_section(page: str, numbers: SearchNumbers) -> str:
+    """Return a page of `make bench` with these numbers instead of those of an earlier run."""
+    before, _, after = page.partition("\n## Search:")
+    if after:
+        after = after[after.index("\n## ") :]
+    else:
+        before, heading, after = page.partition("\n## Numbers\n")
+        after = heading + after
+    text = "\n".join(section(numbers)).rstrip("\n")
+    return f"{before}\n{text}\n{after}"
 
 
 def section(numbers: SearchNumbers) -> Iterator[str]:
@@ -34,7 +47,10 @@ def section(numbers: SearchNumbers) -> Iterator[str]:
         yield f"{name} is missing: {why}."
     dates = sorted(set(numbers.at.values()))
     if dates:
-        yield f"Measured between {dates[0]} and {dates[-1]} UTC."
+        yield (
+            f"Measured between {dates[0]} and {dates[-1]} UTC. Load after the steps: "
+            f"{', '.join(f'{step} {load:.1f}' for step, load in numbers.load.items())}."
+        )
         yield ""
 
 
@@ -55,7 +71,8 @@ def _bars(numbers: SearchNumbers) -> Iterator[tuple[str, str, str, str]]:
         ("hostile", "hostile queries, slowest", 1.0, 1000),
     ):
         if key in times and times[key].seconds:
-            yield _bar(name, f"≤ {limit} ms", times[key].at(share) * 1000, limit, "ms")
+            unit = f"ms ({times[key].cpu_at(share) * 1000:.3g} ms of CPU)" if times[key].cpu else "ms"
+            yield _bar(name, f"≤ {limit} ms", times[key].at(share) * 1000, limit, unit)
 
 
 def _bar(name: str, bar: str, value: float, limit: float, unit: str) -> tuple[str, str, str, str]:
@@ -104,11 +121,11 @@ def _time_table(numbers: SearchNumbers) -> Iterator[str]:
         times = numbers.times.get(key)
         if times and times.seconds:
             failed = f", {times.n_failed} {_FAILURES.get(key, 'failed')}" if times.n_failed else ""
-            rows.append(
-                [f"{name}{failed}", str(len(times.seconds)), *(_ms(times.at(share)) for share in (0.5, 0.95, 1))]
-            )
+            quantiles = [_ms(times.at(share)) for share in _SHARES]
+            cpu = [_ms(times.cpu_at(share)) if times.cpu else "–" for share in _SHARES]
+            rows.append([f"{name}{failed}", str(len(times.seconds)), *quantiles, *cpu])
     if rows:
-        yield from tables.table(("ms", "queries", "p50", "p95", "max"), rows)
+        yield from tables.table(("ms", "queries", "p50", "p95", "max", "CPU p50", "CPU p95", "CPU max"), rows)
 
 
 def _kind_table(numbers: SearchNumbers) -> Iterator[str]:
