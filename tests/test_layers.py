@@ -38,10 +38,14 @@ APART = (FRONT_ENDS, frozenset({"render.html", "render.terminal"}), frozenset({"
 """Rooms of the same rank that must not import each other."""
 FOR_FRONT_ENDS = frozenset({"library", "views", "render", "render.html", "render.terminal", "text", "errors", "model"})
 """The only rooms that a front end imports."""
+STARTS: Mapping[str, str] = {"cli.web": "web", "cli.open": "web"}
+"""Commands that start another front end, and so import it."""
 ONLY_IN: Mapping[str, frozenset[str]] = {
     "sqlite3": frozenset({"archive", "reports", "search", "lake"}),
     "rich": frozenset({"render.terminal"}),
     "click": frozenset({"cli", "__main__"}),
+    "starlette": frozenset({"web"}),
+    "uvicorn": frozenset({"web"}),
 }
 """External modules, and the rooms that may import them."""
 _DATA = Path(__file__).parent / "data"
@@ -130,6 +134,8 @@ def broken_rules(module: str, source: str) -> Iterator[str]:
             yield f"{module} imports {library}, which belongs to {', '.join(sorted(ONLY_IN[library]))}"
         target = imported_module(found.name)
         if target is None or (there := room_of(target)) == here:
+            continue
+        if STARTS.get(module) == there:
             continue
         if RANK[there] > RANK[here] or any({here, there} <= rooms for rooms in APART):
             yield f"{module} imports {target} of the higher or separate room {there}"
@@ -276,6 +282,9 @@ def test_no_modules_import_each_other() -> None:
         ("views.transcript", "import sqlite3"),
         ("library.config", "import click"),
         ("cli.ls", "from rich.table import Table"),
+        ("cli.ls", "from pollux.web.server import serve"),
+        ("library.library", "from starlette.requests import Request"),
+        ("cli.web", "import uvicorn"),
     ],
 )
 def test_a_forbidden_import_is_reported(module: str, source: str) -> None:
@@ -291,6 +300,8 @@ def test_a_forbidden_import_is_reported(module: str, source: str) -> None:
         ("sessions.locate", "from pollux.sessions.projects.paths import project_hash"),
         ("cli.ls", "from pollux.views import contracts\nimport click"),
         ("archive.raw", "import sqlite3"),
+        ("web.server", "import uvicorn\nfrom starlette.routing import Route"),
+        ("cli.web", "from pollux.web.server import serve"),
     ],
 )
 def test_an_allowed_import_is_accepted(module: str, source: str) -> None:

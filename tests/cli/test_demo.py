@@ -50,7 +50,7 @@ WORKING = (
     ("keys", "create"),
     ("completion", "bash"),
 )
-TESTED_ELSEWHERE = {"tail", "watch", "doctor", "demo", "resume"}
+TESTED_ELSEWHERE = {"open", "web", "tail", "watch", "doctor", "demo", "resume"}
 
 
 @pytest.fixture

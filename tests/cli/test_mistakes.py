@@ -54,7 +54,7 @@ SENTENCES = [
     (("ls", "--nope"), 2, "There is no option --nope. Did you mean --no-pager?"),
     (("ls", "-n", "0"), 2, "'--limit'"),
     (("--home", "x"), 2, "There is no option --home before a command. Put it after one"),
-    (("nope",), 2, "There is no command 'nope'. The commands are ls, show"),
+    (("zzzz",), 2, "There is no command 'zzzz'. The commands are ls, show"),
     (("completion",), 2, "Name a shell: bash, zsh, fish."),
     (("export",), 2, "Name the sessions to export"),
     (("export", "@1", "--format", "nope"), 2, "There is no 'nope' for --format. Use markdown, html, gemini, json"),

@@ -59,7 +59,7 @@ def test_misspelt_word_gets_a_suggestion(run: Runner, args: tuple[str, ...], sen
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
-        (("qqqqqq",), "There is no command 'qqqqqq'. The commands are ls, show, search, tail"),
+        (("qqqqqq",), "There is no command 'qqqqqq'. The commands are ls, show, search, web"),
         (("keys", "qqqqqq"), "There is no command 'qqqqqq'. The commands are create, show, list."),
         (("ls", "--qqqqqq"), "There is no option --qqqqqq. Run `pollux ls --help` to list the options."),
         (("usage", "--by", "qqqqqq"), "There is no 'qqqqqq' for --by. Use hour, day, week"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import NamedTuple
 
-VOID = {"br", "hr", "img", "input", "link", "meta", "rect", "path", "use"}
+VOID = {"br", "circle", "hr", "img", "input", "line", "link", "meta", "rect", "path", "use"}
 
 
 class Tag(NamedTuple):
@@ -33,6 +33,10 @@ class Page(HTMLParser):
         self.tags.append(Tag(tag, dict(attrs)))
         if tag not in VOID:
             self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in VOID, f"<{tag}/> is closed only inside a drawing"
+        self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
         assert self._open, f"</{tag}> closes nothing"

@@ -110,7 +110,7 @@ def test_navigation_lists_the_prompts() -> None:
     (navigation,) = found.named("nav")
     start = found.tags.index(navigation)
     listed = [one.attributes["href"] for one in found.tags[start:] if one.name == "a"][1:]
-    prompts = [one for one in found.named("article") if one.attributes.get("class") == "prompt"]
+    prompts = [one for one in found.named("article") if one.attributes.get("class") == "msg prompt"]
     assert listed == [f"#{one.attributes['id']}" for one in prompts]
     assert len(listed) == 9
 
@@ -455,7 +455,7 @@ REWOUND = (
 def test_dropped_messages_open() -> None:
     data = written(made(REWOUND))
     summary, inside = fold(data, "branch rewound")
-    assert summary.strip() == "2 messages rewound"
+    assert summary.strip() == "2 messages rewound 19:02, $0.0628"
     assert "Wrong way." in inside
     assert "Indeed." in inside
     assert "Better way." not in inside
@@ -485,14 +485,14 @@ class Unchanged:
 
 def test_dropped_messages_are_open_with_all_branches() -> None:
     data = written(made(REWOUND, export_options=ExportOptions(branches=Branches.ALL)))
-    assert '<details class="branch rewound" open><summary>Rewound: ' in data
+    assert re.search(r'<details class="branch rewound" open><summary><svg.*?</svg> Rewound: ', data)
     assert "2 messages rewound" not in data
 
 
 def test_branch_too_long_to_be_held_is_written_without_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transcript, "HELD", 2)
     summary, inside = fold(written(made(REWOUND)), "branch rewound")
-    assert summary.strip() == "messages rewound"
+    assert summary.strip().startswith("messages rewound 19:02")
     assert "Wrong way." in inside
     assert "Indeed." in inside
 
@@ -514,7 +514,7 @@ def test_branch_that_is_split_between_files_loses_nothing() -> None:
     first = written(made(timeline, export_options=ExportOptions(split=2), write_side_file=beside, name="a.html"))
     ((_, second),) = files.items()
     summary, inside = fold(first, "branch rewound")
-    assert summary.strip() == "rewound, continued in the next part"
+    assert summary.strip().startswith("rewound, continued in the next part 19:02")
     assert "Wrong 1." in inside
     assert "Wrong 2." in fold(second.decode(), "branch rewound")[1]
 
@@ -530,7 +530,7 @@ def test_times_are_marked_up_and_say_utc() -> None:
     found = page(everything.subject(FULL))
     times = found.named("time")
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", one.attributes["datetime"] or "") for one in times)
-    assert {one.attributes.get("data-form") for one in times} == {None, "full", "day"}
+    assert {one.attributes.get("data-form") for one in times} == {None, "full", "day", "second"}
     assert "Times are UTC." in found.text
 
 

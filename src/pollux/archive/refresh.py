@@ -137,6 +137,13 @@ def _update(
             ingest.derive_pending(archive, result, memory=memory, progress=deriving)
 
 
+def bytes_done(database: sqlite3.Connection) -> int:
+    """Return how much of the session files another process has read so far, in the bytes that `progress` counts."""
+    query = f"SELECT coalesce(sum(versions.archived_bytes), 0), coalesce(sum(readings.n_bytes), 0) {schema.VERSIONS}"
+    n_archived, n_derived = database.execute(query).fetchone()
+    return int(n_archived + (_SHARES - 1) * n_derived) // _SHARES
+
+
 _SESSION_FILES = "files.path LIKE 'tmp/%/chats/%' AND files.forgotten_us IS NULL"
 
 

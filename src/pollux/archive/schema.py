@@ -406,6 +406,12 @@ def generation(database: sqlite3.Connection) -> int:
     return number
 
 
+def last_change(database: sqlite3.Connection) -> bytes | None:
+    """Return the token of the newest change of a session, which no other archive has; None in an empty archive."""
+    row = database.execute("SELECT token FROM session_changes ORDER BY number DESC LIMIT 1").fetchone()
+    return row[0] if row else None
+
+
 def clear_report_cache(database: sqlite3.Connection) -> None:
     """Delete the stored sums of reports."""
     database.execute("DELETE FROM reports")

@@ -28,6 +28,8 @@ COMMANDS = {
     "ls": Command("pollux.cli.ls", "List sessions, newest first."),
     "show": Command("pollux.cli.show", "Read a session."),
     "search": Command("pollux.cli.search", "Find messages, files and commands in all sessions."),
+    "web": Command("pollux.cli.web", "Read, search and count your sessions in a browser."),
+    "open": Command("pollux.cli.open", "Show a session in a browser."),
     "tail": Command("pollux.cli.tail", "Follow a running session."),
     "tree": Command("pollux.cli.tree", "Show the files and subagents of a session."),
     "resume": Command("pollux.cli.resume", "Continue a session in Gemini CLI."),
@@ -62,6 +64,7 @@ Without a command, Pollux prints an overview: your sessions, their cost, and wha
   pollux ls --project .        sessions of the current folder
   pollux show latest           read the newest session
   pollux search timeout        find messages by their words
+  pollux web                   all of it in your browser
   pollux usage --last 30d      tokens and cost of the last 30 days
   pollux demo                  try it on sample sessions
 

@@ -62,6 +62,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     data_dir: Path
     config_dir: Path
     keys_dir: Path
+    runtime_dir: Path
+    """Folder of files that describe running processes."""
     environ: Mapping[str, str]
     """Variables that settings of the client may refer to."""
     user_environ: Mapping[str, str]
@@ -151,6 +153,7 @@ def configure(
         data_dir=data_dir,
         config_dir=config_folder(),
         keys_dir=keys_folder(environ),
+        runtime_dir=runtime_folder(),
         environ=environ,
         user_environ=user_environ,
         clock=clock,
@@ -244,6 +247,14 @@ def keys_folder(environ: Mapping[str, str] | None = None) -> Path:
     """Return the folder of keys that `POLLUX_KEYS` names, else the user's own."""
     named = None if demo_folder() else (os.environ if environ is None else environ).get("POLLUX_KEYS")
     return Path(named).expanduser().absolute() if named else data_folder() / "keys"
+
+
+def runtime_folder() -> Path:
+    """Return the folder of files that describe running processes: the system deletes it at logout where it has one."""
+    folder = None if demo_folder() else _on_linux("XDG_RUNTIME_DIR", "")
+    if folder is not None and os.environ.get("XDG_RUNTIME_DIR") and os.access(folder, os.W_OK | os.X_OK):
+        return folder / _NAME
+    return data_folder() / "run"
 
 
 def stored_passphrase() -> str | None:

@@ -103,6 +103,43 @@ def refresh(
     return Refresh(locate(config.homes), Freshness(FreshnessState.FILES, reason))
 
 
+def as_it_is(config: Config) -> Refresh | None:
+    """Return the archive without a refresh; None if there is none with sessions that this version can read."""
+    from pollux.archive import schema
+    from pollux.sessions.locate import locate
+
+    if config.archive is None:
+        return None
+    try:
+        with read_only(config.archive) as archive:
+            if not schema.are_current(archive.database) or schema.are_empty(archive.database):
+                return None
+    except (PolluxError, OSError):
+        return None  # the refresh reports it
+    reason = "new session files are still being read"
+    return Refresh(locate(config.homes), Freshness(FreshnessState.BEHIND, reason, is_locked=True), config.archive)
+
+
+def bytes_on_disk(config: Config) -> int:
+    """Return the size of all session files in the homes."""
+    from pollux.sessions.locate import locate
+
+    return sum(file.size for file in locate(config.homes).files)
+
+
+def bytes_read(config: Config) -> int:
+    """Return how many of these bytes another process has copied into the archive and read."""
+    from pollux.archive.refresh import bytes_done
+
+    if config.archive is None:
+        return 0
+    try:
+        with read_only(config.archive) as archive:
+            return bytes_done(archive.database)
+    except (PolluxError, OSError):
+        return 0  # it has only just begun
+
+
 @contextmanager
 def explained_damage(path: Path | None) -> Iterator[None]:
     """Replace an exception by a `PolluxError` if damaged rows of the archive caused it."""

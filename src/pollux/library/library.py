@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
@@ -27,16 +27,20 @@ if TYPE_CHECKING:
     from pollux.formats.source import Source as ByteSource
     from pollux.library.archive_tools import ArchiveTools
     from pollux.library.config import Config
+    from pollux.library.dashboard import Dashboard
     from pollux.library.export import ExportResult, Selection
     from pollux.library.export_options import RedactionOptions
     from pollux.library.follow import FollowedSession
     from pollux.library.outputs import OutputGuard, Sink
     from pollux.library.references import Ref
+    from pollux.library.remembered import RememberedResults
     from pollux.library.resume import ResumePlan
     from pollux.library.stats import StatsQuery
     from pollux.library.status import OverviewReport
     from pollux.library.transcript import Transcript
     from pollux.library.usage import Today, UsageQuery
+    from pollux.library.usage_summary import UsageSummary
+    from pollux.library.windows import OpenConversation
     from pollux.model import FileRef, Json, Message, Problem
     from pollux.prices import Prices
     from pollux.reports.audit import AuditReport
@@ -49,10 +53,15 @@ if TYPE_CHECKING:
     from pollux.search.build import IndexBuilder
     from pollux.search.values import CommandPage, FilePage, HitPage
     from pollux.sessions.family import SessionTree
+    from pollux.sessions.homes import Home
     from pollux.views.contracts.archive import RestorePlan
     from pollux.views.transcript import TranscriptOptions
 
 FIRST_HITS = Page(20)
+
+
+class _WatchStoppedError(Exception):
+    """Ends a watch from within, as it asks for the homes."""
 
 
 class Library:
@@ -85,6 +94,12 @@ class Library:
         self.close()
 
     @cached_property
+    def _remembered(self) -> RememberedResults:
+        from pollux.library.remembered import RememberedResults
+
+        return RememberedResults()
+
+    @cached_property
     def prices(self) -> Prices:
         """The price table with the user's own prices."""
         return self.config.prices()
@@ -92,6 +107,20 @@ class Library:
     def refresh(self, *, quiet: bool = False, add_up: bool = False) -> Freshness:
         """Copy new files into the archive, derive facts, price calls and, with `add_up`, store the sums for `usage`."""
         return self._refresh(no_report if quiet else self._report, add_up=add_up).freshness
+
+    @property
+    def has_state(self) -> bool:
+        """Whether methods answer at once; otherwise the next call refreshes first."""
+        return self._state is not None
+
+    def read_as_it_is(self) -> bool:
+        """Answer from the archive without a refresh until the next one; return whether it has any sessions."""
+        state = freshness.as_it_is(self.config)
+        if state is None:
+            return False
+        with self._refreshing:
+            self._state = self._state or state
+        return True
 
     def sessions(self, wanted: Filter = ALL, page: Page = FIRST_PAGE, query: str = "") -> SessionPage:
         """Return a page of the sessions that match a filter and a query of `search`, last used first."""
@@ -120,6 +149,13 @@ class Library:
 
         with self.snapshot() as snapshot:
             return session_row(snapshot, reference, wanted)
+
+    def neighbours(self, session_id: str) -> tuple[SessionRow | None, SessionRow | None]:
+        """Return the sessions of the same project that were used before and after a session."""
+        from pollux.library.listing import neighbour_rows
+
+        with self.snapshot() as snapshot:
+            return neighbour_rows(snapshot, session_id)
 
     def search(
         self,
@@ -212,6 +248,20 @@ class Library:
         with self.snapshot() as snapshot:
             return overview_report(snapshot, self._report)
 
+    def dashboard(self) -> Dashboard:
+        """Return what the first page of the viewer shows: totals, days of a year, newest sessions, deletions."""
+        from pollux.library.dashboard import dashboard
+
+        with self.snapshot() as snapshot:
+            return dashboard(snapshot, self.prices, self._remembered, self._report, self._announce)
+
+    def usage_summary(self, query: UsageQuery, *, n_rows: int = 7) -> UsageSummary:
+        """Return tokens and cost by period and model, by project and kind of token, and the `n_rows` largest others."""
+        from pollux.library.usage_summary import usage_summary
+
+        with self.snapshot(tools=True) as snapshot:
+            return usage_summary(snapshot, query, self.prices, self._remembered, self._announce, n_rows=n_rows)
+
     def deletions(self) -> dict[str, str]:
         """Return a short label (`due`, `2d left`) for each session that the client will delete within a week."""
         from pollux.library.status import soon_deleted
@@ -228,6 +278,23 @@ class Library:
 
         with self.snapshot_for(reference) as snapshot:
             yield open_transcript(snapshot, reference, options or NORMAL, wanted, self.prices)
+
+    def conversation(self, row: SessionRow) -> OpenConversation:
+        """Open a session of a list to read it in windows; it has its own connection, and the caller closes it."""
+        from pollux.library.windows import open_conversation
+
+        state = self._state or self._refresh(self._report)
+        with ExitStack() as resources:
+            if state.archive is None:
+                snapshot = resources.enter_context(self.snapshot())
+                return open_conversation(snapshot, row, self.prices, ExitStack())
+            from pollux.archive import store
+
+            archive = store.open_archive(state.archive, write=False)
+            resources.callback(archive.close)
+            with freshness.explained_damage(state.archive), store.explained_errors(state.archive):
+                snapshot = archived_snapshot(self.config, archive, state)
+                return open_conversation(snapshot, row, self.prices, resources.pop_all())
 
     def messages(
         self, reference: Ref = "latest", start: int | None = None, stop: int | None = None
@@ -348,17 +415,24 @@ class Library:
                 self.config, self._report, waiting, derive=derive, index_note=tell_once, builder=builder
             )
 
-    def watch(self, *, poll: bool = False, tell: Announce = ignore_note) -> Iterator[SyncReport]:
-        """Sync now and at every change, forever; yield a report for each sync."""
+    def watch(
+        self, *, poll: bool = False, tell: Announce = ignore_note, stop: threading.Event | None = None
+    ) -> Iterator[SyncReport]:
+        """Sync now and at every change, until `stop` is set, which is noticed within a second; yield a report each."""
         path = freshness.archive_file(self.config, freshness.NOTHING_TO_SYNC)
-        return self._watch(path, poll=poll, tell=tell)
+        return self._watch(path, poll=poll, tell=tell, stop=stop or threading.Event())
 
-    def _watch(self, path: Path, *, poll: bool, tell: Announce) -> Iterator[SyncReport]:
+    def _watch(self, path: Path, *, poll: bool, tell: Announce, stop: threading.Event) -> Iterator[SyncReport]:
         from pollux.archive.watch import watch
         from pollux.search.build import IndexBuilder
 
-        with closing(IndexBuilder(path)) as builder:
-            yield from watch(self.config.current_homes, lambda: self._sync(tell, builder), poll=poll, tell=tell)
+        def homes() -> tuple[Home, ...]:
+            if stop.is_set():
+                raise _WatchStoppedError
+            return self.config.current_homes()
+
+        with closing(IndexBuilder(path)) as builder, suppress(_WatchStoppedError):
+            yield from watch(homes, lambda: self._sync(tell, builder), poll=poll, tell=tell)
 
     def verify(self, *, repair: bool = False, deep: bool = False) -> VerifyReport:
         """Check archived bytes against their hashes and rows against their digests; optionally repair them."""

@@ -79,6 +79,17 @@ def session_row(snapshot: Snapshot, reference: str, wanted: Filter) -> SessionRo
     return sessions.rows(snapshot.database, snapshot.with_learned_paths(loaded), snapshot.ids)[0]
 
 
+def neighbour_rows(snapshot: Snapshot, session_id: str) -> tuple[SessionRow | None, SessionRow | None]:
+    """Return the rows of the sessions of the same project that were used before and after a session."""
+    from pollux.reports import sessions  # noqa: PLC0415
+
+    ids = sessions.neighbours(snapshot.database, session_id, snapshot.ids)
+    loaded = snapshot.sessions.load([found for found in ids if found is not None], with_calls=False)
+    rows = {row.id: row for row in sessions.rows(snapshot.database, loaded, snapshot.ids)}
+    before, after = (rows.get(found) if found else None for found in ids)
+    return before, after
+
+
 def project_names(snapshot: Snapshot) -> dict[str, str]:
     """Return the name of every project of the listed sessions, by its key."""
     from pollux.archive.load_sessions import with_known_path  # noqa: PLC0415

@@ -202,27 +202,31 @@ class ThreadConnections:
     def __init__(self) -> None:
         """Open nothing yet."""
         self._lock = threading.Lock()
-        self._archives: dict[threading.Thread, Archive] = {}
+        self._archives: dict[threading.Thread, tuple[Archive, object]] = {}
 
     def open(self, path: Path) -> Archive:
-        """Return this thread's connection; opening one closes those of threads that have ended."""
+        """Return this thread's connection; opening one closes those of threads that have ended.
+
+        A file that has taken the archive's place, such as a backup or a compacted copy, is opened anew.
+        """
         from pollux.archive import store
 
         thread = threading.current_thread()
-        archive = self._archives.get(thread)
-        if archive is None or archive.path != path:
+        archive, opened = self._archives.get(thread, (None, None))
+        file = file_identity(str(path))
+        if archive is None or archive.path != path or opened != file:
             archive = store.open_archive(path, write=False)
             with self._lock:
                 ended = [other for other in self._archives if other is thread or not other.is_alive()]
                 for other in ended:
-                    self._archives.pop(other).close()
-                self._archives[thread] = archive
+                    self._archives.pop(other)[0].close()
+                self._archives[thread] = (archive, file)
         return archive
 
     def close(self) -> None:
         """Close the connections of all threads."""
         with self._lock:
-            for archive in self._archives.values():
+            for archive, _ in self._archives.values():
                 archive.close()
             self._archives.clear()
 
@@ -266,3 +270,14 @@ def size_and_time(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_size, status.st_mtime_ns
+
+
+def file_identity(path: str) -> tuple[int, int] | None:
+    """Return what tells a file from another one that takes its name later; None if it does not exist."""
+    import os
+
+    try:
+        status = os.stat(path)  # noqa: PTH116  as above
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

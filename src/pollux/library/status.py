@@ -14,6 +14,7 @@ from pollux.library.expiry import deletion_times, folder_policies, forecast
 from pollux.library.freshness import Reporter
 from pollux.reports.filters import Filter
 from pollux.reports.freshness import FreshnessState
+from pollux.text.escape import escape_surrogates
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -71,7 +72,7 @@ def overview_report(snapshot: Snapshot, report: Reporter, *, n_newest: int = 8) 
 
     config, database = snapshot.config, snapshot.database
     now = config.clock()
-    forecasted = _stored_forecast(snapshot, now, report)
+    forecasted = stored_forecast(snapshot, now, report)
     deletions = _deletion_words(forecasted.times, now)
     n_due = sum(word == "due" for word in deletions.values())
     look = overview(database, snapshot.ids, now=now, zone=config.zone()[0])
@@ -96,7 +97,7 @@ def overview_report(snapshot: Snapshot, report: Reporter, *, n_newest: int = 8) 
 def soon_deleted(snapshot: Snapshot, report: Reporter) -> dict[str, str]:
     """Return a label (`due`, `2d left`) for each session that the client will delete within a week."""
     now = snapshot.config.clock()
-    return _deletion_words(_stored_forecast(snapshot, now, report).times, now)
+    return _deletion_words(stored_forecast(snapshot, now, report).times, now)
 
 
 def _deletion_words(times: Mapping[str, datetime], now: datetime) -> dict[str, str]:
@@ -109,7 +110,7 @@ def _deletion_words(times: Mapping[str, datetime], now: datetime) -> dict[str, s
     return words
 
 
-def _stored_forecast(snapshot: Snapshot, now: datetime, report: Reporter) -> _StoredForecast:
+def stored_forecast(snapshot: Snapshot, now: datetime, report: Reporter) -> StoredForecast:
     """Return when the client deletes each session; the archive stores the answer until something changes."""
     from pollux.archive import schema
     from pollux.reports.status import load_forecast
@@ -122,28 +123,38 @@ def _stored_forecast(snapshot: Snapshot, now: datetime, report: Reporter) -> _St
     if is_current:
         rules = [(str(rule.folder), rule.policy.max_age, rule.policy.max_count, rule.policy.off) for rule in policies]
         key = repr((snapshot.config.machine, rules))
-        stored = load_forecast(snapshot.database, _StoredForecast)
+        stored = load_forecast(snapshot.database, StoredForecast)
         if stored and (stored.generation, stored.key) == (schema.generation(snapshot.database), key):
             return stored
     made = forecast(snapshot, now, report, policies)
-    times = {session_id: fate.due for session_id, fate in deletion_times(snapshot, made).items()}
-    n_unarchived = sum(not is_archived for is_archived in made.archived.values())
+    fates = deletion_times(snapshot, made)
+    times = {session_id: fate.due for session_id, fate in fates.items()}
+    reasons = {session_id: str(fate.reason) for session_id, fate in fates.items()}
+    unarchived = [escape_surrogates(str(path)) for path, is_archived in made.archived.items() if not is_archived]
     generation = schema.generation(snapshot.database) if is_current else 0
-    result = _StoredForecast(generation, key, times, n_unarchived)
+    result = StoredForecast(generation, key, times, reasons, unarchived)
     if is_current and made.is_stable:
         _store(snapshot, result)
     return result
 
 
-class _StoredForecast(msgspec.Struct):
+class StoredForecast(msgspec.Struct):
+    """When and why the client deletes each session, as the archive stores it."""
+
     generation: int
     key: str
     times: dict[str, datetime]
-    n_unarchived: int
+    reasons: dict[str, str]
+    unarchived: list[str]
     """Session files on the disk that the archive does not have completely."""
 
+    @property
+    def n_unarchived(self) -> int:
+        """The number of these files."""
+        return len(self.unarchived)
 
-def _store(snapshot: Snapshot, result: _StoredForecast) -> None:
+
+def _store(snapshot: Snapshot, result: StoredForecast) -> None:
     """Store a forecast for the next start; not where another process is writing."""
     from pollux.archive import store
     from pollux.reports.status import store_forecast

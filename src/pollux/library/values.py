@@ -10,44 +10,67 @@ if TYPE_CHECKING:
     from pollux.exports.source import ExportOptions
     from pollux.library.archive_tools import ForgetPlan
     from pollux.library.status import OverviewReport
+    from pollux.reports.freshness import FreshnessState
     from pollux.reports.projects import ProjectList
+    from pollux.reports.recent_calls import CallTokens
     from pollux.reports.sessions import Page, SavedPage, SessionPage, SessionRow
     from pollux.reports.stats import Statistics
     from pollux.reports.status import StatusReport, StatusRow
-    from pollux.reports.usage import UsageReport
-    from pollux.search.values import HitPage
+    from pollux.reports.usage import UsageReport, UsageRow
+    from pollux.reports.usage_split import PeriodUsage
+    from pollux.search.values import CommandPage, FilePage, Hit, HitPage, SessionHits, Snippet, TouchedFile
 
 _MODULES = {
+    "CallTokens": "reports.recent_calls",
+    "CommandPage": "search.values",
+    "FilePage": "search.values",
+    "FreshnessState": "reports.freshness",
     "ForgetPlan": "library.archive_tools",
+    "Hit": "search.values",
     "HitPage": "search.values",
     "OverviewReport": "library.status",
     "Page": "reports.sessions",
+    "PeriodUsage": "reports.usage_split",
     "ProjectList": "reports.projects",
     "SavedPage": "reports.sessions",
+    "SessionHits": "search.values",
     "SessionPage": "reports.sessions",
     "SessionRow": "reports.sessions",
+    "Snippet": "search.values",
     "Statistics": "reports.stats",
     "StatusReport": "reports.status",
     "StatusRow": "reports.status",
     "SyncReport": "archive.watch",
+    "TouchedFile": "search.values",
     "UsageReport": "reports.usage",
+    "UsageRow": "reports.usage",
     "ExportOptions": "exports.source",
 }
 __all__ = [
+    "CallTokens",
+    "CommandPage",
     "ExportOptions",
+    "FilePage",
     "ForgetPlan",
+    "FreshnessState",
+    "Hit",
     "HitPage",
     "OverviewReport",
     "Page",
+    "PeriodUsage",
     "ProjectList",
     "SavedPage",
+    "SessionHits",
     "SessionPage",
     "SessionRow",
+    "Snippet",
     "Statistics",
     "StatusReport",
     "StatusRow",
     "SyncReport",
+    "TouchedFile",
     "UsageReport",
+    "UsageRow",
 ]
 
 

@@ -23,6 +23,8 @@ class ProjectRow(msgspec.Struct, frozen=True):
     n_prompts: int
     n_tokens: int
     last: datetime | None
+    nanousd: int = 0
+    """Cost, without calls that have no price."""
 
 
 class ProjectList(msgspec.Struct, frozen=True):
@@ -44,6 +46,7 @@ class _Member(msgspec.Struct, frozen=True):
     is_listed: bool
     n_prompts: int
     n_tokens: int
+    nanousd: int
     last_used_us: int | None
 
 
@@ -65,16 +68,18 @@ def project_rows(
     sessions = database.execute(
         f"""
         SELECT session_id, root_session_id, kind = 'main' AND NOT is_stub, n_user, last_used_us,
-            (SELECT coalesce(sum(tok_total), 0) FROM session_usage WHERE session_usage.session_id = sessions.session_id)
+            (SELECT coalesce(sum(tok_total), 0) FROM session_usage AS sums WHERE sums.session_id = sessions.session_id),
+            (SELECT coalesce(sum(cost_nanousd), 0) FROM session_usage AS sums
+             WHERE sums.session_id = sessions.session_id)
         FROM sessions WHERE {where} ORDER BY session_id
         """,  # noqa: S608  ours
         values,
     )
     members: dict[str, list[_Member]] = defaultdict(list)
-    for session_id, root_id, is_listed, n_prompts, last_used_us, n_tokens in sessions:
+    for session_id, root_id, is_listed, n_prompts, last_used_us, n_tokens, nanousd in sessions:
         project = projects.get(session_id, Project())
         key = projects.get(root_id, project).key
-        members[key].append(_Member(project, bool(is_listed), n_prompts, n_tokens, last_used_us))
+        members[key].append(_Member(project, bool(is_listed), n_prompts, n_tokens, nanousd, last_used_us))
     rows = [_row(each) for each in members.values() if any(member.is_listed for member in each)]
     return tuple(sorted(rows, key=lambda row: (-row.last.timestamp() if row.last else 0.0, row.project.name)))
 
@@ -89,4 +94,5 @@ def _row(members: list[_Member]) -> ProjectRow:
         sum(member.n_prompts for member in listed),
         sum(member.n_tokens for member in members),
         from_microseconds(max(times)) if times else None,
+        sum(member.nanousd for member in members),
     )

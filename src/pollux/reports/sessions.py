@@ -175,6 +175,28 @@ def numbers(database: sqlite3.Connection, ids: Collection[str], scope: Collectio
     return numbered
 
 
+def neighbours(
+    database: sqlite3.Connection, session_id: str, scope: Collection[str] | None
+) -> tuple[str | None, str | None]:
+    """Return the listed sessions of the same project that were used before and after a session."""
+    where, values = SessionQuery(scope).where()
+    place = "(SELECT project_hash, coalesce(last_used_us, 0) FROM sessions WHERE session_id = ?)"
+    found: list[str | None] = []
+    for sign, direction in (("<", "DESC"), (">", "ASC")):
+        row = database.execute(
+            f"""
+            WITH here(project, at) AS {place}
+            SELECT session_id FROM sessions, here
+            WHERE {where} AND project_hash IS here.project
+                AND (coalesce(last_used_us, 0), session_id) {sign} (here.at, ?)
+            ORDER BY coalesce(last_used_us, 0) {direction}, session_id {direction} LIMIT 1
+            """,  # noqa: S608  ours
+            [session_id, *values, session_id],
+        ).fetchone()
+        found.append(row[0] if row else None)
+    return found[0], found[1]
+
+
 def among(database: sqlite3.Connection, ids: Iterable[str], query: SessionQuery) -> list[str]:
     """Return the sessions among some IDs that match a query, the last used first."""
     where, values = query.where()
@@ -284,9 +306,10 @@ def rows(
     return tuple(made)
 
 
-def total_usage(database: sqlite3.Connection, scope: Collection[str] | None) -> Usage:
-    """Return the sum of all model calls of a scope, each counted once."""
+def total_usage(database: sqlite3.Connection, scope: Collection[str] | None, *, only_active: bool = False) -> Usage:
+    """Return the sum of all model calls of a scope, each counted once; optionally only of active messages."""
     where, values = ("1", []) if scope is None else (AMONG, [ids_as_json(scope)])
+    where += " AND is_active = 1" if only_active else ""
     columns = ", ".join(f"coalesce(sum({name}), 0)" for name in _SUM_COLUMNS)
     return _usage(list(database.execute(f"SELECT {columns} FROM session_usage WHERE {where}", values).fetchone()))  # noqa: S608  ours
 

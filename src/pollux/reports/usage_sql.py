@@ -97,6 +97,11 @@ GROUP BY
 """
 """Tool calls by label, with the model calls that requested them, each counted once per label."""
 
+_OF_RECENT = "session_id IN (SELECT session_id FROM sessions WHERE last_used_us >= ?)"
+_RECENT_CALLS = CALLS.replace("WHERE owner_session_id IS NULL", f"WHERE {_OF_RECENT} AND owner_session_id IS NULL")
+_RECENT_TOOLS = TOOLS.replace("GROUP BY c.session_id", f"WHERE c.{_OF_RECENT} GROUP BY c.session_id")
+"""The same for sessions used since a time; an index finds these, and no other call is read."""
+
 _EVER = 1 << 62
 _MIN_CACHED = 1000
 """Fewer rows are summed again faster than they are stored."""
@@ -180,6 +185,26 @@ def call_sums(
 ) -> list[CallSum]:
     """Return the rows of `CALLS`, of calls within a window of time."""
     return [CallSum._make(row) for row in database.execute(CALLS, _window(since, until))]
+
+
+def recent_call_sums(
+    database: sqlite3.Connection, since: datetime | None = None, until: datetime | None = None
+) -> list[CallSum]:
+    """Return the same as `call_sums`; with a start, without reading the calls of sessions that ended before it."""
+    if since is None:
+        return call_sums(database, since, until)
+    values = (microseconds(since), *_window(since, until))
+    return [CallSum._make(row) for row in database.execute(_RECENT_CALLS, values)]
+
+
+def recent_tool_sums(
+    database: sqlite3.Connection, since: datetime | None = None, until: datetime | None = None
+) -> list[ToolSum]:
+    """Return the same as `tool_sums`; with a start, without reading the calls of sessions that ended before it."""
+    if since is None:
+        return tool_sums(database, since, until)
+    values = (microseconds(since), *_window(since, until))
+    return [ToolSum._make(row) for row in database.execute(_RECENT_TOOLS, values)]
 
 
 def session_roots(rows: Iterable[tuple[str, str, str]]) -> dict[str, tuple[str, str]]:

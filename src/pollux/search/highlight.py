@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from pollux.search import tokenizer
-from pollux.search.tokenizer import EMOJI, JOINER, NO_LETTERS, SEPARATORS, Reading, Term
+from pollux.search.tokenizer import EMOJI, JOINER, NO_LETTERS, SEPARATORS, Term, TokenSequence
 from pollux.search.values import Snippet, TextSpan
 from pollux.text.escape import escape_controls
 
@@ -61,7 +61,7 @@ class Needle(msgspec.Struct, frozen=True):
 
 
 class _Plan(NamedTuple):
-    readings: tuple[Reading, ...]
+    readings: tuple[TokenSequence, ...]
     pattern: re.Pattern[str]
     before: str
     after: str
@@ -132,7 +132,7 @@ def _plan(needle: Needle) -> _Plan | None:
     return _Plan(readings, pattern, before, after, rarest)
 
 
-def _symbols(needle: Needle, reading: Reading) -> tuple[str, str]:
+def _symbols(needle: Needle, reading: TokenSequence) -> tuple[str, str]:
     """Return the symbols before and after a needle of one token that belong to it, such as the `++` of `C++`."""
     if len(reading.tokens) > 1 or reading.terms[0].kind != "word":
         return "", ""
@@ -143,7 +143,7 @@ def _symbols(needle: Needle, reading: Reading) -> tuple[str, str]:
     return ("" if " " in before else before), ("" if " " in after else after)
 
 
-def _pattern(readings: tuple[Reading, ...], before: str, after: str) -> re.Pattern[str]:
+def _pattern(readings: tuple[TokenSequence, ...], before: str, after: str) -> re.Pattern[str]:
     """Return the expression that proposes places in a flat text.
 
     It starts with characters, because `re` then skips quickly to the places where a match may begin. Its conditions on
@@ -156,7 +156,7 @@ def _pattern(readings: tuple[Reading, ...], before: str, after: str) -> re.Patte
     return re.compile(f"{_start(head)}{symbols}(?:{branches}){end}(?={re.escape(after)})")
 
 
-def _branch(reading: Reading) -> str:
+def _branch(reading: TokenSequence) -> str:
     """Return the expression of the terms, without the first character: in their places, or as a compound."""
     texts = [reading.terms[0].text[1:], *(term.text for term in reading.terms[1:])]
     literals = [f"(?ai:{re.escape(text)})" if text else "" for text in texts]
@@ -227,7 +227,7 @@ def _after_refusal(flat: str, start: int) -> int:
     return match.end() if match else start + 1
 
 
-def _is_confirmed(flat: str, start: int, end: int, readings: tuple[Reading, ...]) -> bool:
+def _is_confirmed(flat: str, start: int, end: int, readings: tuple[TokenSequence, ...]) -> bool:
     """Return whether the tokens at a place are those of a reading: in their places, or as pieces of one compound."""
     if _is_certain(flat, start, end, readings):
         return True
@@ -248,7 +248,7 @@ def _is_confirmed(flat: str, start: int, end: int, readings: tuple[Reading, ...]
     return False
 
 
-def _is_certain(flat: str, start: int, end: int, readings: tuple[Reading, ...]) -> bool:
+def _is_certain(flat: str, start: int, end: int, readings: tuple[TokenSequence, ...]) -> bool:
     """Return whether a place is a word between two ASCII separators, as most places are."""
     is_word = len(readings) == len(readings[0].terms) == 1 and readings[0].terms[0].kind == "word"
     if not is_word or (start and flat[start - 1] not in _SEPARATOR):
@@ -266,7 +266,7 @@ def _end_of_word(flat: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _begins_with(tokens: Sequence[str], reading: Reading) -> bool:
+def _begins_with(tokens: Sequence[str], reading: TokenSequence) -> bool:
     wanted = reading.tokens
     if len(tokens) < len(wanted) or tuple(tokens[: len(wanted) - 1]) != wanted[:-1]:
         return False

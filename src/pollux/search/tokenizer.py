@@ -46,7 +46,7 @@ class Term(NamedTuple):
     text: str
 
 
-class Reading(NamedTuple):
+class TokenSequence(NamedTuple):
     """Terms that have to follow each other in a text."""
 
     terms: tuple[Term, ...]
@@ -260,7 +260,7 @@ def match_phrase_loose(text: str) -> str | None:
     return match_word_loose(text)
 
 
-def readings(text: str, *, is_prefix: bool = False) -> tuple[Reading, ...]:
+def readings(text: str, *, is_prefix: bool = False) -> tuple[TokenSequence, ...]:
     """Return what may stand in a text for it to contain a query: the words as they are, and compounds in pieces."""
     whole: list[Term] = []
     split: list[Term] = []
@@ -279,7 +279,7 @@ def readings(text: str, *, is_prefix: bool = False) -> tuple[Reading, ...]:
         return ()
     last = whole[-1]
     is_open = is_prefix or (last.kind == "paired" and len(last.text) == 1)
-    return tuple(Reading(terms, is_open) for terms in dict.fromkeys((tuple(whole), tuple(split))))
+    return tuple(TokenSequence(terms, is_open) for terms in dict.fromkeys((tuple(whole), tuple(split))))
 
 
 def flatten(text: str) -> str:
@@ -371,11 +371,11 @@ def _any_of(expressions: Iterable[str]) -> str | None:
     return alternatives[0] if alternatives else None
 
 
-def _phrase(reading: Reading) -> str:
+def _phrase(reading: TokenSequence) -> str:
     return f'"{" ".join(reading.tokens)}"{" *" if reading.is_prefix else ""}'
 
 
-def _conjunction(reading: Reading) -> str:
+def _conjunction(reading: TokenSequence) -> str:
     *earlier, last = (f'"{token}"' for token in reading.tokens)
     tokens = [*dict.fromkeys(earlier), f"{last} *" if reading.is_prefix else last]
     return f"({' AND '.join(tokens)})" if len(tokens) > 1 else tokens[0]

@@ -106,6 +106,27 @@ class Currency(msgspec.Struct, frozen=True):
         return f"{self.symbol}{gap}{amount:,.{digits}f}"
 
 
+_UP_TO_TEN = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_UP_TO_TWENTY = (
+    "eleven",
+    "twelve",
+    *(f"{stem}teen" for stem in ("thir", "four", "fif", "six", "seven", "eigh", "nine")),
+)
+_WORDS = (*_UP_TO_TEN, *_UP_TO_TWENTY, "twenty")
+
+
+def number_word(number: int) -> str:
+    """Return a number for a sentence: as a word up to twenty, else with digits."""
+    return _WORDS[number] if 0 <= number < len(_WORDS) else f"{number:,}"
+
+
+def dollars(nanousd: int | None, digits: int) -> str:
+    """Return an amount with a fixed number of decimals, for a column."""
+    if nanousd is None:
+        return "no price"
+    return f"${nanousd * _NANO:,.{digits}f}"
+
+
 def plural(number: int, noun: str) -> str:
     """Return a number with its noun: 1 session, 2,000 sessions."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

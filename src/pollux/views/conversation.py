@@ -59,18 +59,34 @@ class PlacedBlock(Generic[_Source_co]):
         return _is_prompt(self.block)
 
 
-def placed_blocks(source: _Source, above: frozenset[str] = frozenset()) -> Iterator[PlacedBlock[_Source]]:
-    """Yield the blocks of a session; agents with an ID in `above` are left out, which ends cycles."""
+def placed_blocks(
+    source: _Source,
+    above: frozenset[str] = frozenset(),
+    *,
+    n_before: int = 0,
+    prompts_before: int = 0,
+    is_last: bool = True,
+) -> Iterator[PlacedBlock[_Source]]:
+    """Yield the blocks of a session, or of a part of it.
+
+    Args:
+        source: the session; a part of one yields only the messages of that part.
+        above: IDs of the sessions around it; agents among them are left out, which ends cycles.
+        n_before: messages before the part.
+        prompts_before: prompts before the part.
+        is_last: whether the part ends the session; agents without a call follow it.
+
+    """
     options = source.options
     above |= {source.session.id}
     waiting: list[_Source] = []
     if options.detail in {Detail.NORMAL, Detail.FULL}:
         waiting += (child for child in source.children() if child.session.id not in above)
-    number = prompt = 0
+    number, prompt = n_before, prompts_before
 
     def numbered_messages() -> Iterator[Message]:
         nonlocal number
-        for number, message in enumerate(source.shown_messages(), 1):  # noqa: B007  read below for each block
+        for number, message in enumerate(source.shown_messages(), n_before + 1):  # noqa: B007  read below for each block
             yield message
 
     for block in blocks(numbered_messages(), options):
@@ -80,10 +96,11 @@ def placed_blocks(source: _Source, above: frozenset[str] = frozenset()) -> Itera
             waiting = [child for child in waiting if not _is_started_by(block, child.session)]
         prompt += _is_prompt(block)
         yield PlacedBlock(number, prompt, block, agents, above)
-    if options.branches is not Branches.ALL and not options.folds_dropped:
-        # An agent with a known call that was not shown belongs to a dropped branch.
+    is_part = n_before > 0 or not is_last
+    if is_part or (options.branches is not Branches.ALL and not options.folds_dropped):
+        # An agent with a known call that was not shown belongs to a dropped branch or to another part.
         waiting = [child for child in waiting if child.session.parent_call is None]
-    if waiting:
+    if waiting and is_last:
         yield PlacedBlock(number, prompt, None, tuple(waiting), above)
 
 

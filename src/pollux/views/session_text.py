@@ -66,6 +66,14 @@ def usage_of_session(session: Session, by_id: Mapping[str, Session], prices: Pri
     return usage_of(calls_of(session, by_id), prices), usage_of(session.calls, prices)
 
 
+def usage_by_message(session: Session, prices: Prices) -> dict[str, Usage]:
+    """Return tokens and cost of the model calls of a session, by the ID of the message that each produced."""
+    usages: dict[str, Usage] = {}
+    for call in session.calls:
+        usages[call.message_id] = usages.get(call.message_id, Usage()) + usage_of([call], prices)
+    return usages
+
+
 def shares(total: str, own: str) -> tuple[str, ...]:
     """Return an amount with subagents and, if it differs, the amount without them."""
     return (total,) if own == total else (f"{total} with subagents", f"{own} without")

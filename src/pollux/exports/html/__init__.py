@@ -31,7 +31,7 @@ _KEYS = (
 def render(subject: ExportSource) -> Iterator[bytes]:
     """Yield the page of a session piece by piece."""
     subject = replace(subject, export_options=replace(subject.export_options, folds=True))
-    state = PageState()
+    state = PageState(subject.session, usage=lambda session: session_text.usage_by_message(session, subject.prices))
 
     def page(part: TranscriptPart) -> Iterator[bytes]:
         state.prompts.clear()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
 from typing import NamedTuple, assert_never
 
-from pollux.model import Attachment, Kind
+from pollux.model import Attachment, Kind, Session, Usage
 from pollux.render.html.bodies import LINE, body_html, count_lines, count_text_lines, excerpt_html, more
 from pollux.render.html.markdown import answer, link
 from pollux.render.html.markup import Html, element, icon, joined, long_text
@@ -48,10 +48,24 @@ class PromptLink(NamedTuple):
     """Empty for an active prompt."""
 
 
+LinkToMessage = Callable[[str, int], str]
+"""Returns the address of a message: the session's ID and the message's number."""
+LinkToFile = Callable[[str, int, int], str]
+"""Returns the address of an attachment: the session's ID, the message's number and which of its files it is, from 0."""
+UsageByMessage = Callable[[Session], Mapping[str, Usage]]
+"""Returns the tokens and the cost of a session's messages, by their IDs."""
+
+
+def no_usage(_session: Session) -> Mapping[str, Usage]:
+    """Return nothing: the page has no costs in its margin."""
+    return {}
+
+
 @dataclass(slots=True)
 class PageState:
     """What renderers of the same page share; each subagent has its own."""
 
+    session: Session | None = None
     prompts: list[PromptLink] = field(default_factory=list)
     model: str | None = None
     """The model of the last answer: its name is shown when it changes."""
@@ -59,14 +73,51 @@ class PageState:
     """Start of the anchors of messages."""
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
     """Numbers for agents and files, shared with subagents."""
+    usage: UsageByMessage = no_usage
+    """What the margin shows beside an answer."""
+    message_address: LinkToMessage | None = None
+    """None for a page that contains all messages: links then go to their anchors."""
+    file_address: LinkToFile | None = None
+    """None for a page that contains its pictures and files."""
+    target: int = 0
+    """Number of the message that the reader asked for; a closed branch that contains it is open."""
+    number: int = 0
+    """Number of the message that is being written."""
+    n_files: int = 0
+    """Attachments of this message so far."""
+    shown: list[int] = field(default_factory=list)
+    """Numbers of the messages that have an article."""
+    hidden: str = "not in this file"
+    """Where dropped messages are that the page does not show."""
 
     def anchor(self, number: int) -> str:
         """Return the anchor of a message."""
         return f"{self.prefix}{number}"
 
-    def within(self) -> PageState:
+    def link(self, number: int) -> str:
+        """Return the address of a message."""
+        if self.message_address is None or self.session is None:
+            return f"#{self.anchor(number)}"
+        return self.message_address(self.session.id, number)
+
+    def within(self, session: Session) -> PageState:
         """Return the state for a subagent's transcript on the same page."""
-        return PageState(prefix=f"a{next(self.numbers)}m", numbers=self.numbers)
+        return PageState(
+            session,
+            prefix=f"a{next(self.numbers)}m",
+            numbers=self.numbers,
+            usage=self.usage,
+            message_address=self.message_address,
+            file_address=self.file_address,
+            hidden=self.hidden,
+        )
+
+    def next_file(self) -> str | None:
+        """Return the address of the next attachment of this message; None if the page is to contain it."""
+        index, self.n_files = self.n_files, self.n_files + 1
+        if self.file_address is None or self.session is None:
+            return None
+        return self.file_address(self.session.id, self.number, index)
 
 
 def block_html(block: ShownBlock, page: PageState) -> Html:
@@ -99,16 +150,18 @@ def block_html(block: ShownBlock, page: PageState) -> Html:
 def attachment_html(attachment: Attachment, page: PageState) -> Html:
     """Return a picture, or a link that saves any other file."""
     description = attachments.describe(attachment)
+    place = page.next_file()
     if attachments.decode(attachment) is None:
         address = attachments.web_address(attachment.uri)
         return element("p", "▣ ", link(description, address) if address else description, class_="file")
     if attachments.is_picture(attachment):
         media_type = attachment.media_type.partition(";")[0].strip().lower()
-        picture = element("img", src=f"data:{media_type};base64,{attachment.data}", alt=description, decoding="async")
+        source = place or f"data:{media_type};base64,{attachment.data}"
+        picture = element("img", src=source, alt=description, decoding="async", loading="lazy" if place else None)
         return element("figure", picture, element("figcaption", description))
     name = attachments.file_name(attachment, next(page.numbers))
     # Browsers save a file of this type; one of the recorded type they might open.
-    target = f"data:application/octet-stream;base64,{attachment.data}"
+    target = place or f"data:application/octet-stream;base64,{attachment.data}"
     return element("p", "▣ ", element("a", name, href=target, download=name), f" {description}", class_="file")
 
 

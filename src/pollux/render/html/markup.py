@@ -15,7 +15,9 @@ from pollux.views.tools import Icon
 
 PIECE = 10_000
 """Characters of a long text that the browser lays out together."""
-VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "rect", "path", "use"})
+VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
+SHAPES = frozenset({"rect", "path", "use", "circle", "line"})
+"""Elements of SVG without content; unlike those of HTML, they must be closed, or the next one is inside them."""
 
 
 class Html(str):
@@ -76,11 +78,14 @@ def closing(name: str) -> Html:
 def element(name: str, /, *inside: str, **attributes: Attribute) -> Html:
     """Return an element with its content."""
     begin = opening(name, **attributes)
-    return begin if name in VOID else Html(f"{begin}{joined(inside)}</{name}>")
+    if name in VOID:
+        return begin
+    return Html(f"{begin[:-1]}/>") if name in SHAPES else Html(f"{begin}{joined(inside)}</{name}>")
 
 
 _TIMES = {
     "clock": clock,
+    "second": lambda at: f"{at:%H:%M:%S}",
     "day": day,
     "minute": lambda at: f"{at:%Y-%m-%d %H:%M}",
     "full": lambda at: f"{day(at)}, {at:%H:%M}",

@@ -41,6 +41,7 @@ const isoDay = (at) => `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.g
 const dayWords = (at) => `${WEEKDAYS[at.getDay()]} ${at.getDate()} ${MONTHS[at.getMonth()]} ${at.getFullYear()}`;
 const forms = {
   clock,
+  second: (at) => `${clock(at)}:${two(at.getSeconds())}`,
   day: dayWords,
   minute: (at) => `${isoDay(at)} ${clock(at)}`,
   full: (at) => `${dayWords(at)}, ${clock(at)}`,

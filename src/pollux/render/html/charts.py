@@ -1,0 +1,541 @@
+"""Charts as SVG: drawn here, coloured by classes of the style sheet, without `style` and without script.
+
+A bar or a day is a link with a label, which a script may show as a tip. The same numbers are in a table, which the
+caller puts into a fold next to the chart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from math import ceil, floor, log10, sqrt
+
+import msgspec
+
+from pollux.render.html.icons import STAR
+from pollux.render.html.markup import Html, element, joined
+
+COLOURS = 6
+"""Classes `m1` to `m6`; models from the seventh on share `m5`."""
+_SHARED = 5
+MANY_BARS = 62
+"""More bars than these are drawn as one path per series, with a link for each group instead of each bar."""
+
+
+class CallMark(msgspec.Struct, frozen=True):
+    """A model call in a chart of a session: its input, and whether it was dropped."""
+
+    fresh: int
+    cached: int
+    is_dropped: bool = False
+    href: str = ""
+    label: str = ""
+
+
+class PromptMark(msgspec.Struct, frozen=True):
+    """A prompt in a chart of a session."""
+
+    href: str = ""
+    label: str = ""
+    is_dropped: bool = False
+
+
+class ErrorMark(msgspec.Struct, frozen=True):
+    """An error in a chart of a session."""
+
+    href: str = ""
+    label: str = ""
+
+
+GuideMark = CallMark | PromptMark | ErrorMark
+
+
+class StackedBar(msgspec.Struct, frozen=True):
+    """One bar of a stacked chart."""
+
+    values: Mapping[str, int]
+    """By series, without the dropped part."""
+    dropped: int = 0
+    href: str = ""
+    label: str = ""
+    """What a screen reader says: the period, its sum and its parts."""
+    tick: str = ""
+    """The text below the bar; empty for most bars."""
+    group: str = ""
+    """What a link leads to if there are too many bars for a link each, such as a month."""
+
+    @property
+    def total(self) -> int:
+        """The height of the bar."""
+        return sum(self.values.values()) + self.dropped
+
+
+class SkyDay(msgspec.Struct, frozen=True):
+    """A day on which something was used."""
+
+    day: date
+    tokens: int
+    href: str
+    label: str
+
+
+def colour(number: int) -> str:
+    """Return the class of a model by its rank from 0; from the seventh on they share one."""
+    return f"m{number + 1 if number < COLOURS else _SHARED}"
+
+
+def swatch(class_: str) -> Html:
+    """Return a small square of a legend."""
+    if class_ == "gone":
+        square = element("rect", class_="gone", x=".6", y=".6", width="8.8", height="8.8", rx="1.5")
+    else:
+        square = element("rect", class_=class_, width="10", height="10", rx="2")
+    return element("svg", square, viewBox="0 0 10 10", aria_hidden="true")
+
+
+# Spark lines: the newest calls of a session as small bars.
+
+_STRIP_WIDTH, _STRIP_HEIGHT, _STRIP_STEP, _STRIP_BAR = 104, 22, 9, 7.4
+STRIP_BARS = 11
+"""Calls that fit into a strip."""
+
+
+def strip(calls: Sequence[CallMark]) -> Html:
+    """Return the newest calls of a session as bars from the right, without labels: the numbers stand beside it."""
+    shown = calls[-STRIP_BARS:]
+    peak = max((call.fresh + call.cached for call in shown), default=0) or 1
+    paths: dict[str, list[str]] = {"cached": [], "fresh": [], "lost": []}
+    for number, call in enumerate(reversed(shown)):
+        left = _STRIP_WIDTH - (number + 1) * _STRIP_STEP
+        _add_call(paths, call, left, _STRIP_BAR, _STRIP_HEIGHT, (_STRIP_HEIGHT - 1) / peak)
+    size = f"0 0 {_STRIP_WIDTH} {_STRIP_HEIGHT}"
+    return element("svg", *_paths(paths), class_="strip", viewBox=size, aria_hidden="true")
+
+
+def _add_call(
+    paths: dict[str, list[str]], call: CallMark, left: float, width: float, floor_y: float, scale: float
+) -> None:
+    """Add the rectangles of a call to the paths of their classes; a dropped call is one outline."""
+    fresh, cached = call.fresh * scale, call.cached * scale
+    if call.is_dropped:
+        paths["lost"].append(_box(left + 0.5, floor_y - fresh - cached, width - 1, fresh + cached - 0.5))
+        return
+    if cached:
+        paths["cached"].append(_box(left, floor_y - cached, width, cached))
+    paths["fresh"].append(_box(left, floor_y - cached - fresh, width, fresh))
+
+
+def _box(x: float, y: float, width: float, height: float) -> str:
+    return f"M{_n(x)} {_n(y)}h{_n(width)}v{_n(max(height, 0))}h{_n(-width)}z"
+
+
+def _n(value: float) -> str:
+    """Return a coordinate with one decimal at most."""
+    return f"{value:.1f}".removesuffix(".0").replace("-0", "0") if abs(value) < 1 else f"{value:.1f}".removesuffix(".0")
+
+
+def _paths(paths: Mapping[str, Sequence[str]]) -> list[Html]:
+    return [element("path", class_=name, d="".join(parts)) for name, parts in paths.items() if parts]
+
+
+# The guide: a whole session in one line.
+
+_GUIDE_WIDTH, _GUIDE_HEIGHT, _GUIDE_FLOOR, _GUIDE_MARKS = 1000, 62, 48, 57
+_WIDEST_BAR, _MANY_MARKS = 22, 400
+
+
+def guide(marks: Sequence[GuideMark], note: str = "") -> Html:
+    """Return a session at a glance: a bar for each model call, a star for each prompt, a cross for each error.
+
+    Args:
+        marks: in the order of the session. With more than 400, neighbours share a place, where the largest call is
+            shown.
+        note: the end of the caption, such as `peak 13.9k tokens`.
+
+    """
+    shown = _thinned(marks)
+    step = _GUIDE_WIDTH / max(len(shown), 1)
+    width = min(_WIDEST_BAR, step * 0.8)
+    peak = max((mark.fresh + mark.cached for mark in shown if isinstance(mark, CallMark)), default=0) or 1
+    scale = (_GUIDE_FLOOR - 6) / peak
+    pieces = [element("line", class_="rule", x1=0, x2=_GUIDE_WIDTH, y1=_GUIDE_FLOOR, y2=_GUIDE_FLOOR)]
+    for number, mark in enumerate(shown):
+        middle = (number + 0.5) * step
+        pieces.append(_guide_mark(mark, middle, width, scale))
+    drawing = element(
+        "svg",
+        *pieces,
+        viewBox=f"0 0 {_GUIDE_WIDTH} {_GUIDE_HEIGHT}",
+        role="group",
+        aria_label="The session at a glance",
+    )
+    legend = [("fresh", "fresh input"), ("cached", "cached")]
+    if any(isinstance(mark, CallMark) and mark.is_dropped for mark in marks):
+        legend.append(("lost", "dropped"))
+    notes = [element("span", _key(name), words) for name, words in legend]
+    notes += [element("span", note)] if note else []
+    return element("figure", drawing, element("figcaption", *notes), class_="guide")
+
+
+def _key(name: str) -> Html:
+    inset = (
+        {"x": ".6", "y": ".6", "width": "8.8", "height": "8.8"} if name == "lost" else {"width": "10", "height": "10"}
+    )
+    square = element("rect", class_=name, **inset)
+    return element("svg", square, width="10", height="10", viewBox="0 0 10 10", aria_hidden="true")
+
+
+def _guide_mark(mark: GuideMark, middle: float, width: float, scale: float) -> Html:
+    if isinstance(mark, CallMark):
+        paths: dict[str, list[str]] = {"cached": [], "fresh": [], "lost": []}
+        _add_call(paths, mark, middle - width / 2, width, _GUIDE_FLOOR, scale)
+        return _linked(mark.href, mark.label, *_paths(paths))
+    if isinstance(mark, PromptMark):
+        class_ = "typed off" if mark.is_dropped else "typed"
+        place = f"translate({_n(middle)} {_GUIDE_MARKS}) scale(.8)"
+        return _linked(mark.href, mark.label, element("path", class_=class_, transform=place, d=STAR))
+    cross = f"M{_n(middle - 3)} {_GUIDE_MARKS - 3}l6 6m0-6l-6 6"
+    return _linked(mark.href, mark.label, element("path", class_="err", d=cross))
+
+
+def _linked(href: str, label: str, *inside: Html) -> Html:
+    if not href:
+        return element("g", *inside, data_tip=label or None)
+    return element("a", *inside, href=href, aria_label=label or None)
+
+
+def _thinned(marks: Sequence[GuideMark]) -> list[GuideMark]:
+    """Return at most `_MANY_MARKS` marks: in each group the largest call, else an error, else the first prompt."""
+    if len(marks) <= _MANY_MARKS:
+        return list(marks)
+    size = ceil(len(marks) / _MANY_MARKS)
+    thinned = []
+    for start in range(0, len(marks), size):
+        group = marks[start : start + size]
+        thinned.append(max(group, key=_weight))
+    return thinned
+
+
+def _weight(mark: GuideMark) -> int:
+    if isinstance(mark, CallMark):
+        return 2 + mark.fresh + mark.cached
+    return 1 if isinstance(mark, ErrorMark) else 0
+
+
+# Stacked bars: usage by period and model.
+
+
+def bars(
+    columns: Sequence[StackedBar],
+    series: Mapping[str, str],
+    *,
+    label: str,
+    show: Callable[[int], str],
+    width: int = 1136,
+    height: int = 270,
+) -> Html:
+    """Return a stacked chart with a scale at the left.
+
+    Args:
+        columns: the bars, the oldest first, also those of empty periods.
+        series: the class of each series, from the bottom up.
+        label: what the chart shows.
+        show: the text of an amount, for the scale.
+        width: of the drawing.
+        height: of the drawing.
+
+    """
+    top, left, floor_y = 12, 44, height - 26
+    limit, step = _scale(max((column.total for column in columns), default=0))
+    scale = (floor_y - top) / limit
+    pieces = []
+    for amount in range(0, limit + 1, step):
+        y = _n(floor_y - amount * scale)
+        pieces.append(element("line", class_="rule", x1=left, x2=width, y1=y, y2=y))
+        pieces.append(element("text", show(amount), x=left - 10, y=_n(floor_y - amount * scale + 4), text_anchor="end"))
+    pieces += _columns(columns, series, left, width, floor_y, scale, top)
+    pieces += _ticks(columns, left, width, floor_y + 19)
+    return element("svg", *pieces, class_="bars", viewBox=f"0 0 {width} {height}", role="group", aria_label=label)
+
+
+def small_bars(
+    columns: Sequence[StackedBar], series: Mapping[str, str], *, label: str, first: str, last: str = "today"
+) -> Html:
+    """Return a stacked chart for a side column: no scale, the first and the last period below."""
+    width, height, floor_y = 352, 112, 96
+    peak = max((column.total for column in columns), default=0) or 1
+    pieces = _columns(columns, series, 0, width, floor_y, (floor_y - 6) / peak, 0)
+    pieces.append(element("line", class_="rule", x1=0, x2=width, y1=floor_y, y2=floor_y))
+    pieces.append(element("text", first, x=0, y=height - 2))
+    pieces.append(element("text", last, x=width, y=height - 2, text_anchor="end"))
+    return element("svg", *pieces, class_="bars", viewBox=f"0 0 {width} {height}", role="group", aria_label=label)
+
+
+def _columns(
+    columns: Sequence[StackedBar],
+    series: Mapping[str, str],
+    left: float,
+    right: float,
+    floor_y: float,
+    scale: float,
+    top: float,
+) -> list[Html]:
+    step = (right - left) / max(len(columns), 1)
+    if len(columns) > MANY_BARS:
+        return _many_columns(columns, series, left, step, floor_y, scale, top)
+    width = min(step * (0.74 if step < 20 else 0.66), 64)  # noqa: PLR2004
+    pieces = []
+    for number, column in enumerate(columns):
+        if not column.total:
+            continue
+        x = left + (number + 0.5) * step - width / 2
+        boxes = []
+        for class_, y, tall in _stack(column, series, floor_y, scale):
+            inset = 0.5 if class_ == "gone" else 0
+            boxes.append(_rect(class_, x + inset, y, width - 2 * inset, tall))
+        if top:
+            boxes.append(_rect("reach", x, top, width, floor_y - top))
+        pieces.append(_linked(column.href, column.label, *boxes))
+    return pieces
+
+
+def _many_columns(
+    columns: Sequence[StackedBar],
+    series: Mapping[str, str],
+    left: float,
+    step: float,
+    floor_y: float,
+    scale: float,
+    top: float,
+) -> list[Html]:
+    """Return one path per series, and an invisible link over each group of bars."""
+    paths: dict[str, list[str]] = {class_: [] for class_ in (*series.values(), "gone")}
+    width = step * 0.74
+    groups: dict[str, list[int]] = {}
+    for number, column in enumerate(columns):
+        x = left + (number + 0.5) * step - width / 2
+        for class_, y, tall in _stack(column, series, floor_y, scale):
+            paths[class_].append(_box(x, y, width, tall))
+        groups.setdefault(column.group, []).append(number)
+    pieces = _paths(paths)
+    for members in groups.values():
+        first = columns[members[0]]
+        start, end = left + members[0] * step, left + (members[-1] + 1) * step
+        area = _rect("reach", start, top, end - start, floor_y - top)
+        pieces.append(_linked(first.href, first.label, area))
+    return pieces
+
+
+def _stack(
+    column: StackedBar, series: Mapping[str, str], floor_y: float, scale: float
+) -> Iterable[tuple[str, float, float]]:
+    """Yield class, top and height of each part, from the bottom up; what was dropped comes last."""
+    y = floor_y
+    for name, class_ in series.items():
+        tall = column.values.get(name, 0) * scale
+        if tall:
+            y -= tall
+            yield class_, y, tall
+    if column.dropped:
+        tall = column.dropped * scale
+        yield "gone", y - tall + 0.5, max(tall - 1, 0.5)
+
+
+def _rect(class_: str, x: float, y: float, width: float, height: float) -> Html:
+    return element("rect", class_=class_, x=_n(x), y=_n(y), width=_n(width), height=_n(height))
+
+
+def _ticks(columns: Sequence[StackedBar], left: float, right: float, y: float) -> list[Html]:
+    step = (right - left) / max(len(columns), 1)
+    ticks = []
+    for number, column in enumerate(columns):
+        if column.tick:
+            ticks.append(
+                element("text", column.tick, x=_n(left + (number + 0.5) * step), y=_n(y), text_anchor="middle")
+            )
+    return ticks
+
+
+def _scale(peak: int) -> tuple[int, int]:
+    """Return the top of a scale and the distance of its lines, in round numbers: three to six lines."""
+    if peak <= 0:
+        return 1, 1
+    rough = peak / 4
+    power = 10 ** floor(log10(rough)) if rough >= 1 else 1
+    step = next(int(factor * power) for factor in (1, 2, 3, 5, 10) if factor * power >= rough)
+    return step * ceil(peak / step), step
+
+
+# The sky: a year, a point for each day.
+
+_CELL, _SKY_TOP, _SKY_LEFT = 21, 30, 46
+_BRIGHT = 100_000
+"""Tokens from which a day is a star."""
+_WEEKS = 53
+
+
+def sky(days: Sequence[SkyDay], bonds: Iterable[tuple[date, date]], today: date) -> Html:
+    """Return the last 53 weeks: a point for each day, larger with more tokens; lines join the days of one session."""
+    last_monday = today - timedelta(days=today.weekday())
+    first = last_monday - timedelta(weeks=_WEEKS - 1)
+    turn = first + timedelta(weeks=26)
+    halves = (
+        (first, turn, _SKY_LEFT, "far"),
+        (turn, last_monday + timedelta(weeks=1), 10, "near"),
+    )
+    pairs = list(bonds)
+    drawings = [_half(days, pairs, today, *half) for half in halves]
+    return element("div", *drawings, class_="year")
+
+
+def _half(
+    days: Sequence[SkyDay],
+    bonds: Sequence[tuple[date, date]],
+    today: date,
+    start: date,
+    end: date,
+    left: int,
+    class_: str,
+) -> Html:
+    def place(day: date) -> tuple[int, int]:
+        since = (day - start).days
+        return left + since // 7 * _CELL, _SKY_TOP + since % 7 * _CELL
+
+    weeks = (end - start).days // 7
+    used = {day.day: day for day in days if start <= day.day < end}
+    pieces = [*_months(start, weeks, left)]
+    if class_ == "far":
+        for row, name in enumerate(("Mon", "Wed", "Fri", "Sun")):
+            pieces.append(element("text", name, x=0, y=_SKY_TOP + 5 + row * 2 * _CELL))
+    empty = []
+    for number in range(weeks * 7):
+        day = start + timedelta(days=number)
+        if day not in used and day < today:
+            x, y = place(day)
+            empty.append(f"M{x} {y}h0")
+    pieces.append(element("path", class_="none", d="".join(empty)))
+    joints = []
+    for from_day, to_day in bonds:
+        if start <= from_day < end and start <= to_day < end:
+            (x1, y1), (x2, y2) = place(from_day), place(to_day)
+            joints.append(f"M{x1} {y1}L{x2} {y2}")
+    if joints:
+        pieces.append(element("path", class_="bond", d="".join(joints)))
+    for day, entry in used.items():
+        pieces.append(element("a", *_point(entry.tokens, *place(day)), href=entry.href, aria_label=entry.label))
+    if today not in used and start <= today < end:
+        x, y = place(today)
+        pieces.append(element("circle", class_="now", cx=x, cy=y, r=5))
+    last = end - timedelta(days=1)
+    label = f"{start:%B %Y} to {last:%B %Y}"
+    width = weeks * _CELL + left - 10
+    return element("svg", *pieces, class_=class_, viewBox=f"0 0 {width} 167", role="group", aria_label=label)
+
+
+def _months(start: date, weeks: int, left: int) -> Iterable[Html]:
+    for week in range(weeks):
+        monday = start + timedelta(weeks=week)
+        if monday.day <= 7 and week < weeks - 1:  # noqa: PLR2004  the first Monday of a month
+            name = f"{monday:%b %Y}" if monday.month == 1 else f"{monday:%b}"
+            yield element("text", name, x=left + week * _CELL - 10, y=10)
+
+
+def _point(tokens: int, x: int, y: int) -> tuple[Html, ...]:
+    radius = min(1.4 + sqrt(tokens / 1000) * 0.33, 5)
+    if tokens < _BRIGHT:
+        return (element("circle", cx=x, cy=y, r=_n(radius)),)  # the style sheet adds class and halo: there may be 371
+    size = 2.1 if tokens < 1.25 * _BRIGHT else 2.35
+    star = element("path", class_="day", transform=f"translate({x} {y}) scale({size})", d=STAR)
+    return element("circle", class_="halo", cx=x, cy=y, r=_n(min(radius * 2.45, 12.8))), star
+
+
+def sky_legend() -> Html:
+    """Return the samples of a sky's caption."""
+    points = (
+        element("circle", class_="day", cx="4", cy="6", r="1.6"),
+        element("circle", class_="day", cx="19", cy="6", r="2.8"),
+        element("path", class_="day", transform="translate(44 6) scale(1.5)", d=STAR),
+    )
+    line = element("path", class_="bond", d="M2 4h18")
+    return joined(
+        (
+            element("span", "Tokens per day"),
+            element(
+                "span",
+                element("svg", *points, width="58", height="12", viewBox="0 0 58 12", aria_hidden="true"),
+                "5k, 50k, over 100k",
+            ),
+            element(
+                "span",
+                element("svg", line, width="22", height="8", viewBox="0 0 22 8", aria_hidden="true"),
+                "one session, continued later",
+            ),
+        )
+    )
+
+
+# Shares: a thin bar in a table cell, and the flow from tokens to money.
+
+
+def share(active: int, dropped: int, largest: int) -> Html:
+    """Return a bar below a name: what is active in blue, what was dropped in amber, of the largest row."""
+    of = largest or 1
+    kept, lost = round(1000 * active / of), round(1000 * dropped / of)
+    boxes = [
+        element("rect", class_="bed", width="1000", height="4"),
+        element("rect", class_="bar", width=kept, height="4"),
+    ]
+    if lost:
+        boxes.append(element("rect", class_="over", x=kept, width=lost, height="4"))
+    return element("svg", *boxes, class_="share", viewBox="0 0 1000 4", preserveAspectRatio="none", aria_hidden="true")
+
+
+class FlowPart(msgspec.Struct, frozen=True):
+    """A kind of tokens, with its share of the tokens and of the money."""
+
+    name: str
+    class_: str
+    amount: int
+    amount_text: str
+    money: int
+    money_text: str
+
+
+_FLOW_WIDTH, _FLOW_GAP, _FLOW_LABEL = 1136, 2, 70
+
+
+def flow(parts: Sequence[FlowPart]) -> Html:
+    """Return two lines of bars, tokens above and money below, with a band from each to its own."""
+    above, below = _spread([part.amount for part in parts]), _spread([part.money for part in parts])
+    pieces = []
+    for part, (x1, w1), (x2, w2) in zip(parts, above, below, strict=True):
+        band = f"M{_n(x1)} 38L{_n(x1 + w1)} 38L{_n(x2 + w2)} 92L{_n(x2)} 92z"
+        pieces.append(_rect(part.class_, x1, 22, w1, 16))
+        pieces.append(element("path", class_=f"band {part.class_}", d=band))
+        pieces.append(_rect(part.class_, x2, 92, w2, 16))
+        if w1 > _FLOW_LABEL:
+            pieces.append(element("text", f"{part.name}, {part.amount_text}", x=_n(x1), y=14))
+        if w2 > _FLOW_LABEL:
+            value = element("tspan", part.money_text, class_="value")
+            pieces.append(element("text", f"{part.name} ", value, x=_n(x2), y=126))
+    label = "; ".join(f"{part.name}: {part.amount_text} tokens, {part.money_text}" for part in parts)
+    drawing = element(
+        "svg", *pieces, viewBox=f"0 0 {_FLOW_WIDTH} 132", preserveAspectRatio="none", role="img", aria_label=label
+    )
+    rows = []
+    for part in parts:
+        amounts = (element("span", part.amount_text, class_="num soft"), element("span", part.money_text, class_="num"))
+        rows.append(element("li", swatch(part.class_), element("span", part.name), *amounts))
+    return joined((drawing, element("ul", *rows, aria_hidden="true")))
+
+
+def _spread(amounts: Sequence[int]) -> list[tuple[float, float]]:
+    """Return left edge and width of bars that fill the drawing, with a gap between them."""
+    width = _FLOW_WIDTH - _FLOW_GAP * max(len(amounts) - 1, 0)
+    total = sum(amounts) or 1
+    edges, x = [], 0.0
+    for amount in amounts:
+        wide = width * amount / total
+        edges.append((x, wide))
+        x += wide + _FLOW_GAP
+    return edges

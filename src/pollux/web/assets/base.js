@@ -1,0 +1,153 @@
+"use strict";
+// On every page: theme, keys, tips, copy buttons, times in the reader's zone. A page is complete without it.
+(() => {
+  const root = document.documentElement;
+  const storage = {
+    get(key) { try { return localStorage.getItem(key); } catch { return null; } },
+    set(key, value) { try { localStorage.setItem(key, value); } catch { /* private window */ } },
+  };
+  const theme = storage.get("pollux-theme");
+  if (theme === "light" || theme === "dark") root.dataset.theme = theme;
+
+  const places = { o: "", s: "sessions", u: "usage", p: "projects", f: "files", h: "health" };
+  let isGoing = false;
+
+  const actions = {
+    theme() {
+      const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+      root.dataset.theme = (root.dataset.theme || system) === "dark" ? "light" : "dark";
+      storage.set("pollux-theme", root.dataset.theme);
+    },
+    help() { document.getElementById("keys").showModal(); },
+    close() { document.getElementById("keys").close(); },
+    find() {
+      const field = document.querySelector("[data-find]") ?? document.getElementById("q");
+      field.focus();
+      field.select();
+    },
+    open() { for (const fold of document.querySelectorAll("main details")) fold.open = true; },
+    fold() { for (const fold of document.querySelectorAll("main details")) fold.open = false; },
+    next() { step(1); },
+    previous() { step(-1); },
+    before() { document.querySelector("a[rel=prev]")?.click(); },
+    after() { document.querySelector("a[rel=next]")?.click(); },
+    link() {
+      const row = document.activeElement?.closest("[data-stop]");
+      const anchor = row?.closest("a") ?? row?.querySelector("a");
+      copy(anchor ? anchor.href : location.href, "Link copied");
+    },
+    resume() { document.querySelector("[data-key=resume]")?.click(); },
+    export() { document.querySelector("[data-key=export]")?.click(); },
+    copy(button) {
+      copy(button.dataset.text, "");
+      const words = button.lastChild, before = words.textContent;
+      words.textContent = "Copied";
+      setTimeout(() => { words.textContent = before; }, 1200);
+    },
+  };
+  const keys = {
+    t: "theme", "?": "help", "/": "find", j: "next", k: "previous", e: "open", c: "fold",
+    "[": "before", "]": "after", y: "link", r: "resume", x: "export",
+  };
+
+  function step(by) {
+    const stops = [...document.querySelectorAll("[data-stop]")].filter((stop) => stop.checkVisibility());
+    const here = stops.indexOf(document.activeElement);
+    const top = (stop) => stop.getBoundingClientRect().top;
+    let at = here + by;
+    if (here < 0) at = by > 0 ? stops.findIndex((stop) => top(stop) > 100) : stops.findLastIndex((stop) => top(stop) < 100);
+    const stop = stops[Math.max(0, Math.min(stops.length - 1, at))];
+    stop?.focus({ preventScroll: true });
+    stop?.scrollIntoView({ block: stop.dataset.stop || "start" });
+  }
+
+  function copy(words, message) {
+    navigator.clipboard?.writeText(words);
+    if (message) say(message);
+  }
+
+  function say(message) {
+    let region = document.getElementById("said");
+    if (!region) {
+      region = document.createElement("p");
+      region.id = "said";
+      region.className = "unseen";
+      region.setAttribute("role", "status");
+      document.body.append(region);
+    }
+    region.textContent = message;
+  }
+
+  addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest?.("input, textarea, select, dialog")) return;
+    if (isGoing) {
+      isGoing = false;
+      if (event.key in places) { event.preventDefault(); location.href = root.dataset.root + places[event.key]; }
+      return;
+    }
+    if (event.key === "g") { isGoing = true; setTimeout(() => { isGoing = false; }, 1500); return; }
+    const action = Object.hasOwn(keys, event.key) && keys[event.key];
+    if (action) { event.preventDefault(); actions[action](); }
+  });
+  addEventListener("click", (event) => {
+    const button = event.target.closest?.("[data-do]");
+    if (button && Object.hasOwn(actions, button.dataset.do)) actions[button.dataset.do](button);
+  });
+  addEventListener("change", (event) => {
+    if (event.target.closest?.("form[data-send]")) event.target.form.requestSubmit();
+  });
+
+  // Times that the server wrote in UTC (`datetime` ends in Z) are shown in the reader's zone, also in parts that come later.
+  const two = (number) => String(number).padStart(2, "0");
+  const clock = (at) => `${two(at.getHours())}:${two(at.getMinutes())}`;
+  const date = (at) => `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  const names = new Intl.DateTimeFormat("en", { weekday: "short", month: "short" });
+  const day = (at) => {
+    const parts = Object.fromEntries(names.formatToParts(at).map(({ type, value }) => [type, value]));
+    return `${parts.weekday} ${at.getDate()} ${parts.month} ${at.getFullYear()}`;
+  };
+  const forms = {
+    clock, day,
+    second: (at) => `${clock(at)}:${two(at.getSeconds())}`,
+    minute: (at) => `${date(at)} ${clock(at)}`,
+    full: (at) => `${day(at)}, ${clock(at)}`,
+    until: (at, before) => (before && date(before) === date(at) ? clock(at) : forms.full(at)),
+  };
+  function localize(part) {
+    let before;
+    for (const time of part.querySelectorAll('time[datetime$="Z"]')) {
+      const at = new Date(time.dateTime), form = forms[time.dataset.form ?? "clock"];
+      if (!form || isNaN(at)) continue;
+      time.textContent = form(at, before);
+      before = at;
+    }
+  }
+
+  addEventListener("DOMContentLoaded", () => {
+    localize(document);
+    new MutationObserver((changes) => {
+      for (const change of changes) for (const node of change.addedNodes) if (node.nodeType === 1) localize(node);
+    }).observe(document.body, { childList: true, subtree: true });
+    const tip = document.createElement("div");
+    tip.className = "tip";
+    tip.hidden = true;
+    document.body.append(tip);
+    const show = (event) => {
+      const owner = event.type !== "focusout" && event.target.closest?.("[data-tip], .sky a, .bars a, .guide a");
+      tip.hidden = !owner;
+      if (!owner) return;
+      tip.textContent = owner.dataset.tip || (owner.getAttribute("aria-label") ?? "").replaceAll("; ", "\n");
+      const shapes = [...owner.querySelectorAll("rect:not(.reach), circle, .day, .fresh, .lost, .typed")];
+      const boxes = (shapes.length ? shapes : [owner]).map((shape) => shape.getBoundingClientRect());
+      const middle = boxes[0].left + boxes[0].width / 2 - tip.offsetWidth / 2;
+      const left = Math.max(8, Math.min(middle, innerWidth - tip.offsetWidth - 8));
+      const top = Math.min(...boxes.map((box) => box.top));
+      tip.style.left = `${left + scrollX}px`;
+      tip.style.top = `${Math.max(4, top + scrollY - tip.offsetHeight - 8)}px`;
+    };
+    for (const name of ["pointerover", "focusin", "focusout"]) addEventListener(name, show);
+    const seconds = Number(document.querySelector("[data-reload]")?.dataset.reload);
+    if (seconds) setTimeout(() => location.reload(), seconds * 1000);
+  });
+})();

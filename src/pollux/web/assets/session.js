@@ -1,0 +1,249 @@
+// The session page: windows of a long session, find, keys, and the message that the address names.
+const thread = document.querySelector(".thread");
+const partAddress = new URL(thread.dataset.part, location.href);
+const MARGIN = 1500, KEPT = 3;
+const folds = new Map();
+const loading = new Map();
+
+// Windows. A placeholder is emptied again when it is far away, and keeps its height and its changed folds.
+const parts = () => [...thread.querySelectorAll(".part")];
+for (const part of parts()) if (part.dataset.h) part.style.minHeight = `${part.dataset.h}px`;
+
+function anchored(change) {
+  const first = [...thread.querySelectorAll(".msg")].find((message) => message.getBoundingClientRect().bottom > 0);
+  const before = first?.getBoundingClientRect().top;
+  change();
+  if (first?.isConnected) scrollBy(0, first.getBoundingClientRect().top - before);
+}
+
+const foldKey = (fold) => {
+  const message = fold.closest(".msg");
+  const owner = message ?? fold.closest(".part");
+  return `${message?.id ?? owner?.dataset.from}/${[...owner.querySelectorAll("details")].indexOf(fold)}`;
+};
+thread.addEventListener("toggle", (event) => {
+  if (event.target.matches("details")) folds.set(foldKey(event.target), event.target.open);
+}, true);
+
+function load(part) {
+  if (!part.classList.contains("wait")) return Promise.resolve(part);
+  if (!loading.has(part)) loading.set(part, fetchPart(part).finally(() => loading.delete(part)));
+  return loading.get(part);
+}
+
+async function fetchPart(part) {
+  const address = new URL(partAddress), view = new URLSearchParams(location.search);
+  for (const name of ["detail", "thoughts", "branches"]) if (view.has(name)) address.searchParams.set(name, view.get(name));
+  address.searchParams.set("from", part.dataset.from);
+  address.searchParams.set("to", part.dataset.to);
+  const answer = await fetch(address);
+  if (!answer.ok) { part.textContent = "The session has changed: load the page again."; return part; }
+  const parsed = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const fresh = document.adoptNode(parsed.querySelector(".part"));
+  for (const fold of fresh.querySelectorAll("details")) {
+    const open = folds.get(foldKey(fold));
+    if (open !== undefined) fold.open = open;
+  }
+  anchored(() => part.replaceWith(fresh));
+  watcher.observe(fresh);
+  if (find.words) highlight();
+  return fresh;
+}
+
+function unload(part) {
+  if (part.classList.contains("wait") || part.contains(document.activeElement)) return;
+  const empty = part.cloneNode(false), link = document.createElement("a"), height = part.offsetHeight;
+  link.href = `${partAddress.pathname.replace(/part$/, part.dataset.from)}#m${part.dataset.from}`;
+  link.textContent = `Messages ${Number(part.dataset.from).toLocaleString("en")} to ${Number(part.dataset.to).toLocaleString("en")}`;
+  empty.className = "part wait";
+  empty.dataset.h = height;
+  empty.style.minHeight = `${height}px`;
+  empty.append(link);
+  anchored(() => part.replaceWith(empty));
+  watcher.observe(empty);
+}
+
+const watcher = new IntersectionObserver((entries) => {
+  for (const entry of entries) if (entry.isIntersecting && entry.target.isConnected) load(entry.target);
+  const all = parts();
+  const near = all.findIndex((part) => part.getBoundingClientRect().bottom > 0);
+  if (near < 0) return;
+  for (const [index, part] of all.entries()) if (Math.abs(index - near) > KEPT) unload(part);
+}, { rootMargin: `${MARGIN}px 0px` });
+for (const part of parts()) watcher.observe(part);
+
+// The message with a number: in its window, or the nearest before it that has an article.
+const partOf = (number) => parts().find((part) => number <= Number(part.dataset.to));
+async function show(number) {
+  let part = partOf(number);
+  if (!part) return null;
+  part = await load(part);
+  const messages = [...part.querySelectorAll(":scope > .msg, .branch .msg")].filter((message) => /^m\d+$/.test(message.id));
+  const message = messages.findLast((candidate) => Number(candidate.id.slice(1)) <= number) ?? messages[0];
+  if (!message) return null;
+  for (let fold = message.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  message.scrollIntoView({ block: "start" });
+  return message;
+}
+const named = /^#m(\d+)$/.exec(location.hash);
+if (named && !document.getElementById(location.hash.slice(1))) show(Number(named[1]));
+else if (!named && thread.dataset.target) show(Number(thread.dataset.target.slice(1)));
+
+// Find: the server names the messages, the page marks the words in those that are loaded.
+const field = document.querySelector("[data-find]"), count = document.getElementById("hits");
+const find = { words: "", at: [], here: -1, more: false };
+async function search(words) {
+  find.words = words.trim();
+  find.at = [];
+  find.here = -1;
+  if (find.words) {
+    const address = new URL(field.form.action);
+    address.searchParams.set("q", find.words);
+    const answer = await fetch(address, { headers: { accept: "application/json" } });
+    if (field.value.trim() !== find.words) return;
+    if (answer.ok) ({ at: find.at, more: find.more } = await answer.json());
+  }
+  highlight();
+  await hit(1);
+}
+async function hit(by) {
+  if (find.at.length) {
+    find.here = (find.here + by + find.at.length) % find.at.length;
+    const message = await show(find.at[find.here]);
+    if (message) for (const fold of message.querySelectorAll("details")) {
+      if (fold.textContent.toLowerCase().includes(find.words.toLowerCase())) fold.open = true;
+    }
+    highlight(message);
+  }
+  const total = `${find.at.length.toLocaleString("en")}${find.more ? "+" : ""}`;
+  count.textContent = !find.words ? "" : find.at.length ? `${find.here + 1} of ${total}` : "not found";
+}
+function highlight(current) {
+  if (!CSS.highlights) return;
+  const all = new Highlight(), now = new Highlight(), needle = find.words.toLowerCase();
+  if (needle) {
+    const walker = document.createTreeWalker(thread, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const text = node.data.toLowerCase();
+      if (text.length !== node.data.length) continue;
+      for (let from = text.indexOf(needle); from >= 0; from = text.indexOf(needle, from + needle.length)) {
+        const range = new Range();
+        range.setStart(node, from);
+        range.setEnd(node, from + needle.length);
+        (current?.contains(node) ? now : all).add(range);
+      }
+    }
+  }
+  CSS.highlights.set("hit", all);
+  CSS.highlights.set("now", now);
+}
+let soon;
+field.addEventListener("input", () => { clearTimeout(soon); soon = setTimeout(() => search(field.value), 150); });
+field.form.addEventListener("submit", (event) => { event.preventDefault(); hit(1); });
+field.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && event.shiftKey) { event.preventDefault(); hit(-1); }
+  if (event.key === "Escape") { field.value = ""; search(""); field.blur(); }
+});
+for (const button of document.querySelectorAll("[data-hit]"))
+  button.addEventListener("click", () => hit(button.dataset.hit === "next" ? 1 : -1));
+if (field.value) search(field.value);
+
+// Keys of this page; those of all pages are in base.js.
+const press = (selector) => document.querySelector(selector)?.click();
+function message(by) {
+  const all = [...thread.querySelectorAll(".msg")].filter((candidate) => candidate.checkVisibility());
+  const here = all.findLastIndex((candidate) => candidate.getBoundingClientRect().top < 130);
+  const next = all[Math.max(0, Math.min(all.length - 1, here + by))];
+  next?.scrollIntoView({ block: "start" });
+}
+const actions = {
+  J: () => message(1), K: () => message(-1), n: () => hit(1), N: () => hit(-1),
+  h: () => press("[data-key=h]"), b: () => press("[data-key=b]"),
+  d: () => { const all = [...document.querySelectorAll(".pick a")]; all[(all.findIndex((link) => link.ariaCurrent) + 1) % all.length]?.click(); },
+  u: () => {
+    const here = document.activeElement?.closest(".msg") ?? [...thread.querySelectorAll(".msg")].find((candidate) => candidate.getBoundingClientRect().bottom > 130);
+    const number = /^m(\d+)$/.exec(here?.id ?? "");
+    if (number) location.href = `${partAddress.pathname.replace(/part$/, "raw")}/${number[1]}`;
+  },
+  ".": () => { scrollTo(0, document.body.scrollHeight); },
+};
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select, dialog")) return;
+  if (Object.hasOwn(actions, event.key)) { event.preventDefault(); actions[event.key](); }
+});
+
+// The prompt beside the text that is at the top of the window.
+let marked, isWaiting = false;
+function follow() {
+  isWaiting = false;
+  const prompts = [...thread.querySelectorAll(".prompt")];
+  const prompt = prompts.findLast((candidate) => candidate.getBoundingClientRect().top < 140) ?? prompts[0];
+  const link = prompt && document.querySelector(`#prompts a[href$="#${CSS.escape(prompt.id)}"]`);
+  if (link === marked) return;
+  marked?.removeAttribute("aria-current");
+  marked = link ?? undefined;
+  marked?.setAttribute("aria-current", "true");
+}
+addEventListener("scroll", () => { if (!isWaiting) { isWaiting = true; requestAnimationFrame(follow); } }, { passive: true });
+follow();
+
+// Live: one stream while the tab is visible. What has grown replaces the end of the thread, from a turn on.
+let stream, total = Number(thread.dataset.total), version = thread.dataset.version;
+const firstNumber = (node) => Number(/^m(\d+)$/.exec((node.matches(".msg") ? node : node.querySelector(".msg"))?.id ?? "")?.[1]);
+const isAtEnd = () => innerHeight + scrollY > document.body.scrollHeight - 200;
+
+function grow(news) {
+  const last = parts().at(-1), follows = isAtEnd(), n_new = news.total - total;
+  total = news.total;
+  version = news.version;
+  last.dataset.to = news.total;
+  if (last.classList.contains("wait")) last.firstChild.textContent = `Messages ${last.dataset.from} to ${news.total}`;
+  else {
+    const parsed = new DOMParser().parseFromString(`<section>${news.html}</section>`, "text/html");
+    const fresh = document.adoptNode(parsed.querySelector("section"));
+    for (const fold of fresh.querySelectorAll("details")) {
+      const open = folds.get(foldKey(fold));
+      if (open !== undefined) fold.open = open;
+    }
+    const old = [...last.children];
+    const from = old.findIndex((child) => firstNumber(child) >= news.from);
+    const focused = document.activeElement?.closest(".msg")?.id;
+    anchored(() => {
+      for (const child of from < 0 ? [] : old.slice(from)) child.remove();
+      last.append(...fresh.childNodes);
+    });
+    if (focused && !document.activeElement?.closest(".msg")) document.getElementById(focused)?.focus({ preventScroll: true });
+  }
+  const list = document.querySelector("#prompts ol"), items = document.createElement("ol");
+  items.append(...document.adoptNode(new DOMParser().parseFromString(`<ol>${news.prompts}</ol>`, "text/html").querySelector("ol")).children);
+  for (const item of [...list.children]) if (Number(item.querySelector("a").hash.slice(2)) >= news.from) item.remove();
+  list.append(...items.children);
+  const facts = document.querySelector(".facts");
+  facts.replaceWith(document.adoptNode(new DOMParser().parseFromString(news.facts, "text/html").querySelector(".facts")));
+  if (n_new > 0) say(`${n_new} new message${n_new === 1 ? "" : "s"}`);
+  if (follows) scrollTo(0, document.body.scrollHeight);
+}
+function say(words) {
+  let region = document.getElementById("news");
+  if (!region) {
+    region = Object.assign(document.createElement("p"), { id: "news", className: "unseen" });
+    region.setAttribute("role", "status");
+    document.body.append(region);
+  }
+  region.textContent = words;
+}
+function listen() {
+  if (document.hidden) { stream?.close(); stream = undefined; return; }
+  if (stream) return;
+  const address = new URL(partAddress.href.replace(/part$/, "events")), view = new URLSearchParams(location.search);
+  for (const name of ["detail", "thoughts", "branches"]) if (view.has(name)) address.searchParams.set(name, view.get(name));
+  address.searchParams.set("total", total);
+  address.searchParams.set("version", version);
+  stream = new EventSource(address);
+  stream.addEventListener("grown", (event) => grow(JSON.parse(event.data)));
+  stream.addEventListener("again", () => { stream.close(); location.reload(); });
+  stream.addEventListener("bye", () => stream.close());
+  // A connection that breaks is opened again with what the page has now.
+  stream.addEventListener("error", () => { stream?.close(); stream = undefined; setTimeout(listen, 3000); });
+}
+if ("total" in thread.dataset) { document.addEventListener("visibilitychange", listen); listen(); }

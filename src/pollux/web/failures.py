@@ -1,0 +1,147 @@
+"""Turn exceptions into answers: a page for people, `pollux.error/1` for programs, each with its HTTP status."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from http import HTTPStatus
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from pollux.errors import (
+    AmbiguousMessageError,
+    AmbiguousProjectError,
+    AmbiguousSessionError,
+    ArchiveError,
+    DamagedArchiveError,
+    InvalidFilterError,
+    InvalidQueryError,
+    MessageNotFoundError,
+    PolluxError,
+    ProjectNotFoundError,
+    SessionNotFoundError,
+)
+from pollux.library.config import UsageError
+from pollux.render.html.markup import Html, element, joined
+from pollux.web.door import json_error, server_failure
+from pollux.web.layout import address, document
+from pollux.web.routing import StillReadingError, viewer_of
+
+_STATUS: tuple[tuple[type[PolluxError], HTTPStatus], ...] = (
+    (AmbiguousSessionError, HTTPStatus.MULTIPLE_CHOICES),
+    (AmbiguousMessageError, HTTPStatus.MULTIPLE_CHOICES),
+    (AmbiguousProjectError, HTTPStatus.MULTIPLE_CHOICES),
+    (SessionNotFoundError, HTTPStatus.NOT_FOUND),
+    (MessageNotFoundError, HTTPStatus.NOT_FOUND),
+    (ProjectNotFoundError, HTTPStatus.NOT_FOUND),
+    (InvalidFilterError, HTTPStatus.BAD_REQUEST),
+    (InvalidQueryError, HTTPStatus.BAD_REQUEST),
+    (UsageError, HTTPStatus.BAD_REQUEST),
+    (DamagedArchiveError, HTTPStatus.SERVICE_UNAVAILABLE),
+    (ArchiveError, HTTPStatus.SERVICE_UNAVAILABLE),
+)
+"""From the most specific class to the most general."""
+_MOST_LINKS = 50
+_CODE = re.compile(r"`([^`\n]+)`")
+_TITLES = {
+    HTTPStatus.MULTIPLE_CHOICES: "More than one fits",
+    HTTPStatus.BAD_REQUEST: "This cannot be understood",
+    HTTPStatus.NOT_FOUND: "Nothing is here",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "This cannot be read",
+    HTTPStatus.SERVICE_UNAVAILABLE: "The archive cannot be read",
+}
+
+
+def pollux_failure(request: Request, error: Exception) -> Response:
+    """Return the answer for an exception of the library, with its sentence."""
+    assert isinstance(error, PolluxError)
+    if isinstance(error, StillReadingError):
+        return _still_reading(request, error)
+    if isinstance(error, ArchiveError):
+        with viewer_of(request).library.stale():  # the next page refreshes, in case the archive can be used again
+            pass
+    message, hint = split_sentence(str(error))
+    if is_for_programs(request):
+        return json_error(status_of(error), code_of(error), message, hint)
+    ids = error.ids if isinstance(error, AmbiguousSessionError) else ()
+    return _failure_page(request, status_of(error), [message, hint], ids)
+
+
+def _still_reading(request: Request, error: StillReadingError) -> Response:
+    """Return a page that loads again until there is something to show."""
+    reading = viewer_of(request).reading
+    done = f" {reading.percent} % are done." if reading else ""
+    if is_for_programs(request):
+        answer = json_error(HTTPStatus.SERVICE_UNAVAILABLE, code_of(error), f"{error}{done}")
+    else:
+        answer = _failure_page(
+            request, HTTPStatus.SERVICE_UNAVAILABLE, [f"{error}{done}"], title="Reading your sessions"
+        )
+        answer.headers["refresh"] = "1"
+    answer.headers["retry-after"] = "1"
+    return answer
+
+
+def http_failure(request: Request, error: Exception) -> Response:
+    """Return the answer for an address without a route, and for an exception of Starlette."""
+    assert isinstance(error, HTTPException)
+    status = HTTPStatus(error.status_code)
+    if status is HTTPStatus.NOT_FOUND:
+        message, hint = "No page has this address.", ""
+    else:
+        message, hint = f"{status.phrase}.", ""
+    if is_for_programs(request):
+        return json_error(status, status.phrase.lower().replace(" ", "-"), message, hint)
+    return _failure_page(request, status, [message])
+
+
+def unknown_failure(request: Request, _error: Exception) -> Response:
+    """Return the answer for any other exception, which says nothing about it; the terminal does."""
+    return server_failure(request.scope)
+
+
+def status_of(error: PolluxError) -> HTTPStatus:
+    """Return the HTTP status of an exception of the library."""
+    for kind, status in _STATUS:
+        if isinstance(error, kind):
+            return status
+    return HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+def code_of(error: PolluxError) -> str:
+    """Return the code of an exception: `session-not-found` for `SessionNotFoundError`."""
+    name = type(error).__name__.removesuffix("Error")
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
+
+
+def split_sentence(text: str) -> tuple[str, str]:
+    """Return the first sentence of an error, which says what happened, and the others, which say what to do."""
+    message, separator, hint = text.partition(". ")
+    return message + separator.rstrip(), hint
+
+
+def is_for_programs(request: Request) -> bool:
+    """Return whether a request is for the API."""
+    return request.url.path.startswith(f"/{viewer_of(request).label}/api/")
+
+
+def _failure_page(
+    request: Request, status: HTTPStatus, sentences: Sequence[str], ids: Sequence[str] = (), title: str = ""
+) -> Response:
+    title = title or _TITLES.get(status, status.phrase)
+    lines = [line for sentence in sentences for line in sentence.split("\n") if line]
+    links = [
+        element("li", element("a", session_id, href=address(request, f"s/{session_id}")))
+        for session_id in ids[:_MOST_LINKS]
+    ]
+    body = [element("h1", title), *(element("p", with_commands(line)) for line in lines)]
+    body += [element("ul", *links)] if links else []
+    return document(request, title, body, status=status)
+
+
+def with_commands(sentence: str) -> Html:
+    """Return a sentence in which commands between backticks look like code."""
+    pieces = [element("code", piece) if number % 2 else piece for number, piece in enumerate(_CODE.split(sentence))]
+    return joined(pieces)

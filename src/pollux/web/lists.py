@@ -1,0 +1,83 @@
+"""What the pages with lists share: forms of filters, links to the next page and to other formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from starlette.requests import Request
+
+from pollux.render.html.markup import Html, element, joined, time_element
+from pollux.text.escape import make_visible
+from pollux.web.layout import address
+
+
+def field(request: Request, name: str, label: str, *, placeholder: str = "", type_: str = "text") -> Html:
+    """Return a field of a form, with the value that the address has for it."""
+    value = request.query_params.get(name, "")
+    box = element("input", type=type_, name=name, value=value or None, placeholder=placeholder or None)
+    return element("label", element("span", label), box)
+
+
+def select(request: Request, name: str, label: str, options: Iterable[tuple[str, str]]) -> Html:
+    """Return a choice of a form: pairs of a value and its words."""
+    current = request.query_params.get(name, "")
+    made = [element("option", words, value=value, selected=value == current) for value, words in options]
+    return element("label", element("span", label), element("select", *made, name=name))
+
+
+def kept(request: Request, **changes: str | int | None) -> dict[str, str | int | None]:
+    """Return the parameters of the address with some changed, or left out if None; the place in the list is lost."""
+    query: dict[str, str | int | None] = dict(request.query_params)
+    query.pop("after", None)
+    return {**query, **changes}
+
+
+def turn(request: Request, path: str, next_: str | None, words: str) -> Html:
+    """Return the links to the first and the next page of a list."""
+    links = []
+    if request.query_params.get("after"):
+        links.append(element("a", "First page", href=address(request, path, **kept(request))))
+    links.append(element("span", words))
+    if next_ is not None:
+        links.append(element("a", "Next page", href=address(request, path, **kept(request, after=next_)), rel="next"))
+    return element("nav", *links, class_="turn", aria_label="Pages")
+
+
+def formats(request: Request, path: str, *, csv: bool = True) -> Html:
+    """Return the links to the same list for programs."""
+    links = [element("a", "JSON", href=address(request, path, **kept(request)))]
+    if csv:
+        links.append(element("a", "CSV", href=address(request, path, **kept(request, format="csv"))))
+    return element("p", "As ", joined(_between(links)), class_="formats soft small")
+
+
+def _between(links: Sequence[Html]) -> list[str]:
+    pieces: list[str] = []
+    for number, link in enumerate(links):
+        pieces += [", " if number else "", link]
+    return pieces
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], numeric: frozenset[int] = frozenset()) -> Html:
+    """Return a table; `numeric` are the columns of numbers."""
+    cells = [
+        element("th", word, scope="col", class_="num" if place in numeric else None) for place, word in enumerate(head)
+    ]
+    body = []
+    for row in rows:
+        columns = [element("td", cell, class_="num" if place in numeric else None) for place, cell in enumerate(row)]
+        body.append(element("tr", *columns))
+    inside = element("table", element("thead", element("tr", *cells)), element("tbody", *body), class_="rows")
+    return element("div", inside, class_="scroll", tabindex="0")
+
+
+def when(at: datetime | None) -> Html:
+    """Return a time, or nothing."""
+    return time_element(at, "full") if at else Html()
+
+
+def visible(words: str, limit: int = 200) -> str:
+    """Return a text of a session on one line, with its invisible characters visible."""
+    text = make_visible(" ".join(words.split()))
+    return text if len(text) <= limit else f"{text[:limit]}…"

@@ -1,0 +1,173 @@
+"""The OpenAPI document of the JSON API, as data; a test compares it with the routes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pollux import __version__
+
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_LIST: Schema = {"type": "array", "items": {"type": "object"}}
+_CURSOR: Schema = {"type": ["string", "null"], "description": "Pass it as `after` to get the next page."}
+
+
+def _document(schema: str, **properties: Schema) -> Schema:
+    """Return the schema of a document; `docs/json.md` describes all its keys."""
+    fixed = {"schema": {"type": "string", "const": schema}, **properties}
+    return {"type": "object", "required": list(fixed), "properties": fixed}
+
+
+SCHEMAS: dict[str, Schema] = {
+    "Sessions": _document("pollux.sessions/1", sessions=_LIST, problems=_LIST, next=_CURSOR, total=_COUNT),
+    "Session": _document(
+        "pollux.session/1",
+        session={"type": "object"},
+        timeline=_LIST,
+        children={"type": "array", "items": _TEXT},
+        **{"from": _COUNT, "to": _COUNT, "total": _COUNT},
+    ),
+    "Message": _document("pollux.message/1", session=_TEXT, id=_TEXT, kind=_TEXT, text=_TEXT, number=_COUNT),
+    "Resume": _document("pollux.resume/1", id=_TEXT, command=_TEXT),
+    "Found": _document(
+        "pollux.found/1",
+        messages=_COUNT,
+        at={"type": "array", "items": _COUNT, "maxItems": 5000},
+        more={"type": "boolean"},
+    ),
+    "Hits": _document("pollux.hits/1", query=_TEXT, hits=_LIST, sessions=_LIST, next=_CURSOR),
+    "Files": _document("pollux.files/1", files=_LIST, total=_COUNT, next=_CURSOR),
+    "Usage": _document("pollux.usage/1", rows=_LIST),
+    "Status": _document("pollux.status/1", sessions=_LIST),
+    "Projects": _document("pollux.projects/1", projects=_LIST),
+    "Doctor": _document("pollux.doctor/1", problems=_LIST),
+    "Error": _document("pollux.error/1", code=_TEXT, message=_TEXT, hint=_TEXT),
+}
+
+
+def _query(name: str, description: str, schema: Schema | None = None) -> Schema:
+    return {"name": name, "in": "query", "description": description, "schema": schema or _TEXT}
+
+
+def _one_of(*words: str) -> Schema:
+    return {"type": "string", "enum": list(words)}
+
+
+_LIMIT = _query("limit", "Rows of a page.", {"type": "integer", "minimum": 1, "maximum": 500})
+_AFTER = _query("after", "The `next` of the page before.")
+_FILTERS = [
+    _query("project", "Name, path or hash of a project."),
+    _query("model", "Part of a model's name."),
+    _query("since", "Sessions active since then: 2026-11-01, yesterday, 7d."),
+    _query("until", "Sessions begun before then."),
+    _query("last", "As since, for an age only: 7d, 12h, 2w."),
+    _query("on", "Sessions of one day: 2026-11-01."),
+]
+_FORMAT = _query("format", "JSON, or a table as CSV.", _one_of("json", "csv"))
+_SESSION = {
+    "name": "session",
+    "in": "path",
+    "required": True,
+    "description": "The ID of a session, the beginning of one, `latest` or `@2`.",
+    "schema": _TEXT,
+}
+_NUMBER = {
+    "name": "number",
+    "in": "path",
+    "required": True,
+    "description": "The number of a message in the timeline, from 1.",
+    "schema": {"type": "integer", "minimum": 1},
+}
+_ERRORS = {
+    "default": {
+        "description": "What is wrong, and what to do next.",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+    }
+}
+
+
+def _get(summary: str, schema: str, *parameters: Schema, csv: bool = False) -> Schema:
+    content: Schema = {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
+    if csv:
+        content["text/csv"] = {"schema": _TEXT}
+    answer = {"description": summary, "content": content}
+    return {"get": {"summary": summary, "parameters": list(parameters), "responses": {"200": answer, **_ERRORS}}}
+
+
+_WORDS = _query("q", "A query of `pollux search`.")
+PATHS: dict[str, Schema] = {
+    "/api/sessions": _get(
+        "Sessions, last used first.",
+        "Sessions",
+        _WORDS,
+        *_FILTERS,
+        _query("tool", "A tool that the model called."),
+        _query("has", "What a session has.", _one_of("error", "image", "diff", "subagent", "gone")),
+        _query("all", "Also subagents and sessions without messages.", _one_of("0", "1")),
+        _LIMIT,
+        _AFTER,
+        _FORMAT,
+        csv=True,
+    ),
+    "/api/sessions/{session}": _get(
+        "A session and a stretch of at most 500 of its messages.",
+        "Session",
+        _SESSION,
+        _query("from", "Number of the first message.", {"type": "integer", "minimum": 1}),
+        _query("to", "Number of the last message.", {"type": "integer", "minimum": 0}),
+    ),
+    "/api/sessions/{session}/messages/{number}": _get("One message.", "Message", _SESSION, _NUMBER),
+    "/api/sessions/{session}/resume": _get("The command that continues a session.", "Resume", _SESSION),
+    "/api/sessions/{session}/find": _get(
+        "The messages of a session that contain some words.", "Found", _SESSION, _query("q", "Words, in any case.")
+    ),
+    "/api/search": _get(
+        "Sessions that match a query, with their best hits.",
+        "Hits",
+        {**_WORDS, "required": True},
+        _query("in", "A part of messages.", _one_of("prompt", "answer", "thoughts", "args", "output", "notice")),
+        _query("sort", "Order of the sessions.", _one_of("relevance", "newest", "oldest", "cost")),
+        *_FILTERS,
+        _LIMIT,
+        _AFTER,
+    ),
+    "/api/files": _get(
+        "Files that tool calls read or changed, newest first.",
+        "Files",
+        _query("q", "Words of the path."),
+        _query("path", "One file."),
+        *_FILTERS,
+        _LIMIT,
+        _AFTER,
+    ),
+    "/api/usage": _get(
+        "Tokens and cost; every model call counts once.",
+        "Usage",
+        _query("by", "Rows.", _one_of("hour", "day", "week", "month", "session", "project", "model", "tool")),
+        _query("sort", "Order.", _one_of("cost", "tokens", "input", "output", "calls", "name")),
+        _query("top", "How many rows.", {"type": "integer", "minimum": 0, "maximum": 10_000}),
+        *_FILTERS,
+        _FORMAT,
+        csv=True,
+    ),
+    "/api/status": _get(
+        "When and why the client will delete each session.",
+        "Status",
+        *_FILTERS,
+        _query("limit", "How many sessions; 0 for all.", {"type": "integer", "minimum": 0, "maximum": 100_000}),
+    ),
+    "/api/projects": _get("Projects that have sessions.", "Projects", *_FILTERS),
+    "/api/doctor": _get("Homes that were read, and everything unreadable or unknown.", "Doctor"),
+}
+OPENAPI: Schema = {
+    "openapi": "3.1.0",
+    "info": {
+        "title": "Pollux",
+        "version": __version__,
+        "description": "Gemini CLI history on this machine. GET only; the cookie of the viewer opens it.",
+    },
+    "paths": PATHS,
+    "components": {"schemas": SCHEMAS},
+}

@@ -1,0 +1,1 @@
+"""The pages of the web viewer: one module per page, each with a table of routes."""

@@ -1,0 +1,82 @@
+"""The projects that have sessions, and the page of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from pollux.errors import ProjectNotFoundError
+from pollux.library.library import Library
+from pollux.library.values import ProjectList
+from pollux.model import Project
+from pollux.render.html.markup import Html, element
+from pollux.text.numbers import count, plural
+from pollux.web.layout import address, document
+from pollux.web.lists import formats, table, visible, when
+from pollux.web.requests import wanted
+from pollux.web.routing import page
+
+_KNOWN_BY = {
+    "scan": "a folder with this hash was found",
+    "registry": "the client's list of projects",
+    "memory": "a folder with this hash was seen",
+}
+
+
+def projects(request: Request, library: Library) -> Response:
+    """Return the page of all projects."""
+    return document(request, "Projects", _body(request, library.projects(wanted(request, library))), place="projects")
+
+
+def _body(request: Request, listed: ProjectList) -> Iterator[Html]:
+    yield element("h1", "Projects")
+    if not listed.rows:
+        yield element("p", "No project has sessions.", class_="empty")
+        return
+    if listed.n_unknown:
+        words = f"The folder of {plural(listed.n_unknown, 'project')} is unknown. "
+        command = element("code", "pollux projects --scan")
+        yield element("p", words, command, " searches for it.", class_="soft")
+    rows = []
+    for row in listed.rows:
+        project = row.project
+        name = element("a", visible(project.name), href=project_address(request, project), data_stop="nearest")
+        cells = (name, _path(project, listed), f"{row.n_sessions:,}", f"{row.n_prompts:,}", count(row.n_tokens))
+        rows.append((*cells, when(row.last)))
+    head = ("Project", "Folder", "Sessions", "Prompts", "Tokens", "Last used")
+    yield table(head, rows, frozenset({2, 3, 4}))
+    yield formats(request, "api/projects", csv=False)
+
+
+def _path(project: Project, listed: ProjectList) -> Html:
+    if project.path is None:
+        return element("span", "unknown", class_="soft")
+    path = element("code", visible(project.path, 500))
+    notes = []
+    if not project.proven:
+        notes.append("not proven")
+    elif project.source in _KNOWN_BY:
+        notes.append(_KNOWN_BY[project.source])
+    if moved := listed.moved.get(project.path):
+        notes.append(f"missing; perhaps moved to {visible(moved, 500)}")
+    return element("span", path, " ", element("span", ", ".join(notes), class_="soft small"))
+
+
+def project_address(request: Request, project: Project) -> str:
+    """Return the address of the sessions of a project."""
+    return address(request, "sessions", project=project.key or None)
+
+
+def project(request: Request, library: Library) -> Response:
+    """Redirect from the hash of a project, or the beginning of one, to its sessions."""
+    prefix = request.path_params["hash"].lower()
+    for row in library.projects().rows:
+        if row.project.hash and prefix and row.project.hash.startswith(prefix):
+            return RedirectResponse(project_address(request, row.project), 303)
+    raise ProjectNotFoundError(request.path_params["hash"])
+
+
+ROUTES = (Route("/projects", page(projects)), Route("/projects/{hash}", page(project)))

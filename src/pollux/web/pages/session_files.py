@@ -1,0 +1,265 @@
+"""What lies below a session: find, raw files and records, attachments, exports and the tree of subagents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from tempfile import SpooledTemporaryFile
+
+from starlette.concurrency import iterate_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from pollux.errors import MessageNotFoundError, PolluxError
+from pollux.library.config import UsageError
+from pollux.library.export_options import FORMATS, RedactionOptions, format_options
+from pollux.library.find_in_session import FoundMessages, find_in_session
+from pollux.library.library import Library
+from pollux.library.outputs import StreamSink
+from pollux.library.values import SessionRow
+from pollux.render.html.markup import Html, element, time_element
+from pollux.text.encode import encode
+from pollux.text.escape import make_visible
+from pollux.text.numbers import parse_integer, plural, size
+from pollux.views import attachments, session_text
+from pollux.views.session_text import TITLE, describe_messages
+from pollux.web.layout import document
+from pollux.web.open_sessions import open_sessions
+from pollux.web.pages.session import file_header, message_address, session_address
+from pollux.web.requests import choice, number, parameter
+from pollux.web.routing import page
+
+FOUND = "pollux.found/1"
+_SPOOLED = 8 << 20
+"""Bytes of an export that are held in memory."""
+_BLOCK = 1 << 16
+_SANDBOX = {"Content-Security-Policy": "sandbox; default-src 'none'"}
+_MAGIC = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
+_SHOWN_RECORD = 200_000
+"""Bytes of a raw record that a page shows; a download has all."""
+_EXPORTS = tuple(name for name, exporter in FORMATS.items() if not exporter.reads_archive)
+
+
+def found_json(found: FoundMessages) -> bytes:
+    """Return the document of the messages that a search in a session found."""
+    value = {"schema": FOUND, "messages": found.n_messages, "at": found.at, "more": found.has_more}
+    return encode(value)
+
+
+def find(request: Request, library: Library) -> Response:
+    """Return the messages that contain some words: JSON for the script, a list of links for a browser without one."""
+    row = library.session(request.path_params["session"])
+    words = parameter(request, "q")
+    with open_sessions(request).reading(row) as conversation:
+        found = find_in_session(conversation, words)
+    if "application/json" in request.headers.get("accept", ""):
+        return Response(found_json(found), media_type="application/json")
+    items = []
+    for number_ in found.at:
+        link = element("a", f"Message {number_:,}", href=message_address(request, row.id, number_))
+        items.append(element("li", link))
+    total = f"{plural(len(found.at), 'message')} of {found.n_messages:,} contain “{make_visible(words)}”."
+    body = (*_heading(request, row, "Find"), element("p", total), element("ol", *items, class_="rows"))
+    return document(request, f"{words} in a session", body, place="sessions")
+
+
+def _heading(request: Request, row: SessionRow, name: str) -> tuple[Html, Html]:
+    link = element("a", make_visible(session_text.title(row, TITLE)), href=session_address(request, row.id))
+    return element("p", link, class_="crumb"), element("h1", name)
+
+
+# Raw files
+
+
+def raw_files(request: Request, library: Library) -> Response:
+    """Return the list of a session's files, or with `file=` one of them as a download."""
+    row = library.session(request.path_params["session"])
+    if parameter(request, "file"):
+        return _raw_download(library, row, number(request, "file", 1, least=1))
+    rows = []
+    for place, file in enumerate(library.files(row.id), 1):
+        name = element("code", make_visible(str(file.path)))
+        link = element("a", "Download", href=session_address(request, row.id, "raw", file=place))
+        rows.append(element("tr", *(element("td", cell) for cell in (name, file.role, file.format, link))))
+    head = element("tr", *(element("th", word, scope="col") for word in ("File", "Role", "Format", "")))
+    table = element("table", element("thead", head), element("tbody", *rows), class_="rows")
+    commands = element("p", "Byte for byte: ", element("code", f"pollux raw {row.short_id}"), class_="soft")
+    return document(request, "Raw files", (*_heading(request, row, "Raw files"), table, commands), place="sessions")
+
+
+def _raw_download(library: Library, row: SessionRow, place: int) -> Response:
+    with library.raw(row.id, place) as source:
+        name = source.path.name
+        file = _spooled(source.blocks())
+    return _download(file, name, "application/octet-stream")
+
+
+def raw_record(request: Request, library: Library) -> Response:
+    """Return the recorded bytes of a message, as text."""
+    row = library.session(request.path_params["session"])
+    text = request.path_params["number"]
+    value = parse_integer(text) if text.isdecimal() else None
+    with open_sessions(request).reading(row) as conversation:
+        try:
+            record = conversation.record(value or 0)
+            message = conversation.message(value or 0)
+        except IndexError:
+            raise MessageNotFoundError(row.short_id, text, conversation.n_messages) from None
+    shown = make_visible(record[:_SHOWN_RECORD].decode("utf-8", "replace"))
+    more = f"… {size(len(record) - _SHOWN_RECORD)} more" if len(record) > _SHOWN_RECORD else ""
+    place = " · ".join(filter(None, (message.file or "", f"line {message.line}" if message.line else "")))
+    body = (
+        *_heading(request, row, f"Record of message {value}"),
+        element("p", make_visible(place), class_="soft"),
+        element("p", element("a", "Back to the message", href=message_address(request, row.id, value or 1))),
+        element("pre", shown, tabindex="0"),
+        element("p", more, class_="soft") if more else Html(),
+    )
+    return document(request, f"Record of message {value}", body, place="sessions")
+
+
+def attachment(request: Request, library: Library) -> Response:
+    """Return an attachment as a download; only pictures keep their type, after a look at their bytes."""
+    row = library.session(request.path_params["session"])
+    message, _, index = request.path_params["file"].partition(".")
+    places = [parse_integer(text) if text.isdecimal() else None for text in (message, index or "0")]
+    with open_sessions(request).reading(row) as conversation:
+        try:
+            file = conversation.attachment(places[0] or 0, -1 if places[1] is None else places[1])
+        except IndexError:
+            raise _no_such_file(row) from None
+    data = attachments.decode(file)
+    if data is None:
+        raise _no_such_file(row)
+    headers = {"Content-Disposition": file_header(attachments.file_name(file, places[0] or 0)), **_SANDBOX}
+    return Response(data, media_type=picture_type(data) or "application/octet-stream", headers=headers)
+
+
+def _no_such_file(row: SessionRow) -> PolluxError:
+    error = MessageNotFoundError(row.short_id, "", 0)
+    error.args = (f"Session {row.short_id} has no such attachment.",)
+    return error
+
+
+def picture_type(data: bytes) -> str | None:
+    """Return the media type of a PNG, JPEG, GIF or WebP picture, by its first bytes; None for anything else."""
+    for magic, media_type in _MAGIC:
+        if data.startswith(magic):
+            return media_type
+    return "image/webp" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else None
+
+
+# Exports
+
+
+def export(request: Request, library: Library) -> Response:
+    """Return the form for an export, or with `format=` the export as a download."""
+    row = library.session(request.path_params["session"])
+    if not parameter(request, "format"):
+        return document(request, "Export", _export_form(request, row), place="sessions")
+    name = choice(request, "format", ("html", *(other for other in _EXPORTS if other != "html")))
+    exporter = FORMATS[name]
+    given = {
+        "detail": choice(request, "detail", ("normal", "prompts", "dialogue", "full")),
+        "branches": choice(request, "branches", ("active", "all")),
+    }
+    options = format_options(name, {key: value for key, value in given.items() if key in exporter.options})
+    level = choice(request, "redact", ("0", "1", "share"))
+    redaction = RedactionOptions(redact={"0": False, "1": True, "share": None}[level], share=level == "share")
+    if level == "0" and exporter.is_public:
+        raise UsageError(f"The format {name} is for other people and is always redacted: choose redact=1.")
+    written: list[SpooledTemporaryFile[bytes]] = []
+    result = library.export(
+        [row.id], name, StreamSink(lambda pieces: written.append(_spooled(pieces))), options, redaction
+    )
+    if result.failed or not written:
+        raise PolluxError(result.failed[0].message if result.failed else "The session has nothing for this format.")
+    stem = f"session-{row.short_id}"
+    return _download(written[0], f"{stem}{exporter.suffix}", "application/octet-stream")
+
+
+def _export_form(request: Request, row: SessionRow) -> Iterator[Html]:
+    yield from _heading(request, row, "Export")
+    names = [element("option", name, value=name, selected=name == "html") for name in _EXPORTS]
+    details = [
+        element("option", word, value=word, selected=word == "normal")
+        for word in ("prompts", "dialogue", "normal", "full")
+    ]
+    branches = (
+        element("option", "active messages", value="active"),
+        element("option", "dropped ones, too", value="all"),
+    )
+    redaction = (
+        element("option", "secrets, e-mail addresses and names replaced", value="1"),
+        element("option", "for other people: also without pictures and files", value="share"),
+        element("option", "as recorded, with all secrets", value="0"),
+    )
+    yield element(
+        "form",
+        _select("format", "Format", names),
+        _select("detail", "Detail", details),
+        _select("branches", "Messages", branches),
+        _select("redact", "Redaction", redaction),
+        element("button", "Download", class_="button main", type="submit"),
+        class_="filters",
+        action=session_address(request, row.id, "export"),
+    )
+    yield element(
+        "p", "Redaction replaces what its rules find; look through the file before you share it.", class_="soft"
+    )
+
+
+def _select(name: str, label: str, options: Iterable[Html]) -> Html:
+    return element("label", element("span", label), element("select", *options, name=name))
+
+
+def _spooled(pieces: Iterable[bytes]) -> SpooledTemporaryFile[bytes]:
+    """Return a temporary file with some bytes, at its beginning."""
+    file = SpooledTemporaryFile(_SPOOLED)  # noqa: SIM115  closed when it was sent
+    for piece in pieces:
+        file.write(piece)
+    file.seek(0)
+    return file
+
+
+def _download(file: SpooledTemporaryFile[bytes], name: str, media_type: str) -> Response:
+    def blocks() -> Iterator[bytes]:
+        with file:
+            while block := file.read(_BLOCK):
+                yield block
+
+    headers = {"Content-Disposition": file_header(name), **_SANDBOX}
+    return StreamingResponse(iterate_in_threadpool(blocks()), media_type=media_type, headers=headers)
+
+
+# The tree
+
+
+def tree(request: Request, library: Library) -> Response:
+    """Return the page of a session's family: the main session and all its subagents."""
+    row = library.session(request.path_params["session"])
+    family = library.tree(row.id)
+    by_id = family.by_id()
+    waiting = [(family, 0)]
+    items = []
+    while waiting:
+        branch, depth = waiting.pop()
+        session = branch.session
+        title = make_visible(session_text.title(session, TITLE))
+        link = element("a", title, href=session_address(request, session.id))
+        at = time_element(session.started, "full") if session.started else Html()
+        facts = element("span", describe_messages(session, by_id), " ", at, class_="soft small")
+        items.append(element("li", link, " ", facts, data_depth=min(depth, 9)))
+        waiting += [(child, depth + 1) for child in reversed(branch.children)]
+    body = (*_heading(request, row, "Session and subagents"), element("ol", *items, class_="tree"))
+    return document(request, "Session and subagents", body, place="sessions")
+
+
+ROUTES = (
+    Route("/s/{session}/find", page(find)),
+    Route("/s/{session}/raw", page(raw_files)),
+    Route("/s/{session}/raw/{number}", page(raw_record)),
+    Route("/s/{session}/file/{file}", page(attachment)),
+    Route("/s/{session}/export", page(export)),
+    Route("/s/{session}/tree", page(tree)),
+)

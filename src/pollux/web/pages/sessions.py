@@ -1,0 +1,85 @@
+"""The list of sessions: filters as a form, pages by cursor, and the same list for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from pollux.library.library import Library
+from pollux.library.values import SessionPage
+from pollux.render.html.markup import Html, element
+from pollux.text.numbers import plural
+from pollux.web import rows
+from pollux.web.layout import address, document
+from pollux.web.lists import field, formats, select, turn, visible
+from pollux.web.requests import choice, flag, page_of, parameter, wanted
+from pollux.web.routing import page
+
+SIZE = 50
+HAS = ("error", "image", "diff", "subagent", "gone")
+"""Values of `has:` in the search language, and of the parameter `has`."""
+
+
+def session_list(request: Request, library: Library) -> SessionPage:
+    """Return the page of sessions that a request asks for."""
+    everything = flag(request, "all", default=False)
+    chosen = msgspec.structs.replace(wanted(request, library), subagents=everything, empty=everything)
+    return library.sessions(chosen, page_of(request, SIZE), query_of(request))
+
+
+def query_of(request: Request) -> str:
+    """Return the query in the language of `pollux search` for the words, the tool and what sessions have."""
+    words = [parameter(request, "q")]
+    if tool := parameter(request, "tool"):
+        escaped = tool.replace('"', "")
+        words.append(f'tool:"{escaped}"')
+    if has := choice(request, "has", ("", *HAS)):
+        words.append(f"has:{has}")
+    return " ".join(filter(None, words))
+
+
+def sessions(request: Request, library: Library) -> Response:
+    """Return the page of sessions."""
+    return document(request, "Sessions", _body(request, library, session_list(request, library)), place="sessions")
+
+
+def _body(request: Request, library: Library, found: SessionPage) -> Iterator[Html]:
+    yield element("h1", "Sessions")
+    yield _form(request, library)
+    if not found.rows:
+        yield element("p", visible(found.hint or "No session matches.", 500), class_="empty")
+        return
+    yield rows.session_list(request, found.rows, now=library.config.clock().astimezone(library.config.zone()[0]))
+    yield turn(request, "sessions", found.next, f"{plural(found.total, 'session')} in all")
+    yield formats(request, "api/sessions")
+
+
+def _form(request: Request, library: Library) -> Html:
+    names = sorted(library.project_names().items(), key=lambda pair: pair[1].casefold())
+    projects = [("", "all"), *((key, visible(name)) for key, name in names if key)]
+    current = request.query_params.get("project", "")
+    if current and all(key != current for key, _ in projects):
+        projects.append((current, visible(current)))
+    return element(
+        "form",
+        field(request, "q", "Words or query", placeholder="timeout in:prompt", type_="search"),
+        select(request, "project", "Project", projects),
+        field(request, "model", "Model"),
+        field(request, "tool", "Tool"),
+        field(request, "since", "Since", placeholder="2026-11-01, 7d"),
+        field(request, "until", "Until"),
+        select(request, "has", "With", [("", "anything"), *((word, word) for word in HAS)]),
+        select(request, "all", "Also", [("", "sessions only"), ("1", "subagents and empty ones")]),
+        element("button", "Show", class_="button", type="submit"),
+        class_="filters",
+        role="search",
+        aria_label="Sessions",
+        action=address(request, "sessions"),
+    )
+
+
+ROUTES = (Route("/sessions", page(sessions)),)

@@ -1,0 +1,157 @@
+"""The API returns the documents of `--json`, and its description has exactly its routes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+from tests.web.viewing import SESSION, Viewed, viewing
+
+from pollux.cli import pollux
+from pollux.library.config import DEMO_HOME
+from pollux.web import api
+from pollux.web.openapi import OPENAPI, PATHS, SCHEMAS
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("viewer")
+
+
+@pytest.fixture(scope="module")
+def viewed(folder: Path) -> Iterator[Viewed]:
+    with viewing(folder) as made:
+        yield made
+
+
+def printed(folder: Path, *words: str) -> dict[str, Any]:
+    """Return what a command prints with --json."""
+    options = ("--home", str(DEMO_HOME), "--archive", str(folder / "archive.db"), "--json")
+    result = CliRunner().invoke(pollux, [*words, *options])
+    value = msgspec.json.decode(result.stdout)
+    assert isinstance(value, dict)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("sessions?limit=500", ("ls", "--limit", "500")),
+        ("sessions?q=alerts&project=skywatch&limit=7", ("ls", "alerts", "--project", "skywatch", "--limit", "7")),
+        (f"sessions/{SESSION}", ("show", SESSION)),
+        ("search?q=alerts", ("search", "alerts")),
+        ("search?q=alerts&in=prompt&sort=newest", ("search", "alerts in:prompt", "--sort", "newest")),
+        ("files", ("search", "--files")),
+        ("usage", ("usage",)),
+        ("usage?by=model&since=2026-11-01", ("usage", "--by", "model", "--since", "2026-11-01")),
+        ("usage?by=session&top=3", ("usage", "--by", "session", "--top", "3")),
+        ("projects", ("projects",)),
+        ("doctor", ("doctor",)),
+    ],
+)
+def test_answer_is_what_the_command_prints(viewed: Viewed, folder: Path, path: str, words: tuple[str, ...]) -> None:
+    expected = printed(folder, *words)
+    answer = viewed.json(f"api/{path}")
+    extra = {key: answer.pop(key) for key in ("next", "total", "from", "to") if key in answer and key not in expected}
+    assert answer == expected
+    assert extra or path.startswith(("usage", "projects", "doctor"))
+
+
+def test_lists_go_on_until_their_end(viewed: Viewed) -> None:
+    first = viewed.json("api/sessions", limit=500)
+    ids: list[str] = []
+    after = ""
+    while True:
+        part = viewed.json("api/sessions", limit=7, after=after)
+        ids += [row["id"] for row in part["sessions"]]
+        assert part["total"] == first["total"]
+        if part["next"] is None:
+            break
+        after = part["next"]
+    assert ids == [row["id"] for row in first["sessions"]]
+
+
+def test_stretch_of_a_session(viewed: Viewed) -> None:
+    whole = viewed.json(f"api/sessions/{SESSION}")
+    part = viewed.json(f"api/sessions/{SESSION}", **{"from": 3, "to": 5})
+    assert part["timeline"] == whole["timeline"][2:5]
+    assert (part["from"], part["to"], part["total"]) == (3, 5, whole["total"])
+    single = viewed.json(f"api/sessions/{SESSION}/messages/3")
+    assert single["id"] == whole["timeline"][2]["id"]
+    assert (single["schema"], single["number"]) == ("pollux.message/1", 3)
+
+
+def test_find_names_messages(viewed: Viewed) -> None:
+    found = viewed.json(f"api/sessions/{SESSION}/find", q="QUIET")
+    timeline = viewed.json(f"api/sessions/{SESSION}")["timeline"]
+    assert found["schema"] == "pollux.found/1"
+    assert found["messages"] == len(timeline)
+    named = [timeline[number - 1] for number in found["at"]]
+    assert named
+    assert all("quiet" in msgspec.json.encode(message).decode().lower() for message in named)
+    others = [message for number, message in enumerate(timeline, 1) if number not in found["at"]]
+    assert not any("quiet" in message["text"].lower() for message in others)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("sessions/zzzzzzzz", 404, ""),
+        (f"sessions/{SESSION}/messages/999", 404, ""),
+        (f"sessions/{SESSION}/messages/x", 404, ""),
+        (f"sessions/{SESSION}?from=1&to=900", 400, ""),
+        ("sessions?limit=0", 400, ""),
+        ("sessions?limit=1e9", 400, ""),
+        ("sessions?since=never", 400, ""),
+        ("sessions?after=x", 0, ""),
+        ("search", 400, ""),
+        ("search?q=(", 400, ""),
+        ("usage?by=moon", 400, ""),
+        ("nothing", 404, ""),
+    ],
+)
+def test_mistake_is_explained(viewed: Viewed, path: str, status: int, code: str) -> None:
+    answer = viewed.answer(f"api/{path}")
+    assert answer.status_code == status or (not status and 400 <= answer.status_code < 500)
+    error = answer.json()
+    assert error["schema"] == "pollux.error/1"
+    assert error["message"].endswith((".", ":"))
+    assert "Traceback" not in answer.text
+    assert code in error["code"]
+
+
+def test_description_has_exactly_the_routes() -> None:
+    routes = {route.path for route in api.ROUTES}
+    assert routes == {*PATHS, "/api/openapi.json"}
+    for path, item in PATHS.items():
+        (operation,) = item.values()
+        names = {part.strip("{}") for part in path.split("/") if part.startswith("{")}
+        assert {parameter["name"] for parameter in operation["parameters"] if parameter["in"] == "path"} == names
+        listed = [parameter["name"] for parameter in operation["parameters"]]
+        assert len(listed) == len({*listed})
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_answer_fits_its_description(viewed: Viewed, path: str) -> None:
+    reference = PATHS[path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]["$ref"]
+    schema = SCHEMAS[reference.rpartition("/")[2]]
+    answered = viewed.answer(path.strip("/").format(session=SESSION, number=3), q="alerts")
+    if "resume" in path:  # the folder of the demo's project does not exist here
+        assert answered.json()["schema"] == "pollux.error/1"
+        return
+    answer = answered.json()
+    assert answer["schema"] == schema["properties"]["schema"]["const"]
+    assert {*schema["required"]} <= answer.keys()
+    assert viewed.json("api/openapi.json") == msgspec.json.decode(msgspec.json.encode(OPENAPI))
+
+
+def test_csv_is_no_formula(viewed: Viewed) -> None:
+    answer = viewed.answer("api/sessions", format="csv")
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert answer.text.splitlines()[0].startswith("session,used,project")
+    assert len(answer.text.splitlines()) == viewed.json("api/sessions")["total"] + 1
+    assert viewed.answer("api/usage", format="csv").text.startswith("key,")

@@ -1,0 +1,217 @@
+"""Streams of events: a running session grows in place, and nothing watches while no tab listens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.types import Message
+from tests.builders import NAME, SESSION, chats, gemini, header, line, log, put, rewind, tokens, user
+from tests.exports.reader import Page
+from tests.web.viewing import LABEL, Viewed, viewing
+
+from pollux.web.live import event
+from pollux.web.pages.session import row_version
+
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    root = tmp_path / "home"
+    put(_file(root), log(header(), user("u1", "first prompt"), gemini("g1", "first answer", tokens=tokens(7))))
+    return root
+
+
+@pytest.fixture
+def viewed(tmp_path: Path, home: Path) -> Iterator[Viewed]:
+    with viewing(tmp_path, [home]) as made:
+        yield made
+
+
+def _file(root: Path) -> Path:
+    return chats(root) / f"{NAME}.jsonl"
+
+
+def append(root: Path, *records: dict[str, Any]) -> None:
+    with _file(root).open("ab") as stream:
+        for record in records:
+            stream.write(line(record) + b"\n")
+
+
+class Tab:
+    """A browser tab that listens to a stream."""
+
+    def __init__(self, viewed: Viewed, path: str, query: str = "") -> None:
+        self._viewed, self._path, self._query = viewed, path, query
+        self._text = ""
+        self._arrived = asyncio.Event()
+        self._left = asyncio.Event()
+        self.status = 0
+
+    async def receive(self) -> Message:
+        await self._left.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        self.status = message.get("status", self.status)
+        self._text += message.get("body", b"").decode()
+        self._arrived.set()
+
+    async def run(self) -> None:
+        path = f"/{LABEL}/{self._path}"
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": "GET",
+            "scheme": "http",
+            "path": path,
+            "raw_path": path.encode(),
+            "root_path": "",
+            "query_string": self._query.encode(),
+            "headers": [(b"host", b"127.0.0.1:2990")],
+            "client": ("127.0.0.1", 1),
+            "server": ("127.0.0.1", 2990),
+        }
+        await self._viewed.app(scope, self.receive, self.send)
+
+    async def heard(self, name: str) -> Any:  # noqa: ANN401  JSON
+        """Return the data of the next event of a name."""
+        pattern = re.compile(rf"event: {name}\nid: \d+\ndata: (.*)\n\n")
+        while not (match := pattern.search(self._text)):
+            self._arrived.clear()
+            await asyncio.wait_for(self._arrived.wait(), PATIENCE)
+        self._text = self._text[match.end() :]
+        return json.loads(match[1])
+
+    def leave(self) -> None:
+        self._left.set()
+
+
+def listening(viewed: Viewed, path: str, query: str, talk: Callable[[Tab], Awaitable[None]]) -> Tab:
+    """Run a conversation with a tab, and close the tab."""
+
+    async def run() -> Tab:
+        tab = Tab(viewed, path, query)
+        task = asyncio.create_task(tab.run())
+        try:
+            await talk(tab)
+        finally:
+            tab.leave()
+            await asyncio.wait_for(task, PATIENCE)
+        return tab
+
+    return asyncio.run(run())
+
+
+def state(viewed: Viewed) -> str:
+    """Return what a tab that shows the session now would ask for."""
+    (thread,) = viewed.page(f"s/{SESSION}").named("div", class_="thread")
+    return f"total={thread.attributes['data-total']}&version={thread.attributes['data-version']}"
+
+
+def test_session_grows_in_place(viewed: Viewed, home: Path) -> None:
+    async def talk(tab: Tab) -> None:
+        await tab.heard("hello")
+        append(
+            home, user("u2", "second <b>prompt</b>\nwith two lines"), gemini("g2", "second answer", tokens=tokens(9))
+        )
+        news = await tab.heard("grown")
+        assert news["total"] == 4
+        assert news["from"] <= 3
+        found = Page(f"<section>{news['html']}</section>")
+        assert "second <b>prompt</b>" in found.text
+        assert "second answer" in found.text
+        assert "2 prompts" in Page(news["facts"]).text
+        assert "second <b>prompt</b>" in Page(f"<ol>{news['prompts']}</ol>").text
+
+    listening(viewed, f"s/{SESSION}/events", state(viewed), talk)
+
+
+def test_rewound_messages_are_sent_again_as_a_branch(viewed: Viewed, home: Path) -> None:
+    append(home, user("u2", "wrong way"), gemini("g2", "indeed"))
+    viewed.library.sync()
+
+    async def talk(tab: Tab) -> None:
+        await tab.heard("hello")
+        append(home, rewind("u2"), user("u3", "better way"))
+        news = await tab.heard("grown")
+        assert 'class="branch rewound"' in news["html"]
+        assert "better way" in news["html"]
+
+    listening(viewed, f"s/{SESSION}/events", state(viewed), talk)
+
+
+def test_tab_that_comes_back_gets_what_it_missed(viewed: Viewed, home: Path) -> None:
+    before = state(viewed)
+    append(home, user("u2", "meanwhile"))
+    viewed.library.sync()
+
+    async def talk(tab: Tab) -> None:
+        assert "meanwhile" in (await tab.heard("grown"))["html"]
+
+    listening(viewed, f"s/{SESSION}/events", before, talk)
+
+
+def test_tab_loads_again_if_messages_were_dropped_meanwhile(viewed: Viewed, home: Path) -> None:
+    before = state(viewed)
+    append(home, rewind("u1"), user("u2", "anew"))
+    viewed.library.sync()
+
+    async def talk(tab: Tab) -> None:
+        assert (await tab.heard("again"))["total"] == 3
+
+    listening(viewed, f"s/{SESSION}/events", before, talk)
+
+
+def test_lists_hear_which_sessions_have_changed(viewed: Viewed, home: Path) -> None:
+    async def talk(tab: Tab) -> None:
+        await tab.heard("hello")
+        append(home, user("u2", "more"))
+        assert (await tab.heard("sessions"))["ids"] == [SESSION]
+
+    listening(viewed, "events", "", talk)
+
+
+def test_nothing_watches_without_a_tab(viewed: Viewed) -> None:
+    async def talk(tab: Tab) -> None:
+        await tab.heard("hello")
+        assert viewed.app.state.watcher.is_running
+
+    listening(viewed, "events", "", talk)
+    assert not viewed.app.state.watcher.is_running
+    assert viewed.app.state.viewer.streams.number == 0
+
+
+def test_server_that_stops_says_goodbye(viewed: Viewed) -> None:
+    async def talk(tab: Tab) -> None:
+        await tab.heard("hello")
+        viewed.app.state.viewer.streams.end()
+        assert await tab.heard("bye") == {}
+
+    listening(viewed, f"s/{SESSION}/events", state(viewed), talk)
+
+
+def test_unknown_session_has_no_stream(viewed: Viewed) -> None:
+    assert viewed.answer("s/zzzzzzzz/events").status_code == 404
+    assert viewed.answer(f"s/{SESSION}/events", total="x").status_code == 400
+
+
+def test_event_is_one_line_of_data() -> None:
+    data = event("grown", {"html": "a\nb\r\u2028data: x\n\nevent: evil"}, 7)
+    assert data.count(b"\n") == 4
+    assert data.startswith(b"event: grown\nid: 7\ndata: {")
+
+
+def test_version_changes_with_the_session(viewed: Viewed, home: Path) -> None:
+    before = row_version(viewed.library.session(SESSION))
+    assert row_version(viewed.library.session(SESSION)) == before
+    append(home, user("u2", "more"))
+    viewed.library.sync()
+    assert row_version(viewed.library.session(SESSION)) != before
