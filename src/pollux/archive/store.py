@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
+import weakref
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,7 +24,7 @@ _MAGIC, _HEAD = b"SQLite format 3\0", 100
 """The first bytes of every SQLite file, and the length of its header."""
 
 
-class Archive(msgspec.Struct):
+class Archive(msgspec.Struct, weakref=True):
     """An open archive. As a context manager it turns SQLite's errors into `ArchiveError`."""
 
     database: sqlite3.Connection
@@ -34,10 +37,14 @@ class Archive(msgspec.Struct):
     """Why it is not writable."""
     lock_is_taken: bool = False
     """Whether that is because another process is writing to it."""
+    uncount: Callable[[], object] | None = None
+    """Undoes `_counted`; called once, at the latest when the archive is garbage."""
 
     def close(self) -> None:
         """Close the database and release the lock."""
         self.database.close()
+        if self.uncount:
+            self.uncount()
         if self.lock:
             self.lock.release()
 
@@ -79,7 +86,8 @@ def open_archive(
             reason = _take_lock(path, lock, wait)
             is_taken = bool(reason)
         if not reason:
-            return Archive(_writable(path), path, is_writable=True, machine=machine, lock=lock)
+            database = _writable(path)
+            return _counted(Archive(database, path, is_writable=True, machine=machine, lock=lock))
     except (OSError, sqlite3.OperationalError) as error:  # a read-only folder or file system
         lock.release()
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
@@ -93,7 +101,10 @@ def open_archive(
         database = _readable(path, reason)
     except sqlite3.DatabaseError as error:
         raise _refusal(path, error) from None
-    return Archive(database, path, is_writable=False, machine=machine, read_only_reason=reason, lock_is_taken=is_taken)
+    archive = Archive(
+        database, path, is_writable=False, machine=machine, read_only_reason=reason, lock_is_taken=is_taken
+    )
+    return _counted(archive)
 
 
 @contextmanager
@@ -119,6 +130,43 @@ def explained_errors(path: Path) -> Iterator[None]:
         raise _refusal(path, error) from error
 
 
+_open_files: Counter[tuple[int, int]] = Counter()
+"""Device and inode of the archives that this process has open, and how often.
+
+Such a file must not be opened and closed without SQLite: on POSIX systems, closing any descriptor of a file releases
+all locks of the process on it. Another process would then delete the write-ahead log that connections here still read.
+"""
+_counting = threading.RLock()  # garbage may be collected while it is held
+
+
+def _counted(archive: Archive) -> Archive:
+    file = _identity(archive.path)
+    if file:
+        with _counting:
+            _open_files[file] += 1
+        archive.uncount = weakref.finalize(archive, _note_closed, file)
+    return archive
+
+
+def _note_closed(file: tuple[int, int]) -> None:
+    with _counting:
+        _open_files[file] -= 1
+        if not _open_files[file]:
+            del _open_files[file]
+
+
+def _is_open(path: Path) -> bool:
+    return _identity(path) in _open_files
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 def _take_lock(path: Path, lock: WriterLock, wait: Callable[[str], None] | None) -> str:
     """Become the writer and return an empty text, or return the reason why that is not possible."""
     make_private_folder(path.parent)
@@ -129,8 +177,9 @@ def _take_lock(path: Path, lock: WriterLock, wait: Callable[[str], None] | None)
 
 
 def _writable(path: Path) -> sqlite3.Connection:
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    check_size(path)
+    if not _is_open(path):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        check_size(path)
     database = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_MS / 1000)
     try:
         database.execute("PRAGMA journal_mode = WAL")
@@ -145,7 +194,8 @@ def _writable(path: Path) -> sqlite3.Connection:
 
 def _readable(path: Path, reason: str) -> sqlite3.Connection:
     if path.exists():
-        check_size(path)
+        if not _is_open(path):
+            check_size(path)
         with suppress(sqlite3.OperationalError):
             return _checked(path, "mode=ro")
     if writer := _writer(path):
