@@ -16,7 +16,7 @@ from pollux.library import export_folder
 
 INDEX = {"markdown": "README.md", "html": "index.html"}
 SUFFIX = {"markdown": ".md", "html": ".html"}
-PROMPT = {"markdown": r"^## (\d+)\.", "html": r"<h2>Prompt (\d+)</h2>"}
+PROMPT = {"markdown": r"^## (\d+)\.", "html": r"<h2[^>]*>Prompt (\d+)</h2>"}
 LINK = {"markdown": r"\]\(([^)\s]+)\)", "html": r'<a [^>]*href="([^"#][^"]*)"'}
 
 forms = pytest.mark.parametrize("form", INDEX)
