@@ -65,7 +65,7 @@ def test_a_page_says_how_far_the_reading_is(site: Site) -> None:
     site.viewer.reading = Reading(38, 100)
     answer = site.get("count")
     assert answer.status == 503
-    assert "38 % are done" in answer.text
+    assert "38 % done" in answer.text
     assert answer.headers["refresh"] == "1"
     document = json.loads(site.get("api/count").body)
     assert (document["schema"], document["code"]) == ("pollux.error/1", "still-reading")

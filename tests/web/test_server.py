@@ -335,7 +335,7 @@ def test_a_stranger_on_the_port_learns_nothing(tmp_path: Path) -> None:
         [request] = stranger.requests  # type: ignore[attr-defined]
         assert left.label not in request
         assert left.secret not in request
-        with pytest.raises(PolluxError, match=r"Cannot listen on port \d+: another program uses it\. Name another"):
+        with pytest.raises(PolluxError, match=r"Cannot listen on port \d+: another program uses it\. Choose another"):
             listen(stranger.server_port)
         stranger.shutdown()
 

@@ -19,8 +19,8 @@ from pollux.cli.web import open_option, port_option, tab_opener
 def command(scope: Context, session: str, *, port: int | None, opens: bool) -> None:
     """Show a session in a browser: the newest, or the one that SESSION names by ID, beginning of an ID or @2.
 
-    SESSION#MESSAGE begins at a message, which is a number that `pollux search` prints, a message ID, or the beginning
-    of one. If the viewer is not running yet, it is started, and runs until you press Ctrl-C.
+    SESSION#MESSAGE opens the session at a message: a number that `pollux search` prints, a message ID, or the beginning
+    of one. If the viewer is not running, the command starts it, and it runs until you press Ctrl-C.
 
     \b
       pollux open

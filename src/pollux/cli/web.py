@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 port_option = click.option(
     "--port", type=click.IntRange(1, 65535), metavar="N", help="Port to listen on.  [default: 2990, or a free one]"
 )
-open_option = click.option("--open/--no-open", "opens", default=True, help="Open a tab in your browser, or do not.")
+open_option = click.option(
+    "--open/--no-open", "opens", default=True, help="Open a tab in your browser, or only print the address."
+)
 
 
 @click.command()
@@ -28,15 +30,15 @@ open_option = click.option("--open/--no-open", "opens", default=True, help="Open
 def command(scope: Context, *, port: int | None, opens: bool) -> None:
     """Read, search and count your sessions in a browser, until you press Ctrl-C.
 
-    Only this computer can connect, and only browsers that the command has opened, or that get the address which it
-    prints: it works once, within five minutes. If the viewer is running already, the command opens another tab of it.
-    Nothing is loaded from the network, and the pages change nothing.
+    Only this computer can connect, and only a browser that is signed in: the command opens one, and prints an address
+    that signs in another, once and within five minutes. If the viewer is running already, the command opens another
+    tab of it. The pages load nothing from the network and change nothing.
 
     \b
       pollux web
       pollux web --no-open --port 8000
-      pollux demo web             on sample sessions
-      ssh -L 2990:127.0.0.1:2990 HOST pollux web --no-open     on another computer
+      pollux demo web                   on sample sessions
+      ssh -t -L 2990:127.0.0.1:2990 HOST pollux web --no-open --port 2990
     """
     from pollux.web.server import serve
 

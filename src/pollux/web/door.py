@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Mapping
 
 from starlette.responses import HTMLResponse, Response
@@ -18,6 +19,7 @@ _STYLE = Html(
     "h1{font-family:Palatino,Georgia,serif;font-weight:400}"
 )
 _STYLE_DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+_CODE = re.compile(r"`([^`\n]+)`")
 _POLICY = (
     f"default-src 'none'; style-src 'sha256-{_STYLE_DIGEST}'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
@@ -44,7 +46,7 @@ def door_page(
 
     """
     address = refresh or link
-    paragraphs = [element("p", sentence) for sentence in sentences]
+    paragraphs = [element("p", with_commands(sentence)) for sentence in sentences]
     if address:
         paragraphs.append(element("p", element("a", "Open the page", href=address)))
     page = joined(
@@ -84,6 +86,12 @@ def server_failure(scope: Scope) -> Response:
         scope,
         500,
         "internal-error",
-        "Pollux could not make this page",
-        "This is a fault of Pollux. The terminal in which `pollux web` runs names the place.",
+        "Pollux could not create this page",
+        "This is a bug in Pollux. Please report what `pollux web` has printed in its terminal.",
     )
+
+
+def with_commands(sentence: str) -> Html:
+    """Return a sentence in which commands between backticks look like code."""
+    pieces = [element("code", piece) if number % 2 else piece for number, piece in enumerate(_CODE.split(sentence))]
+    return joined(pieces)

@@ -24,8 +24,8 @@ from pollux.errors import (
     SessionNotFoundError,
 )
 from pollux.library.config import UsageError
-from pollux.render.html.markup import Html, element, joined
-from pollux.web.door import json_error, server_failure
+from pollux.render.html.markup import element
+from pollux.web.door import json_error, server_failure, with_commands
 from pollux.web.layout import address, document
 from pollux.web.routing import StillReadingError, viewer_of
 
@@ -44,11 +44,10 @@ _STATUS: tuple[tuple[type[PolluxError], HTTPStatus], ...] = (
 )
 """From the most specific class to the most general."""
 _MOST_LINKS = 50
-_CODE = re.compile(r"`([^`\n]+)`")
 _TITLES = {
-    HTTPStatus.MULTIPLE_CHOICES: "More than one fits",
-    HTTPStatus.BAD_REQUEST: "This cannot be understood",
-    HTTPStatus.NOT_FOUND: "Nothing is here",
+    HTTPStatus.MULTIPLE_CHOICES: "More than one match",
+    HTTPStatus.BAD_REQUEST: "This address cannot be used",
+    HTTPStatus.NOT_FOUND: "Not found",
     HTTPStatus.UNPROCESSABLE_ENTITY: "This cannot be read",
     HTTPStatus.SERVICE_UNAVAILABLE: "The archive cannot be read",
 }
@@ -72,7 +71,7 @@ def pollux_failure(request: Request, error: Exception) -> Response:
 def _still_reading(request: Request, error: StillReadingError) -> Response:
     """Return a page that loads again until there is something to show."""
     reading = viewer_of(request).reading
-    done = f" {reading.percent} % are done." if reading else ""
+    done = f" {reading.percent} % done." if reading else ""
     if is_for_programs(request):
         answer = json_error(HTTPStatus.SERVICE_UNAVAILABLE, code_of(error), f"{error}{done}")
     else:
@@ -89,7 +88,7 @@ def http_failure(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
     if status is HTTPStatus.NOT_FOUND:
-        message, hint = "No page has this address.", ""
+        message, hint = "There is no page at this address.", ""
     else:
         message, hint = f"{status.phrase}.", ""
     if is_for_programs(request):
@@ -139,9 +138,3 @@ def _failure_page(
     body = [element("h1", title), *(element("p", with_commands(line)) for line in lines)]
     body += [element("ul", *links)] if links else []
     return document(request, title, body, status=status)
-
-
-def with_commands(sentence: str) -> Html:
-    """Return a sentence in which commands between backticks look like code."""
-    pieces = [element("code", piece) if number % 2 else piece for number, piece in enumerate(_CODE.split(sentence))]
-    return joined(pieces)

@@ -40,7 +40,7 @@ _HOST = re.compile(rb"(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?", re.IGNORECASE
 _BELOW = re.compile(r"[A-Za-z0-9@_-][A-Za-z0-9@_./-]*")
 _MAX_TARGET = 8192
 """Longest path, and longest query, in bytes."""
-_TYPE_THIS = "Run `pollux web` in a terminal: it opens a tab that may read your sessions."
+_TYPE_THIS = "Run `pollux web` in a terminal: it opens a tab that is signed in."
 
 
 class Pass(msgspec.Struct, frozen=True):
@@ -192,7 +192,7 @@ def _check_fetch(scope: Scope, entry: Pass) -> Response | None:
         return None
     query = scope["query_string"].decode("ascii", "replace")
     address = quote(scope["path"], errors="replace") + (f"?{query}" if query else "")
-    sentence = "A link elsewhere led here. Browsers sign you in to Pollux only on its own pages: go on from here."
+    sentence = "A link on another site or in another program led here. Open the page from here to be signed in."
     return door_page(403, "One more click", sentence, link=address)
 
 
@@ -238,5 +238,5 @@ def _foreign(scope: Scope) -> Response:
         403,
         "foreign-request",
         "Another site sent this request",
-        "Pollux answers only requests of its own pages.",
+        "Pollux answers only requests from its own pages.",
     )

@@ -56,13 +56,13 @@ def _one_of(*words: str) -> Schema:
 
 
 _LIMIT = _query("limit", "Rows of a page.", {"type": "integer", "minimum": 1, "maximum": 500})
-_AFTER = _query("after", "The `next` of the page before.")
+_AFTER = _query("after", "The `next` of the previous page.")
 _FILTERS = [
     _query("project", "Name, path or hash of a project."),
     _query("model", "Part of a model's name."),
     _query("since", "Sessions active since then: 2026-11-01, yesterday, 7d."),
-    _query("until", "Sessions begun before then."),
-    _query("last", "As since, for an age only: 7d, 12h, 2w."),
+    _query("until", "Sessions that began before then."),
+    _query("last", "The same as since, for an age: 7d, 12h, 2w."),
     _query("on", "Sessions of one day: 2026-11-01."),
 ]
 _FORMAT = _query("format", "JSON, or a table as CSV.", _one_of("json", "csv"))
@@ -166,7 +166,7 @@ OPENAPI: Schema = {
     "info": {
         "title": "Pollux",
         "version": __version__,
-        "description": "Gemini CLI history on this machine. GET only; the cookie of the viewer opens it.",
+        "description": "Gemini CLI history on this computer. GET and HEAD only, with the cookie of the viewer.",
     },
     "paths": PATHS,
     "components": {"schemas": SCHEMAS},

@@ -64,7 +64,7 @@ def _session(request: Request, row: SessionRow, calls: Sequence[CallTokens], now
 
 
 def _facts(row: SessionRow, now: datetime) -> list[Html]:
-    tools = plural(row.tool_calls, "tool") if row.tool_calls else "no tools"
+    tools = plural(row.tool_calls, "tool call") if row.tool_calls else "no tool calls"
     facts = [element("span", row.project.name)]
     if row.last_used:
         facts.append(time_words(row.last_used, now))

@@ -147,7 +147,7 @@ def listen(port: int | None = None) -> socket.socket:
             return _bound(0)
         reason = "another program uses it" if error.errno == errno.EADDRINUSE else str(error.strerror or error).lower()
         raise PolluxError(
-            f"Cannot listen on port {port}: {reason}. Name another with --port, or leave the option out."
+            f"Cannot listen on port {port}: {reason}. Choose another port, or leave out --port."
         ) from None
 
 
@@ -265,7 +265,7 @@ def _note_failure(note: Callable[[str], None], noted: set[str], error: Exception
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if f"{os.sep}pollux{os.sep}" in frame.filename] or list(frames)
     place = f"{'/'.join(Path(own[-1].filename).parts[-2:])}:{own[-1].lineno}" if own else "unknown place"
-    sentence = f"A page could not be made ({type(error).__name__} in {place}). Please report this fault of Pollux."
+    sentence = f"A page could not be created ({type(error).__name__} in {place}). Please report this bug."
     if sentence not in noted:
         noted.add(sentence)
         note(sentence)

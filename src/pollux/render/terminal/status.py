@@ -100,7 +100,7 @@ def status_table(
     rows: Sequence[StatusRow], policies: Iterable[FolderPolicy], *, now: datetime, projects: Mapping[str, str]
 ) -> TextTable:
     """Return sessions below headings that say when the client deletes them; `projects` names all projects by key."""
-    limits = _limits(policies)
+    limits = age_limits(policies)
     listed = [row.session.project for row in rows]
     names = distinct_names([*projects.items(), *((project.key, project.name) for project in listed)])
     headings = {}
@@ -112,7 +112,7 @@ def status_table(
     columns = [
         TableColumn("session", [line(row.session.id, 8, ellipsis="") for row in rows], "bright_blue"),
         TableColumn("expires", [_expires(row, now) for row in rows]),
-        TableColumn("reason", [line(_reason(row, limits), 60) for row in rows], rank=2, least=20),
+        TableColumn("reason", [line(deletion_reason(row, limits), 60) for row in rows], rank=2, least=20),
         TableColumn("archived", ["yes" if row.is_archived else "no" for row in rows], rank=1),
         TableColumn("project", [line(names[project.key], 24) for project in listed], "green", 3, least=10),
         TableColumn("title", titles, rank=4, least=20),
@@ -124,12 +124,12 @@ def status_lines(
     rows: Iterable[StatusRow], policies: Iterable[FolderPolicy], *, now: datetime, header: bool = True
 ) -> Iterator[str]:
     """Yield a tab-separated line per session."""
-    limits = _limits(policies)
+    limits = age_limits(policies)
     cells = (
         (
             row.session.id,
             _expires(row, now),
-            _reason(row, limits),
+            deletion_reason(row, limits),
             "yes" if row.is_archived else "no",
             row.session.project.path or row.session.project.name,
             session_text.title(row.session),
@@ -166,7 +166,7 @@ def settings_notes(folder: FolderPolicy) -> Iterator[str]:
     yield from (f"Settings: {note}." for note in policy.notes)
 
 
-def _limits(policies: Iterable[FolderPolicy]) -> dict[Path, str]:
+def age_limits(policies: Iterable[FolderPolicy]) -> dict[Path, str]:
     """Return the rule by which the client deletes the sessions of each project folder."""
     return {folder.folder: _limit(folder.policy) for folder in policies}
 
@@ -186,7 +186,8 @@ def _expires(row: StatusRow, now: datetime) -> str:
     return "deleted" if row.deletion_time == "deleted" else "never"
 
 
-def _reason(row: StatusRow, limits: dict[Path, str]) -> str:
+def deletion_reason(row: StatusRow, limits: dict[Path, str]) -> str:
+    """Return why the client deletes a session, or the rule that it is subject to."""
     if row.deletion and row.deletion.reason != "age":
         return _REASONS[row.deletion.reason]
     paths = row.deleted_files or row.remaining_files

@@ -168,7 +168,8 @@ const actions = {
   ".": () => { scrollTo(0, document.body.scrollHeight); },
 };
 addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select, dialog")) return;
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return; // base.js took it: `g u`
+  if (event.target.closest?.("input, textarea, select, dialog")) return;
   if (Object.hasOwn(actions, event.key)) { event.preventDefault(); actions[event.key](); }
 });
 

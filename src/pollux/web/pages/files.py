@@ -13,7 +13,6 @@ from pollux.library.values import FilePage, TouchedFile
 from pollux.model import Fate
 from pollux.render.html.icons import glyph
 from pollux.render.html.markup import Html, element, joined
-from pollux.text.numbers import plural
 from pollux.web.layout import address, document
 from pollux.web.lists import field, formats, table, turn, visible, when
 from pollux.web.pages.session import message_address
@@ -41,8 +40,8 @@ def _body(request: Request, found: FilePage) -> Iterator[Html]:
     yield element("h1", "Files")
     yield element(
         "form",
-        field(request, "q", "Words of the path"),
-        field(request, "path", "File"),
+        field(request, "q", "Path contains"),
+        field(request, "path", "Exact path"),
         field(request, "project", "Project"),
         field(request, "since", "Since", placeholder="2026-11-01, 7d"),
         field(request, "until", "Until"),
@@ -55,11 +54,15 @@ def _body(request: Request, found: FilePage) -> Iterator[Html]:
     for note in found.notes:
         yield element("p", visible(note, 500), class_="soft small")
     if not found.rows:
-        yield element("p", "No tool call touched a file that matches.", class_="empty")
+        yield element("p", "No tool call read or changed a file that matches.", class_="empty")
         return
-    yield table(("File", "Touch", "Lines", "Session", "When"), [_row(request, row) for row in found.rows])
-    yield turn(request, "files", found.next, f"{plural(found.total, 'touch').replace('touchs', 'touches')}")
+    yield table(("File", "Action", "Lines", "Session", "When"), [_row(request, row) for row in found.rows])
+    yield turn(request, "files", found.next, _total(found.total))
     yield formats(request, "api/files", csv=False)
+
+
+def _total(number: int) -> str:
+    return "1 read or change" if number == 1 else f"{number:,} reads and changes"
 
 
 def _row(request: Request, row: TouchedFile) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,6 +14,7 @@ from pollux.library.library import Library
 from pollux.library.values import StatusReport, StatusRow
 from pollux.model import Problem
 from pollux.render.html.markup import Html, element
+from pollux.render.terminal.status import age_limits, deletion_reason
 from pollux.text.numbers import plural, size
 from pollux.views import session_text
 from pollux.web.layout import document
@@ -27,7 +29,7 @@ _HEADINGS = {
     "next": "Deleted at the client's next start",
     "soon": "Deleted within a week",
     "later": "Deleted later",
-    "deleted": "Deleted by the client, kept in the archive",
+    "deleted": "Deleted by the client, stored in the archive",
 }
 
 
@@ -45,12 +47,13 @@ def _body(request: Request, library: Library, status: StatusReport, problems: Se
     by_time: dict[str, list[StatusRow]] = defaultdict(list)
     for row in status.rows:
         by_time[str(row.deletion_time)].append(row)
+    limits = age_limits(status.policies)
     for name in _ORDER:
         rows = by_time.get(name, [])
         if rows:
             yield element("h2", f"{_HEADINGS[name]}: {plural(len(rows), 'session')}", id=name)
-            head = ("Session", "Project", "Deletion", "Why", "Archived")
-            yield table(head, [_row(request, row) for row in rows[:MOST_ROWS]])
+            head = ("Session", "Project", "Deletion", "Reason", "Archived")
+            yield table(head, [_row(request, row, limits) for row in rows[:MOST_ROWS]])
             yield _rest(len(rows), "pollux status")
     yield from _problems(problems)
     yield formats(request, "api/status", csv=False)
@@ -68,7 +71,7 @@ def _verdict(status: StatusReport, problems: Sequence[Problem]) -> str:
 def _archive(library: Library) -> Html:
     path = library.config.archive
     if path is None:
-        words = "No archive: the viewer reads the session files, and what the client deletes is lost."
+        words = "There is no archive: Pollux reads the session files, and sessions that the client deletes are lost."
         return element("p", words, class_="soft")
     facts = [("Archive", element("code", visible(str(path), 500)))]
     if path.exists():
@@ -79,11 +82,12 @@ def _archive(library: Library) -> Html:
     return element("dl", *rows, class_="facts")
 
 
-def _row(request: Request, row: StatusRow) -> tuple[str, ...]:
+def _row(request: Request, row: StatusRow, limits: dict[Path, str]) -> tuple[str, ...]:
     session = row.session
     title = visible(session_text.title(session))
     link = element("a", title, href=session_address(request, session.id), data_stop="nearest")
-    due, reason = (when(row.deletion.due), str(row.deletion.reason)) if row.deletion else (Html(), "")
+    due = when(row.deletion.due) if row.deletion else Html()
+    reason = deletion_reason(row, limits) if row.deletion else ""
     return link, visible(session.project.name), due, visible(reason), "yes" if row.is_archived else "no"
 
 

@@ -73,7 +73,7 @@ def _empty(board: Dashboard) -> Iterator[Html]:
         element("p", board.hint) if board.hint else Html(),
         element("p", "Pollux looked in:") if homes else Html(),
         element("ul", *homes) if homes else Html(),
-        element("p", "See the viewer with invented sessions: ", element("code", "pollux demo web")),
+        element("p", "Try the viewer on sample sessions: ", element("code", "pollux demo web")),
         class_="empty",
     )
 
@@ -253,7 +253,7 @@ def _expiring(request: Request, board: Dashboard) -> Html:
         why = element("span", element("b", _when_deleted(entry, board)), ": ", *_reason(entry), class_="why")
         rows.append(element("li", star("star" if entry.is_archived else "star off"), link, why))
     n_all = board.overview.due + board.overview.soon
-    link = element("a", f"All {n_all:,}", href=address(request, "health") + "#deleted")
+    link = element("a", f"All {n_all:,}", href=address(request, "health") + "#next")
     words = "★ archived · based on the clean-up rules of Gemini CLI "
     note = element("p", words, board.client, class_="small soft note")
     return _section("risk", "Expiring next", link, element("ul", *rows, class_="risk"), note)

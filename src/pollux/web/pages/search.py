@@ -138,24 +138,24 @@ def _facets(request: Request, sessions: Iterable[SessionHits]) -> Html:
     here = parameter(request, "in")
     everywhere = _facet_link(request, "everywhere", None, is_current=not here, **{"in": None})
     parts = [_facet_link(request, part, None, is_current=here == part, **{"in": part}) for part in PARTS]
-    groups = [element("div", element("h3", "In"), everywhere, *parts)]
+    groups = [element("div", element("h2", "In"), everywhere, *parts)]
     projects = Counter((session.row.project.key, session.row.project.name) for session in sessions)
     links = [
         _facet_link(request, name, n_sessions, is_current=parameter(request, "project") == key, project=key)
         for (key, name), n_sessions in projects.most_common(10)
         if key
     ]
-    groups.append(element("div", element("h3", "Project"), *links))
+    groups.append(element("div", element("h2", "Project"), *links))
     models = Counter(model for session in sessions for model in session.row.models)
     links = [
         _facet_link(request, name, n_sessions, is_current=parameter(request, "model") == name, model=name)
         for name, n_sessions in models.most_common(10)
     ]
-    groups.append(element("div", element("h3", "Model"), *links))
+    groups.append(element("div", element("h2", "Model"), *links))
     orders = [
         _facet_link(request, word, None, is_current=choice(request, "sort", SORTS) == word, sort=word) for word in SORTS
     ]
-    groups.append(element("div", element("h3", "Order"), *orders))
+    groups.append(element("div", element("h2", "Order"), *orders))
     return element("nav", *groups, class_="facet", aria_label="Narrow down")
 
 

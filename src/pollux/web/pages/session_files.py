@@ -167,7 +167,7 @@ def export(request: Request, library: Library) -> Response:
     level = choice(request, "redact", ("0", "1", "share"))
     redaction = RedactionOptions(redact={"0": False, "1": True, "share": None}[level], share=level == "share")
     if level == "0" and exporter.is_public:
-        raise UsageError(f"The format {name} is for other people and is always redacted: choose redact=1.")
+        raise UsageError(f"The format {name} is meant for other people and is always redacted: choose a redaction.")
     written: list[SpooledTemporaryFile[bytes]] = []
     result = library.export(
         [row.id], name, StreamSink(lambda pieces: written.append(_spooled(pieces))), options, redaction
@@ -187,12 +187,12 @@ def _export_form(request: Request, row: SessionRow) -> Iterator[Html]:
     ]
     branches = (
         element("option", "active messages", value="active"),
-        element("option", "dropped ones, too", value="all"),
+        element("option", "active and dropped messages", value="all"),
     )
     redaction = (
         element("option", "secrets, e-mail addresses and names replaced", value="1"),
-        element("option", "for other people: also without pictures and files", value="share"),
-        element("option", "as recorded, with all secrets", value="0"),
+        element("option", "for other people (--share): also without pictures and files", value="share"),
+        element("option", "none: as recorded, including secrets", value="0"),
     )
     yield element(
         "form",

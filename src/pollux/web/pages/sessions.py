@@ -20,8 +20,14 @@ from pollux.web.requests import choice, flag, page_of, parameter, wanted
 from pollux.web.routing import page
 
 SIZE = 50
-HAS = ("error", "image", "diff", "subagent", "gone")
-"""Values of `has:` in the search language, and of the parameter `has`."""
+HAS = {
+    "error": "errors",
+    "image": "pictures",
+    "diff": "diffs",
+    "subagent": "subagents",
+    "gone": "been deleted by Gemini CLI",
+}
+"""Values of `has:` in the search language and of the parameter `has`, with their words in the form."""
 
 
 def session_list(request: Request, library: Library) -> SessionPage:
@@ -72,8 +78,8 @@ def _form(request: Request, library: Library) -> Html:
         field(request, "tool", "Tool"),
         field(request, "since", "Since", placeholder="2026-11-01, 7d"),
         field(request, "until", "Until"),
-        select(request, "has", "With", [("", "anything"), *((word, word) for word in HAS)]),
-        select(request, "all", "Also", [("", "sessions only"), ("1", "subagents and empty ones")]),
+        select(request, "has", "Has", [("", "anything"), *HAS.items()]),
+        select(request, "all", "Include", [("", "sessions only"), ("1", "subagents and empty ones")]),
         element("button", "Show", class_="button", type="submit"),
         class_="filters",
         role="search",
