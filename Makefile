@@ -41,7 +41,7 @@ COMPILE = printf '%s\n' 'hatchling>=1.27' 'editables>=0.5' | \
 		--generate-hashes --custom-compile-command 'make lock' $(LOCKFLAGS)
 
 .NOTPARALLEL:
-.PHONY: help run install test test-quick lint fix test-code test-wheel test-oracle test-client test-browser test-faults test-long test-law test-speed test-spark test-interop prices bench docs lock lock-interop clean
+.PHONY: help run install test test-quick lint fix test-code test-wheel test-oracle test-client test-browser test-web test-faults test-long test-law test-speed test-spark test-interop prices bench docs lock lock-interop clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
@@ -151,6 +151,10 @@ $(INTEROP)/tokenizer: Makefile
 
 test-browser: install build/browser/node_modules ## Open HTML exports in a browser (needs Node.js and Chromium)
 	POLLUX_BROWSER="$(CURDIR)/build/browser" $(BIN)/python -m pytest -rs tests/browser
+
+# One Chromium a worker; each file has a viewer of its own on a free port.
+test-web: install build/browser/node_modules ## Use the web viewer in a browser (needs Node.js and Chromium)
+	POLLUX_BROWSER="$(CURDIR)/build/browser" $(BIN)/python -m pytest -rs -n 2 --dist loadfile tests/web/browser
 
 build/browser/node_modules: Makefile
 	npm install --prefix build/browser --omit=optional --ignore-scripts --no-audit --no-fund $(BROWSER)

@@ -43,6 +43,7 @@ _QUICK_CASES = 1
 """Cases of a test that run with `--quick`."""
 _NOT_QUICK = (
     *("tests/corpus", "tests/fuzz", "tests/recorder", "tests/client", "tests/browser", "tests/interop"),
+    "tests/web/browser",
     *("tests/archive/test_faults.py", "tests/library/test_law.py", "tests/cli/test_hostile_screens.py"),
     *("tests/cli/test_first_minute.py", "tests/cli/test_colours.py", "tests/search/test_index_faults.py"),
     *("tests/test_interrupts.py", "tests/test_growth.py", "tests/test_long_lines.py"),

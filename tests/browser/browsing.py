@@ -17,7 +17,7 @@ _BROWSER = os.environ.get("POLLUX_BROWSER")
 _CHROMIUM = os.environ.get("POLLUX_CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
-_ENVIRONMENT = {**os.environ, "POLLUX_CHROMIUM": _CHROMIUM or ""}
+ENVIRONMENT = {**os.environ, "POLLUX_CHROMIUM": _CHROMIUM or ""}
 _SECONDS = 120
 
 
@@ -63,7 +63,7 @@ def visit(page: Path, *steps: dict[str, Any], **how: Any) -> Visit:  # noqa: ANN
         text=True,
         check=False,
         timeout=_SECONDS,
-        env=_ENVIRONMENT,
+        env=ENVIRONMENT,
     )
     assert ended.returncode == 0, ended.stderr
     return Visit(**json.loads(ended.stdout.splitlines()[-1]))

@@ -141,14 +141,14 @@ def _paths(paths: Mapping[str, Sequence[str]]) -> list[Html]:
 # The guide: a whole session in one line.
 
 _GUIDE_WIDTH, _GUIDE_HEIGHT, _GUIDE_FLOOR, _GUIDE_MARKS = 1000, 62, 48, 57
-_WIDEST_BAR, _MANY_MARKS = 22, 400
+_WIDEST_BAR, _MANY_MARKS = 22, 200
 
 
 def guide(marks: Sequence[GuideMark], note: str = "") -> Html:
     """Return a session at a glance: a bar for each model call, a star for each prompt, a cross for each error.
 
     Args:
-        marks: in the order of the session. With more than 400, neighbours share a place, where the largest call is
+        marks: in the order of the session. With more than 200, neighbours share a place, where the largest call is
             shown.
         note: the end of the caption, such as `peak 13.9k tokens`.
 

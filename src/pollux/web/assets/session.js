@@ -1,13 +1,13 @@
 // The session page: windows of a long session, find, keys, and the message that the address names.
 const thread = document.querySelector(".thread");
 const partAddress = new URL(thread.dataset.part, location.href);
-const MARGIN = 1500, KEPT = 3;
+const MARGIN = 1500, KEPT = 3, HEIGHT = 110, MANY_ELEMENTS = 5000;
 const folds = new Map();
 const loading = new Map();
 
 // Windows. A placeholder is emptied again when it is far away, and keeps its height and its changed folds.
 const parts = () => [...thread.querySelectorAll(".part")];
-for (const part of parts()) if (part.dataset.h) part.style.minHeight = `${part.dataset.h}px`;
+for (const part of thread.querySelectorAll(".part.wait")) part.style.minHeight = `${(part.dataset.to - part.dataset.from + 1) * HEIGHT}px`;
 
 function anchored(change) {
   const first = [...thread.querySelectorAll(".msg")].find((message) => message.getBoundingClientRect().bottom > 0);
@@ -16,10 +16,10 @@ function anchored(change) {
   if (first?.isConnected) scrollBy(0, first.getBoundingClientRect().top - before);
 }
 
+// A fold belongs to its message; a branch, which contains messages, to its first one.
 const foldKey = (fold) => {
   const message = fold.closest(".msg");
-  const owner = message ?? fold.closest(".part");
-  return `${message?.id ?? owner?.dataset.from}/${[...owner.querySelectorAll("details")].indexOf(fold)}`;
+  return message ? `${message.id}/${[...message.querySelectorAll("details")].indexOf(fold)}` : `branch/${fold.querySelector(".msg")?.id}`;
 };
 thread.addEventListener("toggle", (event) => {
   if (event.target.matches("details")) folds.set(foldKey(event.target), event.target.open);
@@ -46,29 +46,35 @@ async function fetchPart(part) {
   }
   anchored(() => part.replaceWith(fresh));
   watcher.observe(fresh);
+  requestAnimationFrame(tidy); // when the message that it was loaded for has been scrolled to
   if (find.words) highlight();
   return fresh;
 }
 
 function unload(part) {
   if (part.classList.contains("wait") || part.contains(document.activeElement)) return;
-  const empty = part.cloneNode(false), link = document.createElement("a"), height = part.offsetHeight;
-  link.href = `${partAddress.pathname.replace(/part$/, part.dataset.from)}#m${part.dataset.from}`;
-  link.textContent = `Messages ${Number(part.dataset.from).toLocaleString("en")} to ${Number(part.dataset.to).toLocaleString("en")}`;
+  const empty = part.cloneNode(false), height = part.offsetHeight;
   empty.className = "part wait";
-  empty.dataset.h = height;
   empty.style.minHeight = `${height}px`;
-  empty.append(link);
   anchored(() => part.replaceWith(empty));
   watcher.observe(empty);
 }
 
+// Empties windows that are far away: sooner if the page has many elements, but never one that would be loaded again.
+function tidy() {
+  const all = parts(), boxes = all.map((part) => part.getBoundingClientRect());
+  const near = boxes.findIndex((box) => box.bottom > 0);
+  if (near < 0) return;
+  const isFar = (box) => box.bottom < -MARGIN || box.top > innerHeight + MARGIN;
+  const loaded = all.map((part, index) => ({ part, away: Math.abs(index - near), isFar: isFar(boxes[index]) }))
+    .filter(({ part, isFar }) => isFar && !part.classList.contains("wait")).sort((one, other) => other.away - one.away);
+  for (const { part, away } of loaded)
+    if (away > KEPT || document.getElementsByTagName("*").length > MANY_ELEMENTS) unload(part);
+}
+
 const watcher = new IntersectionObserver((entries) => {
   for (const entry of entries) if (entry.isIntersecting && entry.target.isConnected) load(entry.target);
-  const all = parts();
-  const near = all.findIndex((part) => part.getBoundingClientRect().bottom > 0);
-  if (near < 0) return;
-  for (const [index, part] of all.entries()) if (Math.abs(index - near) > KEPT) unload(part);
+  tidy();
 }, { rootMargin: `${MARGIN}px 0px` });
 for (const part of parts()) watcher.observe(part);
 
@@ -173,6 +179,14 @@ addEventListener("keydown", (event) => {
   if (Object.hasOwn(actions, event.key)) { event.preventDefault(); actions[event.key](); }
 });
 
+thread.addEventListener("click", (event) => {
+  const button = event.target.closest?.(".copy");
+  if (!button) return;
+  navigator.clipboard?.writeText(button.parentElement.querySelector("pre").textContent);
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = "Copy"; }, 1200);
+});
+
 // The prompt beside the text that is at the top of the window.
 let marked, isWaiting = false;
 function follow() {
@@ -198,8 +212,7 @@ function grow(news) {
   total = news.total;
   version = news.version;
   last.dataset.to = news.total;
-  if (last.classList.contains("wait")) last.firstChild.textContent = `Messages ${last.dataset.from} to ${news.total}`;
-  else {
+  if (!last.classList.contains("wait")) {
     const parsed = new DOMParser().parseFromString(`<section>${news.html}</section>`, "text/html");
     const fresh = document.adoptNode(parsed.querySelector("section"));
     for (const fold of fresh.querySelectorAll("details")) {

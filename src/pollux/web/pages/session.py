@@ -40,10 +40,10 @@ WHOLE = 400
 """Messages up to which a page shows a session at once."""
 MOST_WHOLE = 5_000
 """Messages up to which `all=1` does."""
-PROMPTS = 200
+PROMPTS = 150
 """Prompts that the column beside a session lists."""
-_ESTIMATED_HEIGHT = 110
-"""Pixels of a message in a window that is not loaded."""
+_LINKED_WINDOWS = 3
+"""Windows before and after the one that is shown that have a link, for browsers without a script."""
 
 
 def session_page(request: Request, library: Library) -> Response:
@@ -177,11 +177,12 @@ def _thread(
         data_total=windows[-1].stop if windows else 0,
         data_version=row_version(row),
     )
-    for window in windows:
-        if window == shown:
+    place = windows.index(shown) if windows else 0
+    for index, window in enumerate(windows):
+        if index == place:
             yield _part(window, with_alias(markup, target, anchor))
         else:
-            yield _placeholder(request, row, window)
+            yield _placeholder(request, row, window, is_linked=abs(index - place) <= _LINKED_WINDOWS)
     if not row.counts:
         yield element("p", "No message of this session can be read.", class_="empty")
     yield element("p", "End of session. New messages appear here if you resume it in Gemini CLI.", class_="end")
@@ -192,11 +193,11 @@ def _part(window: Window, markup: Html) -> Html:
     return element("section", markup, class_="part", data_from=window.start + 1, data_to=window.stop)
 
 
-def _placeholder(request: Request, row: SessionRow, window: Window) -> Html:
+def _placeholder(request: Request, row: SessionRow, window: Window, *, is_linked: bool) -> Html:
     first, last = window.start + 1, window.stop
-    link = element("a", f"Messages {first:,} to {last:,}", href=message_address(request, row.id, first))
-    height = (window.stop - window.start) * _ESTIMATED_HEIGHT
-    return element("section", link, class_="part wait", data_from=first, data_to=last, data_h=height)
+    words = f"Messages {first:,} to {last:,}"
+    link = element("a", words, href=message_address(request, row.id, first)) if is_linked else Html()
+    return element("section", link, class_="part wait", data_from=first, data_to=last)
 
 
 def nearest(numbers: Sequence[int], target: int) -> int:

@@ -112,7 +112,7 @@ def raw_record(request: Request, library: Library) -> Response:
         *_heading(request, row, f"Record of message {value}"),
         element("p", make_visible(place), class_="soft"),
         element("p", element("a", "Back to the message", href=message_address(request, row.id, value or 1))),
-        element("pre", shown, tabindex="0"),
+        element("pre", shown, class_="scroll", tabindex="0"),
         element("p", more, class_="soft") if more else Html(),
     )
     return document(request, f"Record of message {value}", body, place="sessions")
