@@ -43,7 +43,8 @@ _QUICK_CASES = 1
 """Cases of a test that run with `--quick`."""
 _NOT_QUICK = (
     *("tests/corpus", "tests/fuzz", "tests/recorder", "tests/client", "tests/browser", "tests/interop"),
-    "tests/web/browser",
+    *("tests/web/browser", "tests/web/test_server.py", "tests/cli/test_usage_live.py", "tests/archive/test_watch.py"),
+    *("tests/test_hostile_texts.py", "tests/views/test_languages.py", "tests/search/test_judged_corpus.py"),
     *("tests/archive/test_faults.py", "tests/library/test_law.py", "tests/cli/test_hostile_screens.py"),
     *("tests/cli/test_first_minute.py", "tests/cli/test_colours.py", "tests/search/test_index_faults.py"),
     *("tests/test_interrupts.py", "tests/test_growth.py", "tests/test_long_lines.py"),

@@ -58,6 +58,8 @@ _THREADS = 12
 _TIMEOUT = 5.0
 """Seconds in which a running server answers a second start."""
 _MAX_ANSWER = 4096
+_NET = 2.5
+"""Seconds after a signal at which the process is ended by force."""
 
 
 class TabOpener(msgspec.Struct, frozen=True):
@@ -99,7 +101,7 @@ def serve(config: Config, opener: TabOpener, port: int | None = None) -> None:
         try:
             _open_tab(config, running, opener, tickets.issue)
             reading.start()
-            run(guard, listener, viewer.streams)
+            run(guard, listener, viewer.streams, partial(remove_viewer, config, running))
         finally:
             reading.stop()
             remove_viewer(config, running)
@@ -190,8 +192,11 @@ def _ticket_address(root: str, ticket: str, path: str) -> str:
     return f"{root}in?t={ticket}" + (f"&to={quote(path, safe='/')}" if path else "")
 
 
-def run(app: ASGIApp, listener: socket.socket, streams: OpenStreams) -> None:
-    """Serve until a signal arrives; then end the streams, and wait a second for other answers."""
+def run(app: ASGIApp, listener: socket.socket, streams: OpenStreams, clean_up: Callable[[], None]) -> None:
+    """Serve until a signal arrives; then end the streams, and wait a second for other answers.
+
+    If the process has not ended `_NET` seconds after the signal, `clean_up` is called and the process exits.
+    """
     gc.set_threshold(*_GC_THRESHOLDS)
     settings = uvicorn.Config(
         app,
@@ -207,16 +212,16 @@ def run(app: ASGIApp, listener: socket.socket, streams: OpenStreams) -> None:
         date_header=False,
         timeout_graceful_shutdown=1,
     )
-    LocalServer(settings, streams).run(sockets=[listener])
+    LocalServer(settings, streams, clean_up).run(sockets=[listener])
 
 
 class LocalServer(uvicorn.Server):
     """A server that sleeps while nothing happens, and that open streams do not keep alive."""
 
-    def __init__(self, config: uvicorn.Config, streams: OpenStreams) -> None:
-        """Store the streams, which end first."""
+    def __init__(self, config: uvicorn.Config, streams: OpenStreams, clean_up: Callable[[], None]) -> None:
+        """Store the streams, which end first, and what to do if the process has to be ended by force."""
         super().__init__(config)
-        self._streams = streams
+        self._streams, self._clean_up = streams, clean_up
         self._is_over = asyncio.Event()
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
@@ -250,14 +255,24 @@ class LocalServer(uvicorn.Server):
             yield
             return
         loop = asyncio.get_running_loop()
-        before = [
-            (number, signal.signal(number, lambda *_: loop.call_soon_threadsafe(self.stop))) for number in _SIGNALS
-        ]
+
+        def stop(*_: object) -> None:
+            net = threading.Timer(_NET, self._exit)
+            net.daemon = True
+            net.start()
+            loop.call_soon_threadsafe(self.stop)
+
+        before = [(number, signal.signal(number, stop)) for number in _SIGNALS]
         try:
             yield
         finally:
             for number, handler in before:
                 signal.signal(number, handler)
+
+    def _exit(self) -> None:
+        """End the process, which should have ended long ago; SQLite undoes what was not committed."""
+        self._clean_up()
+        os._exit(0)
 
 
 def _note_failure(note: Callable[[str], None], noted: set[str], error: Exception) -> None:
