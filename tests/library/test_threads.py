@@ -174,3 +174,23 @@ def test_ended_threads_leave_no_connection_behind(home: Path) -> None:
         for _ in range(20):
             ask()
         assert len(list(folder.iterdir())) <= before + 4
+
+
+def test_a_snapshot_outlives_the_library(home: Path) -> None:
+    """SQLite crashes if a connection is closed during a query of another thread."""
+    is_open, is_closed = threading.Event(), threading.Event()
+
+    def read(library: Library) -> int:
+        with library.snapshot() as snapshot:
+            is_open.set()
+            is_closed.wait()
+            (number,) = snapshot.database.execute("SELECT count(*) FROM sessions").fetchone()
+            return int(number)
+
+    with ThreadPoolExecutor(1) as pool:
+        library = Library(settings(home))
+        answer = pool.submit(read, library)
+        is_open.wait()
+        library.close()
+        is_closed.set()
+        assert answer.result() == len(IDS)

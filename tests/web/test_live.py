@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -18,10 +17,6 @@ from tests.web.viewing import LABEL, Viewed, viewing
 
 from pollux.web.live import event
 from pollux.web.pages.session import row_version
-
-pytestmark = pytest.mark.skipif(
-    "POLLUX_LONG" not in os.environ, reason="once waited for ever for a change of a file; set POLLUX_LONG to run it"
-)
 
 PATIENCE = 60.0
 
@@ -89,9 +84,10 @@ class Tab:
     async def heard(self, name: str) -> Any:  # noqa: ANN401  JSON
         """Return the data of the next event of a name."""
         pattern = re.compile(rf"event: {name}\nid: \d+\ndata: (.*)\n\n")
-        while not (match := pattern.search(self._text)):
-            self._arrived.clear()
-            await asyncio.wait_for(self._arrived.wait(), PATIENCE)
+        async with asyncio.timeout(PATIENCE):  # for all of it: comments keep arriving on a quiet stream
+            while not (match := pattern.search(self._text)):
+                self._arrived.clear()
+                await self._arrived.wait()
         self._text = self._text[match.end() :]
         return json.loads(match[1])
 
@@ -179,6 +175,18 @@ def test_lists_hear_which_sessions_have_changed(viewed: Viewed, home: Path) -> N
     async def talk(tab: Tab) -> None:
         await tab.heard("hello")
         append(home, user("u2", "more"))
+        assert (await tab.heard("sessions"))["ids"] == [SESSION]
+
+    listening(viewed, "events", "", talk)
+
+
+def test_tab_hears_what_another_call_has_archived(viewed: Viewed, home: Path) -> None:
+    """A page that is loaded between a change and the next sync archives the change itself."""
+
+    async def talk(tab: Tab) -> None:
+        await tab.heard("hello")
+        append(home, user("u2", "more"))
+        await asyncio.to_thread(viewed.library.sync)
         assert (await tab.heard("sessions"))["ids"] == [SESSION]
 
     listening(viewed, "events", "", talk)

@@ -412,6 +412,28 @@ def last_change(database: sqlite3.Connection) -> bytes | None:
     return row[0] if row else None
 
 
+ChangeMark = tuple[int, bytes]
+"""Number and token of a change of a session."""
+NO_CHANGE: ChangeMark = (0, b"")
+
+
+def changes_after(database: sqlite3.Connection, mark: ChangeMark) -> tuple[ChangeMark, frozenset[str]]:
+    """Return the newest change, and the IDs of the sessions that changed after an earlier one.
+
+    The session of the newest change gets the same number again if it changes again, so the token decides. If the newest
+    number is smaller, the archive was replaced, and every session counts as changed.
+    """
+    newest = database.execute("SELECT number, token FROM session_changes ORDER BY number DESC LIMIT 1").fetchone()
+    if newest is None:
+        return NO_CHANGE, frozenset()
+    number, token = mark if mark[0] <= newest[0] else NO_CHANGE
+    rows = database.execute(
+        "SELECT session_id FROM session_changes WHERE number >= ? AND NOT (number = ? AND token = ?)",
+        (number, number, token),
+    )
+    return newest, frozenset(session_id for (session_id,) in rows)
+
+
 def clear_report_cache(database: sqlite3.Connection) -> None:
     """Delete the stored sums of reports."""
     database.execute("DELETE FROM reports")

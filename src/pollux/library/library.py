@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pollux.archive.damage import VerifyReport
+    from pollux.archive.schema import ChangeMark
     from pollux.archive.watch import SyncReport
     from pollux.exports.source import ExportOptions
     from pollux.formats.source import Source as ByteSource
@@ -112,6 +113,18 @@ class Library:
     def has_state(self) -> bool:
         """Whether methods answer at once; otherwise the next call refreshes first."""
         return self._state is not None
+
+    def changes(self, after: ChangeMark | None = None) -> tuple[ChangeMark, frozenset[str]]:
+        """Return a mark for the archive's newest change, and the IDs of the sessions that changed after a mark.
+
+        It does not matter which call or process archived the changes. Without an archive there are none.
+        """
+        from pollux.archive.schema import NO_CHANGE, changes_after
+
+        with self.snapshot() as snapshot:
+            if not snapshot.is_archived:
+                return NO_CHANGE, frozenset()
+            return changes_after(snapshot.database, after or NO_CHANGE)
 
     def read_as_it_is(self) -> bool:
         """Answer from the archive without a refresh until the next one; return whether it has any sessions."""
@@ -496,8 +509,8 @@ class Library:
         from pollux.archive import store
         from pollux.archive.pricing import priced_view
 
-        archive = self._connections.open(path)
         with (
+            self._connections.reading(path) as archive,
             freshness.explained_damage(path),
             store.explained_errors(path),
             store.read_transaction(archive.database),

@@ -7,7 +7,8 @@ The facts come from the archive, or from tables of the same shape in memory that
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -196,39 +197,68 @@ class Snapshot(msgspec.Struct):
         return [*dict.fromkeys(problems)]
 
 
+class _Connection(msgspec.Struct, eq=False):
+    """A connection of a thread."""
+
+    archive: Archive
+    file: object
+    n_uses: int = 0
+    is_dropped: bool = False
+
+
 class ThreadConnections:
     """Read-only connections to an archive, one per thread."""
 
     def __init__(self) -> None:
         """Open nothing yet."""
         self._lock = threading.Lock()
-        self._archives: dict[threading.Thread, tuple[Archive, object]] = {}
+        self._connections: dict[threading.Thread, _Connection] = {}
 
-    def open(self, path: Path) -> Archive:
-        """Return this thread's connection; opening one closes those of threads that have ended.
+    @contextmanager
+    def reading(self, path: Path) -> Iterator[Archive]:
+        """Yield this thread's connection, which stays open in the block even if `close` is called meanwhile.
 
         A file that has taken the archive's place, such as a backup or a compacted copy, is opened anew.
         """
+        connection = self._take(path)
+        try:
+            yield connection.archive
+        finally:
+            with self._lock:
+                connection.n_uses -= 1
+                self._close_if_done(connection)
+
+    def _take(self, path: Path) -> _Connection:
+        """Return this thread's connection, counted as in use; opening one closes those of threads that have ended."""
         from pollux.archive import store
 
-        thread = threading.current_thread()
-        archive, opened = self._archives.get(thread, (None, None))
-        file = file_identity(str(path))
-        if archive is None or archive.path != path or opened != file:
-            archive = store.open_archive(path, write=False)
-            with self._lock:
-                ended = [other for other in self._archives if other is thread or not other.is_alive()]
-                for other in ended:
-                    self._archives.pop(other)[0].close()
-                self._archives[thread] = (archive, file)
-        return archive
+        thread, file = threading.current_thread(), file_identity(str(path))
+        with self._lock:
+            connection = self._connections.get(thread)
+            if connection is not None and connection.archive.path == path and connection.file == file:
+                connection.n_uses += 1
+                return connection
+        connection = _Connection(store.open_archive(path, write=False), file, n_uses=1)
+        with self._lock:
+            self._drop([other for other in self._connections if other is thread or not other.is_alive()])
+            self._connections[thread] = connection
+        return connection
 
     def close(self) -> None:
-        """Close the connections of all threads."""
+        """Close the connections of all threads; one that is in use is closed by its thread."""
         with self._lock:
-            for archive, _ in self._archives.values():
-                archive.close()
-            self._archives.clear()
+            self._drop([*self._connections])
+
+    def _drop(self, threads: Iterable[threading.Thread]) -> None:
+        for thread in threads:
+            connection = self._connections.pop(thread)
+            connection.is_dropped = True
+            self._close_if_done(connection)
+
+    def _close_if_done(self, connection: _Connection) -> None:
+        """Close a connection that nobody uses any more; SQLite crashes if it is closed during a query."""
+        if connection.is_dropped and not connection.n_uses:
+            connection.archive.close()
 
 
 def archived_snapshot(config: Config, archive: Archive, state: Refresh) -> Snapshot:

@@ -45,6 +45,7 @@ class Watcher:
         self._lock = threading.Lock()
         self._listeners: dict[asyncio.Queue[Changed], asyncio.AbstractEventLoop] = {}
         self._stop: threading.Event | None = None
+        self._has_begun = threading.Event()
 
     @contextmanager
     def listening(self) -> Iterator[asyncio.Queue[Changed]]:
@@ -53,8 +54,8 @@ class Watcher:
         with self._lock:
             self._listeners[queue] = asyncio.get_running_loop()
             if self._stop is None and self._library.config.archive is not None:
-                self._stop = threading.Event()
-                threading.Thread(target=self._run, args=(self._stop,), daemon=True).start()
+                self._stop, self._has_begun = threading.Event(), threading.Event()
+                threading.Thread(target=self._run, args=(self._stop, self._has_begun), daemon=True).start()
         try:
             yield queue
         finally:
@@ -69,12 +70,22 @@ class Watcher:
         """Whether a thread watches the homes."""
         return self._stop is not None
 
-    def _run(self, stop: threading.Event) -> None:
+    def wait(self) -> None:
+        """Return when every later change will be announced."""
+        if self.is_running:
+            self._has_begun.wait()
+
+    def _run(self, stop: threading.Event, has_begun: threading.Event) -> None:
         self._viewer.wait()  # the first reading of the homes comes first
         with suppress(PolluxError):  # pages report what is wrong with the archive
-            for report in self._library.watch(stop=stop):
-                if report.sessions:
-                    self.announce(frozenset(report.sessions))
+            try:
+                mark, _ = self._library.changes()
+            finally:
+                has_begun.set()
+            for _ in self._library.watch(stop=stop):
+                mark, changed = self._library.changes(mark)  # a page may have archived them before this sync
+                if changed:
+                    self.announce(changed)
 
     def announce(self, changed: Changed) -> None:
         """Send the sessions that have changed to all listeners."""
@@ -190,8 +201,9 @@ def _stream(
     async def events() -> AsyncIterator[bytes]:
         ids = count(1)
         with viewer.streams.opened() as stop, watcher.listening() as queue:
-            yield event("hello", {"version": __version__}, next(ids))
+            await anyio.to_thread.run_sync(watcher.wait)
             missed = await anyio.to_thread.run_sync(first)
+            yield event("hello", {"version": __version__}, next(ids))
             if missed:
                 yield event(*missed, next(ids))
             stopping = asyncio.create_task(stop.wait())
