@@ -240,7 +240,8 @@ def test_colours_of_a_terminal_are_classes(given_: str, expected: str) -> None:
 
 
 def test_palette_has_all_colours() -> None:
-    assert len(re.findall(r"\.[fb]\d+\{", palette())) == 2 * 240
+    assert len(re.findall(r"\.[fb]\d+\{", palette())) == 2 * 256
+    assert palette().startswith(".f0{color:#8a8781}.b0{background:#000}")
     assert ".f214{color:#ffaf00}" in palette()
     assert ".b17{background:#00005f}" in palette()
     assert ".f255{color:#eeeeee}" in palette()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator
 
@@ -14,7 +15,7 @@ from starlette.testclient import TestClient
 
 from pollux.render.html.markup import Html, element
 from pollux.web.layout import PLACES, address, document
-from pollux.web.static_names import ASSETS, asset_name
+from pollux.web.static_names import ASSETS, PALETTE, asset_content, asset_name, asset_names
 
 HOSTILE = "\"><script>alert(1)</script><img src=x onerror=alert(1)>'&\u202e\x00\ud800"
 
@@ -107,12 +108,27 @@ def test_names_of_files_change_with_their_content() -> None:
     assert re.fullmatch(r"base\.[0-9a-f]{12}\.css", asset_name("base.css"))
 
 
+def test_a_name_has_the_digest_of_what_is_served() -> None:
+    for name in asset_names():
+        assert hashlib.sha256(asset_content(name)).hexdigest()[:12] in asset_name(name)
+
+
+def test_style_sheets_are_served_without_comments_and_line_breaks() -> None:
+    for name in ("base.css", "session.css"):
+        text = asset_content(name).decode()
+        assert "/*" in (ASSETS / name).read_text("utf-8")
+        assert "/*" not in text
+        assert "\n" not in text
+        assert text.count("{") == text.count("}") == (ASSETS / name).read_text("utf-8").count("{")
+
+
 def test_files_stay_within_their_budget() -> None:
-    sizes = {path.name: path.stat().st_size for path in ASSETS.iterdir()}
-    styles = sum(size for name, size in sizes.items() if name.endswith(".css"))
+    sizes = {name: len(asset_content(name)) for name in asset_names()}
+    styles = sum(size for name, size in sizes.items() if name.endswith(".css") and name != PALETTE)
     scripts = sum(size for name, size in sizes.items() if name.endswith(".js"))
     assert styles <= 30_000
     assert scripts <= 25_000
+    assert sizes[PALETTE] <= 16_000  # only pages with terminal colours load it
 
 
 def test_files_name_no_other_host_and_evaluate_nothing() -> None:

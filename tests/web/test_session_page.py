@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from tests import builders
+from tests.builders import NAME, asks, call, chats, gemini, header, log, put, user
 from tests.web.viewing import SESSION, Viewed, viewing
+
+from pollux.web.static_names import asset_name
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +63,20 @@ def test_page_is_well_formed(viewed: Viewed, path: str) -> None:
     ids = [tag.attributes["id"] for tag in found.tags if "id" in tag.attributes]
     assert len(ids) == len({*ids})
     assert len(found.tags) <= 1_500
+
+
+def test_colours_of_a_terminal_have_their_own_style_sheet(tmp_path: Path) -> None:
+    shell = call("c1", "run_shell_command", resultDisplay="\x1b[38;5;214mamber\x1b[0m", args={"command": "ls"})
+    answer = gemini("g1", [{"text": "ok"}, asks("c1")], toolCalls=[shell])
+    home = tmp_path / "home"
+    put(chats(home) / f"{NAME}.jsonl", log(header(), user("u1", "x"), answer))
+    with viewing(tmp_path, (home,)) as viewed:
+        page = viewed.page(f"s/{builders.SESSION}")
+        assert [tag.attributes.get("class") for tag in page.named("span")].count("f214") == 1
+        sheets = [str(tag.attributes["href"]) for tag in page.named("link") if tag.attributes["rel"] == "stylesheet"]
+        assert asset_name("palette.css") in sheets[-1]
+        assert ".f214{color:#ffaf00}" in viewed.answer(f"static/{asset_name('palette.css')}").text
+
+
+def test_a_session_without_colours_has_no_such_style_sheet(viewed: Viewed) -> None:
+    assert asset_name("palette.css") not in viewed.get(f"s/{SESSION}")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import PurePath
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from pollux.web.static_names import ASSETS, asset_name
+from pollux.web.static_names import asset_content, asset_name, asset_names
 
 _MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -23,9 +24,10 @@ _FOR_EVER = {"cache-control": "private, max-age=31536000, immutable"}
 def static_files() -> dict[str, tuple[bytes, str]]:
     """Return the contents and the media type of each file by the name under which it is served."""
     files = {}
-    for path in sorted(ASSETS.iterdir()):
-        if path.suffix in _MEDIA_TYPES:
-            files[asset_name(path.name)] = (path.read_bytes(), _MEDIA_TYPES[path.suffix])
+    for name in asset_names():
+        media_type = _MEDIA_TYPES.get(PurePath(name).suffix)
+        if media_type is not None:
+            files[asset_name(name)] = (asset_content(name), media_type)
     return files
 
 

@@ -1,4 +1,4 @@
-"""Names of static files that change with their content, so that a browser may keep them for ever."""
+"""The static files, under names that change with their content, so that a browser may keep them for ever."""
 
 from __future__ import annotations
 
@@ -6,13 +6,32 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
+from pollux.render.html.colours import palette
+from pollux.render.html.stylesheets import compact
+
 ASSETS = Path(__file__).with_name("assets")
+PALETTE = "palette.css"
+"""The 256 colours of a terminal, for sessions whose tools printed in colour."""
 _DIGITS = 12
 
 
 @cache
+def asset_content(name: str) -> bytes:
+    """Return a file as it is served: style sheets are compact."""
+    if name == PALETTE:
+        return palette().encode()
+    data = (ASSETS / name).read_bytes()
+    return compact(data.decode("utf-8")).encode() if name.endswith(".css") else data
+
+
+def asset_names() -> tuple[str, ...]:
+    """Return the names of all files that are served."""
+    return (*sorted(path.name for path in ASSETS.iterdir()), PALETTE)
+
+
+@cache
 def asset_name(name: str) -> str:
-    """Return the name under which a file of `assets` is served: `base.css` becomes `base.<digest>.css`."""
+    """Return the name under which a file is served: `base.css` becomes `base.<digest>.css`."""
     stem, _, suffix = name.rpartition(".")
-    digest = hashlib.sha256((ASSETS / name).read_bytes()).hexdigest()
+    digest = hashlib.sha256(asset_content(name)).hexdigest()
     return f"{stem}.{digest[:_DIGITS]}.{suffix}"

@@ -1,7 +1,7 @@
 """Syntax colours and terminal colours as classes, so that all pages share one style sheet.
 
-A terminal colour becomes the nearest of the usual 256. The style sheet defines the first 16; `palette` writes the
-others, with ink light enough and paper dark enough to be read on the page's dark terminals.
+A terminal colour becomes the nearest of the usual 256. `palette` writes their rules: the first 16 from a table, the
+others computed, with ink light enough and paper dark enough to be read on the page's dark terminals.
 """
 
 from __future__ import annotations
@@ -79,6 +79,15 @@ TERMINAL = (30, 32, 34)
 """The lightest background of a terminal on a page: `--term` of the light theme."""
 INK = (216, 213, 205)
 """Text without a colour: `--glow`."""
+_FIRST_INKS = (
+    *["#8a8781", "#f0857a", "#8fcf8f", "#e3c26f", "#85b4ef", "#d9a0e0", "#7fd0d0", "#d8d5cd"],
+    *["#98948c", "#ff9d94", "#a8e6a8", "#f5dc8c", "#a6caff", "#ecb9f2", "#9be8e8", "#fff"],
+)
+_FIRST_PAPERS = (
+    *["#000", "#7d2a22", "#2a5c2f", "#6b5310", "#27466e", "#5d3466", "#1f5858", "#5b5954"],
+    *["#45433f", "#963a30", "#336737", "#6c5617", "#345b8c", "#744180", "#266464", "#595752"],
+)
+"""The 16 colours that every terminal defines as it likes."""
 CONTRAST = 4.5
 """The least contrast of text with its background (WCAG 2, level AA)."""
 
@@ -129,13 +138,15 @@ def cells(line: tuple[Cell, ...]) -> Html:
 
 
 def palette() -> str:
-    """Return the style rules of the colours from 16 on."""
+    """Return the style rules of the 256 colours."""
     rules = []
+    for number, (ink, paper) in enumerate(zip(_FIRST_INKS, _FIRST_PAPERS, strict=True)):
+        rules.append(f".f{number}{{color:{ink}}}.b{number}{{background:{paper}}}")
     for number in range(_CUBE, 256):
         colour = _rgb(number)
-        ink = _blend_until_readable(colour, WHITE, TERMINAL)
-        paper = _blend_until_readable(colour, BLACK, INK)
-        rules.append(f".f{number}{{color:{_hex(ink)}}}.b{number}{{background:{_hex(paper)}}}")
+        ink = _hex(_blend_until_readable(colour, WHITE, TERMINAL))
+        paper = _hex(_blend_until_readable(colour, BLACK, INK))
+        rules.append(f".f{number}{{color:{ink}}}.b{number}{{background:{paper}}}")
     return "".join(rules)
 
 

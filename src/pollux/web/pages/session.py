@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -31,10 +32,11 @@ from pollux.text.shell import quoted
 from pollux.views import session_text
 from pollux.views.session_text import TITLE, describe_messages
 from pollux.views.transcript import Detail, TranscriptOptions
-from pollux.web.layout import address, document
+from pollux.web.layout import address, asset, document
 from pollux.web.open_sessions import OpenSessions, Rendered, open_sessions
 from pollux.web.requests import flag, number, parameter, path_id, transcript_options
 from pollux.web.routing import StreamedResponse, page
+from pollux.web.static_names import PALETTE
 
 WHOLE = 400
 """Messages up to which a page shows a session at once."""
@@ -42,6 +44,7 @@ MOST_WHOLE = 5_000
 """Messages up to which `all=1` does."""
 PROMPTS = 150
 """Prompts that the column beside a session lists."""
+_TERMINAL_COLOUR = re.compile(r'<span class="(?:[^"]* )?[fb]\d')
 _LINKED_WINDOWS = 3
 """Windows before and after the one that is shown that have a link, for browsers without a script."""
 
@@ -125,9 +128,17 @@ def rendered_window(
             target=target,
             hidden="which this view hides",
         )
-        return joined(transcript(conversation.blocks(options, window), state, options)), state
+        markup = joined(transcript(conversation.blocks(options, window), state, options))
+        return _with_palette(request, markup), state
 
     return sessions.window(conversation, options, window, render, target)
+
+
+def _with_palette(request: Request, markup: Html) -> Html:
+    """Return a window with the style sheet of terminal colours, if it has any; most sessions have none."""
+    if _TERMINAL_COLOUR.search(markup) is None:
+        return markup
+    return joined((element("link", rel="stylesheet", href=asset(request, PALETTE)), markup))
 
 
 def session_address(request: Request, session_id: str, path: str = "", **query: str | int | bool | None) -> str:

@@ -1,0 +1,62 @@
+"""Style sheets without what a browser does not need."""
+
+from __future__ import annotations
+
+import pytest
+
+from pollux.render.html.stylesheets import compact
+
+
+@pytest.mark.parametrize(
+    ("css", "expected"),
+    [
+        ("a {\n  color : red ;\n}\n", "a{color :red}"),
+        ("/* a */ a{b:c;} /* b */", "a{b:c}"),
+        ("a{b:c;;}", "a{b:c}"),
+        (".a :hover > b , c{}", ".a :hover>b,c{}"),
+        (".a:not( .b ) .c{}", ".a:not(.b) .c{}"),
+        ("a + b ~ c{}", "a + b ~ c{}"),
+        ("@media screen and (max-width: 5rem){ a{b:c} }", "@media screen and (max-width:5rem){a{b:c}}"),
+        ("a{width: calc( 100% - 2rem + (1px * 3) )}", "a{width:calc(100% - 2rem + (1px * 3))}"),
+        ("a{margin: -1rem  auto 0 -.5rem}", "a{margin:-1rem auto 0 -.5rem}"),
+        ("a{font: 1rem / 1.6 x , y}", "a{font:1rem / 1.6 x,y}"),
+        ("a{--x: light-dark( #fff , #000 )}", "a{--x:light-dark(#fff,#000)}"),
+    ],
+)
+def test_spaces_without_a_meaning_are_removed(css: str, expected: str) -> None:
+    assert compact(css) == expected
+    assert compact(expected) == expected
+
+
+@pytest.mark.parametrize(
+    "css",
+    [
+        'a{content:"a  /* b */ ; } \\" c"}',
+        "a{content:'it''s  ;}'}",
+        'a{content:"\'  {"}',
+        "a{background:url( data:x;y, /*z*/  w )}",
+        "a{background:URL(x  y)}",
+        '[title="a  >  b"]{c:d}',
+        r".a\;b\ c{d:e}",
+    ],
+)
+def test_strings_and_addresses_stay_as_they_are(css: str) -> None:
+    assert compact(css) == css
+
+
+def test_an_address_in_quotes_loses_only_the_spaces_around_it() -> None:
+    assert compact("a{b: url( 'x  y' )}") == "a{b:url('x  y')}"
+
+
+@pytest.mark.parametrize(
+    ("css", "expected"),
+    [
+        (".a/* x */.b{}", ".a.b{}"),
+        (".a /* x */ .b{}", ".a .b{}"),
+        ("a/* x */b{}", "a/**/b{}"),
+        ("a{b:c/* x */}", "a{b:c}"),
+        ("a{}/* never ends", "a{}"),
+    ],
+)
+def test_a_comment_is_not_a_space(css: str, expected: str) -> None:
+    assert compact(css) == expected
