@@ -25,9 +25,10 @@ from pollux.library.windows import Window
 from pollux.model import Fate, Json
 from pollux.text.encode import encode
 from pollux.web.open_sessions import open_sessions
-from pollux.web.pages.session import grown_facts, outline_items, rendered_window, row_version
+from pollux.web.pages.session import outline_items, rendered_window, row_version
 from pollux.web.requests import number, parameter, transcript_options
 from pollux.web.routing import Viewer, viewer_of
+from pollux.web.session_header import session_facts
 
 KEEP_ALIVE = 15.0
 """Seconds without an event after which a comment is sent, so that a dead connection is noticed."""
@@ -178,7 +179,7 @@ class TabUpdates:
             html, _ = rendered_window(self._request, sessions, conversation, self._options, window)
             value: dict[str, Json] = {"from": start + 1, "total": total, "version": version, "html": str(html)}
             value["prompts"] = str(outline_items(self._request, row, conversation, start))
-            value["facts"] = str(grown_facts(row, conversation))
+            value["facts"] = str(session_facts(row, conversation))
             return "grown", value
 
 

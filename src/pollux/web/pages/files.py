@@ -15,9 +15,9 @@ from pollux.render.html.icons import glyph
 from pollux.render.html.markup import Html, element, joined
 from pollux.web.layout import address, document
 from pollux.web.lists import field, formats, table, turn, visible, when
-from pollux.web.pages.session import message_address
 from pollux.web.requests import page_of, parameter, wanted
 from pollux.web.routing import page
+from pollux.web.session_links import message_address
 
 SIZE = 50
 

@@ -19,8 +19,8 @@ from pollux.text.numbers import plural, size
 from pollux.views import session_text
 from pollux.web.layout import document
 from pollux.web.lists import formats, table, visible, when
-from pollux.web.pages.session import session_address
 from pollux.web.routing import page
+from pollux.web.session_links import session_address
 
 MOST_ROWS = 100
 """Sessions, or problems of a kind, that the page lists; the command line has all."""

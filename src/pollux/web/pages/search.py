@@ -20,9 +20,9 @@ from pollux.views import session_text
 from pollux.views.session_text import TITLE
 from pollux.web.layout import address, document
 from pollux.web.lists import formats, kept, turn, when
-from pollux.web.pages.session import message_address, session_address
 from pollux.web.requests import choice, page_of, parameter, wanted
 from pollux.web.routing import page
+from pollux.web.session_links import message_address, session_address
 
 SIZE = 20
 HITS = 3

@@ -5,11 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from datetime import UTC
+from collections.abc import Iterator, Sequence
 from itertools import count
-from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -21,21 +18,20 @@ from pollux.library.values import SessionRow
 from pollux.library.windows import OpenConversation, OutlineEntry, Window
 from pollux.model import Fate
 from pollux.render.html.blocks import PageState
-from pollux.render.html.charts import CallMark, ErrorMark, GuideMark, PromptMark, guide
-from pollux.render.html.icons import glyph, star
+from pollux.render.html.icons import glyph
 from pollux.render.html.markup import Html, closing, element, icon_sheet, joined, opening, time_element
 from pollux.render.html.transcript import transcript
 from pollux.text.escape import make_visible
-from pollux.text.numbers import Currency, parse_integer, plural
-from pollux.text.numbers import count as short_count
-from pollux.text.shell import quoted
+from pollux.text.numbers import parse_integer
 from pollux.views import session_text
-from pollux.views.session_text import TITLE, describe_messages
-from pollux.views.transcript import Detail, TranscriptOptions
-from pollux.web.layout import address, asset, document
+from pollux.views.session_text import TITLE
+from pollux.views.transcript import TranscriptOptions
+from pollux.web.layout import asset, document
 from pollux.web.open_sessions import OpenSessions, Rendered, open_sessions
-from pollux.web.requests import flag, number, parameter, path_id, transcript_options
+from pollux.web.requests import flag, number, transcript_options
 from pollux.web.routing import StreamedResponse, page
+from pollux.web.session_header import session_header, view_bar
+from pollux.web.session_links import message_address, session_address, short_names
 from pollux.web.static_names import PALETTE
 
 WHOLE = 400
@@ -52,7 +48,7 @@ _LINKED_WINDOWS = 3
 def session_page(request: Request, library: Library) -> Response:
     """Return the page of a session, at a message if the path names one."""
     row = library.session(request.path_params["session"])
-    request.state.names = _short_names(library, row)
+    request.state.names = short_names(library, row)
     options = transcript_options(request)
     shows_all = flag(request, "all", default=False)
     target = _target(request, row)
@@ -94,8 +90,8 @@ def _body(
             opening("div", class_="desk"),
             _side(request, library, row, conversation, target),
             opening("main", id="main", class_="paper"),
-            _header(request, library, row, conversation),
-            _view_bar(request, row, options, conversation.n_prompts),
+            session_header(request, library, row, conversation),
+            view_bar(request, row, options, conversation.n_prompts),
         ]
         is_whole = n_messages <= (MOST_WHOLE if shows_all else WHOLE)
         windows = (Window(0, n_messages),) if is_whole else conversation.windows()
@@ -141,33 +137,11 @@ def _with_palette(request: Request, markup: Html) -> Html:
     return joined((element("link", rel="stylesheet", href=asset(request, PALETTE)), markup))
 
 
-def session_address(request: Request, session_id: str, path: str = "", **query: str | int | bool | None) -> str:
-    """Return the address of a session, or of a page below it."""
-    names: Mapping[str, str] = getattr(request.state, "names", {})
-    name = names.get(session_id) or path_id(session_id, session_id[:8])
-    return address(request, f"s/{name}/{path}" if path else f"s/{name}", **query)
-
-
 def row_version(row: SessionRow) -> str:
     """Return a text that changes whenever a session does: how many messages were dropped, and a digest of its facts."""
     n_dropped = sum(n_messages for fate, n_messages in row.fates.items() if fate != Fate.ACTIVE)
     facts = (row.id, row.ended, row.updated, row.counts, row.fates, row.tool_calls, row.usage, row.title, row.files)
     return f"{n_dropped}-{hashlib.blake2b(repr(facts).encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
-
-
-def _short_names(library: Library, row: SessionRow) -> dict[str, str]:
-    """Return the short ID of a session, for its hundreds of links to itself, unless it names another one, too."""
-    short_id = row.short_id
-    if short_id != row.id and path_id(short_id, "") and row.id.startswith(short_id):
-        with suppress(PolluxError):
-            if library.session(short_id).id == row.id:
-                return {row.id: short_id}
-    return {}
-
-
-def message_address(request: Request, session_id: str, number: int) -> str:
-    """Return the address of a message: the page at its window, and the message on it."""
-    return f"{session_address(request, session_id, str(number))}#m{number}"
 
 
 # The conversation
@@ -230,7 +204,7 @@ def with_alias(markup: Html, target: int, anchor: int) -> Html:
 def part(request: Request, library: Library) -> Response:
     """Return one window of a session as a fragment for the script."""
     row = library.session(request.path_params["session"])
-    request.state.names = _short_names(library, row)
+    request.state.names = short_names(library, row)
     options = transcript_options(request)
     sessions = open_sessions(request)
     with sessions.reading(row) as conversation:
@@ -265,11 +239,6 @@ def outline_items(request: Request, row: SessionRow, conversation: OpenConversat
     """Return the prompts from a place of the timeline on, as list items."""
     entries = [entry for entry in conversation.outline() if entry.number > start]
     return joined(_outline_item(request, row, entry) for entry in entries)
-
-
-def grown_facts(row: SessionRow, conversation: OpenConversation) -> Html:
-    """Return the facts of a session, for a page that shows older ones."""
-    return _facts(row, conversation)
 
 
 def _more_prompts(request: Request, row: SessionRow, words: str, entry: OutlineEntry) -> Html:
@@ -312,183 +281,6 @@ def _neighbours(request: Request, library: Library, row: SessionRow) -> list[Htm
     return [element("div", *items, class_="near")] if items else []
 
 
-# The header
-
-
-def _header(request: Request, library: Library, row: SessionRow, conversation: OpenConversation) -> Html:
-    project = make_visible(row.project.name)
-    crumb = [element("a", project, href=address(request, "sessions", project=row.project.key or None))]
-    if row.kind != "main" and row.parent_id:
-        crumb.append(element("a", "started by another session", href=session_address(request, row.parent_id)))
-    crumb.append(_period(row))
-    return element(
-        "header",
-        element("p", *crumb, class_="crumb"),
-        element("h1", make_visible(session_text.title(row, TITLE))),
-        _facts(row, conversation),
-        _actions(request, library, row),
-        *_problems(request, row),
-        _guide(request, row, conversation),
-    )
-
-
-def _guide(request: Request, row: SessionRow, conversation: OpenConversation) -> Html:
-    """Return the drawing of all model calls, prompts and errors; each is a link to its message."""
-    marks: list[GuideMark] = []
-    peak = 0
-    for moment in conversation.moments():
-        href = message_address(request, row.id, moment.number)
-        clock = f"{moment.at.astimezone(UTC):%H:%M:%S}" if moment.at else "no time"
-        is_dropped = moment.fate is not Fate.ACTIVE
-        if moment.kind == "prompt":
-            marks.append(PromptMark(href, f"Prompt at {clock}; {make_visible(moment.words)}", is_dropped))
-        elif moment.kind == "error":
-            marks.append(ErrorMark(href, f"Error at {clock}"))
-        else:
-            tokens = moment.usage.tokens
-            peak = max(peak, tokens.input)
-            amounts = f"{tokens.input:,} in, {tokens.cached:,} cached"
-            label = f"{clock}, {session_text.cost_text(moment.usage)}; {amounts}"
-            marks.append(CallMark(max(0, tokens.input - tokens.cached), tokens.cached, is_dropped, href, label))
-    return guide(marks, f"peak {short_count(peak)} tokens" if peak else "") if marks else Html()
-
-
-def _period(row: SessionRow) -> Html:
-    start, end = row.started, row.ended
-    if start is None:
-        return element("span", "no date")
-    if end is None or end <= start:
-        return element("span", time_element(start, "full"))
-    until = time_element(end, "until" if start.date() == end.date() else "full")
-    return element("span", time_element(start, "full"), " to ", until)
-
-
-def _facts(row: SessionRow, conversation: OpenConversation) -> Html:
-    facts = []
-    if row.models:
-        facts.append(("Model" if len(row.models) == 1 else "Models", make_visible(", ".join(row.models))))
-    facts.append(("Messages", describe_messages(conversation.session, conversation.family)))
-    tokens, usage = row.usage.tokens, row.usage
-    if usage.calls:
-        share = f"{tokens.cached / tokens.input:.0%} cached" if tokens.input and tokens.cached else ""
-        facts.append(("Tokens in", joined((f"{tokens.input:,} ", element("span", share, class_="soft")))))
-        dropped = usage.cost.nanousd - row.active.cost.nanousd
-        lost = element("span", f"{Currency().show(dropped)} dropped", class_="c") if dropped else Html()
-        facts.append(("Billed", joined((session_text.cost_text(usage), " ", lost))))
-    rows = (element("div", element("dt", name), element("dd", value, class_="num")) for name, value in facts)
-    return element("dl", *rows, class_="facts")
-
-
-def _actions(request: Request, library: Library, row: SessionRow) -> Html:
-    inside: list[Html] = []
-    notes: list[str] = []
-    try:
-        plan = library.resume(row.id)
-    except PolluxError as error:
-        notes.append(str(error))
-    else:
-        inside.append(_copy_button("Copy resume command", plan.command, "button main", key="resume"))
-        if plan.problems:
-            command = f"pollux restore {quoted(row.id)}"
-            inside.append(_copy_button("Copy restore command", command, "button", key="restore"))
-            notes += plan.problems
-    export = session_address(request, row.id, "export")
-    raw = session_address(request, row.id, "raw")
-    inside.append(element("a", glyph("export"), "Export", class_="button", href=export, data_key="export"))
-    inside.append(element("a", glyph("raw"), "Raw files", class_="button", href=raw, data_key="raw"))
-    if len(row.files) and row.kind == "main":
-        inside.append(_state(library, row))
-    if notes:
-        inside.append(element("span", make_visible(" ".join(notes)), class_="soft small"))
-    return element("p", *inside, class_="acts")
-
-
-def _copy_button(words: str, command: str, class_: str, *, key: str) -> Html:
-    return element(
-        "button", glyph("copy"), words, class_=class_, type="button", data_do="copy", data_text=command, data_key=key
-    )
-
-
-def _state(library: Library, row: SessionRow) -> Html:
-    """Return whether the archive has the session, and when the client deletes its own copy."""
-    if library.config.archive is None:
-        return element("span", "Not archived: this viewer reads the session files.", class_="state")
-    if row.deleted:
-        return element("span", star(), "Archived. Gemini CLI has deleted its copy.", class_="state")
-    label = library.deletions().get(row.id, "")
-    words = "Archived."
-    if label == "due":
-        words += " Gemini CLI deletes its copy at its next start in this project."
-    elif label:
-        words += f" Gemini CLI deletes its copy soon: {label}."
-    return element("span", star(), words, class_="state")
-
-
-def _problems(request: Request, row: SessionRow) -> Iterator[Html]:
-    if row.problems:
-        words = f"{plural(len(row.problems), 'problem')} while reading its files"
-        yield element("p", glyph("problem"), " ", element("a", words, href=address(request, "health")), class_="flag b")
-
-
-def _view_bar(request: Request, row: SessionRow, options: TranscriptOptions, n_prompts: int) -> Html:
-    """Return the links that change the view; they work without a script."""
-
-    def view(**changes: str | int) -> str:
-        shown: dict[str, str | int | bool | None] = {
-            "detail": None if options.detail is Detail.NORMAL else str(options.detail),
-            "thoughts": None if options.thoughts else 0,
-            "branches": None if options.folds_dropped else 0,
-            **changes,
-        }
-        return session_address(request, row.id, request.path_params.get("number", ""), **shown)
-
-    details = []
-    for detail in Detail:
-        current = "true" if detail is options.detail else None
-        details.append(element("a", detail.capitalize(), href=view(detail=str(detail)), aria_current=current))
-    thoughts = _check("Thoughts", view(thoughts=int(not options.thoughts)), is_on=bool(options.thoughts), key="h")
-    dropped = _check("Dropped", view(branches=int(not options.folds_dropped)), is_on=options.folds_dropped, key="b")
-    field = element(
-        "input",
-        id="w",
-        data_find=True,
-        type="search",
-        name="q",
-        placeholder="Find in this session",
-        autocomplete="off",
-        value=parameter(request, "find") or None,
-    )
-    within = element(
-        "form",
-        element("label", "Find in this session", class_="unseen", for_="w"),
-        field,
-        element("output", id="hits", class_="soft small"),
-        _step("back", "up", "Previous"),
-        _step("next", "down", "Next"),
-        class_="within",
-        role="search",
-        action=session_address(request, row.id, "find"),
-    )
-    return element(
-        "div",
-        element("a", plural(n_prompts, "prompt"), class_="button list", href="#prompts"),
-        element("span", *details, class_="pick", role="group", aria_label="Detail"),
-        thoughts,
-        dropped,
-        within,
-        class_="view noprint",
-    )
-
-
-def _check(words: str, target: str, *, is_on: bool, key: str) -> Html:
-    pressed = "true" if is_on else "false"
-    return element("a", words, class_="check", role="button", aria_pressed=pressed, href=target, data_key=key)
-
-
-def _step(action: str, drawing: str, label: str) -> Html:
-    return element("button", glyph(drawing), class_="plain", type="button", data_hit=action, aria_label=label)
-
-
 def by_message_id(request: Request, library: Library) -> Response:
     """Redirect from the ID of a message, as `--link` writes it, to its number."""
     row = library.session(request.path_params["session"])
@@ -497,12 +289,6 @@ def by_message_id(request: Request, library: Library) -> Response:
     if place is None:
         raise MessageNotFoundError(row.short_id, request.path_params["message"], sum(row.counts.values()))
     return RedirectResponse(message_address(request, row.id, place), 303)
-
-
-def file_header(name: str) -> str:
-    """Return the Content-Disposition of a download."""
-    plain = "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "_" for char in name)
-    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='', errors='replace')}"
 
 
 ROUTES = (

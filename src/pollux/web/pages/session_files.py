@@ -25,9 +25,9 @@ from pollux.views import attachments, session_text
 from pollux.views.session_text import TITLE, describe_messages
 from pollux.web.layout import document
 from pollux.web.open_sessions import open_sessions
-from pollux.web.pages.session import file_header, message_address, session_address
 from pollux.web.requests import choice, number, parameter
 from pollux.web.routing import page
+from pollux.web.session_links import file_header, message_address, session_address
 
 FOUND = "pollux.found/1"
 _SPOOLED = 8 << 20
