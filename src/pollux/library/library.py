@@ -135,19 +135,26 @@ class Library:
             self._state = self._state or state
         return True
 
-    def sessions(self, wanted: Filter = ALL, page: Page = FIRST_PAGE, query: str = "") -> SessionPage:
-        """Return a page of the sessions that match a filter and a query of `search`, last used first."""
-        from pollux.library.listing import session_page
+    def sessions(
+        self, wanted: Filter = ALL, page: Page = FIRST_PAGE, query: str = "", *, sort: str = "newest"
+    ) -> SessionPage:
+        """Return a page of the sessions that match a filter and a query of `search`.
 
+        `sort` is `newest` or `oldest` (by their last use), `begun` (the last begun first), `prompts`, `cost` or
+        `tokens` (the largest first).
+        """
+        from pollux.library.listing import list_order, session_page
+
+        order = list_order(sort, self.prices, self._remembered) if sort != "newest" else None
         if not query.strip():
             with self.snapshot() as snapshot:
-                return session_page(snapshot, wanted, page, self._announce)
+                return session_page(snapshot, wanted, page, self._announce, order=order)
         from pollux.library import search
 
         parsed = search.parse(self.config, query)
         with self.snapshot(tools=search.needs_messages(parsed)) as snapshot:
             matching = search.matching_sessions(snapshot, parsed, wanted, self._report, self._announce)
-            return session_page(snapshot, wanted, page, self._announce, matching)
+            return session_page(snapshot, wanted, page, self._announce, matching, order)
 
     def project_names(self) -> dict[str, str]:
         """Return the name of every project by its key, so that a table can tell projects of the same name apart."""

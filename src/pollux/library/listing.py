@@ -14,17 +14,42 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pollux.library.filters import Announce
+    from pollux.library.remembered import RememberedResults
     from pollux.library.search import MatchingSessions
     from pollux.library.snapshot import Snapshot
     from pollux.model import Problem, Session
+    from pollux.prices import Prices
     from pollux.reports.filters import Filter
-    from pollux.reports.sessions import SessionRow
+    from pollux.reports.sessions import SessionQuery, SessionRow
+
+
+class ListOrder(msgspec.Struct, frozen=True):
+    """The order of a list, and what orders by cost and tokens need: prices, and where to keep the order."""
+
+    name: str
+    prices: Prices
+    remembered: RememberedResults
+
+
+def list_order(name: str, prices: Prices, remembered: RememberedResults) -> ListOrder:
+    """Return an order of `session_orders.ORDERS`. Raises `UsageError` for another name."""
+    from pollux.library.config import UsageError  # noqa: PLC0415
+    from pollux.reports.session_orders import ORDERS  # noqa: PLC0415
+
+    if name not in ORDERS:
+        raise UsageError(f"There is no order '{name}'. Use {', '.join(ORDERS[:-1])} or {ORDERS[-1]}.")
+    return ListOrder(name, prices, remembered)
 
 
 def session_page(
-    snapshot: Snapshot, wanted: Filter, page: Page, announce: Announce, matching: MatchingSessions | None = None
+    snapshot: Snapshot,
+    wanted: Filter,
+    page: Page,
+    announce: Announce,
+    matching: MatchingSessions | None = None,
+    order: ListOrder | None = None,
 ) -> SessionPage:
-    """Return a page of the sessions that match a filter and, if there is one, a query; last used first."""
+    """Return a page of the sessions that match a filter and, if there is one, a query; last used first by default."""
     from pollux.library import select  # noqa: PLC0415  not needed to parse arguments
     from pollux.reports import sessions  # noqa: PLC0415
 
@@ -34,7 +59,7 @@ def session_page(
         query = msgspec.structs.replace(query, ids=ids_in_both)
     database = snapshot.database
     offset = page_offset(page)
-    ids = sessions.page(database, query, limit=page.limit, offset=offset)
+    ids = _page_ids(snapshot, query, page.limit, offset, order)
     total = sessions.count(database, query)
     listed = sessions.count(database, sessions.SessionQuery(snapshot.ids))
     loaded = snapshot.sessions.load(ids)
@@ -53,6 +78,30 @@ def session_page(
         hint,
         matching.notes if matching else (),
     )
+
+
+def _page_ids(
+    snapshot: Snapshot, query: SessionQuery, limit: int | None, offset: int, order: ListOrder | None
+) -> list[str]:
+    """Return the IDs of a page; an order by cost or tokens is computed once and kept until the archive changes."""
+    from pollux.reports import session_orders, sessions  # noqa: PLC0415
+
+    database = snapshot.database
+    if order is None:
+        return sessions.page(database, query, limit=limit, offset=offset)
+    if not session_orders.is_sum(order.name):
+        return session_orders.page_in_order(database, query, order.name, limit=limit, offset=offset)
+    every = sessions.SessionQuery(snapshot.ids, subagents=query.subagents, empty=query.empty)
+    ordered = order.remembered.get(
+        snapshot,
+        order.prices,
+        ("order", order.name, query.subagents, query.empty),
+        lambda: session_orders.ids_by_sum(database, every, order.name, snapshot.ids),
+    )
+    if query != every:
+        wanted = set(sessions.page(database, query))
+        ordered = tuple(session_id for session_id in ordered if session_id in wanted)
+    return list(ordered[offset : None if limit is None else offset + limit])
 
 
 def saved_page(snapshot: Snapshot, wanted: Filter, limit: int | None) -> SavedPage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from starlette.requests import Request
@@ -10,6 +10,7 @@ from starlette.requests import Request
 from pollux.render.html.markup import Html, element, joined, time_element
 from pollux.text.escape import make_visible
 from pollux.web.layout import address
+from pollux.web.requests import page_size, page_start
 
 
 def field(request: Request, name: str, label: str, *, placeholder: str = "", type_: str = "text") -> Html:
@@ -26,6 +27,24 @@ def select(request: Request, name: str, label: str, options: Iterable[tuple[str,
     return element("label", element("span", label), element("select", *made, name=name))
 
 
+def hidden(request: Request, name: str) -> Html:
+    """Return a field that repeats a parameter of the address, so that sending the form does not lose it."""
+    value = request.query_params.get(name, "")
+    return element("input", type="hidden", name=name, value=value) if value else Html()
+
+
+def orders(request: Request, path: str, words: Mapping[str, str], note: str) -> Html:
+    """Return links to the same list in other orders, the default first, after a note on the list."""
+    default = next(iter(words))
+    current = request.query_params.get("sort") or default
+    links = []
+    for name, label in words.items():
+        target = address(request, path, **kept(request, sort=None if name == default else name))
+        links.append(element("a", label, href=target, aria_current="true" if name == current else None))
+    pick = element("nav", *links, class_="pick", aria_label="Order")
+    return element("div", element("span", note, class_="soft"), pick, class_="order")
+
+
 def kept(request: Request, **changes: str | int | None) -> dict[str, str | int | None]:
     """Return the parameters of the address with some changed, or left out if None; the place in the list is lost."""
     query: dict[str, str | int | None] = dict(request.query_params)
@@ -33,11 +52,15 @@ def kept(request: Request, **changes: str | int | None) -> dict[str, str | int |
     return {**query, **changes}
 
 
-def turn(request: Request, path: str, next_: str | None, words: str) -> Html:
-    """Return the links to the first and the next page of a list."""
+def turn(request: Request, path: str, next_: str | None, words: str, *, size: int | None = None) -> Html:
+    """Return the links to the pages of a list; `size` rows are on a page whose place is a number."""
     links = []
     if request.query_params.get("after"):
-        links.append(element("a", "First page", href=address(request, path, **kept(request))))
+        start = page_start(request)
+        before = max(0, start - page_size(request, size)) if size else 0
+        label = "Previous page" if before else "First page"
+        target = address(request, path, **kept(request, after=before or None))
+        links.append(element("a", label, href=target, rel="prev"))
     links.append(element("span", words))
     if next_ is not None:
         links.append(element("a", "Next page", href=address(request, path, **kept(request, after=next_)), rel="next"))

@@ -7,6 +7,7 @@ from typing import Any
 from pollux import __version__
 
 Schema = dict[str, Any]
+SESSION_SORTS = ("newest", "oldest", "begun", "prompts", "tokens", "cost")
 
 _TEXT: Schema = {"type": "string"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
@@ -104,7 +105,8 @@ PATHS: dict[str, Schema] = {
         _WORDS,
         *_FILTERS,
         _query("tool", "A tool that the model called."),
-        _query("has", "What a session has.", _one_of("error", "image", "diff", "subagent", "gone")),
+        _query("has", "What a session has.", _one_of("error", "dropped", "image", "diff", "subagent", "gone")),
+        _query("sort", "Order; the default is newest.", _one_of(*SESSION_SORTS)),
         _query("all", "Also subagents and sessions without messages.", _one_of("0", "1")),
         _LIMIT,
         _AFTER,

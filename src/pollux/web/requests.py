@@ -80,7 +80,18 @@ def _day_after(day: str) -> str:
 
 def page_of(request: Request, size: int) -> Page:
     """Return the page of a list that a request asks for."""
-    return Page(number(request, "limit", size, least=1, most=500), parameter(request, "after") or None)
+    return Page(page_size(request, size), parameter(request, "after") or None)
+
+
+def page_size(request: Request, size: int) -> int:
+    """Return how many rows a page has. Raises `UsageError`."""
+    return number(request, "limit", size, least=1, most=500)
+
+
+def page_start(request: Request) -> int:
+    """Return how many rows come before the page, for lists whose pages are numbered; 0 for another kind of place."""
+    after = parameter(request, "after")
+    return (parse_integer(after) or 0) if after.isascii() and after.isdecimal() else 0
 
 
 def transcript_options(request: Request) -> TranscriptOptions:

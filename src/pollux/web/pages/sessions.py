@@ -15,26 +15,39 @@ from pollux.render.html.markup import Html, element
 from pollux.text.numbers import plural
 from pollux.web import rows
 from pollux.web.layout import address, document
-from pollux.web.lists import field, formats, select, turn, visible
-from pollux.web.requests import choice, flag, page_of, parameter, wanted
+from pollux.web.lists import field, formats, hidden, kept, orders, select, turn, visible
+from pollux.web.requests import choice, flag, page_of, page_start, parameter, wanted
 from pollux.web.routing import page
 
 SIZE = 50
 HAS = {
     "error": "errors",
+    "dropped": "dropped messages",
     "image": "pictures",
     "diff": "diffs",
     "subagent": "subagents",
     "gone": "been deleted by Gemini CLI",
 }
-"""Values of `has:` in the search language and of the parameter `has`, with their words in the form."""
+"""Values of the parameter `has`, with their words in the form."""
+_DROPPED = "fate:dropped"
+SORTS = {
+    "newest": "Last used",
+    "oldest": "Oldest",
+    "begun": "Begun",
+    "prompts": "Prompts",
+    "tokens": "Tokens",
+    "cost": "Cost",
+}
+"""Values of the parameter `sort`, the default first, with their words above the list."""
 
 
 def session_list(request: Request, library: Library) -> SessionPage:
     """Return the page of sessions that a request asks for."""
     everything = flag(request, "all", default=False)
     chosen = msgspec.structs.replace(wanted(request, library), subagents=everything, empty=everything)
-    return library.sessions(chosen, page_of(request, SIZE), query_of(request))
+    return library.sessions(
+        chosen, page_of(request, SIZE), query_of(request), sort=choice(request, "sort", tuple(SORTS))
+    )
 
 
 def query_of(request: Request) -> str:
@@ -44,7 +57,7 @@ def query_of(request: Request) -> str:
         escaped = tool.replace('"', "")
         words.append(f'tool:"{escaped}"')
     if has := choice(request, "has", ("", *HAS)):
-        words.append(f"has:{has}")
+        words.append(_DROPPED if has == "dropped" else f"has:{has}")
     return " ".join(filter(None, words))
 
 
@@ -57,11 +70,32 @@ def _body(request: Request, library: Library, found: SessionPage) -> Iterator[Ht
     yield element("h1", "Sessions")
     yield _form(request, library)
     if not found.rows:
-        yield element("p", visible(found.hint or "No session matches.", 500), class_="empty")
+        yield _nothing(request, found)
         return
+    yield orders(request, "sessions", SORTS, plural(found.total, "session"))
     yield rows.session_list(request, found.rows, now=library.config.clock().astimezone(library.config.zone()[0]))
-    yield turn(request, "sessions", found.next, f"{plural(found.total, 'session')} in all")
+    yield turn(request, "sessions", found.next, _extent(request, found), size=SIZE)
     yield formats(request, "api/sessions")
+
+
+def _extent(request: Request, found: SessionPage) -> str:
+    """Return which part of the list a page shows: `51–100 of 240`."""
+    first = page_start(request) + 1
+    last = first + len(found.rows) - 1
+    return f"{first:,}–{last:,} of {found.total:,}"
+
+
+def _nothing(request: Request, found: SessionPage) -> Html:
+    """Return what a page without sessions says, and what to do next."""
+    if found.total:
+        words, link_words, target = "There are no sessions this far down the list.", "Go to its start", kept(request)
+    elif found.listed:
+        words, link_words, target = "No session matches these filters.", "Show all sessions", {}
+    else:
+        return element("div", element("p", "No sessions yet."), element("p", visible(found.hint, 500)), class_="empty")
+    link = element("a", link_words, href=address(request, "sessions", **target))
+    notes = [element("p", visible(note, 500)) for note in found.notes]
+    return element("div", element("p", words), *notes, element("p", link), class_="empty")
 
 
 def _form(request: Request, library: Library) -> Html:
@@ -80,6 +114,7 @@ def _form(request: Request, library: Library) -> Html:
         field(request, "until", "Until"),
         select(request, "has", "Has", [("", "anything"), *HAS.items()]),
         select(request, "all", "Include", [("", "sessions only"), ("1", "subagents and empty ones")]),
+        hidden(request, "sort"),
         element("button", "Show", class_="button", type="submit"),
         class_="filters",
         role="search",

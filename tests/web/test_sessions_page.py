@@ -1,0 +1,153 @@
+"""The list of sessions: its orders, pages and empty states, as links that need no script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from tests.web.viewing import Viewed, links, viewing
+
+from pollux.library.library import Library
+from pollux.library.values import SessionRow
+from pollux.web.openapi import SESSION_SORTS
+from pollux.web.pages.sessions import SORTS
+
+
+@pytest.fixture(scope="module")
+def viewed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewed]:
+    with viewing(tmp_path_factory.mktemp("sessions")) as viewed:
+        yield viewed
+
+
+def _amount(row: SessionRow, order: str) -> Any:  # noqa: ANN401  a number or a time
+    return {
+        "newest": row.last_used,
+        "oldest": row.last_used,
+        "begun": row.started,
+        "prompts": row.prompts,
+        "tokens": row.usage.tokens.total,
+        "cost": row.usage.cost.nanousd,
+    }[order]
+
+
+@pytest.mark.parametrize("order", SORTS)
+def test_each_order_sorts_by_its_own_number(viewed: Viewed, order: str) -> None:
+    amounts = [_amount(row, order) for row in viewed.library.sessions(sort=order).rows]
+    assert len(amounts) > 15
+    assert len(set(amounts)) > 3
+    assert amounts == sorted(amounts, reverse=order != "oldest")
+
+
+def test_subagents_count_for_the_session_that_started_them(viewed: Viewed) -> None:
+    rows = viewed.library.sessions(sort="cost").rows
+    by_own = sorted(rows, key=lambda row: -row.own_usage.cost.nanousd)
+    assert [row.id for row in rows] != [row.id for row in by_own]
+
+
+@pytest.mark.parametrize("order", SORTS)
+@pytest.mark.parametrize("filters", ["", "project=skywatch", "has=error", "q=alerts", "since=2026-11-01", "all=1"])
+def test_pages_in_an_order_are_the_whole_list_once(viewed: Viewed, order: str, filters: str) -> None:
+    every = viewed.json(f"api/sessions?limit=500&sort={order}&{filters}")
+    names = [row["id"] for row in every["sessions"]]
+    assert len(names) == len(set(names)) == every["total"]
+    default = viewed.json(f"api/sessions?limit=500&{filters}")
+    assert {*names} == {row["id"] for row in default["sessions"]}
+    ids, after = [], ""
+    for _ in range(10):
+        part = viewed.json(f"api/sessions?limit=4&sort={order}&{filters}{after}")
+        ids += [row["id"] for row in part["sessions"]]
+        if part["next"] is None:
+            break
+        after = f"&after={part['next']}"
+    assert ids == names
+
+
+def test_orders_are_links_that_keep_the_filters_and_start_at_the_first_page(viewed: Viewed) -> None:
+    sorts = {}
+    for target in links(viewed.page("sessions?project=skywatch&limit=3&after=3&sort=cost")):
+        query = parse_qs(urlsplit(target).query)
+        if target.startswith("sessions?") and "after" not in query and query.get("limit"):
+            assert query["project"] == ["skywatch"]
+            sorts[query.get("sort", ["newest"])[0]] = target
+    assert sorts.keys() == {*SORTS}
+
+
+def test_the_current_order_is_marked_and_kept_by_the_form_and_the_pages(viewed: Viewed) -> None:
+    page = viewed.page("sessions?sort=tokens&limit=3&after=3")
+    (marked,) = page.named("a", **{"aria-current": "true"})
+    assert parse_qs(urlsplit(marked.attributes["href"] or "").query)["sort"] == ["tokens"]
+    (hidden,) = page.named("input", type="hidden")
+    assert (hidden.attributes["name"], hidden.attributes["value"]) == ("sort", "tokens")
+    (after,) = page.named("a", rel="next")
+    (before,) = page.named("a", rel="prev")
+    assert "sort=tokens" in (after.attributes["href"] or "")
+    assert "after=6" in (after.attributes["href"] or "")
+    assert "sort=tokens" in (before.attributes["href"] or "")
+    assert "after" not in (before.attributes["href"] or "")
+    assert "4–6 of" in page.text
+
+
+def test_the_page_before_is_a_page_up(viewed: Viewed) -> None:
+    (before,) = viewed.page("sessions?limit=3&after=9").named("a", rel="prev")
+    assert "after=6" in (before.attributes["href"] or "")
+
+
+def test_an_unknown_order_says_which_there_are(viewed: Viewed) -> None:
+    text = viewed.page("sessions?sort=%3Cb%3E", 400).text
+    assert "newest, oldest, begun, prompts, tokens, cost" in text
+
+
+def test_the_api_describes_the_orders(viewed: Viewed) -> None:
+    assert tuple(SORTS) == SESSION_SORTS
+    assert viewed.json("api/sessions?sort=cost&limit=1")["sessions"]
+
+
+@pytest.mark.parametrize(
+    ("query", "words", "target"),
+    [
+        ("q=nothinglikethis", "No session matches these filters.", "sessions"),
+        ("after=500&sort=cost", "There are no sessions this far down the list.", "sessions?sort=cost"),
+    ],
+)
+def test_an_empty_page_says_what_to_do_next(viewed: Viewed, query: str, words: str, target: str) -> None:
+    page = viewed.page(f"sessions?{query}")
+    assert words in page.text
+    assert target in links(page)
+
+
+def test_a_home_without_sessions_names_the_next_step(tmp_path: Path) -> None:
+    home = tmp_path / "home" / ".gemini"
+    home.mkdir(parents=True)
+    with viewing(tmp_path, [home]) as viewed:
+        text = viewed.page("sessions").text
+    assert "No sessions yet." in text
+    assert "pollux demo" in text
+
+
+def test_sessions_with_dropped_messages(viewed: Viewed) -> None:
+    found = viewed.json("api/sessions?has=dropped&limit=500")["sessions"]
+    every = viewed.library.sessions().rows
+    expected = {row.id for row in every if any(fate != "active" and n for fate, n in row.fates.items())}
+    assert {row["id"] for row in found} == expected
+    assert 0 < len(expected) < len(every)
+
+
+def test_an_order_by_cost_is_computed_once(viewed: Viewed, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pollux.reports import session_orders  # noqa: PLC0415
+
+    assert isinstance(viewed.library, Library)
+    calls: list[str] = []
+    original = session_orders.ids_by_sum
+
+    def counted(*values: Any) -> tuple[str, ...]:  # noqa: ANN401
+        calls.append(values[2])
+        return original(*values)
+
+    monkeypatch.setattr(session_orders, "ids_by_sum", counted)
+    viewed.library._remembered._kept = (None, {})
+    for path in ("sessions?sort=cost", "sessions?sort=cost&limit=3&after=3", "sessions?sort=cost&project=skywatch"):
+        viewed.get(path)
+    assert calls == ["cost"]
