@@ -477,6 +477,12 @@ class Session(msgspec.Struct, frozen=True):
         return self.ended or self.updated or self.started
 
     @property
+    def tag(self) -> str:
+        """The tag of a saved conversation in `/chat list`; the oldest releases saved without one."""
+        tag = self.extra.get("tag")
+        return tag if isinstance(tag, str) else self.id
+
+    @property
     def is_listed(self) -> bool:
         """Whether lists show it: it is neither a subagent nor a stub."""
         return self.kind == "main" and not self.is_stub

@@ -8,7 +8,7 @@ import pytest
 from tests import builders
 from tests.builders import call, gemini, header, log, put, tokens, user
 
-from pollux.library.config import configure
+from pollux.library.config import DEMO_HOME, configure
 from pollux.library.library import Library
 from pollux.library.stats import StatsQuery
 from pollux.library.usage import UsageQuery
@@ -74,3 +74,14 @@ def test_session_in_two_bundles_is_counted_as_one(tmp_path: Path, archive: Path 
         by_session = opened.usage(UsageQuery("session"))
         assert (by_day.billed, by_day.active) == (by_session.billed, by_session.active)
         assert by_day.billed.calls == 1
+
+
+def test_names_like_those_shown_are_those_of_all_projects(archive: Path | None) -> None:
+    """Tables ask only for the names that they show; each project must have the same name as in a full list."""
+    with library(archive, DEMO_HOME) as opened:
+        names = opened.project_names()
+        rows = opened.sessions(Filter(), Page(None)).rows
+        assert len({row.project.name for row in rows}) > 1
+        for row in rows:
+            alike = {key: name for key, name in names.items() if name == row.project.name}
+            assert opened.project_names([row.project]) == alike

@@ -39,6 +39,9 @@ _MAY_BE_OLDER = " OR ".join(
 
 File times have a limited resolution: two writes within one tick leave the same times.
 """
+_LAST_SCAN = "last scan"
+_WORTH_STORING = 1000
+"""Files; fewer are compared sooner than a digest is stored."""
 _UNSEEN = ("unreadable-folder", "link-outside")
 """Problems that hide files which may still exist."""
 _NO_MEMORY: Mapping[str, str] = {}
@@ -126,7 +129,7 @@ def _update(
             schema.reset(archive.database)
     items = inventory(result.located, look)
     now_us = microseconds(clock()) or 0
-    missing, changed = compared(archive.database, items, archive.machine)
+    missing, changed = _differences(archive, items)
     _mark_deleted(archive, missing, items, result, now_us)
     if changed or (derives and schema.are_behind(archive.database)):
         from pollux.archive import ingest  # noqa: PLC0415  a third of the time of a refresh without changes
@@ -135,6 +138,32 @@ def _update(
         ingest.archive_changes(archive, changed, result, now_us=now_us, progress=archiving)
         if derives:
             ingest.derive_pending(archive, result, memory=memory, progress=deriving)
+
+
+def _differences(archive: Archive, items: list[DiskFile]) -> tuple[set[_Known], list[DiskFile]]:
+    """Return the known files that changed or disappeared, and the files on disk that are to be read.
+
+    A large archive stores a digest of the last scan without differences, which is quicker to compare than every file.
+    """
+    digest = None
+    if len(items) >= _WORTH_STORING:
+        digest = _digest((archive.machine, schema.generation(archive.database), items))
+    if digest is not None and schema.stored_result(archive.database, _LAST_SCAN) == digest:
+        return set(), []
+    missing, changed = compared(archive.database, items, archive.machine)
+    if digest is not None and not missing and not changed:
+        schema.store_result(archive.database, _LAST_SCAN, digest)
+    return missing, changed
+
+
+def _digest(state: object) -> bytes | None:
+    """Return a digest of a value; None if it has a path that is not Unicode."""
+    import hashlib  # noqa: PLC0415  takes milliseconds
+
+    try:
+        return hashlib.sha256(msgspec.msgpack.encode(state)).digest()
+    except UnicodeEncodeError:
+        return None
 
 
 def bytes_done(database: sqlite3.Connection) -> int:

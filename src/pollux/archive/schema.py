@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -432,6 +433,18 @@ def changes_after(database: sqlite3.Connection, mark: ChangeMark) -> tuple[Chang
         (number, number, token),
     )
     return newest, frozenset(session_id for (session_id,) in rows)
+
+
+def stored_result(database: sqlite3.Connection, name: str) -> bytes | None:
+    """Return a stored result; whoever stored it has to put what it depends on into it."""
+    row = database.execute("SELECT body FROM reports WHERE name = ?", (name,)).fetchone()
+    return row[0] if row else None
+
+
+def store_result(database: sqlite3.Connection, name: str, body: bytes) -> None:
+    """Store a result; in a database that takes no writes, do nothing."""
+    with suppress(sqlite3.OperationalError):
+        database.execute("INSERT OR REPLACE INTO reports VALUES (?, ?)", (name, body))
 
 
 def clear_report_cache(database: sqlite3.Connection) -> None:

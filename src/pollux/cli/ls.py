@@ -58,7 +58,7 @@ def command(
                     page.rows,
                     now=output.now(),
                     deletions=scope.library.deletions(),
-                    projects=scope.library.project_names(),
+                    projects=scope.library.project_names(row.project for row in page.rows),
                 )
             ],
             lambda: sessions.session_lines(page.rows, header=table.header),

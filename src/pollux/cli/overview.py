@@ -26,10 +26,9 @@ def command() -> None:
         homes = ", ".join(output.short(home) for home in report.homes)
         screen: list[Renderable] = [*overview_lines(report.overview, homes, encoding=output.encoding())]
         if report.newest:
-            projects = scope.library.project_names()
-            screen += [
-                "",
-                session_table(report.newest, now=output.now(), deletions=report.deletions, projects=projects),
-            ]
+            table = session_table(
+                report.newest, now=output.now(), deletions=report.deletions, projects=report.project_names
+            )
+            screen += ["", table]
             screen += ["", "Next: `pollux show @1`, `pollux ls`, `pollux search WORDS`, `pollux --help`"]
         output.print_screen(screen, pager=False)

@@ -45,7 +45,7 @@ def command(scope: Context, *, everything: bool, limit: int | None, table: outpu
         if output.is_terminal():
             screen: list[Renderable] = [summary]
             if rows:
-                projects = scope.library.project_names()
+                projects = scope.library.project_names(row.session.project for row in rows)
                 screen = [status_table(rows, report.policies, now=report.now, projects=projects), "", summary]
             output.print_screen(screen, pager=table.pager, has_header=bool(rows))
         else:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pollux.library.usage import Today, UsageQuery
     from pollux.library.usage_summary import UsageSummary
     from pollux.library.windows import OpenConversation
-    from pollux.model import FileRef, Json, Message, Problem
+    from pollux.model import FileRef, Json, Message, Problem, Project
     from pollux.prices import Prices
     from pollux.reports.audit import AuditReport
     from pollux.reports.doctor import Diagnosis
@@ -156,12 +156,15 @@ class Library:
             matching = search.matching_sessions(snapshot, parsed, wanted, self._report, self._announce)
             return session_page(snapshot, wanted, page, self._announce, matching, order)
 
-    def project_names(self) -> dict[str, str]:
-        """Return the name of every project by its key, so that a table can tell projects of the same name apart."""
+    def project_names(self, like: Iterable[Project] | None = None) -> dict[str, str]:
+        """Return the name of each project by its key, so that a table can tell projects of the same name apart.
+
+        With projects that a table shows, return only those with the same names, which is quicker.
+        """
         from pollux.library.listing import project_names
 
         with self.snapshot() as snapshot:
-            return project_names(snapshot)
+            return project_names(snapshot, like)
 
     def session(self, reference: str = "latest", wanted: Filter = ALL) -> SessionRow:
         """Return the session that a reference names: an ID, a prefix of one, `latest`, `@2` or a file name."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pollux.library.remembered import RememberedResults
     from pollux.library.search import MatchingSessions
     from pollux.library.snapshot import Snapshot
-    from pollux.model import Problem, Session
+    from pollux.model import Problem, Project, Session
     from pollux.prices import Prices
     from pollux.reports.filters import Filter
     from pollux.reports.sessions import SessionQuery, SessionRow
@@ -139,16 +139,21 @@ def neighbour_rows(snapshot: Snapshot, session_id: str) -> tuple[SessionRow | No
     return before, after
 
 
-def project_names(snapshot: Snapshot) -> dict[str, str]:
-    """Return the name of every project of the listed sessions, by its key."""
+def project_names(snapshot: Snapshot, like: Iterable[Project] | None = None) -> dict[str, str]:
+    """Return the name of each project of the listed sessions by its key; optionally only those named like some."""
     from pollux.archive.load_sessions import with_known_path  # noqa: PLC0415
     from pollux.reports import sessions  # noqa: PLC0415
 
-    names = {}
-    for recorded in sessions.projects(snapshot.database, sessions.SessionQuery(snapshot.ids)):
+    names = hashes = None
+    if like is not None:  # a hash in the memory may have one of the names, too
+        names = {project.name for project in like}
+        hashes = {*sessions.hashes_with_name(snapshot.database, names), *snapshot.memory}
+    found = {}
+    for recorded in sessions.projects(snapshot.database, sessions.SessionQuery(snapshot.ids), hashes):
         project = with_known_path(recorded, snapshot.memory)
-        names[project.key] = project.name
-    return names
+        if names is None or project.name in names:
+            found[project.key] = project.name
+    return found
 
 
 def problems(snapshot: Snapshot, wanted: Filter) -> tuple[Problem, ...]:

@@ -16,7 +16,7 @@ from pollux.library.select import LATEST, find_session
 from pollux.reports.filters import ALL, Filter
 from pollux.reports.sessions import families, roots
 from pollux.sessions.grouping import OpenSession
-from pollux.sessions.reader import from_file, saved, saved_tag, short_id_of
+from pollux.sessions.reader import from_file, saved, short_id_of
 from pollux.text.numbers import parse_integer
 from pollux.text.shell import quoted
 
@@ -159,7 +159,7 @@ def folder_error(reference: str) -> UsageError:
 
 def _saved_file(snapshot: Snapshot, tag: str) -> Path | None:
     """Return the file of the conversation that was saved with a tag; None if several have it."""
-    matching = [session for session in saved(snapshot.located).sessions if saved_tag(session) == tag]
+    matching = [session for session in saved(snapshot.located).sessions if session.tag == tag]
     return matching[0].files[0].path if len(matching) == 1 else None
 
 

@@ -273,7 +273,7 @@ def archived_snapshot(config: Config, archive: Archive, state: Refresh) -> Snaps
     if not config.all_homes:
         ids = schema.sessions_of_homes(database, roots, with_imports=config.is_own_history)
     memory = project_memory.with_current_folder(config)
-    project_memory.learn(config, unproven_hashes(database), memory)
+    project_memory.learn(config, unproven_hashes(database, memory), memory)
     return Snapshot(
         config,
         database,

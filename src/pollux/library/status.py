@@ -35,6 +35,8 @@ class OverviewReport(msgspec.Struct, frozen=True):
     newest: tuple[SessionRow, ...]
     deletions: dict[str, str]
     """A label (`due`, `2d left`) for each session that the client will delete soon."""
+    project_names: dict[str, str]
+    """The names of the projects with the names of these sessions' projects, by their keys."""
     homes: tuple[Path, ...]
     freshness: Freshness
     hint: str = ""
@@ -66,6 +68,7 @@ def status_report(snapshot: Snapshot, wanted: Filter, report: Reporter, announce
 def overview_report(snapshot: Snapshot, report: Reporter, *, n_newest: int = 8) -> OverviewReport:
     """Return the overview of all sessions."""
     from pollux.library import select
+    from pollux.library.listing import project_names
     from pollux.reports import sessions
     from pollux.reports.overview import overview
     from pollux.reports.sessions import SessionQuery
@@ -75,7 +78,8 @@ def overview_report(snapshot: Snapshot, report: Reporter, *, n_newest: int = 8) 
     forecasted = stored_forecast(snapshot, now, report)
     deletions = _deletion_words(forecasted.times, now)
     n_due = sum(word == "due" for word in deletions.values())
-    look = overview(database, snapshot.ids, now=now, zone=config.zone()[0])
+    n_projects = forecasted.n_projects if snapshot.ids is None else None
+    look = overview(database, snapshot.ids, now=now, zone=config.zone()[0], n_projects=n_projects)
     newest = snapshot.sessions.load(sessions.page(database, SessionQuery(snapshot.ids), limit=n_newest))
     return OverviewReport(
         msgspec.structs.replace(
@@ -88,6 +92,7 @@ def overview_report(snapshot: Snapshot, report: Reporter, *, n_newest: int = 8) 
         ),
         sessions.rows(database, newest, snapshot.ids),
         deletions,
+        project_names(snapshot, [session.project for session in newest]),
         tuple(home.root for home in snapshot.located.homes),
         snapshot.freshness,
         "" if look.n_sessions else select.nothing_here(snapshot),
@@ -113,6 +118,7 @@ def _deletion_words(times: Mapping[str, datetime], now: datetime) -> dict[str, s
 def stored_forecast(snapshot: Snapshot, now: datetime, report: Reporter) -> StoredForecast:
     """Return when the client deletes each session; the archive stores the answer until something changes."""
     from pollux.archive import schema
+    from pollux.reports.overview import count_projects
     from pollux.reports.status import load_forecast
 
     policies = folder_policies(snapshot)
@@ -124,7 +130,8 @@ def stored_forecast(snapshot: Snapshot, now: datetime, report: Reporter) -> Stor
         rules = [(str(rule.folder), rule.policy.max_age, rule.policy.max_count, rule.policy.off) for rule in policies]
         key = repr((snapshot.config.machine, rules))
         stored = load_forecast(snapshot.database, StoredForecast)
-        if stored and (stored.generation, stored.key) == (schema.generation(snapshot.database), key):
+        is_same = stored and (stored.generation, stored.key) == (schema.generation(snapshot.database), key)
+        if stored and is_same and stored.n_projects is not None:  # older releases did not count them
             return stored
     made = forecast(snapshot, now, report, policies)
     fates = deletion_times(snapshot, made)
@@ -134,7 +141,7 @@ def stored_forecast(snapshot: Snapshot, now: datetime, report: Reporter) -> Stor
     generation = schema.generation(snapshot.database) if is_current else 0
     result = StoredForecast(generation, key, times, reasons, unarchived)
     if is_current and made.is_stable:
-        _store(snapshot, result)
+        _store(snapshot, msgspec.structs.replace(result, n_projects=count_projects(snapshot.database, None)))
     return result
 
 
@@ -147,6 +154,8 @@ class StoredForecast(msgspec.Struct):
     reasons: dict[str, str]
     unarchived: list[str]
     """Session files on the disk that the archive does not have completely."""
+    n_projects: int | None = None
+    """The projects of all sessions, which take long to count in a large archive; None if they were not counted."""
 
     @property
     def n_unarchived(self) -> int:

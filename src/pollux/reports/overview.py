@@ -44,9 +44,17 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def overview(
-    database: sqlite3.Connection, ids: Collection[str] | None, *, now: datetime, zone: tzinfo | None = None
+    database: sqlite3.Connection,
+    ids: Collection[str] | None,
+    *,
+    now: datetime,
+    zone: tzinfo | None = None,
+    n_projects: int | None = None,
 ) -> Overview:
-    """Return the overview of a scope; the caller fills in deletions and problems, which are not in the facts."""
+    """Return the overview of a scope; the caller fills in deletions and problems, which are not in the facts.
+
+    `n_projects` is the number of its projects, if it is known.
+    """
     where, values = SessionQuery(ids).where()
     n_sessions, n_prompts, first_us, n_deleted = database.execute(
         f"SELECT count(*), coalesce(sum(n_user), 0), min(started_us), coalesce(sum(is_deleted), 0) FROM sessions WHERE {where}",  # noqa: S608, E501  ours
@@ -61,7 +69,7 @@ def overview(
     return Overview(
         n_sessions=n_sessions,
         n_subagents=n_subagents,
-        n_projects=len({project.key for project in sessions.projects(database, SessionQuery(ids))}),
+        n_projects=count_projects(database, ids) if n_projects is None else n_projects,
         n_prompts=n_prompts,
         usage=sessions.total_usage(database, ids),
         first=from_microseconds(first_us),
@@ -69,6 +77,11 @@ def overview(
         days_nanousd=days_nanousd,
         n_deleted=n_deleted,
     )
+
+
+def count_projects(database: sqlite3.Connection, ids: Collection[str] | None) -> int:
+    """Return the number of projects of a scope; folders with the same path count once."""
+    return len({project.key for project in sessions.projects(database, SessionQuery(ids))})
 
 
 def _days(

@@ -314,21 +314,36 @@ def total_usage(database: sqlite3.Connection, scope: Collection[str] | None, *, 
     return _usage(list(database.execute(f"SELECT {columns} FROM session_usage WHERE {where}", values).fetchone()))  # noqa: S608  ours
 
 
-def projects(database: sqlite3.Connection, query: SessionQuery) -> set[Project]:
-    """Return the projects of the sessions that match a query, according to the facts."""
+def projects(database: sqlite3.Connection, query: SessionQuery, hashes: Collection[str] | None = None) -> set[Project]:
+    """Return the projects of the sessions that match a query, or only those with some hashes or without one."""
     where, values = query.where()
-    hashes = {row[0] for row in database.execute(f"SELECT DISTINCT project_hash FROM sessions WHERE {where}", values)}  # noqa: S608
-    rows = database.execute("SELECT project_hash, slug, path, source, proven, NULL FROM projects").fetchall()
-    found = {project_of(*row) for row in rows if row[0] in hashes}
-    if None in hashes:
-        without_hash = f"SELECT extra FROM sessions WHERE {where} AND project_hash IS NULL"  # noqa: S608  ours
-        found |= {project_of(None, None, None, None, None, row[0]) for row in database.execute(without_hash, values)}
-    return found
+    known, known_values = "project_hash IS NOT NULL", list[object]()
+    if hashes is not None:
+        known, known_values = "project_hash IN (SELECT value FROM json_each(?))", [ids_as_json(hashes)]
+    used = f"SELECT DISTINCT project_hash FROM sessions WHERE {where} AND {known}"  # noqa: S608  ours
+    listed = {row[0] for row in database.execute(used, [*values, *known_values])}
+    columns = "project_hash, slug, path, source, proven, NULL"
+    rows = database.execute(f"SELECT {columns} FROM projects WHERE {known}", known_values).fetchall()  # noqa: S608  ours
+    found = {project_of(*row) for row in rows if row[0] in listed}
+    without_hash = f"SELECT extra FROM sessions WHERE {where} AND project_hash IS NULL"  # noqa: S608  ours
+    return found | {project_of(None, None, None, None, None, row[0]) for row in database.execute(without_hash, values)}
 
 
-def unproven_hashes(database: sqlite3.Connection) -> list[str]:
-    """Return the hashes of the projects whose path is not proven."""
-    return [row[0] for row in database.execute("SELECT project_hash FROM projects WHERE NOT proven")]
+def hashes_with_name(database: sqlite3.Connection, names: Collection[str]) -> list[str]:
+    """Return the hashes of the projects that have one of these names, and perhaps of some whose name ends like it."""
+    endings = tuple(names)
+    hashes = []
+    for project_hash, slug, path in database.execute("SELECT project_hash, slug, path FROM projects"):
+        label = path.rstrip("/\\") if path else slug or f"[{project_hash[:8]}]"
+        if label.endswith(endings) or path in names:
+            hashes.append(project_hash)
+    return hashes
+
+
+def unproven_hashes(database: sqlite3.Connection, hashes: Iterable[str]) -> list[str]:
+    """Return those of some hashes that belong to a project whose path is not proven."""
+    query = "SELECT project_hash FROM projects WHERE project_hash IN (SELECT value FROM json_each(?)) AND NOT proven"
+    return [row[0] for row in database.execute(query, (ids_as_json(hashes),))]
 
 
 def _sums(database: sqlite3.Connection, ids: Collection[str]) -> dict[str, _Sums]:

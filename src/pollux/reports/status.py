@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -247,14 +246,13 @@ _DELETION_TIMES = list(DeletionTime)
 
 def load_forecast(database: sqlite3.Connection, kind: type[_Forecast]) -> _Forecast | None:
     """Return the forecast that an archive stores; None if there is none, or only one of an older Pollux."""
-    row = database.execute("SELECT body FROM reports WHERE name = ?", (_FORECAST,)).fetchone()
+    body = schema.stored_result(database, _FORECAST)
     try:
-        return msgspec.msgpack.decode(row[0], type=kind) if row else None
+        return msgspec.msgpack.decode(body, type=kind) if body else None
     except msgspec.DecodeError:
         return None
 
 
 def store_forecast(database: sqlite3.Connection, forecast: object) -> None:
     """Store a forecast; in a database that takes no writes, do nothing."""
-    with suppress(sqlite3.OperationalError):
-        database.execute("INSERT OR REPLACE INTO reports VALUES (?, ?)", (_FORECAST, msgspec.msgpack.encode(forecast)))
+    schema.store_result(database, _FORECAST, msgspec.msgpack.encode(forecast))

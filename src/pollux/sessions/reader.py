@@ -111,12 +111,6 @@ def saved(located: HomeScan, *, memory: Mapping[str, str] | None = None) -> Hist
     return History(located, sort_sessions(sessions), tuple(dict.fromkeys([*problems, *reader.problems])))
 
 
-def saved_tag(session: Session) -> str:
-    """Return the tag of a saved conversation in `/chat list`; the oldest releases saved without one."""
-    tag = session.extra.get("tag")
-    return tag if isinstance(tag, str) else session.id
-
-
 def _merge_split_sessions(located: HomeScan, sessions: list[Session], reader: SessionReader) -> list[Session]:
     """Merge sessions with the same ID, whose files were in different bundles because of their names."""
     counts = Counter(session.id for session in sessions)

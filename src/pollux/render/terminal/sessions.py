@@ -24,7 +24,6 @@ from pollux.render.terminal.tables import (
 from pollux.reports.projects import ProjectRow
 from pollux.reports.sessions import SessionRow
 from pollux.sessions.family import SessionTree
-from pollux.sessions.reader import saved_tag
 from pollux.text.numbers import count, plural, relative_time, short_age
 from pollux.views.contracts import calls_of, rfc3339, total
 from pollux.views.session_text import NO_TITLE, cost_text, title
@@ -99,7 +98,7 @@ def saved_table(conversations: Sequence[Session], *, now: datetime) -> TextTable
     prompts = [f"{saved.counts.get('user', 0):,}" for saved in conversations]
     return TextTable(
         [
-            TableColumn("tag", [line(saved_tag(saved), _TAG) for saved in conversations], "bright_blue"),
+            TableColumn("tag", [line(saved.tag, _TAG) for saved in conversations], "bright_blue"),
             TableColumn("saved", ages, rank=4, is_right=True),
             _project_column(conversations, rank=5),
             TableColumn("title", [marked_title(saved, None) for saved in conversations], least=_TITLE_LEAST),
@@ -113,7 +112,7 @@ def saved_lines(conversations: Sequence[Session], *, header: bool = True) -> Ite
     names = ("tag", "saved", "project", "title", "prompts", "file")
     rows = (
         (
-            saved_tag(saved),
+            saved.tag,
             rfc3339(saved.last_used),
             saved.project.path or saved.project.name,
             saved.title,
