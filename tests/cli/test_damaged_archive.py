@@ -172,7 +172,7 @@ def test_programming_error_is_not_reported_as_damage(
     monkeypatch.setenv("POLLUX_HOME", str(root))
     monkeypatch.setenv("POLLUX_ARCHIVE", str(archive if is_there else tmp_path / "none.db"))
 
-    def wrong(*_: object) -> None:
+    def wrong(*_: object, **_options: object) -> None:
         raise KeyError("a mistake of ours")
 
     monkeypatch.setattr("pollux.library.listing.session_page", wrong)
