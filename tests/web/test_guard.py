@@ -1,11 +1,13 @@
-"""Security tests 1, 2, 5, 6, 8, 10, 13, 14 and 20 of the viewer, at the layer in front of all routes."""
+"""Security tests 1, 2, 3, 5, 6, 8, 10, 13, 14 and 20 of the viewer, at the layer in front of all routes."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -145,6 +147,21 @@ def test_a_wrong_used_or_old_ticket_is_refused(site: Site) -> None:
     old = site.app._tickets.issue()
     now += LIFETIME
     assert ask(site.app, f"{site.root}in?t={old}").status == 403
+
+
+def test_a_ticket_lets_one_of_two_threads_in(site: Site) -> None:
+    for _ in range(20):
+        target = f"{site.root}in?t={site.tickets.issue()}"
+        barrier = threading.Barrier(2)
+
+        def enter(target: str = target, barrier: threading.Barrier = barrier) -> Answer:
+            barrier.wait()
+            return ask(site.app, target)
+
+        with ThreadPoolExecutor(2) as threads:
+            answers = [future.result() for future in [threads.submit(enter), threads.submit(enter)]]
+        assert sorted(answer.status for answer in answers) == [200, 403]
+        assert len([answer for answer in answers if "set-cookie" in answer.headers]) == 1
 
 
 def test_a_reloaded_sign_in_page_leads_on(site: Site) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Iterator
 
@@ -9,14 +11,21 @@ import pytest
 from tests.builders import SESSION
 from tests.exports.hostile import EVIL
 from tests.exports.reader import Page
-from tests.web.homes import hostile_home
+from tests.web.homes import AGENT, hostile_home
 from tests.web.viewing import LABEL, Viewed, viewing
 
 from pollux.web.app import PAGES
+from pollux.web.openapi import PATHS as API_PATHS
 
 INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 HARMLESS = re.compile(rf"#|/{LABEL}/|https?://|mailto:|data:image/(png|jpeg|gif|webp);base64,")
 PATHS = (
+    "",
+    "usage",
+    "usage?split=project",
+    "usage?split=tool",
+    "usage?by=week&measure=tokens&model=%3Cscript%3E&project=%3Cb%3E",
+    f"s/{AGENT}?detail=full",
     f"s/{SESSION}",
     f"s/{SESSION}?detail=full&branches=1",
     f"s/{SESSION}?detail=full&branches=0&find=%3Cscript%3E",
@@ -33,6 +42,8 @@ PATHS = (
     "sessions?q=%22%3Cscript%3E%22&model=%3Cscript%3E&tool=%3Cb%3E",
     "search?q=owned",
     "search?q=%22%3Cscript%3E%22&project=&sort=newest",
+    *(f"search?q=owned&in={part}" for part in ("prompt", "answer", "thoughts", "args", "output", "notice")),
+    "search?q=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%20nothing%20like%20this",
     "projects",
     "files",
     "files?path=%3Cscript%3E",
@@ -70,21 +81,36 @@ def test_session_page_shows_the_hostile_words(viewed: Viewed) -> None:
 
 
 def test_every_page_is_tried() -> None:
-    """A new page must be added to `PATHS`, unless it is for programs or for downloads."""
+    """A new page must be added to `PATHS`, unless it is for programs, a download or a redirect."""
     others = {
-        "/static/{name}",
-        "/s/{session}/file/{file}",
-        "/s/{session}/id/{message}",
-        "/projects/{hash}",
-        "/s/{session}/events",
+        *("/static/{name}", "/s/{session}/file/{file}", "/s/{session}/id/{message}", "/projects/{hash}"),
+        *("/events", "/s/{session}/events"),
     }
-    routes = {route.path for table in PAGES for route in table}
     tried = set()
     for path in PATHS:
         plain = re.sub(r"\?.*", "", path).replace(SESSION, "{session}")
         tried.add("/" + re.sub(r"/\d+$", "/{number}", plain))
-    own = {route.replace("{number:str}", "{number}") for route in routes if not route.startswith("/api/")} - others
-    assert {route for route in own if route.startswith(("/s", "/p", "/f", "/h"))} <= tried
+    routes = {route.path.replace("{number:str}", "{number}") for table in PAGES for route in table}
+    own = {route for route in routes if not route.startswith("/api/")}
+    assert own - others <= tried
+
+
+@pytest.mark.parametrize("path", API_PATHS)
+def test_answer_for_programs_is_never_a_page(viewed: Viewed, path: str) -> None:
+    """A browser that opens it shows text: its type is JSON, and nobody may guess another one."""
+    address = path.removeprefix("/").format(session=SESSION, number=2)
+    answer = viewed.answer(address, q="owned")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json()["schema"].startswith("pollux.")
+
+
+def test_table_for_programs_has_no_formula(viewed: Viewed) -> None:
+    for name in ("sessions", "usage"):
+        answer = viewed.answer(f"api/{name}", format="csv", **({"by": "model"} if name == "usage" else {}))
+        assert answer.headers["content-type"].startswith("text/csv")
+        assert answer.headers["content-disposition"] == f'attachment; filename="{name}.csv"'
+        for row in csv.reader(io.StringIO(answer.text, newline="")):
+            assert not [cell for cell in row if cell.startswith(("=", "+", "@", "\t", "\r"))]
 
 
 @pytest.mark.parametrize(

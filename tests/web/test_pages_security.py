@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator
 from itertools import cycle
 from urllib.parse import quote
 
+import msgspec
 import pytest
 from tests.exports.reader import Page
 from tests.web.client import LABEL, Answer, Site, demo_site
@@ -177,3 +179,32 @@ def test_a_hostile_title_stays_in_its_place(hostile_site: Site) -> None:
             assert export.status == 200
             name = export.headers["content-disposition"]
             assert re.fullmatch(r'attachment; filename="[^"\\/<>]+"; filename\*=UTF-8\'\'[\w.%~-]+', name), name
+
+
+def _nested(value: object, depth: int) -> object:
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("path", ["sessions", "search", "files", "api/sessions", "api/search", "api/files"])
+def test_a_forged_cursor_is_explained(shared_site: Site, path: str) -> None:
+    """Cursors are decoded, so deep, long and wrong ones are tried, in both encodings."""
+    values = [{}, None, 1, -1, "x", [1, 2], ["", [0, None, None], [0, 0], None], _nested(0, 200), "x" * 4000, [2**63]]
+    packed = [base64.urlsafe_b64encode(msgspec.msgpack.encode(value)).decode() for value in values]
+    plain = [base64.urlsafe_b64encode(msgspec.json.encode(value)).decode() for value in values]
+    deepest = base64.urlsafe_b64encode(b"\x91" * 5000 + b"\x00").decode()
+    for cursor in (*packed, *plain, deepest, "9" * 5000, "%00", "%ff", "=", "A", "٣"):
+        answer = shared_site.get(f"{path}?q=alerts&after={quote(cursor, safe='%')}")
+        check_answer(answer)
+        assert answer.status in (200, 400, 422)
+
+
+@pytest.mark.parametrize(
+    "path", ["nowhere", "s/zzzz", "s/0", "projects/zzzz", "sessions?since=never", "search?q=(", "s/latest/99999"]
+)
+def test_an_error_page_is_inert_too(hostile_site: Site, path: str) -> None:
+    answer = hostile_site.get(path)
+    assert 300 <= answer.status < 500
+    check_answer(answer)
+    assert answer.headers["content-security-policy"] == POLICY

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pytest
@@ -24,7 +25,14 @@ from tests.conftest import ROOT
 from pollux.errors import PolluxError
 from pollux.library.config import DEMO_HOME, Config, configure
 from pollux.library.library import Library
-from pollux.library.viewer_files import RunningViewer, running_viewer, runtime_file, store_viewer, viewer_label
+from pollux.library.viewer_files import (
+    RunningViewer,
+    running_viewer,
+    runtime_file,
+    store_viewer,
+    viewer_label,
+    write_tab_file,
+)
 from pollux.web import server
 from pollux.web.server import TabOpener, ask_for_ticket, listen, open_running
 
@@ -128,34 +136,64 @@ def test_another_program_gets_no_page(running: Running) -> None:
     assert running.stop(signal.SIGTERM) == 0
 
 
-@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can become another user")
-def test_another_user_of_the_computer_is_refused(running: Running) -> None:
-    program = """
+_STRANGER = """
 import sys, urllib.error, urllib.request
-try:
-    open(sys.argv[2]).read()
-except PermissionError:
-    print("unreadable")
-try:
-    urllib.request.urlopen(sys.argv[1])
-except urllib.error.HTTPError as error:
-    print(error.code)
+n_files = int(sys.argv[1])
+for path in sys.argv[2 : 2 + n_files]:
+    try:
+        open(path, "rb").close()
+        print("readable")
+    except PermissionError:
+        print("private")
+for address in sys.argv[2 + n_files :]:
+    try:
+        print(urllib.request.urlopen(address).status)
+    except urllib.error.HTTPError as error:
+        print(error.code)
 """
-    address = f"http://127.0.0.1:{running.port}{running.root}"
+
+
+@pytest.fixture
+def open_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a folder that every user may enter, unlike pytest's; the runtime folder is below it."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder / "run"))
+        yield folder
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="only root can become another user")
+def test_another_user_of_the_computer_is_refused(open_folder: Path) -> None:
+    """Another user can read no file and gets no page, even one who knows the label."""
     python = shutil.which("python3", path="/usr/bin")  # others may not enter the folder of this Python
     if python is None:
         pytest.skip("no Python that another user can start")
-    done = subprocess.run(
-        [python, "-I", "-c", program, address, str(runtime_file(running.config))],
-        user=65534,
-        group=65534,
-        extra_groups=[],
-        cwd="/",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.split() == ["unreadable", "401"], done.stderr
+    (open_folder / "public").write_text("for everybody")
+    (open_folder / "public").chmod(0o644)
+    archive = open_folder / "archive" / "archive.db"
+    with viewer(archive) as running:
+        root = running.root
+        assert running.get(root, cookie=running.sign_in()).status == 200
+        tab_file = write_tab_file(running.config, "ticket", f"{root}in?t=ticket")
+        private = [runtime_file(running.config), tab_file, *archive.parent.iterdir()]
+        assert {archive, archive.with_name("archive.db.label")} <= {*private}
+        for file in private:
+            assert stat.S_IMODE(file.stat().st_mode) & 0o077 == 0, file
+        files = [str(open_folder / "public"), *map(str, private)]
+        pages = ("", "sessions", "s/latest", "events", "s/latest/events", "api/sessions", "static/x.css")
+        addresses = [f"http://127.0.0.1:{running.port}{root}{page}" for page in pages]
+        done = subprocess.run(
+            [python, "-I", "-c", _STRANGER, str(len(files)), *files, *addresses],
+            user=65534,
+            group=65534,
+            extra_groups=[],
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.stdout.split() == ["readable", *["private"] * len(private), *["401"] * len(pages)], done.stderr
 
 
 def status_lines(answer: bytes) -> list[bytes]:
@@ -212,12 +250,13 @@ def open_stream(running: Running, name: str, cookie: str) -> Iterator[http.clien
             yield response
 
 
+@pytest.mark.parametrize("name", ["stream", "events", "s/latest/events"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_open_streams_do_not_keep_the_server_alive(tmp_path: Path, number: int) -> None:
+def test_open_streams_do_not_keep_the_server_alive(tmp_path: Path, number: int, name: str) -> None:
     archive = tmp_path / "archive.db"
     with viewer(archive, "tests.web.streaming_viewer", str(archive)) as running, ExitStack() as streams:
         cookie = running.sign_in()
-        opened = [streams.enter_context(open_stream(running, "stream", cookie)) for _ in range(30)]
+        opened = [streams.enter_context(open_stream(running, name, cookie)) for _ in range(30)]
         assert running.stop(number) == 0
         for response in opened:
             assert b"event: bye" in response.read()

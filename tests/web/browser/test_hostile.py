@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.builders import SESSION
-from tests.exports.hostile import EVIL
+from tests.builders import HASH, SESSION
 from tests.web.browser.driving import Browser
 from tests.web.browser.serving import Served, serving
-from tests.web.homes import hostile_home
+from tests.web.homes import AGENT, hostile_home
 from tests.web.hostile_home import ATTACHMENTS, write_hostile_home
 from tests.web.hostile_home import SESSION as WITH_FILES
 
-MARKUP = (
-    "\n[bold red]owned[/] [link=http://evil.example]x[/link] [@click=app.bell]x[/] {{7*7}} ${owned=1} "
-    "}*{background:url(http://evil.example/x.png)}@import 'http://evil.example/x.css'; "
-    "<a href=javascript:owned=1 autofocus onfocus=owned=1>x</a><form action=http://evil.example><input></form>"
-    "<svg><use href='http://evil.example/x.svg#x'/><animate onbegin=owned=1 attributeName=x dur=1s></svg>"
-    "<template shadowrootmode=open><script>owned=1</script></template><math href=javascript:owned=1>x</math>"
-)
+from pollux.web.app import PAGES
+
 PATHS = (
     "",
     *("sessions", "sessions?all=1", "sessions?q=owned", "sessions?q=%3Cscript%3Eowned%3D1%3C%2Fscript%3E"),
     *("search?q=owned", "search?q=%22%3Cimg%20src%3Dx%20onerror%3Downed%3D1%3E%22", "search?q=owned&in=output"),
+    *("search", "search?q=%3Cimg%20src%3Dx%20onerror%3Downed%3D1%3E%20nothing", f"projects/{HASH[:8]}"),
     *("usage", "usage?split=project", "usage?split=tool", "projects", "files", "files?path=%3Cscript%3E", "health"),
 )
 BELOW = ("", "?detail=full&branches=0", "/2", "/raw", "/raw/1", "/raw/2", "/export", "/tree", "/find?q=owned")
@@ -42,7 +38,7 @@ UNKNOWN = (
 def served(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     assert browser is not None
     folder = tmp_path_factory.mktemp("hostile")
-    home = write_hostile_home(hostile_home(folder / "sessions", EVIL + MARKUP))
+    home = write_hostile_home(hostile_home(folder / "sessions"))
     with serving(folder / "served", home) as served:
         yield served
 
@@ -69,7 +65,19 @@ def test_a_hostile_list_is_text(browser: Browser, served: Served, path: str) -> 
     check_harmless(browser, served, path, script=False)
 
 
-@pytest.mark.parametrize("session", [SESSION, WITH_FILES])
+def test_every_page_is_tried() -> None:
+    """A new page must be added to `PATHS` or `BELOW`, unless it is for programs, for scripts or a download."""
+    others = {
+        *("/static/{name}", "/events", "/s/{session}/events", "/s/{session}/part", "/s/{session}/outline"),
+        *("/s/{session}/file/{file}", "/s/{session}/id/{message}"),
+    }
+    tried = {"/" + path.partition("?")[0].replace(HASH[:8], "{hash}") for path in PATHS}
+    tried |= {"/s/{session}" + re.sub(r"/\d+", "/{number}", below.partition("?")[0]) for below in BELOW}
+    routes = {route.path.replace(":str", "") for table in PAGES for route in table}
+    assert {route for route in routes if not route.startswith("/api/")} - others <= tried
+
+
+@pytest.mark.parametrize("session", [SESSION, AGENT, WITH_FILES])
 @pytest.mark.parametrize("below", BELOW)
 def test_a_hostile_session_is_text(browser: Browser, served: Served, session: str, below: str) -> None:
     check_harmless(browser, served, f"s/{session}{below}", script=True)
