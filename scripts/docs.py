@@ -19,7 +19,8 @@ from pollux.cli import COMMANDS, pollux
 from pollux.formats.tools import ALIASES, ROWS, ToolInfo
 from pollux.redaction import table
 from pollux.search.fields import FIELDS, QueryField
-from pollux.web.openapi import PATHS, SCHEMAS
+from pollux.web.api_schemas import SCHEMAS
+from pollux.web.openapi import PATHS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 WIDTH = 80

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 import pytest
 from click.testing import CliRunner
-from tests.web.viewing import SESSION, Viewed, viewing
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from tests.web.homes import hostile_home
+from tests.web.viewing import LABEL, SESSION, Viewed, viewing
 
 from pollux.cli import pollux
 from pollux.library.config import DEMO_HOME
 from pollux.web import api
-from pollux.web.openapi import OPENAPI, PATHS, SCHEMAS
+from pollux.web.api_schemas import SCHEMAS
+from pollux.web.openapi import PATHS
 
 
 @pytest.fixture(scope="module")
@@ -135,18 +141,109 @@ def test_description_has_exactly_the_routes() -> None:
         assert len(listed) == len({*listed})
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_answer_fits_its_description(viewed: Viewed, path: str) -> None:
-    reference = PATHS[path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]["$ref"]
-    schema = SCHEMAS[reference.rpartition("/")[2]]
-    answered = viewed.answer(path.strip("/").format(session=SESSION, number=3), q="alerts")
-    if "resume" in path:  # the folder of the demo's project does not exist here
-        assert answered.json()["schema"] == "pollux.error/1"
+def check(value: Any, schema: dict[str, Any], place: str = "$") -> None:  # noqa: ANN401  JSON
+    """Check a value against a schema, and that the schema names all its keys."""
+    if "$ref" in schema:
+        check(value, SCHEMAS[schema["$ref"].rpartition("/")[2]], place)
         return
-    answer = answered.json()
-    assert answer["schema"] == schema["properties"]["schema"]["const"]
-    assert {*schema["required"]} <= answer.keys()
-    assert viewed.json("api/openapi.json") == msgspec.json.decode(msgspec.json.encode(OPENAPI))
+    if "anyOf" in schema:
+        schema = schema["anyOf"][value is None]
+        check(value, schema, place)
+        return
+    types = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    assert any(type(value) in TYPES[name] for name in types), (place, value, types)
+    assert value == schema.get("const", value), place
+    if isinstance(value, int | float):
+        assert value >= schema.get("minimum", value), (place, value)
+    if isinstance(value, list):
+        for number, item in enumerate(value):
+            check(item, schema["items"], f"{place}[{number}]")
+    if isinstance(value, dict):
+        check_object(value, schema, place)
+
+
+def check_object(value: dict[str, Any], schema: dict[str, Any], place: str) -> None:
+    properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+    assert {*schema.get("required", ())} <= value.keys(), place
+    for key, item in value.items():
+        assert key in properties or others, f"{place}.{key} is not described"
+        if key in properties:
+            check(item, properties[key], f"{place}.{key}")
+        elif isinstance(others, dict):
+            check(item, others, f"{place}.{key}")
+
+
+TYPES: dict[str, set[type]] = {
+    "string": {str},
+    "integer": {int},
+    "number": {int, float},
+    "boolean": {bool},
+    "null": {type(None)},
+    "array": {list},
+    "object": {dict},
+}
+QUERIES: dict[str, tuple[dict[str, str], ...]] = {
+    "/api/sessions": ({"limit": "500", "all": "1"}, {"limit": "3"}),
+    "/api/search": ({"q": "the", "limit": "100"}, {"q": "zzzzzz"}),
+    "/api/usage": tuple({"by": name} for name in ("day", "session", "project", "model", "tool")),
+    "/api/sessions/{session}/find": ({"q": "alert"},),
+}
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewed]:
+    folder = tmp_path_factory.mktemp("hostile")
+    with viewing(folder, [hostile_home(folder / "home")]) as made:
+        yield made
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("home", ["viewed", "hostile"])
+def test_answer_fits_its_description(request: pytest.FixtureRequest, home: str, path: str) -> None:
+    viewed: Viewed = request.getfixturevalue(home)
+    schema = PATHS[path]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    ids = [row["id"] for row in viewed.json("api/sessions", limit=500, all=1)["sessions"]]
+    for session in ids if "{session}" in path else [""]:
+        for query in QUERIES.get(path, ({},)):
+            place = quote(session, errors="surrogatepass")
+            answer = viewed.answer(path.strip("/").format(session=place, number=1), **query)
+            if answer.status_code == 200:
+                check(answer.json(), schema)
+            else:
+                check(answer.json(), SCHEMAS["Error"])
+                assert "{session}" in path
+    if home == "viewed" and "resume" not in path:  # the folders of the demo's projects do not exist here
+        assert answer.status_code == 200
+
+
+def test_description_names_its_server_and_its_cookie(viewed: Viewed) -> None:
+    description = viewed.json("api/openapi.json")
+    assert description["servers"] == [{"url": f"/{LABEL}"}]
+    assert description["components"]["securitySchemes"]["cookie"]["name"] == "pollux-2990"
+    assert description["paths"].keys() == PATHS.keys()
+
+
+def test_description_refers_only_to_schemas_that_exist() -> None:
+    text = msgspec.json.encode([PATHS, SCHEMAS]).decode()
+    names = {*re.findall(r"#/components/schemas/(\w+)", text)}
+    assert names == SCHEMAS.keys()
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_description_names_the_parameters_that_are_read(
+    viewed: Viewed, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: set[str] = set()
+
+    class Recorded(QueryParams):
+        def get(self, key: str, default: Any = None) -> Any:  # noqa: ANN401  Starlette's
+            names.add(key)
+            return super().get(key, default)
+
+    monkeypatch.setattr(Request, "query_params", property(lambda request: Recorded(request.scope["query_string"])))
+    viewed.answer(path.strip("/").format(session=SESSION, number=3), q="alerts")
+    listed = {parameter["name"] for parameter in PATHS[path]["get"]["parameters"] if parameter["in"] == "query"}
+    assert names == listed
 
 
 def test_csv_is_no_formula(viewed: Viewed) -> None:

@@ -23,13 +23,13 @@ from pollux.views.contracts import SESSION, listed_row, message_row, rfc3339, to
 from pollux.views.contracts.archive import ResumeDocument
 from pollux.views.contracts.sessions import MessageDocument
 from pollux.web.open_sessions import open_sessions
-from pollux.web.openapi import OPENAPI
+from pollux.web.openapi import openapi_document
 from pollux.web.pages.files import file_page
 from pollux.web.pages.search import hit_page, query_of
 from pollux.web.pages.session_files import found_json
 from pollux.web.pages.sessions import session_list
 from pollux.web.requests import choice, number, parameter, wanted
-from pollux.web.routing import page
+from pollux.web.routing import page, viewer_of
 
 MOST_MESSAGES = 500
 """Messages that one answer contains."""
@@ -139,9 +139,9 @@ def doctor(_request: Request, library: Library) -> Response:
     return _json(to_json(library.doctor()))
 
 
-def openapi(_request: Request, _library: Library) -> Response:
+def openapi(request: Request, _library: Library) -> Response:
     """Return the description of this API."""
-    return _json(OPENAPI)
+    return _json(openapi_document(viewer_of(request).label, request.scope["server"][1]))
 
 
 def _json(value: Mapping[str, Json]) -> Response:

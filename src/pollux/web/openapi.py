@@ -1,55 +1,15 @@
-"""The OpenAPI document of the JSON API, as data; a test compares it with the routes."""
+"""The OpenAPI document of the JSON API, as data; tests compare it with the routes, their parameters and answers."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from pollux import __version__
+from pollux.web.api_schemas import SCHEMAS, TEXT, Schema
 
-Schema = dict[str, Any]
 SESSION_SORTS = ("newest", "oldest", "begun", "prompts", "tokens", "cost")
-
-_TEXT: Schema = {"type": "string"}
-_COUNT: Schema = {"type": "integer", "minimum": 0}
-_LIST: Schema = {"type": "array", "items": {"type": "object"}}
-_CURSOR: Schema = {"type": ["string", "null"], "description": "Pass it as `after` to get the next page."}
-
-
-def _document(schema: str, **properties: Schema) -> Schema:
-    """Return the schema of a document; `docs/json.md` describes all its keys."""
-    fixed = {"schema": {"type": "string", "const": schema}, **properties}
-    return {"type": "object", "required": list(fixed), "properties": fixed}
-
-
-SCHEMAS: dict[str, Schema] = {
-    "Sessions": _document("pollux.sessions/1", sessions=_LIST, problems=_LIST, next=_CURSOR, total=_COUNT),
-    "Session": _document(
-        "pollux.session/1",
-        session={"type": "object"},
-        timeline=_LIST,
-        children={"type": "array", "items": _TEXT},
-        **{"from": _COUNT, "to": _COUNT, "total": _COUNT},
-    ),
-    "Message": _document("pollux.message/1", session=_TEXT, id=_TEXT, kind=_TEXT, text=_TEXT, number=_COUNT),
-    "Resume": _document("pollux.resume/1", id=_TEXT, command=_TEXT),
-    "Found": _document(
-        "pollux.found/1",
-        messages=_COUNT,
-        at={"type": "array", "items": _COUNT, "maxItems": 5000},
-        more={"type": "boolean"},
-    ),
-    "Hits": _document("pollux.hits/1", query=_TEXT, hits=_LIST, sessions=_LIST, next=_CURSOR),
-    "Files": _document("pollux.files/1", files=_LIST, total=_COUNT, next=_CURSOR),
-    "Usage": _document("pollux.usage/1", rows=_LIST),
-    "Status": _document("pollux.status/1", sessions=_LIST),
-    "Projects": _document("pollux.projects/1", projects=_LIST),
-    "Doctor": _document("pollux.doctor/1", problems=_LIST),
-    "Error": _document("pollux.error/1", code=_TEXT, message=_TEXT, hint=_TEXT),
-}
 
 
 def _query(name: str, description: str, schema: Schema | None = None) -> Schema:
-    return {"name": name, "in": "query", "description": description, "schema": schema or _TEXT}
+    return {"name": name, "in": "query", "description": description, "schema": schema or TEXT}
 
 
 def _one_of(*words: str) -> Schema:
@@ -72,7 +32,8 @@ _SESSION = {
     "in": "path",
     "required": True,
     "description": "The ID of a session, the beginning of one, `latest` or `@2`.",
-    "schema": _TEXT,
+    "schema": TEXT,
+    "example": "latest",
 }
 _NUMBER = {
     "name": "number",
@@ -80,6 +41,7 @@ _NUMBER = {
     "required": True,
     "description": "The number of a message in the timeline, from 1.",
     "schema": {"type": "integer", "minimum": 1},
+    "example": 1,
 }
 _ERRORS = {
     "default": {
@@ -92,7 +54,7 @@ _ERRORS = {
 def _get(summary: str, schema: str, *parameters: Schema, csv: bool = False) -> Schema:
     content: Schema = {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
     if csv:
-        content["text/csv"] = {"schema": _TEXT}
+        content["text/csv"] = {"schema": TEXT}
     answer = {"description": summary, "content": content}
     return {"get": {"summary": summary, "parameters": list(parameters), "responses": {"200": answer, **_ERRORS}}}
 
@@ -163,13 +125,25 @@ PATHS: dict[str, Schema] = {
     "/api/projects": _get("Projects that have sessions.", "Projects", *_FILTERS),
     "/api/doctor": _get("Homes that were read, and everything unreadable or unknown.", "Doctor"),
 }
-OPENAPI: Schema = {
-    "openapi": "3.1.0",
-    "info": {
-        "title": "Pollux",
-        "version": __version__,
-        "description": "Gemini CLI history on this computer. GET and HEAD only, with the cookie of the viewer.",
-    },
-    "paths": PATHS,
-    "components": {"schemas": SCHEMAS},
-}
+
+
+def openapi_document(label: str, port: int) -> Schema:
+    """Return the description of the API of a viewer, with its address and the name of its cookie."""
+    cookie = {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": f"pollux-{port}",
+        "description": "Set by a ticket: docs/api.md.",
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Pollux",
+            "version": __version__,
+            "description": "Gemini CLI history on this computer. GET and HEAD only, with the cookie of the viewer.",
+        },
+        "servers": [{"url": f"/{label}"}],
+        "security": [{"cookie": []}],
+        "paths": PATHS,
+        "components": {"schemas": SCHEMAS, "securitySchemes": {"cookie": cookie}},
+    }

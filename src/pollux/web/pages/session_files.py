@@ -38,6 +38,12 @@ _MAGIC = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), 
 _SHOWN_RECORD = 200_000
 """Bytes of a raw record that a page shows; a download has all."""
 _EXPORTS = tuple(name for name, exporter in FORMATS.items() if not exporter.reads_archive)
+_REDACTIONS = {
+    "yes": RedactionOptions(redact=True),
+    "share": RedactionOptions(share=True),
+    "none": RedactionOptions(redact=False),
+}
+"""Values of `redact`. The first is the default, so that only an address that says so leads to a file with secrets."""
 
 
 def found_json(found: FoundMessages) -> bytes:
@@ -164,13 +170,12 @@ def export(request: Request, library: Library) -> Response:
         "branches": choice(request, "branches", ("active", "all")),
     }
     options = format_options(name, {key: value for key, value in given.items() if key in exporter.options})
-    level = choice(request, "redact", ("0", "1", "share"))
-    redaction = RedactionOptions(redact={"0": False, "1": True, "share": None}[level], share=level == "share")
-    if level == "0" and exporter.is_public:
-        raise UsageError(f"The format {name} is meant for other people and is always redacted: choose a redaction.")
+    level = choice(request, "redact", tuple(_REDACTIONS))
+    if level == "none" and exporter.is_public:
+        raise UsageError(f"The format {name} is meant for other people and is always redacted: leave redact=none out.")
     written: list[SpooledTemporaryFile[bytes]] = []
     result = library.export(
-        [row.id], name, StreamSink(lambda pieces: written.append(_spooled(pieces))), options, redaction
+        [row.id], name, StreamSink(lambda pieces: written.append(_spooled(pieces))), options, _REDACTIONS[level]
     )
     if result.failed or not written:
         raise PolluxError(result.failed[0].message if result.failed else "The session has nothing for this format.")
@@ -190,9 +195,9 @@ def _export_form(request: Request, row: SessionRow) -> Iterator[Html]:
         element("option", "active and dropped messages", value="all"),
     )
     redaction = (
-        element("option", "secrets, e-mail addresses and names replaced", value="1"),
+        element("option", "secrets, e-mail addresses and names replaced", value="yes"),
         element("option", "for other people (--share): also without pictures and files", value="share"),
-        element("option", "none: as recorded, including secrets", value="0"),
+        element("option", "none: as recorded, including secrets", value="none"),
     )
     yield element(
         "form",
