@@ -122,6 +122,15 @@ def test_style_sheets_are_served_without_comments_and_line_breaks() -> None:
         assert text.count("{") == text.count("}") == (ASSETS / name).read_text("utf-8").count("{")
 
 
+def test_scripts_have_no_text_over_several_lines() -> None:
+    """Their indentation is removed when they are served."""
+    for path in ASSETS.glob("*.js"):
+        code = path.read_text("utf-8")
+        assert all(line.count("`") % 2 == 0 for line in code.splitlines()), path.name
+        assert "/*" not in re.sub(r"/\*.*?\*/", "", code), path.name
+        assert len(asset_content(path.name)) < len(code.encode()), path.name
+
+
 def test_files_stay_within_their_budget() -> None:
     sizes = {name: len(asset_content(name)) for name in asset_names()}
     styles = sum(size for name, size in sizes.items() if name.endswith(".css") and name != PALETTE)

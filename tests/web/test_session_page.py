@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests import builders
 from tests.builders import NAME, asks, call, chats, gemini, header, log, put, user
-from tests.web.viewing import SESSION, Viewed, viewing
+from tests.exports.reader import Page
+from tests.web.homes import long_home
+from tests.web.viewing import LABEL, SESSION, Viewed, viewing
 
+from pollux.render.html.markup import Html
+from pollux.web.pages.session_files import nested_list
 from pollux.web.static_names import asset_name
 
 
@@ -24,7 +29,7 @@ def test_page_has_facts_prompts_and_articles(viewed: Viewed) -> None:
     assert "Find the cause of duplicate alerts" in found.text
     assert len(found.named("article")) >= 15
     assert "107,810 71% cached" in found.text
-    assert "$0.0319 $0.00370 dropped" in found.text
+    assert "$0.0319 $0.0037 dropped" in found.text
     assert "5 prompts, 8 answers, 5 tool calls" in found.text
     assert "Previous in skywatch" in found.text
     assert "13.1k in, 145 out$0.0104" in found.text
@@ -53,6 +58,7 @@ def test_page_has_facts_prompts_and_articles(viewed: Viewed) -> None:
         f"s/{SESSION}/find?q=alarm",
         f"s/{SESSION}/export",
         f"s/{SESSION}/tree",
+        f"s/{SESSION}/calls",
         f"s/{SESSION}/12",
         f"s/{SESSION}?detail=full&branches=0&thoughts=0",
     ],
@@ -80,3 +86,84 @@ def test_colours_of_a_terminal_have_their_own_style_sheet(tmp_path: Path) -> Non
 
 def test_a_session_without_colours_has_no_such_style_sheet(viewed: Viewed) -> None:
     assert asset_name("palette.css") not in viewed.get(f"s/{SESSION}")
+
+
+def test_the_guide_has_a_table(viewed: Viewed) -> None:
+    """Each mark of the guide is a row, with the same message and the same amounts."""
+    page = viewed.page(f"s/{SESSION}")
+    assert f"/{LABEL}/s/{SESSION}/calls" in [tag.attributes.get("href") for tag in page.named("a")]
+    drawing = viewed.get(f"s/{SESSION}").partition('<figure class="guide">')[2].partition("</figure>")[0]
+    marks = re.findall(r'href="([^"]+)" aria-label="([^"]+)"', drawing)
+    table = viewed.get(f"s/{SESSION}/calls")
+    rows = re.findall(r"<tr><td>.*?</tr>", table)
+    assert [re.search(r'href="([^"]+)"', row)[1] for row in rows] == [href for href, _ in marks]  # type: ignore[index]
+    assert len(rows) == 14
+    assert "Can we just make QUIET two hours? rewound" in Page(table).text
+    calls = [label for _, label in marks if " cached" in label]
+    amounts = [re.findall(r'class="right">([^<]+)<', row) for row in rows if "model call" in row]
+    for label, (fresh, cached, _, _, cost) in zip(calls, amounts, strict=True):
+        n_in = int(fresh.replace(",", "")) + int(cached.replace(",", ""))
+        assert f"{cost}; {n_in:,} in, {cached} cached" in label
+
+
+def test_a_long_table_is_in_parts(tmp_path: Path) -> None:
+    with viewing(tmp_path, (long_home(tmp_path / "home", 100),)) as viewed:
+        first, second = viewed.page(f"s/{builders.SESSION}/calls"), viewed.page(f"s/{builders.SESSION}/calls?from=200")
+        assert len(first.named("tr")) == 201
+        assert [tag.attributes["href"] for tag in first.named("a", rel="next")] == [links_to(first, "calls?from=200")]
+        assert 0 < len(second.named("tr")) - 1 <= 200
+        assert not second.named("a", rel="next")
+        assert "no prompt and no model call here" in viewed.page(f"s/{builders.SESSION}/calls?from=99999").text
+
+
+def links_to(page: Page, ending: str) -> str:
+    (target,) = {str(tag.attributes["href"]) for tag in page.named("a") if str(tag.attributes["href"]).endswith(ending)}
+    return target
+
+
+def test_a_message_has_a_link_to_its_record(viewed: Viewed) -> None:
+    page = viewed.page(f"s/{SESSION}")
+    records = [str(tag.attributes["href"]) for tag in page.named("a", class_="raw")]
+    assert len(records) == len(page.named("article"))
+    assert records[1] == f"/{LABEL}/s/{SESSION}/raw/2"
+    assert "Two false alarms last night" in viewed.page(f"s/{SESSION}/raw/2").text
+
+
+def test_a_session_with_subagents_leads_to_its_tree(viewed: Viewed) -> None:
+    page = viewed.page("s/e92f6bc2")
+    assert "1 subagent" in page.text
+    tree = viewed.page(links_to(page, "/tree").removeprefix(f"/{LABEL}/"))
+    assert len(tree.named("ol")) == 2
+    current = [tag.attributes["href"] for tag in tree.named("a", **{"aria-current": "true"})]
+    assert [str(href).rpartition("/")[2][:8] for href in current] == ["e92f6bc2"]
+    assert "/tree" not in viewed.get(f"s/{SESSION}")
+
+
+def test_a_deleted_session_has_a_restore_command(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    file = chats(home) / f"{NAME}.jsonl"
+    put(file, log(header(), user("u1", "x"), gemini("g1", "y")))
+    with viewing(tmp_path, (home,)) as viewed:
+        assert "Copy restore command" not in viewed.get(f"s/{builders.SESSION}")
+        file.unlink()
+        viewed.library.sync()
+        page = viewed.page(f"s/{builders.SESSION}")
+        commands = [tag.attributes["data-text"] for tag in page.named("button", **{"data-key": "restore"})]
+        assert commands == [f"pollux restore {builders.SESSION}"]
+        assert "Gemini CLI has deleted its copy." in page.text
+
+
+@pytest.mark.parametrize(
+    ("depths", "expected"),
+    [
+        ("", "<ol></ol>"),
+        ("0", "<ol><li>0</li></ol>"),
+        ("0111", "<ol><li>0<ol><li>1</li><li>1</li><li>1</li></ol></li></ol>"),
+        ("012", "<ol><li>0<ol><li>1<ol><li>2</li></ol></li></ol></li></ol>"),
+        ("01211", "<ol><li>0<ol><li>1<ol><li>2</li></ol></li><li>1</li><li>1</li></ol></li></ol>"),
+        ("0120", "<ol><li>0<ol><li>1<ol><li>2</li></ol></li></ol></li><li>0</li></ol>"),
+    ],
+)
+def test_a_walk_through_a_tree_becomes_lists(depths: str, expected: str) -> None:
+    items = [(int(depth), Html(depth)) for depth in depths]
+    assert nested_list(items) == expected.replace("<ol>", '<ol class="tree">', 1)

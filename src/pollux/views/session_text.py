@@ -10,13 +10,15 @@ from pollux.prices import Prices, usage_of
 from pollux.reports.periods import local
 from pollux.reports.sessions import SessionRow
 from pollux.sessions.family import with_subagents
-from pollux.text.numbers import Currency, count, duration, plural
+from pollux.text.numbers import Currency, count, dollars, duration, plural
 from pollux.views.contracts import calls_of
 from pollux.views.excerpts import line
 
 TITLE = 120
 """Characters of a title in a document."""
 NO_TITLE = "(no prompt)"
+_ROUNDED_TO_ZERO = 50_000
+"""Billionths of a dollar that four decimals show as zero."""
 BRANCHES: dict[Fate, str] = {
     Fate.ACTIVE: "",
     Fate.REWOUND: "Rewound: the user went back to an earlier prompt",
@@ -83,6 +85,13 @@ def cost_text(usage: Usage) -> str:
     """Return the cost in dollars, with a plus sign if some calls have no price."""
     nanousd = usage.cost_nanousd
     return Currency().show(nanousd) + ("+" if usage.cost.unpriced_calls and nanousd is not None else "")
+
+
+def amount_text(nanousd: int | None) -> str:
+    """Return an amount in a session with four decimals, so that they line up; no cost is shown as zero."""
+    if nanousd is not None and 0 < nanousd <= _ROUNDED_TO_ZERO:
+        return "<$0.0001"
+    return dollars(nanousd, 4)
 
 
 def period(session: Session, zone: tzinfo | None, name: str = "") -> str:

@@ -11,13 +11,25 @@ from starlette.routing import BaseRoute, Mount, Route
 from pollux.errors import PolluxError
 from pollux.web import api, live, static
 from pollux.web.failures import http_failure, pollux_failure, unknown_failure
-from pollux.web.pages import files, health, overview, projects, search, session, session_files, sessions, usage
+from pollux.web.pages import (
+    files,
+    health,
+    overview,
+    projects,
+    search,
+    session,
+    session_calls,
+    session_files,
+    sessions,
+    usage,
+)
 from pollux.web.routing import Viewer
 
 PAGES: tuple[tuple[Route, ...], ...] = (
     static.ROUTES,
     overview.ROUTES,
     usage.ROUTES,
+    session_calls.ROUTES,
     session_files.ROUTES,
     sessions.ROUTES,
     search.ROUTES,

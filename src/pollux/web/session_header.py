@@ -16,11 +16,11 @@ from pollux.render.html.charts import CallMark, ErrorMark, GuideMark, PromptMark
 from pollux.render.html.icons import glyph, star
 from pollux.render.html.markup import Html, element, joined, time_element
 from pollux.text.escape import make_visible
-from pollux.text.numbers import Currency, plural
 from pollux.text.numbers import count as short_count
+from pollux.text.numbers import plural
 from pollux.text.shell import quoted
 from pollux.views import session_text
-from pollux.views.session_text import TITLE, describe_messages
+from pollux.views.session_text import TITLE, amount_text, describe_messages
 from pollux.views.transcript import Detail, TranscriptOptions
 from pollux.web.layout import address
 from pollux.web.requests import parameter
@@ -39,7 +39,7 @@ def session_header(request: Request, library: Library, row: SessionRow, conversa
         element("p", *crumb, class_="crumb"),
         element("h1", make_visible(session_text.title(row, TITLE))),
         session_facts(row, conversation),
-        _actions(request, library, row),
+        _actions(request, library, row, n_agents=sum(id_ != row.id for id_ in conversation.family)),
         *_problems(request, row),
         _guide(request, row, conversation),
     )
@@ -61,9 +61,12 @@ def _guide(request: Request, row: SessionRow, conversation: OpenConversation) ->
             tokens = moment.usage.tokens
             peak = max(peak, tokens.input)
             amounts = f"{tokens.input:,} in, {tokens.cached:,} cached"
-            label = f"{clock}, {session_text.cost_text(moment.usage)}; {amounts}"
+            label = f"{clock}, {amount_text(moment.usage.cost_nanousd)}; {amounts}"
             marks.append(CallMark(max(0, tokens.input - tokens.cached), tokens.cached, is_dropped, href, label))
-    return guide(marks, f"peak {short_count(peak)} tokens" if peak else "") if marks else Html()
+    if not marks:
+        return Html()
+    table = element("a", "As a table", href=session_address(request, row.id, "calls"))
+    return guide(marks, [f"peak {short_count(peak)} tokens", table] if peak else [table])
 
 
 def _period(row: SessionRow) -> Html:
@@ -87,29 +90,37 @@ def session_facts(row: SessionRow, conversation: OpenConversation) -> Html:
         share = f"{tokens.cached / tokens.input:.0%} cached" if tokens.input and tokens.cached else ""
         facts.append(("Tokens in", joined((f"{tokens.input:,} ", element("span", share, class_="soft")))))
         dropped = usage.cost.nanousd - row.active.cost.nanousd
-        lost = element("span", f"{Currency().show(dropped)} dropped", class_="c") if dropped else Html()
-        facts.append(("Billed", joined((session_text.cost_text(usage), " ", lost))))
+        lost = element("span", f"{amount_text(dropped)} dropped", class_="c") if dropped else Html()
+        more = "+" if usage.cost.unpriced_calls and usage.cost_nanousd is not None else ""
+        facts.append(("Billed", joined((amount_text(usage.cost_nanousd), more, " ", lost))))
     rows = (element("div", element("dt", name), element("dd", value, class_="num")) for name, value in facts)
     return element("dl", *rows, class_="facts")
 
 
-def _actions(request: Request, library: Library, row: SessionRow) -> Html:
+def _actions(request: Request, library: Library, row: SessionRow, *, n_agents: int) -> Html:
     inside: list[Html] = []
     notes: list[str] = []
+    needs_restore = bool(row.deleted)
     try:
         plan = library.resume(row.id)
     except PolluxError as error:
         notes.append(str(error))
     else:
         inside.append(_copy_button("Copy resume command", plan.command, "button main", key="resume"))
-        if plan.problems:
-            command = f"pollux restore {quoted(row.id)}"
-            inside.append(_copy_button("Copy restore command", command, "button", key="restore"))
-            notes += plan.problems
+        needs_restore = needs_restore or bool(plan.problems)
+        notes += plan.problems
+    if needs_restore:
+        command = f"pollux restore {quoted(row.id)}"
+        inside.append(_copy_button("Copy restore command", command, "button", key="restore"))
     export = session_address(request, row.id, "export")
     raw = session_address(request, row.id, "raw")
     inside.append(element("a", glyph("export"), "Export", class_="button", href=export, data_key="export"))
     inside.append(element("a", glyph("raw"), "Raw files", class_="button", href=raw, data_key="raw"))
+    if n_agents:
+        words = plural(n_agents, "subagent")
+        inside.append(
+            element("a", glyph("agent"), words, class_="button", href=session_address(request, row.id, "tree"))
+        )
     if len(row.files) and row.kind == "main":
         inside.append(_state(library, row))
     if notes:

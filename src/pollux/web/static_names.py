@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from pollux.render.html.colours import palette
-from pollux.render.html.stylesheets import compact
+from pollux.render.html.compact import compact_script, compact_style
 
 ASSETS = Path(__file__).with_name("assets")
 PALETTE = "palette.css"
 """The 256 colours of a terminal, for sessions whose tools printed in colour."""
+_COMPACT = {".css": compact_style, ".js": compact_script}
 _DIGITS = 12
 
 
 @cache
 def asset_content(name: str) -> bytes:
-    """Return a file as it is served: style sheets are compact."""
+    """Return a file as it is served: style sheets and scripts are compact."""
     if name == PALETTE:
         return palette().encode()
     data = (ASSETS / name).read_bytes()
-    return compact(data.decode("utf-8")).encode() if name.endswith(".css") else data
+    compact = _COMPACT.get(PurePath(name).suffix)
+    return compact(data.decode("utf-8")).encode() if compact else data
 
 
 def asset_names() -> tuple[str, ...]:

@@ -33,6 +33,8 @@ PAGES = (
     f"s/{SESSION}/raw/3",
     f"s/{SESSION}/export",
     f"s/{SESSION}/tree",
+    f"s/{SESSION}/calls",
+    "s/e92f6bc2/tree",
 )
 LISTS = tuple(path for path in PAGES if not path.startswith("s/") or "/raw" in path)
 ERRORS = {"nowhere": 404, "s/zzzzzzzz": 404, f"s/{SESSION}/999": 404, "sessions?since=never": 400}
@@ -173,6 +175,21 @@ def test_find_marks_words_and_opens_their_folds(tab: BrowserTab) -> None:
     tab.wait("document.getElementById('hits').textContent === ''")
 
 
+def test_find_marks_its_hits_in_the_guide(tab: BrowserTab) -> None:
+    tab.go(f"s/{SESSION}?find=QUIET")
+    path = "document.querySelector('.guide .found')"
+    tab.wait(f"{path}?.getAttribute('d')")
+    n_hits = int(tab.texts("#hits")[0].split()[-1])
+    assert 1 <= tab.tell(f"{path}.getAttribute('d').match(/M/g).length") <= n_hits
+    assert tab.tell(f"{path}.getBoundingClientRect().top") <= tab.tell(
+        "document.querySelector('.guide .fresh').getBoundingClientRect().top"
+    )
+    tab.press("/")
+    tab.fill("#w", "nothinglikethis")
+    tab.wait("document.getElementById('hits').textContent === 'not found'")
+    assert tab.tell(path) is None
+
+
 @pytest.mark.parametrize(("form", "ending"), [("html", ".html"), ("markdown", ".md"), ("json", ".json")])
 def test_export_is_a_download(browser: Browser, served: Served, file: Path, form: str, ending: str) -> None:
     with served.tab(browser) as tab:
@@ -186,6 +203,23 @@ def test_export_is_a_download(browser: Browser, served: Served, file: Path, form
         assert "Two false alarms last night" in content
         assert tab.address == f"s/{SESSION}/export"
         assert not [*tab.seen.errors, *tab.seen.dialogs]
+
+
+def test_a_message_leads_to_its_record(tab: BrowserTab) -> None:
+    tab.go(f"s/{SESSION}")
+    tab.tell("document.querySelector('#m2 .raw').focus()")
+    assert tab.tell("getComputedStyle(document.querySelector('#m2 .raw')).opacity") == "1"
+    assert tab.follow("#m2 .raw") == f"s/{SESSION}/raw/2"
+    assert tab.follow("main a >> text=Back to the message").endswith("/2#m2")
+
+
+def test_keys_lead_to_the_sessions_before_and_after(tab: BrowserTab) -> None:
+    tab.go(f"s/{SESSION}")
+    before = tab.tell("document.querySelector('a[rel=prev]').href")
+    tab.press("[")
+    tab.wait(f"location.href === {json.dumps(before)} && document.readyState === 'complete'")
+    tab.press("]")
+    tab.wait(f"location.pathname.includes('{SESSION}') && document.readyState === 'complete'")
 
 
 def test_copy_buttons_fill_the_clipboard(tab: BrowserTab) -> None:

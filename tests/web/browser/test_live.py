@@ -116,3 +116,26 @@ def test_hostile_words_arrive_as_text(tab: BrowserTab, tmp_path: Path) -> None:
     assert tab.tell("typeof owned") == "undefined"
     write(tmp_path, gemini("newer", "still here", second=61))
     tab.wait("document.getElementById('m42')")
+
+
+def test_what_is_new_since_the_last_visit_is_marked(tab: BrowserTab, tmp_path: Path) -> None:
+    tab.go(f"s/{SHORT}")
+    assert tab.count(".new") == tab.count("#to-new") == 0
+    tab.go("health")
+    write(tmp_path, user("new", "a new prompt", second=60), gemini("newer", PARAGRAPHS, second=61))
+    tab.go(f"s/{SHORT}")
+    tab.wait("document.getElementById('m42')")
+    tab.wait("document.querySelector('.new')?.nextElementSibling.id === 'm41'")
+    assert tab.texts(".new") == ["New since your last visit"]
+    assert tab.texts("#to-new") == ["2 new since your last visit"]
+    assert tab.faults() == []
+    tab.click("#to-new")
+    tab.wait("document.querySelector('.new').getBoundingClientRect().top < innerHeight")
+    write(tmp_path, user("newest", "the newest prompt", second=62))
+    tab.wait("document.getElementById('m43')")
+    assert tab.count(".new") == 1
+    assert tab.tell("document.querySelector('.new').nextElementSibling.id") == "m41"
+    tab.go("health")
+    tab.go(f"s/{SHORT}")
+    tab.wait("document.getElementById('m43')")
+    assert tab.count(".new") == tab.count("#to-new") == 0

@@ -144,13 +144,13 @@ _GUIDE_WIDTH, _GUIDE_HEIGHT, _GUIDE_FLOOR, _GUIDE_MARKS = 1000, 62, 48, 57
 _WIDEST_BAR, _MANY_MARKS = 22, 200
 
 
-def guide(marks: Sequence[GuideMark], note: str = "") -> Html:
+def guide(marks: Sequence[GuideMark], notes: Iterable[str] = ()) -> Html:
     """Return a session at a glance: a bar for each model call, a star for each prompt, a cross for each error.
 
     Args:
         marks: in the order of the session. With more than 200, neighbours share a place, where the largest call is
             shown.
-        note: the end of the caption, such as `peak 13.9k tokens`.
+        notes: the end of the caption, such as `peak 13.9k tokens` and a link to the table.
 
     """
     shown = _thinned(marks)
@@ -172,9 +172,9 @@ def guide(marks: Sequence[GuideMark], note: str = "") -> Html:
     legend = [("fresh", "fresh input"), ("cached", "cached")]
     if any(isinstance(mark, CallMark) and mark.is_dropped for mark in marks):
         legend.append(("lost", "dropped"))
-    notes = [element("span", _key(name), words) for name, words in legend]
-    notes += [element("span", note)] if note else []
-    return element("figure", drawing, element("figcaption", *notes), class_="guide")
+    caption = [element("span", _key(name), words) for name, words in legend]
+    caption += [element("span", note) for note in notes]
+    return element("figure", drawing, element("figcaption", *caption), class_="guide")
 
 
 def _key(name: str) -> Html:

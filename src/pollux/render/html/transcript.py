@@ -9,10 +9,10 @@ from pollux.model import Fate, Usage
 from pollux.render.html.blocks import PageState, PromptLink, block_html
 from pollux.render.html.markup import Html, closing, element, icon, joined, opening, text, time_element
 from pollux.text.escape import make_visible
-from pollux.text.numbers import Currency, count
+from pollux.text.numbers import count
 from pollux.views.conversation import ConversationSource, PlacedBlock, placed_blocks
 from pollux.views.excerpts import line
-from pollux.views.session_text import BRANCHES, describe_messages
+from pollux.views.session_text import BRANCHES, amount_text, describe_messages
 from pollux.views.tools import Icon
 from pollux.views.transcript import (
     LABELS,
@@ -191,6 +191,10 @@ def _margin(block: ShownBlock, number: int, page: PageState, usage: Usage | None
     time = time_element(block.at, "second") if block.at else text("#")
     hint = element("span", f", link to message {number}", class_="unseen")
     link = element("a", time, hint, href=page.link(number), class_="at")
+    if page.record_address is not None and page.session is not None:
+        record = page.record_address(page.session.id, number)
+        hint = element("span", f" record of message {number}", class_="unseen")
+        link = joined((link, element("a", "raw", hint, href=record, class_="raw")))
     if usage is None or not usage.calls:
         return element("div", link, class_="edge")
     tokens = usage.tokens
@@ -201,8 +205,7 @@ def _margin(block: ShownBlock, number: int, page: PageState, usage: Usage | None
 
 
 def _cost(usage: Usage) -> str:
-    nanousd = usage.cost_nanousd
-    return "no price" if nanousd is None else Currency().show(nanousd)
+    return amount_text(usage.cost_nanousd)
 
 
 def _prompt(block: PromptBlock, page: PageState, item: PlacedBlock[ConversationSource], anchor: str) -> Html:

@@ -46,6 +46,7 @@ async function fetchPart(part) {
   }
   anchored(() => part.replaceWith(fresh));
   watcher.observe(fresh);
+  markNew();
   requestAnimationFrame(tidy); // when the message that it was loaded for has been scrolled to
   if (find.words) highlight();
   return fresh;
@@ -95,6 +96,32 @@ const named = /^#m(\d+)$/.exec(location.hash);
 if (named && !document.getElementById(location.hash.slice(1))) show(Number(named[1]));
 else if (!named && thread.dataset.target) show(Number(thread.dataset.target.slice(1)));
 
+// What is new since the reader last looked at this session: a line above it, and a link to that line.
+const SEEN = `pollux-seen ${partAddress.pathname}`;
+let total = Number(thread.dataset.total), seen = 0;
+try { seen = Number(localStorage.getItem(SEEN)); } catch { /* private window */ }
+function markNew() {
+  const n_new = total - seen, part = seen > 0 && n_new > 0 && partOf(seen + 1);
+  if (!part) return;
+  let link = document.getElementById("to-new");
+  if (!link) {
+    link = Object.assign(document.createElement("a"), { id: "to-new", className: "button" });
+    link.addEventListener("click", (event) => { event.preventDefault(); show(seen + 1).then(() => document.querySelector(".new")?.scrollIntoView()); });
+    document.querySelector(".acts")?.append(link);
+  }
+  link.href = `#m${seen + 1}`;
+  link.textContent = `${n_new.toLocaleString("en")} new since your last visit`;
+  if (part.classList.contains("wait") || thread.querySelector(".new")) return;
+  const first = [...part.querySelectorAll(".msg")].find((message) => firstNumber(message) > seen);
+  const line = Object.assign(document.createElement("p"), { className: "new", textContent: "New since your last visit" });
+  if (first) (first.closest(".branch") ?? first).before(line); else part.append(line);
+}
+addEventListener("visibilitychange", () => {
+  if (!document.hidden) return;
+  seen = total;
+  try { localStorage.setItem(SEEN, seen); } catch { /* private window */ }
+});
+
 // Find: the server names the messages, the page marks the words in those that are loaded.
 const field = document.querySelector("[data-find]"), count = document.getElementById("hits");
 const find = { words: "", at: [], here: -1, more: false };
@@ -109,8 +136,24 @@ async function search(words) {
     if (field.value.trim() !== find.words) return;
     if (answer.ok) ({ at: find.at, more: find.more } = await answer.json());
   }
+  markHits();
   highlight();
   await hit(1);
+}
+// A mark in the guide above the call, prompt or error that each hit belongs to.
+function markHits() {
+  const drawing = document.querySelector(".guide > svg");
+  drawing?.querySelector(".found")?.remove();
+  if (!drawing || !find.at.length) return;
+  const marks = [...drawing.querySelectorAll("a")].map((link) => {
+    const box = link.getBBox();
+    return { number: Number(link.href.baseVal.split("#m")[1]), x: box.x + box.width / 2 };
+  });
+  const places = new Set(find.at.map((number) => (marks.findLast((mark) => mark.number <= number) ?? marks[0])?.x));
+  const path = document.createElementNS(drawing.namespaceURI, "path");
+  path.setAttribute("class", "found");
+  path.setAttribute("d", [...places].map((x) => `M${x}-4v9`).join(""));
+  drawing.append(path);
 }
 async function hit(by) {
   if (find.at.length) {
@@ -203,7 +246,7 @@ addEventListener("scroll", () => { if (!isWaiting) { isWaiting = true; requestAn
 follow();
 
 // Live: one stream while the tab is visible. What has grown replaces the end of the thread, from a turn on.
-let stream, total = Number(thread.dataset.total), version = thread.dataset.version;
+let stream, version = thread.dataset.version;
 const firstNumber = (node) => Number(/^m(\d+)$/.exec((node.matches(".msg") ? node : node.querySelector(".msg"))?.id ?? "")?.[1]);
 const isAtEnd = () => innerHeight + scrollY > document.body.scrollHeight - 200;
 
@@ -234,6 +277,7 @@ function grow(news) {
   list.append(...items.children);
   const facts = document.querySelector(".facts");
   facts.replaceWith(document.adoptNode(new DOMParser().parseFromString(news.facts, "text/html").querySelector(".facts")));
+  markNew();
   if (n_new > 0) say(`${n_new} new message${n_new === 1 ? "" : "s"}`);
   if (follows) scrollTo(0, document.body.scrollHeight);
 }
@@ -261,3 +305,4 @@ function listen() {
   stream.addEventListener("error", () => { stream?.close(); stream = undefined; setTimeout(listen, 3000); });
 }
 if ("total" in thread.dataset) { document.addEventListener("visibilitychange", listen); listen(); }
+markNew();

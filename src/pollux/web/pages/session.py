@@ -115,9 +115,11 @@ def rendered_window(
     def render() -> tuple[Html, PageState]:
         state = PageState(
             conversation.session,
+            model=conversation.row.models[0] if len(conversation.row.models) == 1 else None,  # the header names it
             numbers=count(1 + 1000 * window.start),  # so that no two windows have the same anchor
             usage=conversation.usage_by_message,
             message_address=lambda session_id, number: message_address(request, session_id, number),
+            record_address=lambda session_id, number: session_address(request, session_id, f"raw/{number}"),
             file_address=lambda session_id, number, index: session_address(
                 request, session_id, f"file/{number}.{index}"
             ),

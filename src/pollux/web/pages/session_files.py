@@ -17,7 +17,7 @@ from pollux.library.find_in_session import FoundMessages, find_in_session
 from pollux.library.library import Library
 from pollux.library.outputs import StreamSink
 from pollux.library.values import SessionRow
-from pollux.render.html.markup import Html, element, time_element
+from pollux.render.html.markup import Html, closing, element, joined, opening, time_element
 from pollux.text.encode import encode
 from pollux.text.escape import make_visible
 from pollux.text.numbers import parse_integer, plural, size
@@ -251,13 +251,30 @@ def tree(request: Request, library: Library) -> Response:
         branch, depth = waiting.pop()
         session = branch.session
         title = make_visible(session_text.title(session, TITLE))
-        link = element("a", title, href=session_address(request, session.id))
-        at = time_element(session.started, "full") if session.started else Html()
-        facts = element("span", describe_messages(session, by_id), " ", at, class_="soft small")
-        items.append(element("li", link, " ", facts, data_depth=min(depth, 9)))
+        current = "true" if session.id == row.id else None
+        link = element("a", title, href=session_address(request, session.id), aria_current=current)
+        at = joined((" · ", time_element(session.started, "full"))) if session.started else Html()
+        facts = element("span", describe_messages(session, by_id), at, class_="soft small")
+        items.append((depth, joined((link, " ", facts))))
         waiting += [(child, depth + 1) for child in reversed(branch.children)]
-    body = (*_heading(request, row, "Session and subagents"), element("ol", *items, class_="tree"))
+    body = (*_heading(request, row, "Session and subagents"), nested_list(items))
     return document(request, "Session and subagents", body, place="sessions")
+
+
+def nested_list(items: Iterable[tuple[int, Html]]) -> Html:
+    """Return items with their depths, in the order of a walk through a tree, as lists within lists."""
+    pieces = [opening("ol", class_="tree")]
+    before = -1
+    for depth, item in items:
+        if depth > before:
+            pieces += [opening("ol")] if before >= 0 else []
+        else:
+            pieces += [closing("li"), *[closing("ol"), closing("li")] * (before - depth)]
+        pieces += [opening("li"), item]
+        before = depth
+    if before >= 0:
+        pieces += [closing("li"), *[closing("ol"), closing("li")] * before]
+    return joined((*pieces, closing("ol")))
 
 
 ROUTES = (

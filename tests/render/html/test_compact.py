@@ -1,10 +1,10 @@
-"""Style sheets without what a browser does not need."""
+"""Style sheets and scripts without what a browser does not need."""
 
 from __future__ import annotations
 
 import pytest
 
-from pollux.render.html.stylesheets import compact
+from pollux.render.html.compact import compact_script, compact_style
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,8 @@ from pollux.render.html.stylesheets import compact
     ],
 )
 def test_spaces_without_a_meaning_are_removed(css: str, expected: str) -> None:
-    assert compact(css) == expected
-    assert compact(expected) == expected
+    assert compact_style(css) == expected
+    assert compact_style(expected) == expected
 
 
 @pytest.mark.parametrize(
@@ -41,11 +41,11 @@ def test_spaces_without_a_meaning_are_removed(css: str, expected: str) -> None:
     ],
 )
 def test_strings_and_addresses_stay_as_they_are(css: str) -> None:
-    assert compact(css) == css
+    assert compact_style(css) == css
 
 
 def test_an_address_in_quotes_loses_only_the_spaces_around_it() -> None:
-    assert compact("a{b: url( 'x  y' )}") == "a{b:url('x  y')}"
+    assert compact_style("a{b: url( 'x  y' )}") == "a{b:url('x  y')}"
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,9 @@ def test_an_address_in_quotes_loses_only_the_spaces_around_it() -> None:
     ],
 )
 def test_a_comment_is_not_a_space(css: str, expected: str) -> None:
-    assert compact(css) == expected
+    assert compact_style(css) == expected
+
+
+def test_a_script_keeps_its_line_breaks() -> None:
+    code = 'f(() => {\n  // why\n  const a = "//  b" // c\n\n  return a\n})\n'
+    assert compact_script(code) == 'f(() => {\nconst a = "//  b" // c\nreturn a\n})\n'

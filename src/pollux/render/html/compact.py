@@ -1,4 +1,4 @@
-"""Compact style sheets: what a browser does not need is removed when a sheet is served or put into a page."""
+"""Compact style sheets and scripts: what a browser does not need is removed when they are served or put into a page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TIGHT_AFTER = frozenset("{};,>(:")
 """Characters that need no space after them. `)` does: `:not(.a) .b`; so do the operators of `calc()`."""
 
 
-def compact(css: str) -> str:
+def compact_style(css: str) -> str:
     """Return a style sheet without comments, indentation, needless spaces and semicolons.
 
     Strings and addresses stay as they are, and so do the spaces that carry a meaning: those between selectors, before a
@@ -54,3 +54,12 @@ def _is_between_names(css: str, token: re.Match[str]) -> bool:
 
 def _is_name(character: str) -> bool:
     return character.isalnum() or character in {"-", "_"} if character else False
+
+
+def compact_script(code: str) -> str:
+    """Return a script without indentation, blank lines and lines that are comments; line breaks keep their meaning.
+
+    A text over several lines would lose its indentation, so none of our scripts has one; a test checks that.
+    """
+    lines = map(str.strip, code.splitlines())
+    return "".join(f"{line}\n" for line in lines if line and not line.startswith("//"))
