@@ -37,6 +37,7 @@ PATHS = (
     f"s/{SESSION}/raw/2",
     f"s/{SESSION}/export",
     f"s/{SESSION}/tree",
+    f"s/{SESSION}/calls",
     "sessions",
     "sessions?all=1",
     "sessions?q=%22%3Cscript%3E%22&model=%3Cscript%3E&tool=%3Cb%3E",
