@@ -14,6 +14,7 @@ from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from pollux.render.html.markup import Html, element
+from pollux.render.html.style_sheets import STYLES
 from pollux.web.layout import PLACES, address, document
 from pollux.web.static_names import ASSETS, PALETTE, asset_content, asset_name, asset_names
 
@@ -114,12 +115,14 @@ def test_a_name_has_the_digest_of_what_is_served() -> None:
 
 
 def test_style_sheets_are_served_without_comments_and_line_breaks() -> None:
-    for name in ("base.css", "session.css"):
+    frame, lists, session = (STYLES / "frame.css", ASSETS / "base.css", STYLES / "session.css")
+    for name, files in (("base.css", (frame, lists)), ("session.css", (session,))):
         text = asset_content(name).decode()
-        assert "/*" in (ASSETS / name).read_text("utf-8")
+        written = "".join(file.read_text("utf-8") for file in files)
+        assert "/*" in written
         assert "/*" not in text
         assert "\n" not in text
-        assert text.count("{") == text.count("}") == (ASSETS / name).read_text("utf-8").count("{")
+        assert text.count("{") == text.count("}") == written.count("{")
 
 
 def test_scripts_have_no_text_over_several_lines() -> None:
@@ -141,7 +144,7 @@ def test_files_stay_within_their_budget() -> None:
 
 
 def test_files_name_no_other_host_and_evaluate_nothing() -> None:
-    for path in ASSETS.iterdir():
+    for path in (*ASSETS.iterdir(), *STYLES.iterdir()):
         text = path.read_text("utf-8").replace('xmlns="http://www.w3.org/2000/svg"', "")
         assert "http:" not in text, path.name
         assert "https:" not in text, path.name

@@ -7,12 +7,15 @@ from functools import cache
 from pathlib import Path, PurePath
 
 from pollux.render.html.colours import palette
-from pollux.render.html.compact import compact_script, compact_style
+from pollux.render.html.compact import compact_script
+from pollux.render.html.style_sheets import compact_sheet, style_sheet
 
 ASSETS = Path(__file__).with_name("assets")
 PALETTE = "palette.css"
 """The 256 colours of a terminal, for sessions whose tools printed in colour."""
-_COMPACT = {".css": compact_style, ".js": compact_script}
+SHARED = {"base.css": ("frame.css",), "session.css": ("session.css",)}
+"""Style sheets that begin with sheets which exported pages have as well."""
+_COMPACT = {".css": compact_sheet, ".js": compact_script}
 _DIGITS = 12
 
 
@@ -21,14 +24,16 @@ def asset_content(name: str) -> bytes:
     """Return a file as it is served: style sheets and scripts are compact."""
     if name == PALETTE:
         return palette().encode()
-    data = (ASSETS / name).read_bytes()
+    text = "".join(style_sheet(part) for part in SHARED.get(name, ()))
+    if (ASSETS / name).exists():
+        text += (ASSETS / name).read_text("utf-8")
     compact = _COMPACT.get(PurePath(name).suffix)
-    return compact(data.decode("utf-8")).encode() if compact else data
+    return (compact(text) if compact else text).encode()
 
 
 def asset_names() -> tuple[str, ...]:
     """Return the names of all files that are served."""
-    return (*sorted(path.name for path in ASSETS.iterdir()), PALETTE)
+    return (*sorted({*SHARED, *(path.name for path in ASSETS.iterdir())}), PALETTE)
 
 
 @cache

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 _TOKENS = re.compile(
     r"""
@@ -20,11 +22,11 @@ _TIGHT_AFTER = frozenset("{};,>(:")
 """Characters that need no space after them. `)` does: `:not(.a) .b`; so do the operators of `calc()`."""
 
 
-def compact_style(css: str) -> str:
+def compact_style(css: str, names: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return a style sheet without comments, indentation, needless spaces and semicolons.
 
-    Strings and addresses stay as they are, and so do the spaces that carry a meaning: those between selectors, before a
-    colon, and around the operators of `calc()`.
+    Custom properties get the names of a table. Strings and addresses stay as they are, and so do the spaces that carry
+    a meaning: those between selectors, before a colon, and around the operators of `calc()`.
     """
     pieces: list[str] = []
     is_spaced = False
@@ -43,7 +45,7 @@ def compact_style(css: str) -> str:
         is_spaced = False
         while text == "}" and pieces and pieces[-1] == ";":
             pieces.pop()
-        pieces.append(text)
+        pieces.append(names.get(text, text))
     return "".join(pieces)
 
 

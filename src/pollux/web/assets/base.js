@@ -2,6 +2,7 @@
 // On every page: theme, keys, tips, copy buttons, times in the reader's zone. A page is complete without it.
 (() => {
   const root = document.documentElement;
+  root.classList.add("js");
   const storage = {
     get(key) { try { return localStorage.getItem(key); } catch { return null; } },
     set(key, value) { try { localStorage.setItem(key, value); } catch { /* private window */ } },
