@@ -266,10 +266,14 @@ class Library:
 
     def overview(self) -> OverviewReport:
         """Return totals, the newest sessions, and how many sessions the client will delete soon."""
+        from msgspec.structs import replace
+
+        from pollux.library.listing import project_names
         from pollux.library.status import overview_report
 
         with self.snapshot() as snapshot:
-            return overview_report(snapshot, self._report)
+            report = overview_report(snapshot, self._report)
+            return replace(report, project_names=project_names(snapshot, [row.project for row in report.newest]))
 
     def dashboard(self) -> Dashboard:
         """Return what the first page of the viewer shows: totals, days of a year, newest sessions, deletions."""

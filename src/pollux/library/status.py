@@ -35,11 +35,11 @@ class OverviewReport(msgspec.Struct, frozen=True):
     newest: tuple[SessionRow, ...]
     deletions: dict[str, str]
     """A label (`due`, `2d left`) for each session that the client will delete soon."""
-    project_names: dict[str, str]
-    """The names of the projects with the names of these sessions' projects, by their keys."""
     homes: tuple[Path, ...]
     freshness: Freshness
     hint: str = ""
+    project_names: Mapping[str, str] = {}
+    """The names of the projects with the names of these sessions' projects, by their keys."""
 
 
 def status_report(snapshot: Snapshot, wanted: Filter, report: Reporter, announce: Announce) -> StatusReport:
@@ -68,7 +68,6 @@ def status_report(snapshot: Snapshot, wanted: Filter, report: Reporter, announce
 def overview_report(snapshot: Snapshot, report: Reporter, *, n_newest: int = 8) -> OverviewReport:
     """Return the overview of all sessions."""
     from pollux.library import select
-    from pollux.library.listing import project_names
     from pollux.reports import sessions
     from pollux.reports.overview import overview
     from pollux.reports.sessions import SessionQuery
@@ -92,7 +91,6 @@ def overview_report(snapshot: Snapshot, report: Reporter, *, n_newest: int = 8) 
         ),
         sessions.rows(database, newest, snapshot.ids),
         deletions,
-        project_names(snapshot, [session.project for session in newest]),
         tuple(home.root for home in snapshot.located.homes),
         snapshot.freshness,
         "" if look.n_sessions else select.nothing_here(snapshot),

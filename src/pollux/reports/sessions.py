@@ -317,16 +317,18 @@ def total_usage(database: sqlite3.Connection, scope: Collection[str] | None, *, 
 def projects(database: sqlite3.Connection, query: SessionQuery, hashes: Collection[str] | None = None) -> set[Project]:
     """Return the projects of the sessions that match a query, or only those with some hashes or without one."""
     where, values = query.where()
-    known, known_values = "project_hash IS NOT NULL", list[object]()
+    known, known_values = "1", list[object]()
     if hashes is not None:
         known, known_values = "project_hash IN (SELECT value FROM json_each(?))", [ids_as_json(hashes)]
-    used = f"SELECT DISTINCT project_hash FROM sessions WHERE {where} AND {known}"  # noqa: S608  ours
+    used = f"SELECT DISTINCT project_hash FROM sessions WHERE {where} AND (project_hash IS NULL OR {known})"  # noqa: S608  ours
     listed = {row[0] for row in database.execute(used, [*values, *known_values])}
     columns = "project_hash, slug, path, source, proven, NULL"
     rows = database.execute(f"SELECT {columns} FROM projects WHERE {known}", known_values).fetchall()  # noqa: S608  ours
     found = {project_of(*row) for row in rows if row[0] in listed}
-    without_hash = f"SELECT extra FROM sessions WHERE {where} AND project_hash IS NULL"  # noqa: S608  ours
-    return found | {project_of(None, None, None, None, None, row[0]) for row in database.execute(without_hash, values)}
+    if None in listed:
+        without_hash = f"SELECT extra FROM sessions WHERE {where} AND project_hash IS NULL"  # noqa: S608  ours
+        found |= {project_of(None, None, None, None, None, row[0]) for row in database.execute(without_hash, values)}
+    return found
 
 
 def hashes_with_name(database: sqlite3.Connection, names: Collection[str]) -> list[str]:
