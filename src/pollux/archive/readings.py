@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 import msgspec
 import zstandard
+from msgspec.structs import force_setattr
 
 from pollux import formats
 from pollux.archive.inventory import original_path
@@ -61,7 +62,8 @@ class ReplaySnapshot(msgspec.Struct, frozen=True, array_like=True):
     state: list[int | Record]
     """Records; the index of an entry where that has the same record, which is the usual case."""
     document: _Document | None
-    entries: list[TimelineEntry]
+    entries: list[msgspec.Raw]
+    """Each encoded by itself, so that equal values in one are decoded to one object before the next is decoded."""
     calls: list[_Call]
     problems: list[Problem]
     first_words: str | None
@@ -78,6 +80,7 @@ class ReplaySnapshot(msgspec.Struct, frozen=True, array_like=True):
 _LEVEL = 3
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(ReplaySnapshot).decode
+_decode_entry = msgspec.msgpack.Decoder(TimelineEntry).decode
 
 
 def source_of(database: sqlite3.Connection, version_id: int, n_bytes: int | None = None) -> Source:
@@ -210,7 +213,7 @@ def pack_replay(running: Replayer, *, offset: int, line: int, format_: str) -> b
             seen=json.dumps(result.seen),
             state=[_record_or_place(record, places, result.timeline) for record in result.state.values()],
             document=_document(result.document),
-            entries=result.timeline,
+            entries=[msgspec.Raw(_encode(entry)) for entry in result.timeline],
             calls=[
                 _Call(call.id, places[call.entry.id], call.model, call.tokens, call.line)
                 for call in result.calls.values()
@@ -238,9 +241,9 @@ def unpack_replay(
     """Return a snapshot and a replay in the same state. Raises `DamagedSnapshotError`."""
     try:
         state = _decode(zstandard.ZstdDecompressor().decompress(data))
+        entries = _decoded_entries(state.entries)
     except (zstandard.ZstdError, msgspec.DecodeError, UnicodeDecodeError, TypeError, MemoryError) as error:
         raise DamagedSnapshotError(error) from None
-    entries = state.entries
     result = ReplayResult(
         metadata=json.loads(state.metadata),
         seen=json.loads(state.seen),
@@ -264,6 +267,34 @@ def unpack_replay(
     timeline.new = [*_ids(state.new, entries)]
     timeline.repeats = state.repeats
     return state, running
+
+
+def _decoded_entries(stored: list[msgspec.Raw]) -> list[TimelineEntry]:
+    """Decode entries; values that several recordings of a message have are the same objects again, as in the replay.
+
+    The list is emptied meanwhile. Without this, a long session would need nearly twice the memory while it is opened.
+    """
+    entries, words = [], dict[str, str]()
+    stored.reverse()
+    while stored:
+        entry = _decode_entry(stored.pop())
+        if entry.calls_from == entry.content:
+            entry.calls_from = entry.content
+        if entry.thoughts_from == entry.content:
+            entry.thoughts_from = entry.content
+        if entry.model is not None:
+            entry.model = words.setdefault(entry.model, entry.model)
+        for record in filter(None, (entry.content, entry.calls_from, entry.thoughts_from)):
+            for name in _SHARED:
+                value = getattr(entry, name)
+                if value is not None and getattr(record, name) == value:
+                    force_setattr(record, name, value)
+        entries.append(entry)
+    return entries
+
+
+_SHARED = ("id", "at", "model", "tokens", "prompt", "calls")
+"""Fields of a record that a message mostly has from it."""
 
 
 def _document(document: Document | None) -> _Document | None:

@@ -7,7 +7,6 @@ in them. Words without such a run are compared with every message.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +17,6 @@ from pollux.sessions.replay.reading import build_message
 
 if TYPE_CHECKING:
     from pollux.library.windows import OpenConversation
-    from pollux.sessions.replay.reading import FileReading
 
 MOST_FOUND = 5_000
 _PLAIN = re.compile(r"[A-Za-z0-9 .,:;_()=+*-]+")
@@ -38,7 +36,7 @@ class FoundMessages(NamedTuple):
 def find_in_session(conversation: OpenConversation, words: str, most: int = MOST_FOUND) -> FoundMessages:
     """Return the messages that contain some words, in any case."""
     needle = words.strip().casefold()
-    timeline = conversation.group.timeline
+    timeline = conversation.timeline
     if not needle:
         return FoundMessages((), len(timeline), has_more=False)
     runs = sorted(_PLAIN.findall(needle), key=len)
@@ -47,8 +45,7 @@ def find_in_session(conversation: OpenConversation, words: str, most: int = MOST
         places = sorted(_candidates(conversation, runs[-1].encode()))
     numbers: list[int] = []
     for place in places:
-        located, entry = timeline[place]
-        if _contains(build_message(located.reading, entry), needle):
+        if _contains(build_message(*timeline.entry(place)), needle):
             if len(numbers) == most:
                 return FoundMessages(tuple(numbers), len(timeline), has_more=True)
             numbers.append(place + 1)
@@ -57,25 +54,12 @@ def find_in_session(conversation: OpenConversation, words: str, most: int = MOST
 
 def _candidates(conversation: OpenConversation, needle: bytes) -> set[int]:
     """Return the places of the messages whose recorded bytes contain a run of ASCII characters, in any case."""
-    spans: dict[int, list[tuple[int, int, int]]] = {}
-    readings: dict[int, FileReading] = {}
-    for place, (located, entry) in enumerate(conversation.group.timeline):
-        key = id(located.reading)
-        readings[key] = located.reading
-        own = spans.setdefault(key, [])
-        for record in (entry.content, entry.calls_from, entry.thoughts_from):
-            if record is not None:
-                own.append((record.span[0], record.span[1], place))
-    found: set[int] = set()
-    for key, own in spans.items():
-        own.sort()
-        starts = [span[0] for span in own]
-        for offset in _offsets(readings[key].source.blocks(), needle):
-            index = bisect_right(starts, offset) - 1
-            while index >= 0 and own[index][1] > offset:
-                found.add(own[index][2])
-                index -= 1
-    return found
+    timeline = conversation.timeline
+    places: set[int] = set()
+    for reading, spans in zip(timeline.readings, timeline.spans, strict=True):
+        for offset in _offsets(reading.source.blocks(), needle):
+            places.update(spans.places_at(offset))
+    return places
 
 
 def _offsets(blocks: Iterable[bytes], needle: bytes) -> Iterator[int]:

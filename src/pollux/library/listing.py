@@ -62,8 +62,8 @@ def session_page(
     ids = _page_ids(snapshot, query, page.limit, offset, order)
     total = sessions.count(database, query)
     listed = sessions.count(database, sessions.SessionQuery(snapshot.ids))
-    loaded = snapshot.sessions.load(ids)
-    unreadable = snapshot.sessions.load(sessions.unreadable(database, snapshot.ids))
+    loaded = snapshot.sessions.load(ids, with_calls=False)
+    unreadable = snapshot.sessions.load(sessions.unreadable(database, snapshot.ids), with_calls=False)
     end = offset + len(ids)
     hint = ""
     if not ids:
@@ -124,7 +124,7 @@ def session_row(snapshot: Snapshot, reference: str, wanted: Filter) -> SessionRo
     from pollux.library import select  # noqa: PLC0415
     from pollux.reports import sessions  # noqa: PLC0415
 
-    loaded = snapshot.sessions.load([select.find_session(snapshot, reference, wanted)])
+    loaded = snapshot.sessions.load([select.find_session(snapshot, reference, wanted)], with_calls=False)
     return sessions.rows(snapshot.database, snapshot.with_learned_paths(loaded), snapshot.ids)[0]
 
 

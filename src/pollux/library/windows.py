@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import threading
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from pollux.library.packed_timeline import PackedTimeline
 from pollux.library.references import load_families, load_session
-from pollux.model import Attachment, Fate, Kind, Message, Origin, Session, Usage
+from pollux.model import Attachment, Fate, Message, Session, Usage
 from pollux.sessions.family import children
 from pollux.sessions.replay.reading import build_message
-from pollux.text.times import parse_time
 from pollux.views.conversation import PlacedBlock, placed_blocks
-from pollux.views.excerpts import line
 from pollux.views.session_text import usage_by_message
 from pollux.views.transcript import Branches, Detail, TranscriptOptions
 
@@ -28,13 +28,11 @@ if TYPE_CHECKING:
     from pollux.reports.sessions import SessionRow
     from pollux.sessions.grouping import OpenSession
     from pollux.sessions.replay import TimelineEntry
+    from pollux.sessions.replay.reading import FileReading
 
 SIZE = 100
 """Messages of a window, unless that gives more than `MOST_WINDOWS`."""
 MOST_WINDOWS = 400
-_ENTRY = 100
-"""Characters of a prompt in an outline."""
-_PROMPTS = frozenset({Origin.HUMAN, Origin.LOADED})
 
 
 class Window(NamedTuple):
@@ -103,21 +101,25 @@ class Conversation:
     session: Session
     by_id: Mapping[str, Session]
     options: TranscriptOptions
-    group: OpenSession
+    entries: Callable[[], Iterable[tuple[FileReading, TimelineEntry]]]
     open_session: Callable[[Session], OpenSession]
-    window: Window | None = None
 
     def shown_messages(self) -> Iterator[Message]:
-        """Yield the messages of the window, with very long texts cut."""
-        start, stop = self.window or (0, None)
-        for placed, entry in self.group.timeline[start:stop]:
-            yield build_message(placed.reading, entry, shortened=True)
+        """Yield the messages, with very long texts cut."""
+        for reading, entry in self.entries():
+            yield build_message(reading, entry, shortened=True)
 
     def children(self) -> Iterator[Conversation]:
         """Yield the subagents."""
         for session in children(self.session, self.by_id):
             options = msgspec.structs.replace(self.options, root=session.project.path)
-            yield replace(self, session=session, group=self.open_session(session), window=None, options=options)
+            entries = partial(_entries, self.open_session(session))
+            yield replace(self, session=session, entries=entries, options=options)
+
+
+def _entries(group: OpenSession) -> Iterator[tuple[FileReading, TimelineEntry]]:
+    for located, entry in group.timeline:
+        yield located.reading, entry
 
 
 @dataclass(slots=True)
@@ -126,9 +128,10 @@ class OpenConversation:
 
     row: SessionRow
     session: Session
+    """Without its model calls, whose tokens and cost are in the timeline."""
     family: Mapping[str, Session]
     prices: Prices
-    group: OpenSession
+    timeline: PackedTimeline
     open_session: Callable[[Session], OpenSession]
     resources: ExitStack
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -143,13 +146,19 @@ class OpenConversation:
     @property
     def n_messages(self) -> int:
         """Number of messages in the timeline."""
-        return len(self.group.timeline)
+        return len(self.timeline)
 
     def windows(self) -> tuple[Window, ...]:
         """Return the windows of the session."""
         if self._windows is None:
-            self._windows = cut_windows([_cut_quality(entry) for _, entry in self.group.timeline])
+            self._windows = cut_windows([self._cut_quality(place) for place in range(self.n_messages)])
         return self._windows
+
+    def _cut_quality(self, place: int) -> int:
+        """Return how well a window begins at a message: best at an active prompt, else at a dropped one."""
+        if not self.timeline.is_prompt(place):
+            return 0
+        return 2 if self.timeline.fate(place) is Fate.ACTIVE else 1
 
     def window_of(self, number: int) -> Window:
         """Return the window that contains a message; numbers begin at 1. The session must have messages."""
@@ -158,79 +167,101 @@ class OpenConversation:
 
     def outline(self, start: int = 0, limit: int | None = None) -> list[OutlineEntry]:
         """Return up to `limit` prompts from the `start`th on."""
-        places = self._prompt_places
         stop = None if limit is None else start + limit
-        return [self._outline_entry(place) for place in places[start:stop]]
+        return [self._outline_entry(number) for number in range(*slice(start, stop).indices(self.n_prompts))]
 
     @property
     def n_prompts(self) -> int:
         """Number of prompts, dropped ones included."""
-        return len(self._prompt_places)
+        return len(self.timeline.prompts)
 
-    @property
-    def _prompt_places(self) -> list[int]:
-        return [place for place, (_, entry) in enumerate(self.group.timeline) if _is_prompt(entry)]
+    def prompts_before(self, number: int) -> int:
+        """Return how many prompts precede a message; numbers begin at 1."""
+        return bisect_left(self.timeline.prompts, number - 1)
 
-    def _outline_entry(self, place: int) -> OutlineEntry:
-        entry = self.group.timeline[place][1]
-        return OutlineEntry(place + 1, line(entry.prompt, _ENTRY) or "(no text)", parse_time(entry.at), entry.fate)
+    def _outline_entry(self, number: int) -> OutlineEntry:
+        timeline = self.timeline
+        place = timeline.prompts[number]
+        words = timeline.prompt_words(number) or "(no text)"
+        return OutlineEntry(place + 1, words, timeline.at(place), timeline.fate(place))
 
     def moments(self) -> Iterator[Moment]:
         """Yield the prompts, model calls and errors in the order of the timeline."""
-        usages = self.usage_by_message(self.session)
-        for number, (_, entry) in enumerate(self.group.timeline, 1):
-            at, usage = parse_time(entry.at), usages.get(entry.id)
-            if _is_prompt(entry):
-                yield Moment(number, "prompt", at, entry.fate, line(entry.prompt, _ENTRY))
-            elif entry.kind == Kind.ERROR:
-                yield Moment(number, "error", at, entry.fate)
-            if usage is not None:
-                yield Moment(number, "call", at, entry.fate, usage=usage)
+        timeline, usages, n_prompts = self.timeline, dict(self.timeline.usages()), 0
+        for place in range(self.n_messages):
+            at, fate = timeline.at(place), timeline.fate(place)
+            if timeline.is_prompt(place):
+                yield Moment(place + 1, "prompt", at, fate, timeline.prompt_words(n_prompts))
+                n_prompts += 1
+            elif timeline.is_error(place):
+                yield Moment(place + 1, "error", at, fate)
+            if place in usages:
+                yield Moment(place + 1, "call", at, fate, usage=usages[place])
 
     def fates(self) -> list[Fate]:
         """Return the fate of each message."""
-        return [entry.fate for _, entry in self.group.timeline]
+        return self.timeline.fates()
 
     def last_turn(self, place: int) -> int:
         """Return where the turn begins that contains a place: at an active prompt, or at the window's first message."""
         start = self.window_of(place + 1).start if self.n_messages else 0
         for index in range(min(place, self.n_messages - 1), start, -1):
-            if _cut_quality(self.group.timeline[index][1]) == 2:  # noqa: PLR2004  an active prompt
+            if self._cut_quality(index) == 2:  # noqa: PLR2004  an active prompt
                 return index
         return start
 
-    def numbers_by_id(self) -> dict[str, int]:
-        """Return the number of each message, by its ID."""
-        return {entry.id: number for number, (_, entry) in enumerate(self.group.timeline, 1)}
+    def place_of(self, message_id: str) -> int | None:
+        """Return the place of the message with an ID; None if there is none."""
+        for place, (_, entry) in enumerate(self.timeline.entries()):
+            if entry.id == message_id:
+                return place
+        return None
 
-    def usage_by_message(self, session: Session) -> Mapping[str, Usage]:
-        """Return tokens and cost of the messages of this session or one of its subagents, by their IDs."""
+    def usage_by_message(self, session: Session, window: Window) -> Mapping[str, Usage]:
+        """Return tokens and cost of the messages in a window of this session, or of a subagent, by their IDs."""
+        if session.id == self.session.id:
+            return self._usage_in(window)
         if session.id not in self._usages:
             self._usages[session.id] = usage_by_message(session, self.prices)
         return self._usages[session.id]
 
-    def blocks(self, options: TranscriptOptions, window: Window | None = None) -> Iterator[PlacedBlock[Conversation]]:
-        """Yield the blocks of the session, or of a window of it, with the numbers that they have in the session."""
+    def _usage_in(self, window: Window) -> dict[str, Usage]:
+        usages = {}
+        for place, (_, entry) in enumerate(self.timeline.entries(*window), window.start):
+            usage = self.timeline.usage(place)
+            if usage is not None:
+                usages[entry.id] = usage
+        return usages
+
+    def blocks(self, options: TranscriptOptions, window: Window) -> Iterator[PlacedBlock[Conversation]]:
+        """Yield the blocks of a window of the session, with the numbers that they have in the session."""
         options = msgspec.structs.replace(options, root=self.session.project.path)
-        source = Conversation(self.session, self.family, options, self.group, self.open_session, window)
-        if window is None:
-            return placed_blocks(source)
-        entries = (entry for _, entry in self.group.timeline[: window.start])
-        n_prompts = sum(_is_numbered(entry, options) for entry in entries)
+        entries = partial(self.timeline.entries, *window)
+        source = Conversation(self.session, self.family, options, entries, self.open_session)
+        prompts = self.timeline.prompts[: self.prompts_before(window.start + 1)]
+        n_prompts = sum(self._is_numbered(place, options) for place in prompts)
         is_last = window.stop >= self.n_messages
         return placed_blocks(source, n_before=window.start, prompts_before=n_prompts, is_last=is_last)
 
+    def _is_numbered(self, place: int, options: TranscriptOptions) -> bool:
+        """Return whether the options show a prompt."""
+        if options.detail is Detail.PROMPTS and not self.timeline.is_typed(place):
+            return False
+        return self.timeline.fate(place) is Fate.ACTIVE or options.branches is Branches.ALL or options.folds_dropped
+
     def message(self, number: int) -> Message:
         """Return a message in full; numbers begin at 1. Raises `IndexError`."""
+        return build_message(*self._numbered(number))
+
+    def _numbered(self, number: int) -> tuple[FileReading, TimelineEntry]:
         if not 1 <= number <= self.n_messages:
             raise IndexError(number)
-        placed, entry = self.group.timeline[number - 1]
-        return build_message(placed.reading, entry)
+        return self.timeline.entry(number - 1)
 
     def messages(self, start: int = 0, stop: int | None = None) -> Iterator[Message]:
         """Yield messages of the timeline in full; the first is 0."""
-        for placed, entry in self.group.timeline[start:stop]:
-            yield build_message(placed.reading, entry)
+        for reading, entry in self.timeline.entries(start, stop):
+            yield build_message(reading, entry)
 
     def attachment(self, number: int, index: int) -> Attachment:
         """Return an attachment of a message: its parts and then its calls count from 0. Raises `IndexError`."""
@@ -244,33 +275,16 @@ class OpenConversation:
 
     def record(self, number: int) -> bytes:
         """Return the bytes that a file records for a message; numbers begin at 1. Raises `IndexError`."""
-        if not 1 <= number <= self.n_messages:
-            raise IndexError(number)
-        placed, entry = self.group.timeline[number - 1]
-        return placed.reading.source.slice(entry.content.span)
+        reading, entry = self._numbered(number)
+        return reading.source.slice(entry.content.span)
 
 
 def open_conversation(snapshot: Snapshot, row: SessionRow, prices: Prices, resources: ExitStack) -> OpenConversation:
     """Open the session of a row; `resources` are closed with it."""
     session = load_session(snapshot, row.id)
+    usages = usage_by_message(session, prices)
+    session = msgspec.structs.replace(session, calls=())
     family = load_families(snapshot, [session.id], [session])
     opener = snapshot.sessions.open
-    return OpenConversation(row, session, family, prices, opener(session), opener, resources)
-
-
-def _is_prompt(entry: TimelineEntry) -> bool:
-    return entry.origin in _PROMPTS and entry.kind != Kind.UNKNOWN
-
-
-def _cut_quality(entry: TimelineEntry) -> int:
-    """Return how well a window begins at a message: best at an active prompt, else at a dropped one."""
-    if not _is_prompt(entry):
-        return 0
-    return 2 if entry.fate is Fate.ACTIVE else 1
-
-
-def _is_numbered(entry: TimelineEntry, options: TranscriptOptions) -> bool:
-    """Return whether a message is a prompt that the options show."""
-    if not _is_prompt(entry) or (options.detail is Detail.PROMPTS and entry.origin is not Origin.HUMAN):
-        return False
-    return entry.fate is Fate.ACTIVE or options.branches is Branches.ALL or options.folds_dropped
+    timeline = PackedTimeline(opener(session), usages)
+    return OpenConversation(row, session, family, prices, timeline, opener, resources)

@@ -53,6 +53,15 @@ class FileReading(msgspec.Struct):
         earlier = [msgspec.structs.replace(self, replay=result, _responses=None) for result in self.replay.earlier]
         return [*earlier, self]
 
+    def without_replay(self) -> FileReading:
+        """Return a reading of the same file that can still build messages, but has no replay, which is large."""
+        asked: set[str | None] = set()
+        for entry in self.replay.timeline:
+            if not entry.calls:
+                asked.update(call.id for call in entry.content.asked)
+        responses = {id_: record for id_ in asked if id_ and (record := self.response(id_))}
+        return msgspec.structs.replace(self, replay=ReplayResult(), _responses=responses)
+
     @property
     def id(self) -> str | None:
         """The session ID in the file's metadata."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import count
 
@@ -117,7 +117,7 @@ def rendered_window(
             conversation.session,
             model=conversation.row.models[0] if len(conversation.row.models) == 1 else None,  # the header names it
             numbers=count(1 + 1000 * window.start),  # so that no two windows have the same anchor
-            usage=conversation.usage_by_message,
+            usage=lambda session: conversation.usage_by_message(session, window),
             message_address=lambda session_id, number: message_address(request, session_id, number),
             record_address=lambda session_id, number: session_address(request, session_id, f"raw/{number}"),
             file_address=lambda session_id, number, index: session_address(
@@ -222,13 +222,13 @@ def part(request: Request, library: Library) -> Response:
 
 
 def _side(request: Request, library: Library, row: SessionRow, conversation: OpenConversation, target: int) -> Html:
-    numbers = [entry.number for entry in conversation.outline()] if target else []
-    start = max(0, bisect_left(numbers, target) - PROMPTS // 2) if len(numbers) > PROMPTS else 0
+    before = conversation.prompts_before(target) if target else 0
+    start = max(0, before - PROMPTS // 2) if conversation.n_prompts > PROMPTS else 0
     entries = conversation.outline(start, PROMPTS)
     inside = [element("a", "Close", class_="button shut", href="#main"), element("h2", "Prompts")]
     if start:
-        before = conversation.outline(max(0, start - PROMPTS), 1)[0]
-        inside.append(_more_prompts(request, row, "Earlier prompts", before))
+        earlier = conversation.outline(max(0, start - PROMPTS), 1)[0]
+        inside.append(_more_prompts(request, row, "Earlier prompts", earlier))
     inside.append(element("ol", *(_outline_item(request, row, entry) for entry in entries)))
     after = conversation.outline(start + PROMPTS, 1)
     if after:
@@ -239,7 +239,7 @@ def _side(request: Request, library: Library, row: SessionRow, conversation: Ope
 
 def outline_items(request: Request, row: SessionRow, conversation: OpenConversation, start: int) -> Html:
     """Return the prompts from a place of the timeline on, as list items."""
-    entries = [entry for entry in conversation.outline() if entry.number > start]
+    entries = conversation.outline(conversation.prompts_before(start + 1))
     return joined(_outline_item(request, row, entry) for entry in entries)
 
 
@@ -287,10 +287,10 @@ def by_message_id(request: Request, library: Library) -> Response:
     """Redirect from the ID of a message, as `--link` writes it, to its number."""
     row = library.session(request.path_params["session"])
     with open_sessions(request).reading(row) as conversation:
-        place = conversation.numbers_by_id().get(request.path_params["message"])
+        place = conversation.place_of(request.path_params["message"])
     if place is None:
         raise MessageNotFoundError(row.short_id, request.path_params["message"], sum(row.counts.values()))
-    return RedirectResponse(message_address(request, row.id, place), 303)
+    return RedirectResponse(message_address(request, row.id, place + 1), 303)
 
 
 ROUTES = (
