@@ -53,7 +53,7 @@ def open_file(path: Path) -> tuple[Session, OpenSession]:
     raise NoSessionInFileError(path, reasons[0] if reasons else "")
 
 
-def load_session(snapshot: Snapshot, reference: str, wanted: Filter = ALL) -> Session:
+def load_session(snapshot: Snapshot, reference: str, wanted: Filter = ALL, *, with_calls: bool = True) -> Session:
     """Return the session that a reference names. Raises the errors of `find_session`, and `UsageError` for a folder."""
     try:
         session_id = find_session(snapshot, reference, wanted)
@@ -61,7 +61,7 @@ def load_session(snapshot: Snapshot, reference: str, wanted: Filter = ALL) -> Se
         if os.path.isdir(reference):  # noqa: PTH112  Path.is_dir() may raise
             raise folder_error(reference) from None
         raise
-    loaded = snapshot.with_learned_paths(snapshot.sessions.load([session_id]))
+    loaded = snapshot.with_learned_paths(snapshot.sessions.load([session_id], with_calls=with_calls))
     if not loaded:
         raise PolluxError(f"{damaged_rows(session_id).message}.")
     return loaded[0]

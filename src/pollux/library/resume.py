@@ -89,7 +89,7 @@ def resume_plan(snapshot: Snapshot, reference: str, wanted: Filter, *, may_renam
 
     """
     config = snapshot.config
-    session = load_session(snapshot, reference, wanted)
+    session = load_session(snapshot, reference, wanted, with_calls=False)
     resume_option(session.id)  # refuse an unsafe ID first
     folder = _project_folder(session)
     plan, problems, is_renamed = _restore_plan(snapshot, session, may_rename=may_rename)

@@ -20,6 +20,7 @@ from pollux.web.routing import viewer_of
 MOST_MESSAGES = 60_000
 """Messages of all sessions that stay open; the one in use is kept even if it has more."""
 MOST_WINDOWS = 400
+MOST_GUIDES = 50
 Rendered = tuple[Html, tuple[int, ...]]
 """A window as HTML, and the numbers of the messages that have an article in it."""
 _WindowKey = tuple[str, int, TranscriptOptions, Window, int]
@@ -37,6 +38,7 @@ class OpenSessions:
         self._open: OrderedDict[str, OpenConversation] = OrderedDict()
         self._serials: dict[str, int] = {}
         self._windows: OrderedDict[_WindowKey, Rendered] = OrderedDict()
+        self._guides: OrderedDict[tuple[str, int], Html] = OrderedDict()
         self.n_opened = self.n_rendered = 0
         """How often a session was opened, and how many messages were rendered, for tests."""
 
@@ -100,12 +102,27 @@ class OpenSessions:
                 self._windows.popitem(last=False)
         return rendered
 
+    def guide(self, conversation: OpenConversation, draw: Callable[[], Html]) -> Html:
+        """Return the drawing of a whole session, drawn now or before."""
+        session_id = conversation.row.id
+        with self._lock:
+            key = (session_id, self._serials[session_id])
+            drawing = self._guides.get(key)
+        if drawing is None:
+            drawing = draw()
+            with self._lock:
+                self._guides[key] = drawing
+                while len(self._guides) > MOST_GUIDES:
+                    self._guides.popitem(last=False)
+        return drawing
+
     def close(self) -> None:
         """Close all sessions."""
         with self._lock:
             conversations = [*self._open.values()]
             self._open.clear()
             self._windows.clear()
+            self._guides.clear()
         for conversation in conversations:
             conversation.close()
 

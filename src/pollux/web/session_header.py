@@ -23,6 +23,7 @@ from pollux.views import session_text
 from pollux.views.session_text import TITLE, amount_text, describe_messages
 from pollux.views.transcript import Detail, TranscriptOptions
 from pollux.web.layout import address
+from pollux.web.open_sessions import open_sessions
 from pollux.web.requests import parameter
 from pollux.web.session_links import message_address, session_address
 
@@ -41,7 +42,7 @@ def session_header(request: Request, library: Library, row: SessionRow, conversa
         session_facts(row, conversation),
         _actions(request, library, row, n_agents=sum(id_ != row.id for id_ in conversation.family)),
         *_problems(request, row),
-        _guide(request, row, conversation),
+        open_sessions(request).guide(conversation, lambda: _guide(request, row, conversation)),
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from tests.builders import SESSION
@@ -18,6 +20,7 @@ MIDDLE = 25_003
 SHORT = SESSION[:8]
 MOST_ELEMENTS = 6_000
 MOST_BYTES = 150_000
+MOST_MEMORY = 150_000_000
 N_ELEMENTS = "document.querySelectorAll('*').length"
 NUMBERS = "[...document.querySelectorAll('.thread article.msg[id^=m]')].map((message) => Number(message.id.slice(1)))"
 IS_LOADED = (
@@ -171,3 +174,16 @@ def test_windows_have_links_without_a_script(browser: Browser, served: Served) -
         assert tab.follow(".part:not(.wait) + .part.wait a").startswith(f"s/{SHORT}/")
         assert min(tab.tell(NUMBERS)) > first
         assert tab.tell(N_ELEMENTS) <= MOST_ELEMENTS
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the memory of a process is read in /proc")
+def test_the_server_needs_little_memory(served: Served) -> None:
+    """After opening the session at many places, and finding in all of it."""
+    for number in range(1, N_MESSAGES, 2_500):
+        assert served.get(f"s/{SHORT}/{number}")[0] == 200
+    for words in ("needle12345", "number", "ü"):
+        assert served.get(f"s/{SHORT}/find?q={quote(words)}")[0] == 200
+    status = Path(f"/proc/{served.process.pid}/status").read_text("ascii")
+    match = re.search(r"VmRSS:\s+(\d+) kB", status)
+    assert match is not None
+    assert int(match[1]) * 1024 <= MOST_MEMORY
