@@ -16,7 +16,7 @@ from tests import builders
 from tests.cli.running import Runner
 from tests.refreshing import refresh
 
-from pollux.archive import load_sessions, store
+from pollux.archive import failures, store
 from pollux.archive.lock import WriterLock
 from pollux.cli import output
 from pollux.library import config, project_memory
@@ -517,11 +517,11 @@ def test_answer_is_one_snapshot_while_another_process_writes(
 ) -> None:
     session_with_calls(tmp_path, 0)
     before = run("ls", "--json", home=tmp_path).json
-    calls = load_sessions._calls
+    value_problems = failures.value_problems
     is_changed = []
 
-    def meanwhile(database: sqlite3.Connection, which: str, values: tuple[str, ...]) -> object:
-        found = calls(database, which, values)
+    def meanwhile(database: sqlite3.Connection) -> object:
+        found = value_problems(database)
         with closing(sqlite3.connect(project_memory.memory_path().with_name("archive.db"))) as other:
             other.executescript(
                 "UPDATE sessions SET title = 'changed'; DELETE FROM session_files; DELETE FROM versions"
@@ -529,6 +529,6 @@ def test_answer_is_one_snapshot_while_another_process_writes(
         is_changed.append(True)
         return found
 
-    monkeypatch.setattr(load_sessions, "_calls", meanwhile)
+    monkeypatch.setattr(failures, "value_problems", meanwhile)
     assert run("ls", "--json").json == before
     assert is_changed
