@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pollux.library.dashboard import Dashboard
     from pollux.library.export import ExportResult, Selection
     from pollux.library.export_options import RedactionOptions
+    from pollux.library.file_history import FileHistory, UsedFiles
     from pollux.library.follow import FollowedSession
     from pollux.library.outputs import OutputGuard, Sink
     from pollux.library.references import Ref
@@ -216,6 +217,27 @@ class Library:
 
         with self.snapshot(tools=True) as snapshot:
             return search.touched_files(snapshot, search.parse(self.config, query), wanted, page, self._announce)
+
+    def used_files(self, words: str = "", page: Page = FIRST_PAGE, *, wanted: Filter = ALL) -> UsedFiles:
+        """Return the files that sessions read or changed and whose path contains all words; last touched first."""
+        from pollux.library.file_history import used_files
+
+        with self.snapshot(tools=True) as snapshot:
+            return used_files(snapshot, words, wanted, page, self.prices, self._remembered, self._announce)
+
+    def file_history(self, path: str, page: Page = FIRST_PAGE, *, wanted: Filter = ALL) -> FileHistory:
+        """Return every read and change of a file, newest first, with the diffs of changes."""
+        from pollux.library.file_history import file_history
+
+        with self.snapshot(tools=True) as snapshot:
+            return file_history(snapshot, path, wanted, page, self._announce)
+
+    def touches_of_file(self, path: str, page: Page = FIRST_PAGE, *, wanted: Filter = ALL) -> FilePage:
+        """Return every read and change of a file, newest first, as `touched_files` does for all files."""
+        from pollux.library.file_history import touches_of_file
+
+        with self.snapshot(tools=True) as snapshot:
+            return touches_of_file(snapshot, path, wanted, page, self._announce)
 
     def commands_run(self, query: str = "", page: Page = FIRST_PAGE, *, wanted: Filter = ALL) -> CommandPage:
         """Return the shell commands that tool calls ran, newest first; the words of a query are in them."""

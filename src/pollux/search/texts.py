@@ -111,8 +111,17 @@ class TextReader:
 
     def quick(self, session_id: str, rows: Mapping[int, MessageRow]) -> dict[int, dict[PartKind, str]]:
         """Return the parts of those messages that can be read from single lines."""
+        return {seq: parts_by_kind(message) for seq, message in self._quick(session_id, rows)}
+
+    def messages(self, session_id: str, seqs: Collection[int]) -> dict[int, Message]:
+        """Return messages of a session by their position; very long texts are shortened."""
+        messages = dict(self._quick(session_id, message_rows(self.database, session_id, seqs)))
+        missing = {*seqs} - messages.keys()
+        return messages | self._full(session_id, missing) if missing else messages
+
+    def _quick(self, session_id: str, rows: Mapping[int, MessageRow]) -> Iterator[tuple[int, Message]]:
         if not self._has_bytes:
-            return {}
+            return
         by_version: dict[int, list[MessageRow]] = {}
         for row in rows.values():
             by_version.setdefault(row.version_id, []).append(row)
@@ -121,29 +130,29 @@ class TextReader:
                 "SELECT file_version_id, format FROM session_files WHERE session_id = ?", (session_id,)
             )
         )
-        texts: dict[int, dict[PartKind, str]] = {}
         for version_id, recorded in by_version.items():
             find_records = _RECORDS.get(formats.get(version_id, ""))
             if find_records:
                 self.n_versions += 1
                 source = source_of(self.database, version_id)
                 records = find_records(source, recorded)
-                for seq, message in _messages(source, records, recorded):
-                    texts[seq] = parts_by_kind(message)
-        return texts
+                yield from _messages(source, records, recorded)
 
     def full(self, session_id: str, seqs: Iterable[int]) -> dict[int, dict[PartKind, str]]:
         """Return the parts of messages, read by opening the session; very long texts are shortened as in the index."""
+        return {seq: parts_by_kind(message) for seq, message in self._full(session_id, seqs).items()}
+
+    def _full(self, session_id: str, seqs: Iterable[int]) -> dict[int, Message]:
         if self._opened is None or self._opened[0] != session_id:
             self._opened = session_id, self._open(session_id)
             self.n_opened += 1
         timeline = self._opened[1].timeline
-        texts = {}
+        messages = {}
         for seq in seqs:
             if 0 <= seq < len(timeline):
                 located, entry = timeline[seq]
-                texts[seq] = parts_by_kind(build_message(located.reading, entry, shortened=True))
-        return texts
+                messages[seq] = build_message(located.reading, entry, shortened=True)
+        return messages
 
 
 def parts_by_kind(message: Message) -> dict[PartKind, str]:

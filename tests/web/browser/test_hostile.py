@@ -23,7 +23,7 @@ PATHS = (
     *("search", "search?q=%3Cimg%20src%3Dx%20onerror%3Downed%3D1%3E%20nothing", f"projects/{HASH[:8]}"),
     *("usage", "usage?split=project", "usage?split=tool", "projects", "files", "files?path=%3Cscript%3E", "health"),
 )
-BELOW = ("", "?detail=full&branches=0", "/2", "/raw", "/raw/1", "/raw/2", "/export", "/tree", "/find?q=owned")
+BELOW = ("", "?detail=full&branches=0", "/2", "/raw", "/raw/1", "/raw/2", "/export", "/tree", "/find?q=owned", "/calls")
 TARGETS = (
     "[...document.querySelectorAll('[href], [src], [action]')].map((element) => "
     "element.getAttribute('href') ?? element.getAttribute('src') ?? element.getAttribute('action'))"

@@ -1,4 +1,4 @@
-"""The files that tool calls read or changed: every touch, newest first, with a link to its message."""
+"""The files that tool calls read or changed, and the history of one file with the diff of each change."""
 
 from __future__ import annotations
 
@@ -8,41 +8,56 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from pollux.library.file_history import FileHistory, RecordedTouch, UsedFile, UsedFiles
 from pollux.library.library import Library
-from pollux.library.values import FilePage, TouchedFile
+from pollux.library.values import FilePage
 from pollux.model import Fate
+from pollux.render.html.bodies import body_html
 from pollux.render.html.icons import glyph
 from pollux.render.html.markup import Html, element, joined
+from pollux.text.numbers import plural
 from pollux.web.layout import address, document
-from pollux.web.lists import field, formats, table, turn, visible, when
+from pollux.web.lists import field, formats, select, table, turn, visible, when
 from pollux.web.requests import page_of, parameter, wanted
 from pollux.web.routing import page
 from pollux.web.session_links import message_address
 
 SIZE = 50
+HISTORY_SIZE = 20
+"""Touches of one file on a page; each may have a diff."""
+_OPEN = 1
+"""Diffs that are unfolded from the start."""
+_WORDS = {"read": "read", "edit": "changed", "create": "created", "delete": "deleted"}
 
 
 def file_page(request: Request, library: Library) -> FilePage:
-    """Return the touched files that a request asks for: `path=` is one file, `q=` words of paths."""
-    path, words = parameter(request, "path"), parameter(request, "q")
-    if path:
-        escaped = path.replace('"', " ")
-        words = f'{words} "{escaped}"'.strip()
-    return library.touched_files(words, page_of(request, SIZE), wanted=wanted(request, library))
+    """Return the touches that a request asks for: `path=` is one file, `q=` a query of `pollux search --files`."""
+    chosen = wanted(request, library)
+    path, words, part = parameter(request, "path"), parameter(request, "q"), page_of(request, SIZE)
+    return (
+        library.touches_of_file(path, part, wanted=chosen)
+        if path
+        else library.touched_files(words, part, wanted=chosen)
+    )
 
 
 def files(request: Request, library: Library) -> Response:
-    """Return the page of touched files."""
-    return document(request, "Files", _body(request, file_page(request, library)), place="files")
+    """Return the page of all files, or with `path=` that of one file."""
+    chosen, path = wanted(request, library), parameter(request, "path")
+    if path:
+        history = library.file_history(path, page_of(request, HISTORY_SIZE), wanted=chosen)
+        body = _history(request, history)
+        return document(request, f"{visible(path)} · Files", body, place="files", styles=("session.css",))
+    found = library.used_files(parameter(request, "q"), page_of(request, SIZE), wanted=chosen)
+    return document(request, "Files", _list(request, library, found), place="files")
 
 
-def _body(request: Request, found: FilePage) -> Iterator[Html]:
+def _list(request: Request, library: Library, found: UsedFiles) -> Iterator[Html]:
     yield element("h1", "Files")
     yield element(
         "form",
-        field(request, "q", "Path contains"),
-        field(request, "path", "Exact path"),
-        field(request, "project", "Project"),
+        field(request, "q", "Path contains", placeholder="alerts *.py", type_="search"),
+        select(request, "project", "Project", _projects(request, library)),
         field(request, "since", "Since", placeholder="2026-11-01, 7d"),
         field(request, "until", "Until"),
         element("button", "Show", class_="button", type="submit"),
@@ -51,34 +66,80 @@ def _body(request: Request, found: FilePage) -> Iterator[Html]:
         aria_label="Files",
         action=address(request, "files"),
     )
-    for note in found.notes:
-        yield element("p", visible(note, 500), class_="soft small")
     if not found.rows:
         yield element("p", "No tool call read or changed a file that matches.", class_="empty")
         return
-    yield table(("File", "Action", "Lines", "Session", "When"), [_row(request, row) for row in found.rows])
-    yield turn(request, "files", found.next, _total(found.total))
+    head = ("File", "Project", "Read", "Changed", "Lines", "Sessions", "Last touched")
+    yield table(head, [_file(request, row) for row in found.rows], frozenset({2, 3, 4, 5}))
+    yield turn(request, "files", found.next, plural(found.total, "file"))
+
+
+def _projects(request: Request, library: Library) -> list[tuple[str, str]]:
+    """Return the projects to choose from, and the one of the address if it is another."""
+    names = sorted(library.project_names().items(), key=lambda pair: pair[1].casefold())
+    projects = [("", "all"), *((key, visible(name)) for key, name in names if key)]
+    current = parameter(request, "project")
+    if current and all(key != current for key, _ in projects):
+        projects.append((current, visible(current)))
+    return projects
+
+
+def _file(request: Request, row: UsedFile) -> tuple[str, ...]:
+    use, project = row.use, row.project
+    target = address(request, "files", path=use.path, project=project.key or None)
+    path = element("code", element("a", visible(use.path, 500), href=target, data_stop="nearest"))
+    sessions = address(request, "files", project=project.key or None)
+    name = element("a", visible(project.name), href=sessions) if project.key else visible(project.name)
+    lines = _lines(use.lines_added, use.lines_removed)
+    numbers = (f"{use.n_reads:,}" if use.n_reads else "", f"{use.n_changes:,}" if use.n_changes else "", lines)
+    return path, name, *numbers, f"{use.n_sessions:,}", when(use.last)
+
+
+def _history(request: Request, history: FileHistory) -> Iterator[Html]:
+    yield element("p", element("a", "Files", href=address(request, "files")), class_="crumb")
+    yield element("h1", element("code", visible(history.path, 500)))
+    if not history.rows:
+        yield element("p", "No tool call read or changed this file.", class_="empty")
+        return
+    total = "1 read or change" if history.total == 1 else f"{history.total:,} reads and changes"
+    yield element("p", f"{total}, newest first.", class_="soft")
+    n_diffs = 0
+    items = []
+    for row in history.rows:
+        items.append(_touch(request, row, history.path, is_open=bool(row.diffs) and n_diffs < _OPEN))
+        n_diffs += bool(row.diffs)
+    yield element("ol", *items, class_="touches")
+    yield turn(request, "files", history.next, total)
     yield formats(request, "api/files", csv=False)
 
 
-def _total(number: int) -> str:
-    return "1 read or change" if number == 1 else f"{number:,} reads and changes"
+def _touch(request: Request, row: RecordedTouch, path: str, *, is_open: bool) -> Html:
+    file = row.file
+    target = message_address(request, file.session_id, file.number + 1)
+    facts = [
+        element("b", _WORDS.get(file.op, visible(file.op))),
+        _lines(file.lines_added, file.lines_removed),
+        when(file.at),
+        element("a", visible(file.title or "(no prompt)", 100), href=target, data_stop="nearest"),
+        element("span", visible(file.project.name), class_="soft"),
+    ]
+    if not file.path.endswith(path):
+        facts.append(element("code", visible(file.path, 500), class_="soft"))
+    if file.fate != Fate.ACTIVE:
+        facts.append(element("span", glyph("branch"), " ", Fate(file.fate).label, class_="flag c"))
+    parts = [element("p", *(fact for fact in facts if fact), class_="where")]
+    if row.diffs:
+        summary = element("summary", "Diff")
+        parts.append(element("details", summary, *map(body_html, row.diffs), class_="fold", open=is_open))
+    elif file.op != "read":
+        parts.append(element("p", "The record of this change has no lines to compare.", class_="soft small"))
+    return element("li", *parts)
 
 
-def _row(request: Request, row: TouchedFile) -> tuple[str, ...]:
-    path = element("a", visible(row.path, 500), href=address(request, "files", path=row.path))
-    target = message_address(request, row.session_id, row.number + 1)
-    session = [element("a", visible(row.title or "(no prompt)"), href=target, data_stop="nearest")]
-    session.append(element("span", " ", visible(row.project.name), class_="soft small"))
-    if row.fate != Fate.ACTIVE:
-        session.append(element("span", " ", glyph("branch"), " ", Fate(row.fate).label, class_="flag c"))
-    return element("code", path), visible(row.op), _lines(row), joined(session), when(row.at)
-
-
-def _lines(row: TouchedFile) -> Html:
-    added = element("span", f"+{row.lines_added:,}", class_="plus") if row.lines_added is not None else Html()
-    removed = element("span", f"−{row.lines_removed:,}", class_="minus") if row.lines_removed is not None else Html()
-    return joined((added, " ", removed)) if added or removed else Html()
+def _lines(added: int | None, removed: int | None) -> Html:
+    plus = element("span", f"+{added:,}", class_="plus") if added is not None else Html()
+    minus = element("span", f"−{removed:,}", class_="minus") if removed is not None else Html()
+    return joined((plus, " ", minus)) if plus or minus else Html()
 
 
 ROUTES = (Route("/files", page(files)),)
