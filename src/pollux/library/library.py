@@ -181,7 +181,7 @@ class Library:
         with self.snapshot() as snapshot:
             return neighbour_rows(snapshot, session_id)
 
-    def search(
+    def search(  # noqa: PLR0913  options
         self,
         query: str,
         page: Page = FIRST_HITS,
@@ -191,6 +191,9 @@ class Library:
         scan: bool = False,
         count: bool = False,
         hits_per_session: int = 3,
+        fields: str = "",
+        is_typing: bool = False,
+        facets: bool = False,
     ) -> HitPage:
         """Return a page of the sessions that match a query, with their best hits; `docs/search.md` has the language.
 
@@ -202,13 +205,18 @@ class Library:
             scan: read all texts instead of using the index.
             count: return the exact numbers of hits and sessions, and no sessions.
             hits_per_session: the maximum number of hits of a session.
+            fields: fields of the language that have to match besides the whole query.
+            is_typing: whether the user has not finished the query, so that its last word may be the start of one.
+            facets: count the matching sessions by project, model, month, tool, fate and part.
 
         """
         from pollux.library import search
 
-        options = search.SearchOptions(sort=sort, scan=scan, count=count, hits_per_session=hits_per_session)
-        parsed = search.parse(self.config, query)
-        with self.snapshot(tools=search.needs_messages(parsed)) as snapshot:
+        options = search.SearchOptions(
+            sort=sort, scan=scan, count=count, hits_per_session=hits_per_session, facets=facets
+        )
+        parsed = search.parse(self.config, query, fields, is_typing=is_typing)
+        with self.snapshot(tools=facets or search.needs_messages(parsed)) as snapshot:
             return search.search_page(snapshot, parsed, wanted, page, options, self._report, self._announce)
 
     def touched_files(self, query: str = "", page: Page = FIRST_PAGE, *, wanted: Filter = ALL) -> FilePage:

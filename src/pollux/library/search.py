@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from pollux.reports.sessions import Page, SessionQuery
     from pollux.search.cursor import Cursor
     from pollux.search.facts import FactPlace
-    from pollux.search.find import Finder, Found
+    from pollux.search.find import Finder, Found, SearchLimits
     from pollux.search.index import SearchIndex
     from pollux.search.terms import Query
-    from pollux.search.values import CommandPage, FilePage, HitPage, IndexCoverage, SessionHits
+    from pollux.search.values import CommandPage, Facets, FilePage, HitPage, IndexCoverage, SessionHits
     from pollux.sessions.grouping import OpenSession
     from pollux.sessions.reader import Progress
 
@@ -37,6 +37,8 @@ SORTS = ("relevance", "newest", "oldest", "cost")
 _INDEXED_AT_ONCE = 16 << 20
 """Bytes of new sessions that a search indexes before it answers, which takes a second or two."""
 _SLOWEST = 4
+_FACET_SECONDS = 0.05
+"""For finding all sessions that match, and again for counting those of each part and fate."""
 _FOLDER_FIELDS = frozenset({"project", "dir"})
 _LISTED_FIELDS = frozenset({"kind", "id"})
 """Fields with which a search without words also finds subagents."""
@@ -60,15 +62,23 @@ class SearchOptions(msgspec.Struct, frozen=True, kw_only=True):
     count: bool = False
     """Whether to count all hits instead of returning some."""
     hits_per_session: int = 3
+    facets: bool = False
+    """Whether to count the matching sessions by project, model and more."""
     seconds: Callable[[], float] = msgspec.field(default_factory=work_clock)
     """A clock for time limits."""
 
 
-def parse(config: Config, query: str) -> Query:
-    """Parse a query. Raises `InvalidQueryError`."""
+def parse(config: Config, query: str, fields: str = "", *, is_typing: bool = False) -> Query:
+    """Parse a query, and fields that have to match besides it, also besides an `OR`. Raises `InvalidQueryError`."""
+    from pollux.search.facets import narrowed
     from pollux.search.query import parse_query
 
-    return parse_query(query, now=config.clock(), zone=config.zone()[0])
+    now, zone = config.clock(), config.zone()[0]
+    parsed = parse_query(query, now=now, zone=zone, is_typing=is_typing)
+    if not fields:
+        return parsed
+    tests = parse_query(fields, now=now, zone=zone).node.nodes
+    return msgspec.structs.replace(narrowed(parsed, *tests), text=f"{query} {fields}".strip())
 
 
 def needs_messages(query: Query) -> bool:
@@ -138,6 +148,11 @@ def _search_page(
             total, n_sessions = finder.totals(found, is_first_page=cursor is None)
         is_empty = not found.matches and not total and cursor is None
         next_ = Cursor(digest, found.next, finder.times, finder.top) if found.next else None
+        facets = None
+        if options.facets and not is_empty:
+            is_whole = cursor is None and found.next is None and not found.is_stopped and finder.is_exhaustive
+            ids = {match.session_id for match in found.matches} if is_whole else None
+            facets = _facets(snapshot, index, query, scope, options, progress, ids)
         return HitPage(
             query=query.text,
             sessions=_with_rows(snapshot, found),
@@ -149,7 +164,46 @@ def _search_page(
             coverage=_coverage(snapshot, index),
             problems=tuple(dict.fromkeys([*snapshot.freshness.problems, *finder.problems])),
             freshness=snapshot.freshness,
+            facets=facets,
         )
+
+
+def _facets(
+    snapshot: Snapshot,
+    index: SearchIndex | None,
+    query: Query,
+    scope: SessionQuery,
+    options: SearchOptions,
+    progress: Progress,
+    ids: set[str] | None,
+) -> Facets | None:
+    """Return the facets of the sessions that match, which a page may know; None if they cannot be found in time."""
+    from pollux.archive.load_sessions import with_known_path
+    from pollux.reports.sessions import Page, SessionQuery
+    from pollux.search.deadline import Deadline
+    from pollux.search.facets import FacetSource, count_facets
+    from pollux.search.find import SearchLimits
+
+    options = msgspec.structs.replace(options, hits_per_session=1)
+    limits = SearchLimits(_FACET_SECONDS, _FACET_SECONDS)
+    if ids is None:
+        ids = _finder(snapshot, index, query, scope, Page(None), options, progress, limits=limits).all_sessions()
+    if not ids:
+        return None
+    deadline = Deadline(options.seconds, _FACET_SECONDS)
+    among = SessionQuery(ids, subagents=True, empty=True)
+
+    def count(narrower: Query) -> int | None:
+        if deadline.is_over():
+            return None
+        finder = _finder(snapshot, index, narrower, among, Page(None), options, progress, limits=limits)
+        matching = finder.all_sessions() if finder.is_known_by_index else None
+        return None if matching is None else len(matching)
+
+    source = FacetSource(
+        snapshot.database, snapshot.config.zone()[0], lambda project: with_known_path(project, snapshot.memory)
+    )
+    return count_facets(source, query, ids, count)
 
 
 class MatchingSessions(msgspec.Struct, frozen=True):
@@ -304,6 +358,7 @@ def _finder(
     options: SearchOptions,
     progress: Progress,
     cursor: Cursor | None = None,
+    limits: SearchLimits | None = None,
 ) -> Finder:
     from pollux.search.corpus import Corpus, Request
     from pollux.search.fact_tests import FactTests
@@ -315,7 +370,7 @@ def _finder(
 
     database = snapshot.database
     facts = FactTests(database, _place(snapshot, query))
-    limits = NO_LIMITS if options.count or options.scan else SearchLimits()
+    limits = limits or (NO_LIMITS if options.count or options.scan else SearchLimits())
     n_sessions = None if options.count else page.limit
     return Finder(
         Corpus(database, index, open_session, facts, snapshot.is_archived),

@@ -18,11 +18,23 @@ if TYPE_CHECKING:
     from pollux.reports.status import StatusReport, StatusRow
     from pollux.reports.usage import UsageReport, UsageRow
     from pollux.reports.usage_split import PeriodUsage
-    from pollux.search.values import CommandPage, FilePage, Hit, HitPage, SessionHits, Snippet, TouchedFile
+    from pollux.search.values import (
+        CommandPage,
+        Facets,
+        FacetValue,
+        FilePage,
+        Hit,
+        HitPage,
+        SessionHits,
+        Snippet,
+        TouchedFile,
+    )
 
 _MODULES = {
     "CallTokens": "reports.recent_calls",
     "CommandPage": "search.values",
+    "FacetValue": "search.values",
+    "Facets": "search.values",
     "FilePage": "search.values",
     "FreshnessState": "reports.freshness",
     "ForgetPlan": "library.archive_tools",
@@ -50,6 +62,8 @@ __all__ = [
     "CallTokens",
     "CommandPage",
     "ExportOptions",
+    "FacetValue",
+    "Facets",
     "FilePage",
     "ForgetPlan",
     "FreshnessState",

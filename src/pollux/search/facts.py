@@ -22,6 +22,7 @@ __all__ = [
     "FactPlace",
     "FactRows",
     "has_image",
+    "is_tool_named",
     "level",
     "messages_of",
     "rows_of_messages",
@@ -229,6 +230,11 @@ def _calls_of_tool(value: str) -> list[FactRows]:
         FactRows("tool_calls", f"({{row}}.raw_name IN ({_OTHER_TOOLS}) AND ({' OR '.join(texts)}))", values),
         FactRows("tool_calls", f"({{row}}.mcp_server IS NOT NULL AND {server})", server_values),
     ]
+
+
+def is_tool_named(name: str, value: str) -> bool:
+    """Return whether `tool:` with a value finds the calls of a tool with a recorded name."""
+    return _is_tool(TOOLS[name], value) if name in TOOLS else has_text(name, value)
 
 
 def _is_tool(info: ToolInfo, value: str) -> bool:

@@ -29,7 +29,7 @@ from pollux.search.plan import EVERY_KIND, Clause, clauses, is_exact, is_one_tok
 from pollux.search.rank import TimeRange
 from pollux.search.scan import Prefilter, ScannedSession, SessionScan, StoppedScanError, session_sources
 from pollux.search.terms import Node, Word
-from pollux.search.texts import PartMatch, TextReader
+from pollux.search.texts import MessageHead, PartMatch, TextReader
 from pollux.search.values import MESSAGE_SCOPE, SESSION_SCOPE, TITLE_SCOPE, Hit
 from pollux.sessions.reader import Progress
 
@@ -190,7 +190,14 @@ class Finder:
         elif entry.candidates:
             n_wanted = most if entry.scope == MESSAGE_SCOPE else len(entry.candidates)
             try:
-                matches, n_hits = confirm(self.reader, session_id, entry.candidates, n_wanted, deadline.is_over)
+                matches, n_hits = confirm(
+                    self.reader,
+                    session_id,
+                    entry.candidates,
+                    n_wanted,
+                    deadline.is_over,
+                    are_apart=entry.scope == SESSION_SCOPE,
+                )
             except PolluxError as error:
                 self.problems.append(_unreadable(error))
                 return None
@@ -361,6 +368,38 @@ class Finder:
             return set(self._proposals.sessions)
         return {match.session_id for match in self.find().matches}
 
+    def all_sessions(self) -> set[str] | None:
+        """Return all sessions that match; None if the time is over before they are known. The page has no limit."""
+        if not self.is_known_by_index:
+            found = self.find()
+            is_complete = found.next is None and not found.is_stopped and self.is_exhaustive
+            return {match.session_id for match in found.matches} if is_complete else None
+        self._scan_missing()
+        try:
+            if all(_is_known_by_sessions(clause) for clause in self.clauses):
+                with Deadline(self._clock, self.limits.statements).limits(*self._corpus.connections):
+                    ids = set(self._proposals.sessions)
+            else:
+                ids = {entry.session_id for entry in self._limited(self._proposals.entries(START))}
+        except OutOfTimeError:
+            return None
+        return ids if self.is_exhaustive else None
+
+    @property
+    def is_known_by_index(self) -> bool:
+        """Whether the index alone decides which sessions match, so that no text has to be read."""
+        return not self.must_scan and all(clause.positive and is_exact(clause.texts) for clause in self.clauses)
+
+    @property
+    def is_exhaustive(self) -> bool:
+        """Whether every session that is not indexed was read, and no text was left out."""
+        missing = self.index.coverage.missing if self.index and not self.must_scan else ()
+        return not self.n_left_out and self.scanned.keys() >= {
+            session_id
+            for session_id in missing
+            if any(self._scope.is_allowed(number, session_id) for number in range(len(self.clauses)))
+        }
+
     def suggestions(self) -> tuple[str, ...]:
         """Return queries with another word in place of one that is in no text."""
         index = self.index
@@ -386,7 +425,10 @@ def one_of_each(matches: Sequence[PartMatch], wanted: Collection[tuple[Node, ...
     if any(texts not in first for texts in wanted):
         return []
     others = [match for match in matches if match is not first[match.conditions]]
-    return [*first.values(), *others]
+    parts: dict[tuple[MessageHead, PartKind], PartMatch] = {}
+    for match in (*first.values(), *others):
+        parts.setdefault((match.head, match.kind), match)
+    return [*parts.values()]
 
 
 def _is_unindexed(clause: Clause) -> bool:

@@ -60,20 +60,24 @@ def confirm(
     candidates: Sequence[Candidate],
     most: int,
     is_over: Callable[[], bool] = lambda: False,
+    *,
+    are_apart: bool = False,
 ) -> Confirmed:
     """Read the texts of the best candidates of a session until enough of them satisfy their conditions.
 
-    If the time is over before that, what was found so far is returned.
+    If the time is over before that, what was found so far is returned. With `are_apart`, a part that satisfies several
+    conditions is returned for each of them.
     """
     ordered = sorted(candidates, key=lambda candidate: (-candidate.weight, candidate.seq))
-    matches: dict[tuple[MessageHead, PartKind], PartMatch] = {}
+    matches: dict[tuple[MessageHead, PartKind, tuple[Node, ...]], PartMatch] = {}
     start, size = 0, most
     while start < len(ordered) and len(matches) < most and not (start and is_over()):
         for match in _confirmed(reader, session_id, ordered[start : start + size]):
-            matches.setdefault((match.head, match.kind), match)
+            matches.setdefault((match.head, match.kind, match.conditions if are_apart else ()), match)
         start, size = start + size, size * _GROWTH
     others = {(candidate.seq, candidate.kind) for candidate in ordered[start:]}
-    return Confirmed([*matches.values()][:most], len(matches) + len(others))
+    n_parts = len({(head, kind) for head, kind, _ in matches})
+    return Confirmed([*matches.values()][:most], n_parts + len(others))
 
 
 def _confirmed(reader: TextReader, session_id: str, candidates: Sequence[Candidate]) -> list[PartMatch]:

@@ -76,6 +76,31 @@ class IndexCoverage(msgspec.Struct, frozen=True):
         return self.n_indexed >= self.n_sessions and not self.missing
 
 
+class FacetValue(msgspec.Struct, frozen=True):
+    """A value by which a search can be narrowed."""
+
+    key: str
+    """What the filter or the field of the query takes."""
+    name: str
+    n_sessions: int | None
+    """Sessions that a search with it finds; None if unknown."""
+
+
+class Facets(msgspec.Struct, frozen=True):
+    """Values by which a search can be narrowed, those with most sessions first; months newest first."""
+
+    n_counted: int
+    """Sessions that the numbers are about."""
+    is_complete: bool
+    """Whether these are all that match; otherwise the newest."""
+    parts: tuple[FacetValue, ...]
+    projects: tuple[FacetValue, ...]
+    models: tuple[FacetValue, ...]
+    tools: tuple[FacetValue, ...]
+    fates: tuple[FacetValue, ...]
+    months: tuple[FacetValue, ...]
+
+
 class HitPage(msgspec.Struct, frozen=True):
     """A page of the sessions that match a query."""
 
@@ -94,6 +119,8 @@ class HitPage(msgspec.Struct, frozen=True):
     coverage: IndexCoverage
     problems: tuple[Problem, ...]
     freshness: Freshness
+    facets: Facets | None = None
+    """Values by which to narrow the query, if they were asked for and the matching sessions could be counted."""
 
 
 class TouchedFile(msgspec.Struct, frozen=True):
