@@ -418,14 +418,20 @@ ChangeMark = tuple[int, bytes]
 NO_CHANGE: ChangeMark = (0, b"")
 
 
+def newest_change(database: sqlite3.Connection) -> ChangeMark:
+    """Return the newest change; `NO_CHANGE` in an empty archive."""
+    row = database.execute("SELECT number, token FROM session_changes ORDER BY number DESC LIMIT 1").fetchone()
+    return row or NO_CHANGE
+
+
 def changes_after(database: sqlite3.Connection, mark: ChangeMark) -> tuple[ChangeMark, frozenset[str]]:
     """Return the newest change, and the IDs of the sessions that changed after an earlier one.
 
     The session of the newest change gets the same number again if it changes again, so the token decides. If the newest
     number is smaller, the archive was replaced, and every session counts as changed.
     """
-    newest = database.execute("SELECT number, token FROM session_changes ORDER BY number DESC LIMIT 1").fetchone()
-    if newest is None:
+    newest = newest_change(database)
+    if newest == NO_CHANGE:
         return NO_CHANGE, frozenset()
     number, token = mark if mark[0] <= newest[0] else NO_CHANGE
     rows = database.execute(

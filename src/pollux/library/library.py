@@ -127,6 +127,13 @@ class Library:
                 return NO_CHANGE, frozenset()
             return changes_after(snapshot.database, after or NO_CHANGE)
 
+    def last_change(self) -> ChangeMark:
+        """Return a mark for the archive's newest change, which `changes` takes."""
+        from pollux.archive.schema import NO_CHANGE, newest_change
+
+        with self.snapshot() as snapshot:
+            return newest_change(snapshot.database) if snapshot.is_archived else NO_CHANGE
+
     def read_as_it_is(self) -> bool:
         """Answer from the archive without a refresh until the next one; return whether it has any sessions."""
         state = freshness.as_it_is(self.config)

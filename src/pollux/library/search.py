@@ -127,6 +127,7 @@ def _search_page(
 ) -> HitPage:
     from pollux.search.cursor import Cursor, decode_cursor, encode_cursor, search_digest
     from pollux.search.find import Found
+    from pollux.search.reading import reading
     from pollux.search.values import HitPage
 
     scope = _scope(snapshot, query, wanted, announce)
@@ -165,6 +166,7 @@ def _search_page(
             problems=tuple(dict.fromkeys([*snapshot.freshness.problems, *finder.problems])),
             freshness=snapshot.freshness,
             facets=facets,
+            reading=reading(query),
         )
 
 

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pollux.archive.schema import ChangeMark
     from pollux.archive.watch import SyncReport
     from pollux.exports.source import ExportOptions
     from pollux.library.archive_tools import ForgetPlan
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "CallTokens": "reports.recent_calls",
+    "ChangeMark": "archive.schema",
     "CommandPage": "search.values",
     "FacetValue": "search.values",
     "Facets": "search.values",
@@ -60,6 +62,7 @@ _MODULES = {
 }
 __all__ = [
     "CallTokens",
+    "ChangeMark",
     "CommandPage",
     "ExportOptions",
     "FacetValue",

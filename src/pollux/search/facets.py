@@ -20,7 +20,7 @@ from pollux.model import Fate, Project
 from pollux.search.facts import is_tool_named
 from pollux.search.fields import PARTS
 from pollux.search.plan import clauses, conditions
-from pollux.search.terms import AllOf, FieldTest, Query
+from pollux.search.terms import AllOf, FieldTest, Node, Query
 from pollux.search.values import Facets, FacetValue
 from pollux.text.times import from_microseconds
 
@@ -54,7 +54,7 @@ class FacetSource(msgspec.Struct, frozen=True):
     """Adds the path that was proven for a project since its facts were written."""
 
 
-def narrowed(query: Query, *fields: FieldTest) -> Query:
+def narrowed(query: Query, *fields: Node) -> Query:
     """Return a query with fields that have to match besides everything else, also besides an `OR`."""
     return msgspec.structs.replace(query, node=AllOf((*query.node.nodes, *fields)))
 

@@ -121,6 +121,8 @@ class HitPage(msgspec.Struct, frozen=True):
     freshness: Freshness
     facets: Facets | None = None
     """Values by which to narrow the query, if they were asked for and the matching sessions could be counted."""
+    reading: str = ""
+    """How the query was understood, in words."""
 
 
 class TouchedFile(msgspec.Struct, frozen=True):

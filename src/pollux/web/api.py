@@ -14,7 +14,7 @@ from pollux.library.config import UsageError
 from pollux.library.find_in_session import find_in_session
 from pollux.library.library import Library
 from pollux.library.usage import GROUPS, SORTS, UsageQuery
-from pollux.library.values import SessionPage
+from pollux.library.values import Facets, SessionPage
 from pollux.model import Json
 from pollux.render.terminal.usage import usage_csv
 from pollux.text.encode import csv_row, encode, escape_formula
@@ -25,7 +25,7 @@ from pollux.views.contracts.sessions import MessageDocument
 from pollux.web.open_sessions import open_sessions
 from pollux.web.openapi import openapi_document
 from pollux.web.pages.files import file_page
-from pollux.web.pages.search import hit_page, query_of
+from pollux.web.pages.search import hit_page, is_asked
 from pollux.web.pages.session_files import found_json
 from pollux.web.pages.sessions import session_list
 from pollux.web.requests import choice, number, parameter, wanted
@@ -100,10 +100,28 @@ def find(request: Request, library: Library) -> Response:
 
 def search(request: Request, library: Library) -> Response:
     """Return a page of the sessions that match a query, with their best hits."""
-    if not query_of(request):
+    if not is_asked(request):
         raise UsageError("The parameter q is missing: it is a query of `pollux search`.")
     found = hit_page(request, library)
-    return _json({**to_json(found), "next": found.next})
+    return _json({**to_json(found), "next": found.next, "facets": _facets(found.facets)})
+
+
+def _facets(facets: Facets | None) -> Json:
+    """Return the facets of a search; null if the sessions could not be counted."""
+    if facets is None:
+        return None
+    groups = {
+        "in": facets.parts,
+        "project": facets.projects,
+        "model": facets.models,
+        "tool": facets.tools,
+        "fate": facets.fates,
+        "month": facets.months,
+    }
+    lists: dict[str, Json] = {"sessions": facets.n_counted, "complete": facets.is_complete}
+    for name, values in groups.items():
+        lists[name] = [{"key": value.key, "name": value.name, "count": value.n_sessions} for value in values]
+    return lists
 
 
 def files(request: Request, library: Library) -> Response:

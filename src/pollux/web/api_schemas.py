@@ -140,6 +140,8 @@ _ROWS: dict[str, Schema] = {
         inconsistent=COUNT,
     ),
 }
+_FACETS = ("in", "project", "model", "tool", "fate", "month")
+_FACET = _list(_row(key=TEXT, name=TEXT, count=_maybe(COUNT)))
 _PROBLEMS = _list(_of("Problem"))
 _NOTES = _list(TEXT)
 _MORE: dict[str, Schema] = {"more": FLAG, "cursor": _CURSOR}
@@ -204,6 +206,7 @@ SCHEMAS: dict[str, Schema] = {
         notes=_NOTES,
         problems=_PROBLEMS,
         next=_CURSOR,
+        facets=_maybe(_row(sessions=COUNT, complete=FLAG, **dict.fromkeys(_FACETS, _FACET))),
     ),
     "Files": _document(
         "pollux.files/1",

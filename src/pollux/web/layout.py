@@ -16,6 +16,10 @@ from pollux.web.static_names import asset_name
 
 PLACES = ("Overview", "Sessions", "Usage", "Projects", "Files", "Health")
 """The words of the bar; the first leads to the root."""
+LISTS = "lists.js"
+"""The script of pages with lists: results while the user types, and lists that follow the archive."""
+SEARCH_FILTERS = ("in", "project", "model", "tool", "fate", "since", "until", "last", "on", "sort")
+"""Parameters of the search page that stay when other words are searched for."""
 QueryValue = str | int | bool | None | Sequence[str]
 
 _KEYS = (
@@ -62,7 +66,7 @@ def asset(request: Request, name: str) -> str:
     return address(request, f"static/{asset_name(name)}")
 
 
-def document(
+def document(  # noqa: PLR0913  what pages differ in
     request: Request,
     title: str,
     body: Iterable[Html],
@@ -73,6 +77,7 @@ def document(
     scripts: Sequence[str] = (),
     footer: Sequence[str] = (),
     status: int = 200,
+    mark: str | None = None,
 ) -> Response:
     """Return a page, which is sent while its body is produced.
 
@@ -86,18 +91,23 @@ def document(
         scripts: modules of `assets` besides `base.js`.
         footer: what the footer says before the version.
         status: the HTTP status.
+        mark: of the newest change that the page shows (`live.mark_of`); the page then follows later ones.
 
     """
+    if mark is not None:
+        scripts = (*scripts, LISTS)
     start = joined((_head(request, title, styles, scripts), _bar(request, place)))
-    return StreamedResponse(_pieces(start, body, main, footer), status)
+    return StreamedResponse(_pieces(start, body, main, footer, mark), status)
 
 
-def _pieces(start: Html, body: Iterable[Html], main: str | None, footer: Sequence[str]) -> Iterator[str]:
+def _pieces(
+    start: Html, body: Iterable[Html], main: str | None, footer: Sequence[str], mark: str | None
+) -> Iterator[str]:
     parts = iter(body)
     first = next(parts, Html())  # an error in the library becomes an error page, not half a page
     yield start
     if main is not None:
-        yield opening("main", id="main", class_=main or None)
+        yield opening("main", id="main", class_=main or None, data_mark=mark)
     yield first
     yield from parts
     if main is not None:
@@ -131,12 +141,16 @@ def _bar(request: Request, place: str) -> Html:
         path = "" if word == PLACES[0] else word.lower()
         current = "page" if word.lower() == place.lower() else None
         links.append(element("a", word, href=address(request, path), aria_current=current))
-    query = request.query_params.get("q") if request.url.path == address(request, "search") else None
+    is_search = request.url.path == address(request, "search")
+    query = request.query_params.get("q") if is_search else None
+    kept = [(name, request.query_params.get(name)) for name in SEARCH_FILTERS] if is_search else []
+    hidden = (element("input", type="hidden", name=name, value=value) for name, value in kept if value)
     field = element("input", type="search", id="q", name="q", placeholder="Search", value=query, autocomplete="off")
     search = element(
         "form",
         element("label", "Search all sessions", class_="unseen", for_="q"),
         field,
+        *hidden,
         element("kbd", "/", aria_hidden="true"),
         class_="find",
         role="search",

@@ -24,6 +24,7 @@ from pollux.library.values import SessionRow
 from pollux.library.windows import Window
 from pollux.model import Fate, Json
 from pollux.text.encode import encode
+from pollux.web.changes import change_mark
 from pollux.web.open_sessions import open_sessions
 from pollux.web.pages.session import outline_items, rendered_window, row_version
 from pollux.web.requests import number, parameter, transcript_options
@@ -117,13 +118,18 @@ def event(name: str, value: Json, id_: int) -> bytes:
 
 
 async def all_events(request: Request) -> Response:
-    """Return the stream of all changes: the IDs of sessions that have changed."""
+    """Return the stream of all changes: the IDs of sessions that have changed, first those since the page was made."""
+    library, mark = viewer_of(request).library, change_mark(parameter(request, "mark"))
+
+    def first() -> tuple[str, Json] | None:
+        changed = library.changes(mark)[1] if mark is not None else frozenset()
+        return sessions(changed) if changed else None
 
     def sessions(changed: Changed) -> tuple[str, Json] | None:
         return "sessions", {"ids": sorted(changed)[:_MOST_IDS], "more": len(changed) > _MOST_IDS}
 
     await anyio.to_thread.run_sync(viewer_of(request).wait)
-    return _stream(request, lambda: None, sessions)
+    return _stream(request, first, sessions)
 
 
 async def session_events(request: Request) -> Response:

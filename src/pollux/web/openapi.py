@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pollux import __version__
+from pollux.model import Fate
 from pollux.web.api_schemas import SCHEMAS, TEXT, Schema
 
+FATES = tuple(str(fate) for fate in Fate)
 SESSION_SORTS = ("newest", "oldest", "begun", "prompts", "tokens", "cost")
 
 
@@ -92,6 +94,9 @@ PATHS: dict[str, Schema] = {
         "Hits",
         {**_WORDS, "required": True},
         _query("in", "A part of messages.", _one_of("prompt", "answer", "thoughts", "args", "output", "notice")),
+        _query("tool", "A tool that the session called."),
+        _query("fate", "What became of the message.", _one_of(*FATES)),
+        _query("typing", "Whether the last word of q may be the start of one.", _one_of("0", "1")),
         _query("sort", "Order of the sessions.", _one_of("relevance", "newest", "oldest", "cost")),
         *_FILTERS,
         _LIMIT,

@@ -79,6 +79,7 @@
     region.textContent = message;
   }
 
+  addEventListener("say", (event) => say(event.detail));
   addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest?.("input, textarea, select, dialog")) return;

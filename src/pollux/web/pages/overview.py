@@ -18,6 +18,7 @@ from pollux.render.html.icons import star
 from pollux.render.html.markup import Html, element, joined
 from pollux.text.numbers import count, dollars, number_word, plural
 from pollux.views.session_text import title
+from pollux.web.changes import mark_of
 from pollux.web.layout import address, document
 from pollux.web.routing import Reading, page, viewer_of
 from pollux.web.rows import project_address, session_address, session_list, short_day
@@ -38,10 +39,11 @@ _REASONS = {
 
 def overview(request: Request, library: Library) -> Response:
     """Return the first page; while the first run reads the homes, with what it has read so far."""
+    mark = mark_of(library)
     board = library.dashboard()
     reading = viewer_of(request).reading
     return document(
-        request, "Overview", _body(request, board, reading), place="Overview", footer=_footer(request, board)
+        request, "Overview", _body(request, board, reading), place="Overview", footer=_footer(request, board), mark=mark
     )
 
 

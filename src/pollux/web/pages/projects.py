@@ -14,6 +14,7 @@ from pollux.library.values import ProjectList
 from pollux.model import Project
 from pollux.render.html.markup import Html, element
 from pollux.text.numbers import count, plural
+from pollux.web.changes import mark_of
 from pollux.web.layout import address, document
 from pollux.web.lists import formats, table, visible, when
 from pollux.web.requests import wanted
@@ -28,7 +29,9 @@ _KNOWN_BY = {
 
 def projects(request: Request, library: Library) -> Response:
     """Return the page of all projects."""
-    return document(request, "Projects", _body(request, library.projects(wanted(request, library))), place="projects")
+    mark = mark_of(library)
+    listed = library.projects(wanted(request, library))
+    return document(request, "Projects", _body(request, listed), place="projects", mark=mark)
 
 
 def _body(request: Request, listed: ProjectList) -> Iterator[Html]:

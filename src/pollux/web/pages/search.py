@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from pollux.errors import InvalidQueryError
 from pollux.library.library import Library
-from pollux.library.values import Hit, HitPage, SessionHits, Snippet
+from pollux.library.values import FacetValue, Hit, HitPage, SessionHits, Snippet
 from pollux.model import Fate
 from pollux.render.html.icons import glyph
 from pollux.render.html.markup import Html, element, joined, text
@@ -18,41 +19,75 @@ from pollux.text.escape import make_visible
 from pollux.text.numbers import plural
 from pollux.views import session_text
 from pollux.views.session_text import TITLE
-from pollux.web.layout import address, document
-from pollux.web.lists import formats, kept, turn, when
-from pollux.web.requests import choice, page_of, parameter, wanted
+from pollux.web.layout import LISTS, address, document
+from pollux.web.lists import formats, kept, orders, turn, when
+from pollux.web.requests import choice, flag, page_of, parameter, wanted
 from pollux.web.routing import page
 from pollux.web.session_links import message_address, session_address
 
 SIZE = 20
 HITS = 3
-SORTS = ("relevance", "newest", "oldest", "cost")
-PARTS = ("prompt", "answer", "thoughts", "args", "output", "notice")
-"""Values of `in:`, which a link adds to the query."""
+SORTS = {"relevance": "Relevance", "newest": "Newest", "oldest": "Oldest", "cost": "Cost"}
+"""Values of the parameter `sort`, the default first, with their words above the list."""
+PARTS = {
+    "prompt": "prompts",
+    "answer": "answers",
+    "thoughts": "thoughts",
+    "args": "tool arguments",
+    "output": "tool output",
+    "notice": "notices",
+}
+"""Values of the parameter `in`, with their words."""
+FATES = tuple(str(fate) for fate in Fate)
 
 
-def query_of(request: Request) -> str:
-    """Return the query with the part of messages that `in=` names."""
-    words, part = parameter(request, "q"), choice(request, "in", ("", *PARTS))
-    return f"{words} in:{part}".strip() if part else words
+def fields_of(request: Request) -> str:
+    """Return what `in`, `tool` and `fate` require, in the language of queries."""
+    values = (
+        ("in", choice(request, "in", ("", *PARTS))),
+        ("tool", parameter(request, "tool").replace('"', "")),
+        ("fate", choice(request, "fate", ("", *FATES))),
+    )
+    return " ".join(f'{name}:"{value}"' if name == "tool" else f"{name}:{value}" for name, value in values if value)
+
+
+def is_asked(request: Request) -> bool:
+    """Return whether a request has anything to search for."""
+    return bool(parameter(request, "q") or fields_of(request))
 
 
 def hit_page(request: Request, library: Library) -> HitPage:
     """Return the hits that a request asks for."""
-    sort = choice(request, "sort", SORTS)
     return library.search(
-        query_of(request), page_of(request, SIZE), wanted=wanted(request, library), sort=sort, hits_per_session=HITS
+        parameter(request, "q"),
+        page_of(request, SIZE),
+        wanted=wanted(request, library),
+        sort=choice(request, "sort", tuple(SORTS)),
+        hits_per_session=HITS,
+        fields=fields_of(request),
+        is_typing=flag(request, "typing", default=False),
+        facets=True,
     )
 
 
 def search(request: Request, library: Library) -> Response:
     """Return the search page."""
-    words = parameter(request, "q")
-    if not query_of(request):
-        return document(request, "Search", _start())
-    found = hit_page(request, library)
-    title = f"{make_visible(words)} · Search"
-    return document(request, title, _body(request, found))
+    if not is_asked(request):
+        return document(request, "Search", _start(), scripts=(LISTS,))
+    try:
+        found = hit_page(request, library)
+    except InvalidQueryError as error:
+        if not flag(request, "typing", default=False):
+            raise
+        return document(request, "Search", _unfinished(error), scripts=(LISTS,))
+    title = f"{make_visible(parameter(request, 'q'))} · Search"
+    return document(request, title, _body(request, found), scripts=(LISTS,))
+
+
+def _unfinished(error: InvalidQueryError) -> Iterator[Html]:
+    """Yield what is missing in a query that the user is still typing."""
+    yield element("h1", "Search")
+    yield element("p", make_visible(str(error)), class_="soft")
 
 
 def _start() -> Iterator[Html]:
@@ -71,19 +106,39 @@ def _start() -> Iterator[Html]:
 
 
 def _body(request: Request, found: HitPage) -> Iterator[Html]:
-    n_sessions = len(found.sessions) if found.n_sessions is None else found.n_sessions
-    more = "+" if found.n_sessions is None and found.next else ""
-    yield element("h1", f"“{make_visible(found.query)}”")
-    yield element("p", f"{n_sessions:,}{more} {'session' if n_sessions == 1 else 'sessions'}", class_="soft")
+    words = parameter(request, "q")
+    yield element("h1", f"“{make_visible(words)}”" if words else "Search")
+    yield element("p", make_visible(_reading(request, found)), class_="soft")
     for note in found.notes:
         yield element("p", make_visible(note), class_="soft small")
     if not found.sessions:
         yield _nothing(request, found)
         return
     items = [item for session in found.sessions for item in _session(request, session)]
-    yield element("div", _facets(request, found.sessions), element("ol", *items), class_="found")
-    yield turn(request, "search", found.next, plural(len(found.sessions), "session"))
+    hits = element("div", orders(request, "search", SORTS, _number(found)), element("ol", *items))
+    yield element("div", _facets(request, found), hits, class_="found")
+    place = "" if found.next is None and not parameter(request, "after") else plural(len(found.sessions), "session")
+    yield turn(request, "search", found.next, place)
     yield formats(request, "api/search", csv=False)
+
+
+def _reading(request: Request, found: HitPage) -> str:
+    """Return how the query was understood, and by what it is narrowed: `3 words, in project skywatch`."""
+    parts = [found.reading] if found.reading else []
+    if project := parameter(request, "project"):
+        names = {value.key: value.name for value in (found.facets.projects if found.facets else ())}
+        parts.append(f"in project {names.get(project, project)}")
+    filters = ((name, parameter(request, name)) for name in ("model", "since", "until", "last", "on"))
+    return ", ".join([*parts, *(f"{name} {value}" for name, value in filters if value)])
+
+
+def _number(found: HitPage) -> str:
+    """Return how many sessions match, as far as that is known."""
+    facets = found.facets
+    n_sessions = facets.n_counted if facets and facets.is_complete else found.n_sessions
+    if n_sessions is not None:
+        return plural(n_sessions, "session")
+    return f"{len(found.sessions):,} sessions of more" if found.next else plural(len(found.sessions), "session")
 
 
 def _session(request: Request, session: SessionHits) -> Iterator[Html]:
@@ -132,31 +187,63 @@ def snippet_html(snippet: Snippet) -> Html:
     return joined(text(piece) for piece in pieces)
 
 
-def _facets(request: Request, sessions: Iterable[SessionHits]) -> Html:
-    """Return links that narrow the query; the numbers count the sessions on this page."""
-    sessions = tuple(sessions)
-    here = parameter(request, "in")
-    everywhere = _facet_link(request, "everywhere", None, is_current=not here, **{"in": None})
-    parts = [_facet_link(request, part, None, is_current=here == part, **{"in": part}) for part in PARTS]
-    groups = [element("div", element("h2", "In"), everywhere, *parts)]
-    projects = Counter((session.row.project.key, session.row.project.name) for session in sessions)
-    links = [
-        _facet_link(request, name, n_sessions, is_current=parameter(request, "project") == key, project=key)
-        for (key, name), n_sessions in projects.most_common(10)
-        if key
-    ]
-    groups.append(element("div", element("h2", "Project"), *links))
-    models = Counter(model for session in sessions for model in session.row.models)
-    links = [
-        _facet_link(request, name, n_sessions, is_current=parameter(request, "model") == name, model=name)
-        for name, n_sessions in models.most_common(10)
-    ]
-    groups.append(element("div", element("h2", "Model"), *links))
-    orders = [
-        _facet_link(request, word, None, is_current=choice(request, "sort", SORTS) == word, sort=word) for word in SORTS
-    ]
-    groups.append(element("div", element("h2", "Order"), *orders))
-    return element("nav", *groups, class_="facet", aria_label="Narrow down")
+def _facets(request: Request, found: HitPage) -> Html:
+    """Return links that narrow the query, with the number of sessions that each leads to."""
+    facets = found.facets
+    parts = tuple(FacetValue(part, words, None) for part, words in PARTS.items())
+    groups = []
+    if facets:
+        named = [FacetValue(value.key, PARTS[value.key], value.n_sessions) for value in facets.parts]
+        fates = [FacetValue(value.key, value.name, value.n_sessions) for value in facets.fates]
+        groups += [
+            _group(request, "In", "everywhere", "in", named),
+            _group(request, "Project", "all", "project", facets.projects),
+            _group(request, "Model", "all", "model", facets.models),
+            _group(request, "Tool", "all", "tool", facets.tools),
+            _group(request, "Fate", "any", "fate", fates),
+            _months(request, facets.months),
+        ]
+        if not facets.is_complete:
+            words = f"Numbers count the {facets.n_counted:,} newest sessions that match."
+            groups.append(element("p", words, class_="soft small"))
+    else:
+        groups.append(_group(request, "In", "everywhere", "in", parts))
+        groups.append(element("p", "Too many or too slow to count: narrow the query.", class_="soft small"))
+    links = element("nav", *groups, class_="facet", aria_label="Narrow down")
+    return element("details", element("summary", "Narrow down"), links, class_="narrow")
+
+
+def _group(request: Request, heading: str, everything: str, name: str, values: Sequence[FacetValue]) -> Html:
+    """Return the links of one facet; the first takes it back. A facet without a choice is left out.
+
+    The sessions are counted within the current value, so the numbers of the others are unknown then.
+    """
+    current = parameter(request, name)
+    if not values or (len(values) == 1 and not current):
+        return Html()
+    links = [_facet_link(request, everything, None, is_current=False, **{name: None})] if current else []
+    for value in values:
+        is_current = current == value.key
+        number = value.n_sessions if is_current or not current else None
+        links += [_facet_link(request, value.name, number, is_current=is_current, **{name: value.key})]
+    return element("div", element("h2", heading), *links)
+
+
+def _months(request: Request, values: Sequence[FacetValue]) -> Html:
+    since, until = parameter(request, "since"), parameter(request, "until")
+    is_limited = any(parameter(request, name) for name in ("since", "until", "last", "on"))
+    links = []
+    if is_limited:
+        links.append(_facet_link(request, "any", None, is_current=False, since=None, until=None, last=None, on=None))
+    for value in values:
+        first = date.fromisoformat(f"{value.key}-01")
+        after = (first + timedelta(days=32)).replace(day=1)
+        changes: dict[str, str | None] = {"since": first.isoformat(), "until": after.isoformat()}
+        changes |= {"last": None, "on": None}
+        is_current = (since, until) == (changes["since"], changes["until"])
+        number = value.n_sessions if is_current or not is_limited else None
+        links.append(_facet_link(request, f"{first:%b %Y}", number, is_current=is_current, **changes))
+    return element("div", element("h2", "Month"), *links) if len(links) > 1 else Html()
 
 
 def _facet_link(request: Request, words: str, number: int | None, *, is_current: bool, **changes: str | None) -> Html:

@@ -14,6 +14,7 @@ from pollux.library.values import SessionPage
 from pollux.render.html.markup import Html, element
 from pollux.text.numbers import plural
 from pollux.web import rows
+from pollux.web.changes import mark_of
 from pollux.web.layout import address, document
 from pollux.web.lists import field, formats, hidden, kept, orders, select, turn, visible
 from pollux.web.requests import choice, flag, page_of, page_start, parameter, wanted
@@ -63,7 +64,9 @@ def query_of(request: Request) -> str:
 
 def sessions(request: Request, library: Library) -> Response:
     """Return the page of sessions."""
-    return document(request, "Sessions", _body(request, library, session_list(request, library)), place="sessions")
+    mark = mark_of(library)
+    found = session_list(request, library)
+    return document(request, "Sessions", _body(request, library, found), place="sessions", mark=mark)
 
 
 def _body(request: Request, library: Library, found: SessionPage) -> Iterator[Html]:

@@ -18,6 +18,7 @@ from pollux.render.html.charts import MANY_BARS, FlowPart, StackedBar, bars, col
 from pollux.render.html.icons import glyph
 from pollux.render.html.markup import Html, element, joined
 from pollux.text.numbers import count, dollars, plural
+from pollux.web.changes import mark_of
 from pollux.web.layout import QueryValue, address, document
 from pollux.web.routing import page
 from pollux.web.rows import session_address
@@ -81,8 +82,9 @@ def usage(request: Request, library: Library) -> Response:
         model=choice.model,
         config=library.config,
     )
+    mark = mark_of(library)
     summary = library.usage_summary(query, n_rows=MANY_ROWS if choice.rows == "all" else ROWS)
-    return document(request, "Usage", _body(request, choice, summary), place="Usage", footer=[_NOT_RECORDED])
+    return document(request, "Usage", _body(request, choice, summary), place="Usage", footer=[_NOT_RECORDED], mark=mark)
 
 
 ROUTES = (Route("/usage", page(usage)),)
