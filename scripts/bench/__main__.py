@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from scripts.bench import correctness, trees, works
+from scripts.bench import correctness, large, trees, works
 from scripts.bench.bars import Results
 from scripts.bench.hashing import hashing
 from scripts.bench.inside import archive_bytes, refreshed
@@ -70,7 +70,8 @@ def _done(plan: Plan, peers: Sequence[Peer], left_out: dict[str, str]) -> Done:
     results = Results({**first, **second}, long, *sizes, turn, None if plan.is_quick else load_numbers())
     cases = correctness.of_cases(programs)
     hashed = hashing(many, max(plan.rounds, 5))
-    return Done(plan, many, one, first, second, long, inside, results, answers, cases, left_out, loads, hashed)
+    found = {} if plan.is_quick else large.measure(plan.rounds)
+    return Done(plan, many, one, first, second, long, inside, results, answers, cases, left_out, loads, hashed, found)
 
 
 def _size(plan: Plan) -> tuple[str, ...]:

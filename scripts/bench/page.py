@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from scripts.bench import tables
+from scripts.bench import large, tables
 from scripts.bench.bars import Results, bars
 from scripts.bench.correctness import Answers
 from scripts.bench.hashing import Hashing
@@ -51,6 +51,7 @@ class Done:
     load: tuple[float, float]
     """How many processes wanted to run at once, before and after: more than there are cores makes all of this worse."""
     hashing: Hashing
+    large: dict[str, Measured]
 
 
 def page(done: Done) -> Iterator[str]:
@@ -90,6 +91,8 @@ def page(done: Done) -> Iterator[str]:
     yield from tables.time_table(done.long.values(), done.long["big cat"])
     yield _inside(done.inside["one"], "of its archive")
     yield ""
+    if done.large:
+        yield from large.section(done.large)
     if done.results.search:
         yield from section(done.results.search)
     yield from _numbers(done)
