@@ -41,7 +41,7 @@ _YEAR = timedelta(weeks=53)
 
 
 class ExpiringSession(msgspec.Struct, frozen=True):
-    """A session that the client deletes within a week."""
+    """A session that the client will delete."""
 
     session: SessionRow
     due: datetime
@@ -112,7 +112,7 @@ def dashboard(
         days=days,
         continued=continued,
         order=order,
-        expiring=_expiring(snapshot, forecast, general.deletions),
+        expiring=expiring_sessions(snapshot, forecast, general.deletions, _EXPIRING),
         n_tomorrow=sum(now < due < day_after_tomorrow for due in forecast.times.values()),
         client=CLIENT,
         homes=general.homes,
@@ -132,12 +132,14 @@ def _days(
     return order, by_period_and_model("day", recent, order, zone)
 
 
-def _expiring(snapshot: Snapshot, forecast: StoredForecast, soon: Iterable[str]) -> tuple[ExpiringSession, ...]:
+def expiring_sessions(
+    snapshot: Snapshot, forecast: StoredForecast, soon: Iterable[str], limit: int
+) -> tuple[ExpiringSession, ...]:
     """Return the sessions that are deleted first; of those deleted at the same start, the last used ones."""
     ids = sessions.among(snapshot.database, soon, sessions.SessionQuery(snapshot.ids))
     now = snapshot.config.clock()
     ids.sort(key=lambda session_id: max(forecast.times[session_id], now))  # stable: the last used first
-    rows = sessions.rows(snapshot.database, snapshot.sessions.load(ids[:_EXPIRING]), snapshot.ids)
+    rows = sessions.rows(snapshot.database, snapshot.sessions.load(ids[:limit]), snapshot.ids)
     policies = folder_policies(snapshot) if rows else []
     unarchived = frozenset(forecast.unarchived)
     found = []

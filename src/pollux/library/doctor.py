@@ -23,7 +23,7 @@ def examine(snapshot: Snapshot, report: Reporter) -> Diagnosis:
     sessions = sort_sessions(snapshot.sessions.load(snapshot.ids))
     located = snapshot.located
     unknowns, failures = _unknowns(located, report)
-    logged, log_problems = _logged_prompts(located)
+    logged, log_problems = logged_prompts(located)
     problems = [*snapshot.freshness.problems, *snapshot.sessions.problems(), *failures, *log_problems]
     for session in sessions:
         problems += session.problems
@@ -53,7 +53,7 @@ def _unknowns(located: HomeScan, report: Reporter) -> tuple[Unknowns, list[Probl
     return unknowns, problems
 
 
-def _logged_prompts(located: HomeScan) -> tuple[list[LoggedPrompt], list[Problem]]:
+def logged_prompts(located: HomeScan) -> tuple[list[LoggedPrompt], list[Problem]]:
     """Return the prompts in the client's logs, and the problems of the logs."""
     logged: list[LoggedPrompt] = []
     problems: list[Problem] = []

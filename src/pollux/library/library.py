@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pollux.library.export_options import RedactionOptions
     from pollux.library.file_history import FileHistory, UsedFiles
     from pollux.library.follow import FollowedSession
+    from pollux.library.health import HealthReport
     from pollux.library.outputs import OutputGuard, Sink
     from pollux.library.references import Ref
     from pollux.library.remembered import RememberedResults
@@ -318,6 +319,20 @@ class Library:
 
         with self.snapshot() as snapshot:
             return dashboard(snapshot, self.prices, self._remembered, self._report, self._announce)
+
+    def health(self, *, n_expiring: int = 100, n_deleted: int = 20) -> HealthReport:
+        """Return what the client deletes and has deleted, the problems of files, and the state of the archive."""
+        from pollux.library.health import health_report
+
+        with self.snapshot() as snapshot:
+            return health_report(
+                snapshot,
+                self.prices,
+                self._remembered,
+                self._report,
+                n_expiring=n_expiring,
+                n_deleted=n_deleted,
+            )
 
     def usage_summary(self, query: UsageQuery, *, n_rows: int = 7) -> UsageSummary:
         """Return tokens and cost by period and model, by project and kind of token, and the `n_rows` largest others."""

@@ -12,6 +12,7 @@ from pollux.archive.verify_facts import timeline_differences, verify_deeply
 from pollux.errors import PolluxError
 from pollux.library import project_memory
 from pollux.library.freshness import archive_file, update
+from pollux.library.verified import remember_verification
 
 if TYPE_CHECKING:
     from pollux.archive.damage import VerifyReport
@@ -48,7 +49,8 @@ def verify(config: Config, report: Reporter, *, repair: bool, deep: bool) -> Ver
             _repair(archive, config, report, result)
         if deep:
             _compare_facts(archive, config, report, result, repair=repair)
-        return result
+    remember_verification(config, result, deep=deep)
+    return result
 
 
 def verify_seals(archive: Archive, known: Sequence[PublicKey], copy: SealCopy | None, progress: Progress) -> Verdict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pollux.formats import lenient
@@ -79,7 +79,13 @@ def sessions_only_in_log(
     prompts: Sequence[LoggedPrompt], sessions: Iterable[Session], files: Iterable[SessionFile] = ()
 ) -> dict[str, list[LoggedPrompt]]:
     """Return the prompts of deleted sessions that only the log still has; commands alone do not count."""
-    ids = {session.id for session in sessions}
+    return logged_without_session(prompts, {session.id for session in sessions}, files)
+
+
+def logged_without_session(
+    prompts: Sequence[LoggedPrompt], ids: Collection[str], files: Iterable[SessionFile] = ()
+) -> dict[str, list[LoggedPrompt]]:
+    """Return the same as `sessions_only_in_log`, given the IDs of the sessions."""
     file_ids = {id8_in(file.path.name) for file in files}  # also of unreadable files
     logged: dict[str, list[LoggedPrompt]] = {}
     for prompt in prompts:
