@@ -133,13 +133,13 @@ def _days(
 
 
 def expiring_sessions(
-    snapshot: Snapshot, forecast: StoredForecast, soon: Iterable[str], limit: int
+    snapshot: Snapshot, forecast: StoredForecast, soon: Iterable[str], n_most: int
 ) -> tuple[ExpiringSession, ...]:
     """Return the sessions that are deleted first; of those deleted at the same start, the last used ones."""
     ids = sessions.among(snapshot.database, soon, sessions.SessionQuery(snapshot.ids))
     now = snapshot.config.clock()
     ids.sort(key=lambda session_id: max(forecast.times[session_id], now))  # stable: the last used first
-    rows = sessions.rows(snapshot.database, snapshot.sessions.load(ids[:limit]), snapshot.ids)
+    rows = sessions.rows(snapshot.database, snapshot.sessions.load(ids[:n_most]), snapshot.ids)
     policies = folder_policies(snapshot) if rows else []
     unarchived = frozenset(forecast.unarchived)
     found = []

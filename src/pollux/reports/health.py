@@ -6,8 +6,7 @@ import sqlite3
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from pollux.archive.load_sessions import ids_as_json
-from pollux.reports.sessions import AMONG
+from pollux.archive.load_sessions import AMONG, ids_as_json
 from pollux.text.times import from_microseconds, microseconds
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,6 +21,7 @@ from pollux.web.layout import address, document
 from pollux.web.lists import field, formats, select, table, turn, visible, when
 from pollux.web.requests import page_of, parameter, wanted
 from pollux.web.routing import page
+from pollux.web.rows import time_words
 from pollux.web.session_links import message_address
 
 SIZE = 50
@@ -70,7 +72,8 @@ def _list(request: Request, library: Library, found: UsedFiles) -> Iterator[Html
         yield element("p", "No tool call read or changed a file that matches.", class_="empty")
         return
     head = ("File", "Project", "Read", "Changed", "Lines", "Sessions", "Last touched")
-    yield table(head, [_file(request, row) for row in found.rows], frozenset({2, 3, 4, 5}))
+    now = library.config.clock().astimezone(library.config.zone()[0])
+    yield table(head, [_file(request, row, now) for row in found.rows], frozenset({2, 3, 4, 5}))
     yield turn(request, "files", found.next, plural(found.total, "file"))
 
 
@@ -84,15 +87,16 @@ def _projects(request: Request, library: Library) -> list[tuple[str, str]]:
     return projects
 
 
-def _file(request: Request, row: UsedFile) -> tuple[str, ...]:
+def _file(request: Request, row: UsedFile, now: datetime) -> tuple[str, ...]:
     use, project = row.use, row.project
     target = address(request, "files", path=use.path, project=project.key or None)
-    path = element("code", element("a", visible(use.path, 500), href=target, data_stop="nearest"))
+    whole = f"{project.path}/{use.path}" if project.path and not use.path.startswith(("/", "\\")) else use.path
+    link = element("a", visible(use.path, 500), href=target, title=visible(whole, 500), data_stop="nearest")
     sessions = address(request, "files", project=project.key or None)
     name = element("a", visible(project.name), href=sessions) if project.key else visible(project.name)
     lines = _lines(use.lines_added, use.lines_removed)
     numbers = (f"{use.n_reads:,}" if use.n_reads else "", f"{use.n_changes:,}" if use.n_changes else "", lines)
-    return path, name, *numbers, f"{use.n_sessions:,}", when(use.last)
+    return element("code", link), name, *numbers, f"{use.n_sessions:,}", time_words(use.last, now) if use.last else ""
 
 
 def _history(request: Request, history: FileHistory) -> Iterator[Html]:
