@@ -11,23 +11,17 @@ from tests.web.markup_reader import MarkupReader, check_policy
 
 from pollux.render.html.charts import (
     MANY_BARS,
-    STRIP_BARS,
-    CallMark,
-    ErrorMark,
     FlowPart,
-    GuideMark,
-    PromptMark,
     SkyDay,
     StackedBar,
     bars,
     colour,
     flow,
-    guide,
     share,
     sky,
     small_bars,
-    strip,
 )
+from pollux.render.html.guide import STRIP_BARS, CallMark, ErrorMark, GuideMark, PromptMark, guide, strip
 from pollux.render.html.markup import Html
 
 HOSTILE = "\"><script>alert(1)</script>\u202e'&"
@@ -169,7 +163,7 @@ def test_a_guide_shows_every_call_prompt_and_error_in_order() -> None:
         ErrorMark("/3", "Error"),
         CallMark(10, 0, is_dropped=True, href="/4", label="Dropped"),
     ]
-    page = MarkupReader(guide(marks, "peak 40 tokens"))
+    page = MarkupReader(guide(marks))
     assert [link["href"] for link in page.all("a")] == ["/1", "/2", "/3", "/4"]
     assert len(page.all("path", "typed")) == len(page.all("path", "err")) == len(page.all("path", "lost")) == 1
     assert page.texts["figcaption"] == ["fresh inputcacheddroppedpeak 40 tokens"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from starlette.requests import Request
 
 from pollux.model import Fate, Project
-from pollux.render.html.charts import CallMark, strip
+from pollux.render.html.guide import CallMark, strip
 from pollux.render.html.icons import glyph
 from pollux.render.html.markup import Html, element
 from pollux.text.numbers import count, dollars, plural

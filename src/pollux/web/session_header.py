@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC
 
 from starlette.requests import Request
 
@@ -12,11 +11,11 @@ from pollux.library.library import Library
 from pollux.library.values import SessionRow
 from pollux.library.windows import OpenConversation
 from pollux.model import Fate
-from pollux.render.html.charts import CallMark, ErrorMark, GuideMark, PromptMark, guide
+from pollux.render.html.guide import GuideMark, call_mark, error_mark, guide, prompt_mark
 from pollux.render.html.icons import glyph, star
 from pollux.render.html.markup import Html, element, joined, time_element
+from pollux.render.html.session_parts import facts_list
 from pollux.text.escape import make_visible
-from pollux.text.numbers import count as short_count
 from pollux.text.numbers import plural
 from pollux.text.shell import quoted
 from pollux.views import session_text
@@ -49,25 +48,17 @@ def session_header(request: Request, library: Library, row: SessionRow, conversa
 def _guide(request: Request, row: SessionRow, conversation: OpenConversation) -> Html:
     """Return the drawing of all model calls, prompts and errors; each is a link to its message."""
     marks: list[GuideMark] = []
-    peak = 0
     for moment in conversation.moments():
         href = message_address(request, row.id, moment.number)
-        clock = f"{moment.at.astimezone(UTC):%H:%M:%S}" if moment.at else "no time"
         is_dropped = moment.fate is not Fate.ACTIVE
         if moment.kind == "prompt":
-            marks.append(PromptMark(href, f"Prompt at {clock}; {make_visible(moment.words)}", is_dropped))
+            marks.append(prompt_mark(moment.number, make_visible(moment.words), href, is_dropped=is_dropped))
         elif moment.kind == "error":
-            marks.append(ErrorMark(href, f"Error at {clock}"))
+            marks.append(error_mark(moment.number, href))
         else:
-            tokens = moment.usage.tokens
-            peak = max(peak, tokens.input)
-            amounts = f"{tokens.input:,} in, {tokens.cached:,} cached"
-            label = f"{clock}, {amount_text(moment.usage.cost_nanousd)}; {amounts}"
-            marks.append(CallMark(max(0, tokens.input - tokens.cached), tokens.cached, is_dropped, href, label))
-    if not marks:
-        return Html()
+            marks.append(call_mark(moment.number, moment.usage, href, is_dropped=is_dropped))
     table = element("a", "As a table", href=session_address(request, row.id, "calls"))
-    return guide(marks, [f"peak {short_count(peak)} tokens", table] if peak else [table])
+    return guide(marks, [table]) if marks else Html()
 
 
 def _period(row: SessionRow) -> Html:
@@ -94,8 +85,7 @@ def session_facts(row: SessionRow, conversation: OpenConversation) -> Html:
         lost = element("span", f"{amount_text(dropped)} dropped", class_="c") if dropped else Html()
         more = "+" if usage.cost.unpriced_calls and usage.cost_nanousd is not None else ""
         facts.append(("Billed", joined((amount_text(usage.cost_nanousd), more, " ", lost))))
-    rows = (element("div", element("dt", name), element("dd", value, class_="num")) for name, value in facts)
-    return element("dl", *rows, class_="facts")
+    return facts_list(facts)
 
 
 def _actions(request: Request, library: Library, row: SessionRow, *, n_agents: int) -> Html:

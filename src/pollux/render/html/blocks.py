@@ -10,6 +10,7 @@ from typing import NamedTuple, assert_never
 
 from pollux.model import Attachment, Kind, Session, Usage
 from pollux.render.html.bodies import LINE, body_html, count_lines, count_text_lines, excerpt_html, more
+from pollux.render.html.guide import GuideMark
 from pollux.render.html.markdown import answer, link
 from pollux.render.html.markup import Html, element, icon, joined, long_text
 from pollux.text.escape import make_visible
@@ -67,6 +68,8 @@ class PageState:
 
     session: Session | None = None
     prompts: list[PromptLink] = field(default_factory=list)
+    marks: list[GuideMark] = field(default_factory=list)
+    """Prompts, model calls and errors so far, for a guide."""
     model: str | None = None
     """The model of the last answer: its name is shown when it changes."""
     prefix: str = "m"

@@ -14,40 +14,13 @@ import msgspec
 
 from pollux.render.html.icons import STAR
 from pollux.render.html.markup import Html, element, joined
+from pollux.render.html.shapes import box, linked, paths_by_class, units
 
 COLOURS = 6
 """Classes `m1` to `m6`; models from the seventh on share `m5`."""
 _SHARED = 5
 MANY_BARS = 62
 """More bars than these are drawn as one path per series, with a link for each group instead of each bar."""
-
-
-class CallMark(msgspec.Struct, frozen=True):
-    """A model call in a chart of a session: its input, and whether it was dropped."""
-
-    fresh: int
-    cached: int
-    is_dropped: bool = False
-    href: str = ""
-    label: str = ""
-
-
-class PromptMark(msgspec.Struct, frozen=True):
-    """A prompt in a chart of a session."""
-
-    href: str = ""
-    label: str = ""
-    is_dropped: bool = False
-
-
-class ErrorMark(msgspec.Struct, frozen=True):
-    """An error in a chart of a session."""
-
-    href: str = ""
-    label: str = ""
-
-
-GuideMark = CallMark | PromptMark | ErrorMark
 
 
 class StackedBar(msgspec.Struct, frozen=True):
@@ -93,135 +66,6 @@ def swatch(class_: str) -> Html:
     return element("svg", square, viewBox="0 0 10 10", aria_hidden="true")
 
 
-# Spark lines: the newest calls of a session as small bars.
-
-_STRIP_WIDTH, _STRIP_HEIGHT, _STRIP_STEP, _STRIP_BAR = 104, 22, 9, 7.4
-STRIP_BARS = 11
-"""Calls that fit into a strip."""
-
-
-def strip(calls: Sequence[CallMark]) -> Html:
-    """Return the newest calls of a session as bars from the right, without labels: the numbers stand beside it."""
-    shown = calls[-STRIP_BARS:]
-    peak = max((call.fresh + call.cached for call in shown), default=0) or 1
-    paths: dict[str, list[str]] = {"cached": [], "fresh": [], "lost": []}
-    for number, call in enumerate(reversed(shown)):
-        left = _STRIP_WIDTH - (number + 1) * _STRIP_STEP
-        _add_call(paths, call, left, _STRIP_BAR, _STRIP_HEIGHT, (_STRIP_HEIGHT - 1) / peak)
-    size = f"0 0 {_STRIP_WIDTH} {_STRIP_HEIGHT}"
-    return element("svg", *_paths(paths), class_="strip", viewBox=size, aria_hidden="true")
-
-
-def _add_call(
-    paths: dict[str, list[str]], call: CallMark, left: float, width: float, floor_y: float, scale: float
-) -> None:
-    """Add the rectangles of a call to the paths of their classes; a dropped call is one outline."""
-    fresh, cached = call.fresh * scale, call.cached * scale
-    if call.is_dropped:
-        paths["lost"].append(_box(left + 0.5, floor_y - fresh - cached, width - 1, fresh + cached - 0.5))
-        return
-    if cached:
-        paths["cached"].append(_box(left, floor_y - cached, width, cached))
-    paths["fresh"].append(_box(left, floor_y - cached - fresh, width, fresh))
-
-
-def _box(x: float, y: float, width: float, height: float) -> str:
-    return f"M{_n(x)} {_n(y)}h{_n(width)}v{_n(max(height, 0))}h{_n(-width)}z"
-
-
-def _n(value: float) -> str:
-    """Return a coordinate with one decimal at most."""
-    return f"{value:.1f}".removesuffix(".0").replace("-0", "0") if abs(value) < 1 else f"{value:.1f}".removesuffix(".0")
-
-
-def _paths(paths: Mapping[str, Sequence[str]]) -> list[Html]:
-    return [element("path", class_=name, d="".join(parts)) for name, parts in paths.items() if parts]
-
-
-# The guide: a whole session in one line.
-
-_GUIDE_WIDTH, _GUIDE_HEIGHT, _GUIDE_FLOOR, _GUIDE_MARKS = 1000, 62, 48, 57
-_WIDEST_BAR, _MANY_MARKS = 22, 200
-
-
-def guide(marks: Sequence[GuideMark], notes: Iterable[str] = ()) -> Html:
-    """Return a session at a glance: a bar for each model call, a star for each prompt, a cross for each error.
-
-    Args:
-        marks: in the order of the session. With more than 200, neighbours share a place, where the largest call is
-            shown.
-        notes: the end of the caption, such as `peak 13.9k tokens` and a link to the table.
-
-    """
-    shown = _thinned(marks)
-    step = _GUIDE_WIDTH / max(len(shown), 1)
-    width = min(_WIDEST_BAR, step * 0.8)
-    peak = max((mark.fresh + mark.cached for mark in shown if isinstance(mark, CallMark)), default=0) or 1
-    scale = (_GUIDE_FLOOR - 6) / peak
-    pieces = [element("line", class_="rule", x1=0, x2=_GUIDE_WIDTH, y1=_GUIDE_FLOOR, y2=_GUIDE_FLOOR)]
-    for number, mark in enumerate(shown):
-        middle = (number + 0.5) * step
-        pieces.append(_guide_mark(mark, middle, width, scale))
-    drawing = element(
-        "svg",
-        *pieces,
-        viewBox=f"0 0 {_GUIDE_WIDTH} {_GUIDE_HEIGHT}",
-        role="group",
-        aria_label="The session at a glance",
-    )
-    legend = [("fresh", "fresh input"), ("cached", "cached")]
-    if any(isinstance(mark, CallMark) and mark.is_dropped for mark in marks):
-        legend.append(("lost", "dropped"))
-    caption = [element("span", _key(name), words) for name, words in legend]
-    caption += [element("span", note) for note in notes]
-    return element("figure", drawing, element("figcaption", *caption), class_="guide")
-
-
-def _key(name: str) -> Html:
-    inset = (
-        {"x": ".6", "y": ".6", "width": "8.8", "height": "8.8"} if name == "lost" else {"width": "10", "height": "10"}
-    )
-    square = element("rect", class_=name, **inset)
-    return element("svg", square, width="10", height="10", viewBox="0 0 10 10", aria_hidden="true")
-
-
-def _guide_mark(mark: GuideMark, middle: float, width: float, scale: float) -> Html:
-    if isinstance(mark, CallMark):
-        paths: dict[str, list[str]] = {"cached": [], "fresh": [], "lost": []}
-        _add_call(paths, mark, middle - width / 2, width, _GUIDE_FLOOR, scale)
-        return _linked(mark.href, mark.label, *_paths(paths))
-    if isinstance(mark, PromptMark):
-        class_ = "typed off" if mark.is_dropped else "typed"
-        place = f"translate({_n(middle)} {_GUIDE_MARKS}) scale(.8)"
-        return _linked(mark.href, mark.label, element("path", class_=class_, transform=place, d=STAR))
-    cross = f"M{_n(middle - 3)} {_GUIDE_MARKS - 3}l6 6m0-6l-6 6"
-    return _linked(mark.href, mark.label, element("path", class_="err", d=cross))
-
-
-def _linked(href: str, label: str, *inside: Html) -> Html:
-    if not href:
-        return element("g", *inside, data_tip=label or None)
-    return element("a", *inside, href=href, aria_label=label or None)
-
-
-def _thinned(marks: Sequence[GuideMark]) -> list[GuideMark]:
-    """Return at most `_MANY_MARKS` marks: in each group the largest call, else an error, else the first prompt."""
-    if len(marks) <= _MANY_MARKS:
-        return list(marks)
-    size = ceil(len(marks) / _MANY_MARKS)
-    thinned = []
-    for start in range(0, len(marks), size):
-        group = marks[start : start + size]
-        thinned.append(max(group, key=_weight))
-    return thinned
-
-
-def _weight(mark: GuideMark) -> int:
-    if isinstance(mark, CallMark):
-        return 2 + mark.fresh + mark.cached
-    return 1 if isinstance(mark, ErrorMark) else 0
-
-
 # Stacked bars: usage by period and model.
 
 
@@ -250,9 +94,11 @@ def bars(
     scale = (floor_y - top) / limit
     pieces = []
     for amount in range(0, limit + 1, step):
-        y = _n(floor_y - amount * scale)
+        y = units(floor_y - amount * scale)
         pieces.append(element("line", class_="rule", x1=left, x2=width, y1=y, y2=y))
-        pieces.append(element("text", show(amount), x=left - 10, y=_n(floor_y - amount * scale + 4), text_anchor="end"))
+        pieces.append(
+            element("text", show(amount), x=left - 10, y=units(floor_y - amount * scale + 4), text_anchor="end")
+        )
     pieces += _columns(columns, series, left, width, floor_y, scale, top)
     pieces += _ticks(columns, left, width, floor_y + 19)
     return element("svg", *pieces, class_="bars", viewBox=f"0 0 {width} {height}", role="group", aria_label=label)
@@ -295,7 +141,7 @@ def _columns(
             boxes.append(_rect(class_, x + inset, y, width - 2 * inset, tall))
         if top:
             boxes.append(_rect("reach", x, top, width, floor_y - top))
-        pieces.append(_linked(column.href, column.label, *boxes))
+        pieces.append(linked(column.href, column.label, *boxes))
     return pieces
 
 
@@ -315,14 +161,14 @@ def _many_columns(
     for number, column in enumerate(columns):
         x = left + (number + 0.5) * step - width / 2
         for class_, y, tall in _stack(column, series, floor_y, scale):
-            paths[class_].append(_box(x, y, width, tall))
+            paths[class_].append(box(x, y, width, tall))
         groups.setdefault(column.group, []).append(number)
-    pieces = _paths(paths)
+    pieces = paths_by_class(paths)
     for members in groups.values():
         first = columns[members[0]]
         start, end = left + members[0] * step, left + (members[-1] + 1) * step
         area = _rect("reach", start, top, end - start, floor_y - top)
-        pieces.append(_linked(first.href, first.label, area))
+        pieces.append(linked(first.href, first.label, area))
     return pieces
 
 
@@ -342,7 +188,7 @@ def _stack(
 
 
 def _rect(class_: str, x: float, y: float, width: float, height: float) -> Html:
-    return element("rect", class_=class_, x=_n(x), y=_n(y), width=_n(width), height=_n(height))
+    return element("rect", class_=class_, x=units(x), y=units(y), width=units(width), height=units(height))
 
 
 def _ticks(columns: Sequence[StackedBar], left: float, right: float, y: float) -> list[Html]:
@@ -351,7 +197,13 @@ def _ticks(columns: Sequence[StackedBar], left: float, right: float, y: float) -
     for number, column in enumerate(columns):
         if column.tick:
             ticks.append(
-                element("text", column.tick, x=_n(left + (number + 0.5) * step), y=_n(y), text_anchor="middle")
+                element(
+                    "text",
+                    column.tick,
+                    x=units(left + (number + 0.5) * step),
+                    y=units(y),
+                    text_anchor="middle",
+                )
             )
     return ticks
 
@@ -443,10 +295,12 @@ def _months(start: date, weeks: int, left: int) -> Iterable[Html]:
 def _point(tokens: int, x: int, y: int) -> tuple[Html, ...]:
     radius = min(1.4 + sqrt(tokens / 1000) * 0.33, 5)
     if tokens < _BRIGHT:
-        return (element("circle", cx=x, cy=y, r=_n(radius)),)  # the style sheet adds class and halo: there may be 371
+        return (
+            element("circle", cx=x, cy=y, r=units(radius)),
+        )  # the style sheet adds class and halo: there may be 371
     size = 2.1 if tokens < 1.25 * _BRIGHT else 2.35
     star = element("path", class_="day", transform=f"translate({x} {y}) scale({size})", d=STAR)
-    return element("circle", class_="halo", cx=x, cy=y, r=_n(min(radius * 2.45, 12.8))), star
+    return element("circle", class_="halo", cx=x, cy=y, r=units(min(radius * 2.45, 12.8))), star
 
 
 def sky_legend() -> Html:
@@ -509,15 +363,15 @@ def flow(parts: Sequence[FlowPart]) -> Html:
     above, below = _spread([part.amount for part in parts]), _spread([part.money for part in parts])
     pieces = []
     for part, (x1, w1), (x2, w2) in zip(parts, above, below, strict=True):
-        band = f"M{_n(x1)} 38L{_n(x1 + w1)} 38L{_n(x2 + w2)} 92L{_n(x2)} 92z"
+        band = f"M{units(x1)} 38L{units(x1 + w1)} 38L{units(x2 + w2)} 92L{units(x2)} 92z"
         pieces.append(_rect(part.class_, x1, 22, w1, 16))
         pieces.append(element("path", class_=f"band {part.class_}", d=band))
         pieces.append(_rect(part.class_, x2, 92, w2, 16))
         if w1 > _FLOW_LABEL:
-            pieces.append(element("text", f"{part.name}, {part.amount_text}", x=_n(x1), y=14))
+            pieces.append(element("text", f"{part.name}, {part.amount_text}", x=units(x1), y=14))
         if w2 > _FLOW_LABEL:
             value = element("tspan", part.money_text, class_="value")
-            pieces.append(element("text", f"{part.name} ", value, x=_n(x2), y=126))
+            pieces.append(element("text", f"{part.name} ", value, x=units(x2), y=126))
     label = "; ".join(f"{part.name}: {part.amount_text} tokens, {part.money_text}" for part in parts)
     drawing = element(
         "svg", *pieces, viewBox=f"0 0 {_FLOW_WIDTH} 132", preserveAspectRatio="none", role="img", aria_label=label

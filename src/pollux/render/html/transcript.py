@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime
 
-from pollux.model import Fate, Usage
+from pollux.model import Fate, Kind, Usage
 from pollux.render.html.blocks import PageState, PromptLink, block_html
+from pollux.render.html.guide import GuideMark, call_mark, error_mark, prompt_mark
+from pollux.render.html.icons import STAR
 from pollux.render.html.markup import Html, closing, element, icon, joined, opening, text, time_element
 from pollux.text.escape import make_visible
 from pollux.text.numbers import count
@@ -144,7 +146,9 @@ class _Writer:
         self._article = self._page.number = item.number
         self._page.n_files = 0
         self._page.shown.append(item.number)
-        self._margin = _margin(block, item.number, self._page, self._usage.get(block.message_id))
+        usage = self._usage.get(block.message_id)
+        self._margin = _margin(block, item.number, self._page, usage)
+        self._page.marks += _marks(block, item, self._page, usage)
         return _article(block, self._page, item)
 
     def end_article(self) -> Iterator[Html]:
@@ -167,8 +171,7 @@ class _Writer:
         self._day = day
 
 
-_STAR = "M0-6C.7-1.6 1.6-.7 6 0 1.6.7.7 1.6 0 6-.7 1.6-1.6.7-6 0-1.6-.7-.7-1.6 0-6z"
-_KNOT = element("svg", element("path", d=_STAR), class_="knot", viewBox="-7 -7 14 14", aria_hidden="true")
+_KNOT = element("svg", element("path", d=STAR), class_="knot", viewBox="-7 -7 14 14", aria_hidden="true")
 
 
 def _article(block: ShownBlock, page: PageState, item: PlacedBlock[ConversationSource]) -> Html:
@@ -202,6 +205,19 @@ def _margin(block: ShownBlock, number: int, page: PageState, usage: Usage | None
     tip = f"{tokens.input:,} in, {tokens.cached:,} of them cached\n{tokens.output:,} out, {tokens.thoughts:,} thoughts"
     amounts = element("span", f"{count(tokens.input)} in, {count(n_out)} out", class_="cost", data_tip=Html(tip))
     return element("div", link, amounts, element("span", _cost(usage), class_="cost"), class_="edge")
+
+
+def _marks(
+    block: ShownBlock, item: PlacedBlock[ConversationSource], page: PageState, usage: Usage | None
+) -> Iterator[GuideMark]:
+    """Yield what the guide shows of a message."""
+    href, is_dropped = page.link(item.number), block.fate is not Fate.ACTIVE
+    if isinstance(block, PromptBlock) and item.is_prompt:
+        yield prompt_mark(item.number, make_visible(line(block.text.head, ENTRY)), href, is_dropped=is_dropped)
+    elif isinstance(block, NoticeBlock) and block.kind is Kind.ERROR:
+        yield error_mark(item.number, href)
+    if usage is not None and usage.calls:
+        yield call_mark(item.number, usage, href, is_dropped=is_dropped)
 
 
 def _cost(usage: Usage) -> str:

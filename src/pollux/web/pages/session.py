@@ -18,8 +18,8 @@ from pollux.library.values import SessionRow
 from pollux.library.windows import OpenConversation, OutlineEntry, Window
 from pollux.model import Fate
 from pollux.render.html.blocks import PageState
-from pollux.render.html.icons import glyph
-from pollux.render.html.markup import Html, closing, element, icon_sheet, joined, opening, time_element
+from pollux.render.html.markup import Html, closing, element, icon_sheet, joined, opening
+from pollux.render.html.session_parts import outline_item
 from pollux.render.html.transcript import transcript
 from pollux.text.escape import make_visible
 from pollux.text.numbers import parse_integer
@@ -248,14 +248,9 @@ def _more_prompts(request: Request, row: SessionRow, words: str, entry: OutlineE
 
 
 def _outline_item(request: Request, row: SessionRow, entry: OutlineEntry) -> Html:
-    is_dropped = entry.fate is not Fate.ACTIVE
-    words = joined((glyph("branch"), make_visible(entry.words))) if is_dropped else make_visible(entry.words)
-    unseen = element("span", f" ({entry.fate.label})", class_="unseen") if is_dropped else Html()
-    time = time_element(entry.at) if entry.at else Html()
-    link = element(
-        "a", element("span", words, unseen, class_="q"), time, href=message_address(request, row.id, entry.number)
-    )
-    return element("li", link, class_="off" if is_dropped else None)
+    fate = "" if entry.fate is Fate.ACTIVE else entry.fate.label
+    href = message_address(request, row.id, entry.number)
+    return outline_item(make_visible(entry.words), entry.at, fate, href)
 
 
 def outline(request: Request, library: Library) -> Response:
