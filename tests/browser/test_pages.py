@@ -128,7 +128,7 @@ def test_keys_move_between_prompts_and_the_list_follows(page: Path) -> None:
 
 
 def test_keys_reach_the_last_prompt_and_stop_there(page: Path) -> None:
-    last = "[...document.querySelectorAll('#main > .prompt')].at(-1).id"
+    last = "[...document.querySelectorAll('#main > .thread > .prompt')].at(-1).id"
     seen = visit(page, *press("jjjjjjjjjjjjj"), *tell(FOCUS, last), *press("kkkkkkkkkkkkkkkk"), *tell(FOCUS))
     assert seen.told[0] == seen.told[1]
     assert seen.told[2] == "m3"
@@ -175,6 +175,32 @@ def test_page_is_accessible(page: Path, width: int, scheme: str) -> None:
     assert seen.audit == []
 
 
+def test_guide_and_prompts_are_where_the_viewer_has_them(page: Path) -> None:
+    """They come last in the file, and stand above and beside the conversation."""
+    box = "document.querySelector('{}').getBoundingClientRect()"
+    places = [box.format(name) for name in ("#main > header", ".guide", ".view", ".thread", "#prompts")]
+    tops = f"[{', '.join(f'{place}.top' for place in places)}]"
+    seen = visit(
+        page, *tell(tops, f"{places[4]}.right <= {places[3]}.left", "document.querySelectorAll('.guide a').length")
+    )
+    header, guide, view, thread, prompts = seen.told[0]
+    assert header < guide < view < thread
+    assert prompts < guide
+    assert seen.told[1] is True
+    assert seen.told[2] >= 9
+    targets = "[...document.querySelectorAll('.guide a')].every((a) => document.querySelector(a.href.baseVal))"
+    assert visit(page, *tell(targets)).told == [True]
+
+
+def test_stars_are_not_cut_off(page: Path) -> None:
+    """Messages are laid out only when they come into view, which clips what is outside their box."""
+    inside = (
+        "[...document.querySelectorAll('.thread > .prompt')].every((p) => "
+        "p.querySelector('.knot').getBoundingClientRect().left >= p.getBoundingClientRect().left)"
+    )
+    assert visit(page, *tell(inside)).told == [True]
+
+
 def test_narrow_screen_does_not_overflow_and_shows_the_list_on_request(page: Path) -> None:
     shown = "getComputedStyle(document.getElementById('prompts')).visibility"
     seen = visit(
@@ -192,9 +218,11 @@ def test_narrow_screen_does_not_overflow_and_shows_the_list_on_request(page: Pat
 
 
 def test_print_has_no_controls(page: Path, tmp_path: Path) -> None:
-    displayed = "['.bar', '#prompts', '.copy'].map((one) => getComputedStyle(document.querySelector(one)).display)"
+    displayed = (
+        "['.top', '.view', '#prompts', '.copy'].map((one) => getComputedStyle(document.querySelector(one)).display)"
+    )
     seen = visit(page, {"pdf": str(tmp_path / "page.pdf")}, {"print": True}, *tell(displayed, PAPER), scheme="dark")
-    assert seen.told == [["none"] * 3, "rgb(255, 255, 255)"]
+    assert seen.told == [["none"] * 4, "rgb(255, 255, 255)"]
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
 
 
@@ -262,7 +290,7 @@ def test_times_and_days_are_in_the_reader_s_zone(tmp_path: Path) -> None:
         [f"{start + timedelta(minutes=minute):%H:%M}" for minute in (0, 2, 23 * 60)],
         [[session_text.day(start + timedelta(hours=23)), "m6"]],
         "Times are UTC.",
-        f"{start + timedelta(minutes=23 * 60 + 1):%H:%M}, link to message 7",
+        f"{start + timedelta(minutes=23 * 60 + 1):%H:%M:%S}, link to message 7",
     ]
     there = start + timedelta(hours=9)
     assert tokyo[0] == [f"{there + timedelta(minutes=minute):%H:%M}" for minute in (0, 2, 23 * 60)]

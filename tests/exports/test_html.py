@@ -49,6 +49,7 @@ from pollux.model import (
 from pollux.render.html import colours, markdown, transcript
 from pollux.render.html.colours import coloured, palette
 from pollux.render.html.markup import PIECE, Html, element, joined, long_text, opening, text
+from pollux.render.html.style_sheets import style_sheet
 from pollux.text.contrast import contrast
 from pollux.text.escape import escape_controls, make_visible
 from pollux.views.excerpts import MAX_FOLDED_CHARS
@@ -250,9 +251,12 @@ def test_palette_has_all_colours() -> None:
 def test_terminal_colours_can_be_read_on_the_terminals_of_both_themes() -> None:
     """Blue as `\\e[38;5;21m` was #0000ff on black: 2.4 to 1."""
     style = Page(written(everything.subject())).raw["style"]
-    terminals = [_rgb(value) for value in re.findall(r"--term:(#\w{6})", style)]
+    written_style = style_sheet("session.css")
+    pairs = re.findall(r"--term:light-dark\((#\w{6}),(#\w{6})\)", written_style)
+    terminals = [_rgb(value) for pair in pairs for value in pair]
+    assert len(terminals) == 2
     assert colours.TERMINAL in terminals
-    assert {_rgb(value) for value in re.findall(r"--glow:(#\w{6})", style)} == {colours.INK}
+    assert {_rgb(value) for value in re.findall(r"--glint:(#\w{6})", written_style)} == {colours.INK}
     inks = dict(re.findall(r"\.f(\d+)\{color:(#\w+)\}", style))
     papers = dict(re.findall(r"\.b(\d+)\{background:(#\w+)\}", style))
     assert inks.keys() == papers.keys() == set(map(str, range(256)))
@@ -573,7 +577,7 @@ def test_index_is_in_pages_that_need_no_script() -> None:
     assert [one.attributes["id"] for one in found.named("div", class_="page")] == ["page-1", "page-2", "page-3"]
     assert len(found.named("tr")) == 250 + len(found.named("table"))
     targets = {one.attributes["href"] for one in found.named("a") if (one.attributes["href"] or "").startswith("#")}
-    assert targets == {"#page-1", "#page-2", "#page-3", "#project-1", "#project-2"}
+    assert targets == {"#main", "#page-1", "#page-2", "#page-3", "#project-1", "#project-2"}
     assert all(one[1:] in data.decode() for one in targets if one)
     for words in ("Page 2 of 3", "Next →", "← Previous", "alpha, continued", "beta, continued"):
         assert words in found.text

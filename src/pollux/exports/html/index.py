@@ -7,13 +7,13 @@ from datetime import UTC, date
 from urllib.parse import quote
 
 from pollux.exports import ExportedSession
-from pollux.exports.html.page import button, made_by, page_end, page_start, tools
+from pollux.exports.html.page import bar, foot, page_end, page_start, search_field
 from pollux.exports.site import IndexRow, ProjectGroup, Site, build_site
 from pollux.model import Usage
 from pollux.prices import Prices
 from pollux.render.html.markup import Html, element, time_element
 from pollux.text.escape import make_visible
-from pollux.text.numbers import Currency, count, plural
+from pollux.text.numbers import Currency, count, dollars, plural
 from pollux.views.session_text import TITLE, cost_text, title
 
 NAME = "index.html"
@@ -39,18 +39,21 @@ def pages(written: Sequence[ExportedSession], prices: Prices) -> Iterator[tuple[
 
 
 def _page(site: Site) -> Iterator[Html]:
-    yield page_start(_TITLE, "index.js")
+    yield page_start(_TITLE, "index")
     listing = [*_pages(site.groups)]
+    group = element("button", "By day", class_="button", type="button", data_do="group")
+    yield bar()
     yield element(
         "main",
         element("header", element("h1", _TITLE), _totals(site), *_chart(site.days)),
-        tools("Filter by title, project or day", button("group", "", "By day", "Group by project or by day")),
+        search_field("Filter by title, project or day", group, class_="filter"),
         *_project_links(site.groups, len(listing)),
         element("div", *listing, id="shelves"),
-        element("p", "No session matches the filter.", id="none", hidden=True),
-        element("footer", made_by()),
-        id="index",
+        element("p", "No session matches the filter.", id="none", class_="empty", hidden=True),
+        id="main",
+        class_="wide",
     )
+    yield foot()
     yield page_end(_KEYS)
 
 
@@ -164,12 +167,12 @@ def _group(group: ProjectGroup, rows: Sequence[IndexRow], anchor: str) -> Html:
 def _row(row: IndexRow) -> Html:
     session, usage = row.session, row.usage
     started = session.started.astimezone(UTC) if session.started else None
-    link = element("a", make_visible(title(session, TITLE)), href=quote(row.name))
+    link = element("a", make_visible(title(session, TITLE)), href=quote(row.name), class_="t")
     numbers = (
         f"{session.counts.get('user', 0):,}",
         f"{usage.calls:,}",
         count(usage.tokens.total),
-        cost_text(usage) if usage.calls else "",
+        _amount(usage) if usage.calls else "",
     )
     return element(
         "tr",
@@ -179,3 +182,8 @@ def _row(row: IndexRow) -> Html:
         *(element("td", number, class_="right") for number in numbers),
         data_day=f"{started:%Y-%m-%d}" if started else "no date",
     )
+
+
+def _amount(usage: Usage) -> str:
+    """Return a cost with three decimals, so that a column lines up, and a plus sign if some calls have no price."""
+    return dollars(usage.cost_nanousd, 3) + ("+" if usage.cost.unpriced_calls and usage.cost.nanousd else "")

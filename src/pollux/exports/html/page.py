@@ -10,19 +10,17 @@ from pathlib import Path
 
 from pollux import __version__
 from pollux.render.html.colours import palette
+from pollux.render.html.compact import compact_script
+from pollux.render.html.icons import MARK
 from pollux.render.html.markup import Html, closing, element, icon_sheet, joined, opening
+from pollux.render.html.style_sheets import compact_sheet, style_sheet
 
 _STATIC = Path(__file__).with_name("static")
-_DARK = (
-    "@media screen and (prefers-color-scheme:dark){:root:not([data-theme=light])",
-    "@media screen{:root[data-theme=dark]",
-)
-"""Selectors of the dark theme: by the system's setting and by the reader's choice, but never in print."""
 
 
-def page_start(title: str, script: str) -> Html:
-    """Return a page up to its content."""
-    style, code = _style(), _script(script)
+def page_start(title: str, kind: str) -> Html:
+    """Return a page of a kind, `transcript` or `index`, up to its content."""
+    style, code = _style(kind), _script(kind)
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -51,55 +49,65 @@ def page_start(title: str, script: str) -> Html:
 
 def page_end(keys: Sequence[tuple[str, str]]) -> Html:
     """Return the list of keys, which the script shows on request, and the end of the page."""
-    rows = (joined((element("dt", element("kbd", key)), element("dd", meaning))) for key, meaning in keys)
-    close = element("button", "Close", type="button", data_do="close")
-    dialog = element("dialog", element("h2", "Keys"), element("dl", *rows), close, id="keys", aria_label="Keys")
+    rows = []
+    for key, meaning in keys:
+        marks = Html(" ").join(element("kbd", name) for name in key.split(", "))
+        rows.append(joined((element("dt", Html(marks)), element("dd", meaning))))
+    close = element("button", "Close", class_="button", type="button", data_do="close")
+    heading = element("h2", "Keys", id="keys-h")
+    dialog = element("dialog", heading, element("dl", *rows), close, id="keys", aria_labelledby="keys-h")
     return Html(f"{dialog}{closing('body')}{closing('html')}\n")
 
 
-def tools(search: str, *buttons: Html) -> Html:
-    """Return search field and buttons, hidden until the script runs."""
+def bar(*links: Html) -> Html:
+    """Return the bar at the top: links to other pages, and buttons that are hidden until the script runs."""
+    skip = element("a", "Skip to content", href="#main", class_="skip")
+    brand = element("span", MARK, "Pollux", class_="brand")
+    pages = element("nav", *links, class_="parts", aria_label="Pages") if links else Html()
+    buttons = (button("theme", "◐", "Light or dark"), button("help", "?", "Keys"))
+    tools = element("div", *buttons, class_="tools", data_script=True, hidden=True)
+    return joined((skip, element("header", brand, pages, tools, class_="top")))
+
+
+def button(action: str, mark: str, label: str) -> Html:
+    """Return a button that shows a mark and runs an action of the script."""
+    shown = joined((element("span", mark, aria_hidden="true"), element("span", label, class_="unseen")))
+    return element("button", shown, class_="plain", type="button", data_do=action, title=label)
+
+
+def search_field(label: str, *buttons: Html, class_: str) -> Html:
+    """Return a search field with the number of its hits, hidden until the script runs."""
     return element(
         "div",
-        element("input", type="search", id="search", placeholder=search, aria_label=search, autocomplete="off"),
-        element("output", id="hits", aria_live="polite"),
+        element("input", type="search", id="search", placeholder=label, aria_label=label, autocomplete="off"),
+        element("output", id="hits", aria_live="polite", class_="soft small"),
         *buttons,
-        button("theme", "◐", "Theme", "Light or dark"),
-        button("help", "?", "Keys", "List of keys"),
-        class_="tools",
+        class_=class_,
         role="search",
+        data_script=True,
         hidden=True,
     )
 
 
-def button(action: str, mark: str, label: str, hint: str) -> Html:
-    """Return a button that runs an action of the script; a narrow screen shows only its mark."""
-    shown = element("span", label, class_="label")
-    mark_html = element("span", mark, aria_hidden="true") if mark else Html()
-    return element("button", mark_html, shown, type="button", data_do=action, title=hint)
-
-
-def made_by(note: str = "") -> Html:
-    """Return who wrote the page, and the zone of its times, which the script replaces."""
-    zone = element("span", "Times are UTC.", id="zone")
-    return element("p", f"Written by Pollux {__version__}{note}. ", zone)
+def foot(*links: Html, note: str = "") -> Html:
+    """Return the end of a page: links, who wrote it, and the zone of its times, which the script replaces."""
+    pages = (element("nav", *links, aria_label="More pages"),) if links else ()
+    written = element("span", f"Written by Pollux {__version__}{note}.")
+    return element("footer", *pages, written, element("span", "Times are UTC.", id="zone"), class_="foot")
 
 
 @cache
-def _style() -> str:
-    parts = [_file(name) for name in ("page.css", "transcript.css", "index.css")]
-    dark = _file("dark.css")
-    parts += (f"{where}{{{dark}}}}}" for where in _DARK)
-    return "\n".join((*parts, palette()))
+def _style(kind: str) -> str:
+    shared = ("frame.css", "session.css") if kind == "transcript" else ("frame.css",)
+    own = (_STATIC / f"{kind}.css").read_text("utf-8")
+    style = compact_sheet("".join((*map(style_sheet, shared), own)))
+    return style + palette() if kind == "transcript" else style
 
 
 @cache
-def _script(name: str) -> str:
-    return f'"use strict";\n{_file("page.js")}\n{_file(name)}'
-
-
-def _file(name: str) -> str:
-    return (_STATIC / name).read_text("utf-8")
+def _script(kind: str) -> str:
+    parts = [(_STATIC / name).read_text("utf-8") for name in ("page.js", f"{kind}.js")]
+    return compact_script("\n".join(('"use strict";', *parts)))
 
 
 def _digest(text: str) -> str:

@@ -75,10 +75,10 @@ _BASIC = (
     (255, 255, 255),
 )
 _BLACKS = frozenset({0, 16, *range(_GREYS, 238)})
-TERMINAL = (30, 32, 34)
+TERMINAL = (20, 24, 35)
 """The lightest background of a terminal on a page: `--term` of the light theme."""
-INK = (216, 213, 205)
-"""Text without a colour: `--glow`."""
+INK = (214, 217, 226)
+"""Text without a colour: `--glint`."""
 _FIRST_INKS = (
     *["#8a8781", "#f0857a", "#8fcf8f", "#e3c26f", "#85b4ef", "#d9a0e0", "#7fd0d0", "#d8d5cd"],
     *["#98948c", "#ff9d94", "#a8e6a8", "#f5dc8c", "#a6caff", "#ecb9f2", "#9be8e8", "#fff"],

@@ -34,7 +34,7 @@ function filter(query) {
 actions.group = () => {
   load();
   const isByDay = shelves().classList.toggle("by-day");
-  document.querySelector("[data-do=group] .label").textContent = isByDay ? "By project" : "By day";
+  document.querySelector("[data-do=group]").textContent = isByDay ? "By project" : "By day";
   if (isByDay) {
     shelves().replaceChildren(...pagesByDay());
   } else {

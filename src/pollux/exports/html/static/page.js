@@ -63,6 +63,6 @@ function localize() {
 }
 
 addEventListener("DOMContentLoaded", () => {
-  document.querySelector(".tools").hidden = false;
+  for (const part of document.querySelectorAll("[data-script]")) part.hidden = false;
   if (!isUtc) localize();
 });

@@ -4,7 +4,7 @@ Object.assign(keys, { j: "below", k: "above", n: "next", N: "previous", e: "expa
 const main = () => document.getElementById("main");
 const folds = () => main().querySelectorAll("details");
 let prompts;
-const listed = () => (prompts ??= [...document.querySelectorAll("#main > .prompt, #main > .branch[open] > div > .prompt")]);
+const listed = () => (prompts ??= [...document.querySelectorAll(".thread > .prompt, .thread > .branch[open] > div > .prompt")]);
 addEventListener("toggle", (event) => { if (event.target.matches?.(".branch")) prompts = undefined; }, true);
 
 // The prompt at the top of the window: the last one that begins above the upper edge of the text, or -1.
@@ -55,7 +55,7 @@ let hits = [], at = -1, opened = new Set();
 
 function texts() {
   return document.createTreeWalker(main(), NodeFilter.SHOW_TEXT, (node) =>
-    node.parentElement.closest("button, svg, .edge") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);
+    node.parentElement.closest("button, svg, .edge, .view, .guide") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);
 }
 
 function* blocks() {
