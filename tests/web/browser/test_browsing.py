@@ -207,6 +207,8 @@ def test_export_is_a_download(browser: Browser, served: Served, file: Path, form
 
 def test_a_message_leads_to_its_record(tab: BrowserTab) -> None:
     tab.go(f"s/{SESSION}")
+    assert tab.count(".raw") == 0
+    tab.tell("document.querySelector('#m2 .at').focus()")
     tab.tell("document.querySelector('#m2 .raw').focus()")
     assert tab.tell("getComputedStyle(document.querySelector('#m2 .raw')).opacity") == "1"
     assert tab.follow("#m2 .raw") == f"s/{SESSION}/raw/2"

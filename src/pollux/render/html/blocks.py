@@ -80,8 +80,6 @@ class PageState:
     """What the margin shows beside an answer."""
     message_address: LinkToMessage | None = None
     """None for a page that contains all messages: links then go to their anchors."""
-    record_address: LinkToMessage | None = None
-    """Where the recorded bytes of a message are; None for a page that has no such place."""
     file_address: LinkToFile | None = None
     """None for a page that contains its pictures and files."""
     target: int = 0
@@ -113,7 +111,6 @@ class PageState:
             numbers=self.numbers,
             usage=self.usage,
             message_address=self.message_address,
-            record_address=self.record_address,
             file_address=self.file_address,
             hidden=self.hidden,
         )

@@ -194,10 +194,6 @@ def _margin(block: ShownBlock, number: int, page: PageState, usage: Usage | None
     time = time_element(block.at, "second") if block.at else text("#")
     hint = element("span", f", link to message {number}", class_="unseen")
     link = element("a", time, hint, href=page.link(number), class_="at")
-    if page.record_address is not None and page.session is not None:
-        record = page.record_address(page.session.id, number)
-        hint = element("span", f" record of message {number}", class_="unseen")
-        link = joined((link, element("a", "raw", hint, href=record, class_="raw")))
     if usage is None or not usage.calls:
         return element("div", link, class_="edge")
     tokens = usage.tokens

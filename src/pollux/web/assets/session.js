@@ -212,7 +212,7 @@ const actions = {
   u: () => {
     const here = document.activeElement?.closest(".msg") ?? [...thread.querySelectorAll(".msg")].find((candidate) => candidate.getBoundingClientRect().bottom > 130);
     const number = /^m(\d+)$/.exec(here?.id ?? "");
-    if (number) location.href = `${partAddress.pathname.replace(/part$/, "raw")}/${number[1]}`;
+    if (number) location.href = recordAddress(number[1]);
   },
   ".": () => { scrollTo(0, document.body.scrollHeight); },
 };
@@ -228,6 +228,17 @@ thread.addEventListener("click", (event) => {
   navigator.clipboard?.writeText(button.parentElement.querySelector("pre").textContent);
   button.textContent = "Copied";
   setTimeout(() => { button.textContent = "Copy"; }, 1200);
+});
+
+// A link to the record of a message, beside its time, once the pointer or the focus is there; `u` follows it.
+const recordAddress = (number) => `${partAddress.pathname.replace(/part$/, "raw")}/${number}`;
+for (const name of ["pointerover", "focusin"]) thread.addEventListener(name, (event) => {
+  const message = event.target.closest?.(".msg"), number = /^m(\d+)$/.exec(message?.id ?? "")?.[1];
+  const edge = number && message.querySelector(":scope > .edge");
+  if (!edge || edge.querySelector(".raw")) return;
+  const link = Object.assign(document.createElement("a"), { className: "raw", textContent: "raw", href: recordAddress(number) });
+  link.ariaLabel = `raw record of message ${number}`;
+  edge.querySelector(".at").after(link);
 });
 
 // The prompt beside the text that is at the top of the window.

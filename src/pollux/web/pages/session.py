@@ -119,7 +119,6 @@ def rendered_window(
             numbers=count(1 + 1000 * window.start),  # so that no two windows have the same anchor
             usage=lambda session: conversation.usage_by_message(session, window),
             message_address=lambda session_id, number: message_address(request, session_id, number),
-            record_address=lambda session_id, number: session_address(request, session_id, f"raw/{number}"),
             file_address=lambda session_id, number, index: session_address(
                 request, session_id, f"file/{number}.{index}"
             ),

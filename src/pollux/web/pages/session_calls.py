@@ -25,7 +25,7 @@ from pollux.web.session_links import message_address, session_address, short_nam
 
 ROWS = 200
 """Rows on a page."""
-_COLUMNS = ("Time", "What", "Fresh input", "Cached", "Output", "Thoughts", "Cost")
+_COLUMNS = ("Time", "What", "Fresh input", "Cached", "Output", "Thoughts", "Cost", "Record")
 _NAMES = {"call": "model call", "error": "error"}
 
 
@@ -76,7 +76,8 @@ def _row(request: Request, row: SessionRow, moment: Moment) -> Html:
         counts = (max(0, tokens.input - tokens.cached), tokens.cached, tokens.output, tokens.thoughts)
         amounts = (*(f"{count:,}" for count in counts), amount_text(moment.usage.cost_nanousd))
     cells += [element("td", amount, class_="right") for amount in amounts]
-    return element("tr", *cells)
+    record = element("a", "raw", href=session_address(request, row.id, f"raw/{moment.number}"))
+    return element("tr", *cells, element("td", record, class_="right"))
 
 
 ROUTES = (Route("/s/{session}/calls", page(calls)),)
