@@ -105,7 +105,9 @@ def dashboard(
     return Dashboard(
         now=now.astimezone(zone),
         overview=general.overview,
-        active=sessions.total_usage(database, snapshot.ids, only_active=True),
+        active=remembered.get(
+            snapshot, prices, "active", lambda: sessions.total_usage(database, snapshot.ids, only_active=True)
+        ),
         newest=general.newest,
         calls=newest_calls(database, [row.id for row in general.newest], _CALLS, snapshot.ids),
         projects=projects,
@@ -139,7 +141,8 @@ def expiring_sessions(
     ids = sessions.among(snapshot.database, soon, sessions.SessionQuery(snapshot.ids))
     now = snapshot.config.clock()
     ids.sort(key=lambda session_id: max(forecast.times[session_id], now))  # stable: the last used first
-    rows = sessions.rows(snapshot.database, snapshot.sessions.load(ids[:n_most]), snapshot.ids)
+    loaded = snapshot.sessions.load(ids[:n_most], with_calls=False)
+    rows = sessions.rows(snapshot.database, loaded, snapshot.ids)
     policies = folder_policies(snapshot) if rows else []
     unarchived = frozenset(forecast.unarchived)
     found = []

@@ -80,6 +80,10 @@ def sessions_of_project(
     """
     if query is None:
         return snapshot.ids
+    return snapshot.once(("sessions of project", query), lambda: _matching_sessions(snapshot, query, announce))
+
+
+def _matching_sessions(snapshot: Snapshot, query: str, announce: Announce) -> frozenset[str]:
     from pollux.sessions.projects import search
 
     config = snapshot.config
@@ -91,7 +95,7 @@ def sessions_of_project(
     matching = set(search.find(tuple(dict.fromkeys(projects.values())), query, config.cwd, config.user_home))
     if not matching and projects:
         raise NoSessionsInFolderError(config, query) if _is_folder(query) else ProjectNotFoundError(query)
-    return {session_id for session_id, project in projects.items() if project in matching}
+    return frozenset(session_id for session_id, project in projects.items() if project in matching)
 
 
 def _is_folder(query: str) -> bool:

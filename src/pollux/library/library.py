@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pollux.library import freshness
 from pollux.library.file_tables import FileTables
@@ -582,4 +582,9 @@ class Library:
             store.read_transaction(archive.database),
             priced_view(archive.database, self.prices),
         ):
-            yield archived_snapshot(self.config, archive, state)
+            snapshot = archived_snapshot(self.config, archive, state)
+            snapshot.remember = self._remember
+            yield snapshot
+
+    def _remember(self, snapshot: Snapshot, key: Hashable, make: Callable[[], Any]) -> Any:  # noqa: ANN401  of `make`
+        return self._remembered.get(snapshot, self.prices, key, make)

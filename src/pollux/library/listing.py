@@ -58,12 +58,17 @@ def session_page(
         ids_in_both = matching.ids if query.ids is None else matching.ids.intersection(query.ids)
         query = msgspec.structs.replace(query, ids=ids_in_both)
     database = snapshot.database
+
+    def count_all() -> int:
+        return sessions.count(database, query)
+
     offset = page_offset(page)
     ids = _page_ids(snapshot, query, page.limit, offset, order)
-    total = sessions.count(database, query)
-    listed = sessions.count(database, sessions.SessionQuery(snapshot.ids))
+    total = sessions.count(database, query) if matching else snapshot.once(("total", wanted), count_all)
+    listed = snapshot.once("listed", lambda: sessions.count(database, sessions.SessionQuery(snapshot.ids)))
     loaded = snapshot.sessions.load(ids, with_calls=False)
-    unreadable = snapshot.sessions.load(sessions.unreadable(database, snapshot.ids), with_calls=False)
+    unreadable_ids = snapshot.once("unreadable", lambda: tuple(sessions.unreadable(database, snapshot.ids)))
+    unreadable = snapshot.sessions.load(unreadable_ids, with_calls=False)
     end = offset + len(ids)
     hint = ""
     if not ids:
@@ -149,7 +154,9 @@ def project_names(snapshot: Snapshot, like: Iterable[Project] | None = None) -> 
         names = {project.name for project in like}
         hashes = {*sessions.hashes_with_name(snapshot.database, names), *snapshot.memory}
     found = {}
-    for recorded in sessions.projects(snapshot.database, sessions.SessionQuery(snapshot.ids), hashes):
+    query = sessions.SessionQuery(snapshot.ids)
+    key = ("projects", None if hashes is None else frozenset(hashes))
+    for recorded in snapshot.once(key, lambda: sessions.projects(snapshot.database, query, hashes)):
         project = with_known_path(recorded, snapshot.memory)
         if names is None or project.name in names:
             found[project.key] = project.name

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pollux.prices import Prices
 
 _Result = TypeVar("_Result")
-_MOST = 16
+_MOST = 64
 """Results that are kept; the oldest goes first."""
 
 
@@ -27,10 +27,9 @@ class RememberedResults:
         """Return the result with this key, computed now unless the archive is as it was; never kept for files alone."""
         if not snapshot.is_archived:
             return make()
-        ids = None if snapshot.ids is None else frozenset(snapshot.ids)
-        paths = frozenset(snapshot.memory.items())
-        database = snapshot.database
-        state = (schema.generation(database), schema.last_change(database), prices.version, ids, paths)
+        if snapshot.state is None:
+            snapshot.state = _state(snapshot, prices)
+        state = snapshot.state
         known_state, results = self._kept  # one value, so that threads never see results of another state
         if state != known_state:
             results = {}
@@ -43,3 +42,10 @@ class RememberedResults:
             results.pop(oldest, None)
         results[key] = result
         return result
+
+
+def _state(snapshot: Snapshot, prices: Prices) -> Hashable:
+    ids = None if snapshot.ids is None else frozenset(snapshot.ids)
+    paths = frozenset(snapshot.memory.items())
+    database = snapshot.database
+    return schema.generation(database), schema.last_change(database), prices.version, ids, paths

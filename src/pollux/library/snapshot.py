@@ -7,9 +7,9 @@ The facts come from the archive, or from tables of the same shape in memory that
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from pollux.sessions.grouping import OpenSession
     from pollux.sessions.locate import HomeScan
     from pollux.sessions.reader import History
+
+
+_Result = TypeVar("_Result")
 
 
 class SessionSource(Protocol):
@@ -157,7 +160,18 @@ class Snapshot(msgspec.Struct):
     """The sessions of the selected homes; None for all in the database."""
     elsewhere: int = 0
     """Number of archived sessions of other homes."""
+    remember: Callable[[Snapshot, Hashable, Callable[[], Any]], Any] | None = None
+    """Returns the result of an earlier call with the same key, or else of a function."""
+    state: Hashable = None
+    """Changes whenever the archive does; None until it is needed."""
     _projects: dict[str, Project] | None = None
+
+    def once(self, key: Hashable, make: Callable[[], _Result]) -> _Result:
+        """Return the result of a function; a long-running process calls it again only when the archive has changed."""
+        if self.remember is None:
+            return make()
+        result: _Result = self.remember(self, key, make)
+        return result
 
     @property
     def is_archived(self) -> bool:

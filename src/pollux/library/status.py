@@ -78,8 +78,13 @@ def overview_report(snapshot: Snapshot, report: Reporter, *, n_newest: int = 8) 
     deletions = _deletion_words(forecasted.times, now)
     n_due = sum(word == "due" for word in deletions.values())
     n_projects = forecasted.n_projects if snapshot.ids is None else None
-    look = overview(database, snapshot.ids, now=now, zone=config.zone()[0], n_projects=n_projects)
-    newest = snapshot.sessions.load(sessions.page(database, SessionQuery(snapshot.ids), limit=n_newest))
+    zone = config.zone()[0]
+    look = snapshot.once(
+        ("overview", now.astimezone(zone).date()),
+        lambda: overview(database, snapshot.ids, now=now, zone=zone, n_projects=n_projects),
+    )
+    ids = sessions.page(database, SessionQuery(snapshot.ids), limit=n_newest)
+    newest = snapshot.sessions.load(ids, with_calls=False)
     return OverviewReport(
         msgspec.structs.replace(
             look,
@@ -127,7 +132,7 @@ def stored_forecast(snapshot: Snapshot, now: datetime, report: Reporter) -> Stor
     if is_current:
         rules = [(str(rule.folder), rule.policy.max_age, rule.policy.max_count, rule.policy.off) for rule in policies]
         key = repr((snapshot.config.machine, rules))
-        stored = load_forecast(snapshot.database, StoredForecast)
+        stored = snapshot.once(("forecast", key), lambda: load_forecast(snapshot.database, StoredForecast))
         is_same = stored and (stored.generation, stored.key) == (schema.generation(snapshot.database), key)
         if stored and is_same and stored.n_projects is not None:  # older releases did not count them
             return stored
