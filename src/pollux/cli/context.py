@@ -50,6 +50,16 @@ class Context(msgspec.Struct):
         """The archive's file; None if session files are read directly."""
         return self.library.config.archive
 
+    def link(self, *, is_wanted: bool) -> Callable[..., str] | None:
+        """Return what makes addresses in the running viewer for `--link`; None if they are not wanted."""
+        if not is_wanted:
+            return None
+        if self.as_json:
+            raise click.UsageError("JSON has no addresses: leave out --link or --json.")
+        from pollux.library.viewer_files import viewer_links
+
+        return viewer_links(self.library.config).session
+
     def note_freshness(self) -> None:
         """Print a note if the archive could not be brought up to date."""
         if note := self.library.freshness().note:

@@ -17,10 +17,18 @@ from pollux.library.values import Page
 @click.option("--all", "everything", is_flag=True, help="Include subagents and empty sessions.")
 @click.option("--saved", is_flag=True, help="List the conversations stored with /chat save instead.")
 @output.limit_option("List at most N sessions.")
+@output.link_option
 @output.table_options
 @options(strict=True)
 def command(
-    scope: Context, query: str, *, everything: bool, saved: bool, limit: int | None, table: output.TableOptions
+    scope: Context,
+    query: str,
+    *,
+    everything: bool,
+    saved: bool,
+    limit: int | None,
+    link: bool,
+    table: output.TableOptions,
 ) -> None:
     """List sessions, newest first: all of them, or those that match a query of `pollux search`.
 
@@ -39,6 +47,9 @@ def command(
     """
     from pollux.render.terminal import sessions
 
+    if saved and link:
+        raise click.UsageError("Saved conversations have no page in the viewer: leave out --link.")
+    address = scope.link(is_wanted=link)
     if saved and query.strip():
         raise click.UsageError("--saved lists all saved conversations: leave out the query.")
     if saved:
@@ -59,9 +70,10 @@ def command(
                     now=output.now(),
                     deletions=scope.library.deletions(),
                     projects=scope.library.project_names(row.project for row in page.rows),
+                    link=address,
                 )
             ],
-            lambda: sessions.session_lines(page.rows, header=table.header),
+            lambda: sessions.session_lines(page.rows, header=table.header, link=address),
             table,
         )
         for note in page.notes:

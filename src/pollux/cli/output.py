@@ -52,6 +52,9 @@ class TableOptions(NamedTuple):
     header: bool
 
 
+link_option = click.option("--link", is_flag=True, help="Add addresses in the running viewer: links on a terminal.")
+
+
 def table_options(function: _Function) -> _Function:
     """Add `--no-pager` and `--no-header` to a command, which receives them as one `table`."""
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
@@ -89,6 +89,7 @@ def explained_query() -> Iterator[None]:
 @click.option("--after", metavar="CURSOR", help="Continue after a page: the `cursor` of its JSON.")
 @click.option("--count", is_flag=True, help="Print only how many hits there are, and in how many sessions.")
 @click.option("--scan", is_flag=True, help="Read every session instead of the index: slower, and leaves nothing out.")
+@output.link_option
 @output.table_options
 @options(strict=True)
 def command(  # noqa: PLR0913  one per option
@@ -103,6 +104,7 @@ def command(  # noqa: PLR0913  one per option
     after: str | None,
     count: bool,
     scan: bool,
+    link: bool,
     table: output.TableOptions,
 ) -> None:
     """Find messages by their words, in prompts, answers, thoughts, tool calls, output and notices.
@@ -129,9 +131,10 @@ def command(  # noqa: PLR0913  one per option
       pollux search --commands pytest status:error --last 7d
       pollux search SKY-118 --json | jq -r '.hits[].snippet'
     """
-    _check_options(files=files, commands=commands, count=count, scan=scan)
+    _check_options(files=files, commands=commands, count=count, scan=scan, link=link)
     from pollux.library.values import Page
 
+    address = scope.link(is_wanted=link)
     scope.note_freshness()
     with explained_query():
         if files:
@@ -148,19 +151,29 @@ def command(  # noqa: PLR0913  one per option
                 count=count,
                 hits_per_session=n_hits,
             )
-            _print(scope, page, table, count=count, scan=scan)
+            _print(scope, page, table, address, count=count, scan=scan)
 
 
-def _check_options(*, files: bool, commands: bool, count: bool, scan: bool) -> None:
+def _check_options(*, files: bool, commands: bool, count: bool, scan: bool, link: bool) -> None:
     names = ("--files", "--commands", "--count")
     chosen = [name for name, is_chosen in zip(names, (files, commands, count), strict=True) if is_chosen]
     if len(chosen) > 1:
         raise click.UsageError(f"{chosen[0]} and {chosen[1]} contradict each other: pass one of them.")
+    if link and chosen:
+        raise click.UsageError(f"--link adds addresses to hits: leave out {chosen[0]}.")
     if scan and (files or commands):
         raise click.UsageError(f"{chosen[0]} lists every recorded file and command, so there is nothing to --scan.")
 
 
-def _print(scope: Context, page: HitPage, table: output.TableOptions, *, count: bool, scan: bool) -> None:
+def _print(
+    scope: Context,
+    page: HitPage,
+    table: output.TableOptions,
+    address: Callable[..., str] | None,
+    *,
+    count: bool,
+    scan: bool,
+) -> None:
     from pollux.library.filters import ALL
     from pollux.render.terminal import search
 
@@ -172,9 +185,10 @@ def _print(scope: Context, page: HitPage, table: output.TableOptions, *, count: 
         lines = [f"{search.count_text(page)}\n"]
         output.print_lines(lines if output.is_terminal() else search.count_lines(page, header=table.header))
     elif not output.is_terminal():
-        output.print_lines(search.hit_lines(page.sessions, header=table.header))
+        output.print_lines(search.hit_lines(page.sessions, header=table.header, link=address))
     elif page.sessions:
-        output.print_screen(search.render_hits(page.sessions, encoding=output.encoding()), pager=table.pager)
+        hits = search.render_hits(page.sessions, encoding=output.encoding(), link=address)
+        output.print_screen(hits, pager=table.pager)
     notes = search.foot_notes(
         page,
         is_found=is_found,

@@ -11,9 +11,11 @@ import html
 import os
 import re
 import secrets
+import socket
 import string
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import quote
 
 import msgspec
 
@@ -22,6 +24,8 @@ from pollux.disk.write import CollisionError, RestoreError, Writing, make_privat
 from pollux.errors import PolluxError
 from pollux.library.config import Config
 
+HOST = "127.0.0.1"
+"""The only address that a viewer listens on."""
 _LETTERS = string.ascii_lowercase + string.digits
 _LABEL = re.compile(rb"[a-z0-9]{10}\n?")
 _MAX_SIZE = 4096
@@ -86,6 +90,33 @@ def running_viewer(config: Config) -> RunningViewer | None:
         return _decode_viewer(read_side_file(path, limit=_MAX_SIZE))
     except (OSError, msgspec.DecodeError):
         return None
+
+
+class ViewerLinks(msgspec.Struct, frozen=True):
+    """The addresses of sessions and messages in the running viewer."""
+
+    root: str
+
+    def session(self, session_id: str, number: int | None = None) -> str:
+        """Return the address of a session, or of its message with a number from 1."""
+        address = f"{self.root}s/{quote(session_id, safe='')}"
+        return address if number is None else f"{address}/{number}"
+
+
+def viewer_links(config: Config) -> ViewerLinks:
+    """Return the addresses of the viewer that runs for the same archive and homes. Raises `PolluxError` without one."""
+    running = running_viewer(config)
+    if running is None or not _is_listening(running.port):
+        raise PolluxError("No viewer is running, so there is no address to add. Start one with `pollux web`.")
+    return ViewerLinks(f"http://{HOST}:{running.port}/{running.label}/")
+
+
+def _is_listening(port: int) -> bool:
+    try:
+        with socket.create_connection((HOST, port), timeout=1):
+            return True
+    except (OSError, OverflowError):  # nobody listens, or the file names no port
+        return False
 
 
 def store_viewer(config: Config, viewer: RunningViewer) -> None:

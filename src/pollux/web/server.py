@@ -33,6 +33,7 @@ from pollux.errors import PolluxError
 from pollux.library.config import Config
 from pollux.library.library import Library
 from pollux.library.viewer_files import (
+    HOST,
     RunningViewer,
     remove_tab_file,
     remove_tab_files,
@@ -48,7 +49,6 @@ from pollux.web.guard import ALIVE, Guard, Pass, proof
 from pollux.web.routing import OpenStreams, Viewer
 from pollux.web.tickets import Tickets
 
-HOST = "127.0.0.1"
 USUAL_PORT = 2990
 """The number of Pollux in the Bright Star Catalogue."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

@@ -18,8 +18,8 @@ from tests.conftest import ROOT
 from tests.web.browser.driving import Browser, BrowserTab
 
 from pollux.library.config import DEMO_HOME
-from pollux.library.viewer_files import RunningViewer
-from pollux.web.server import HOST, ask_for_ticket
+from pollux.library.viewer_files import HOST, RunningViewer
+from pollux.web.server import ask_for_ticket
 
 _ATTEMPTS = 1200
 _PAUSE = 0.1

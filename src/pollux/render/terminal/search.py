@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
+from rich.style import Style
 from rich.text import Text
 
 from pollux.model import Fate
@@ -24,6 +25,8 @@ from pollux.text.shell import quoted
 from pollux.views.contracts import rfc3339
 from pollux.views.session_text import cost_text
 
+MessageLink = Callable[[str, int | None], str]
+"""Returns the address of a session, or of its message with a number from 1."""
 _LINES = 2
 """Lines of text per hit beside its label, about as many as a reader takes in at a glance."""
 _STACKED_LINES = 3
@@ -38,16 +41,20 @@ _INDENT = 2
 
 
 def render_hits(
-    sessions: Sequence[SessionHits], *, zone: tzinfo | None = None, encoding: str = "utf-8"
+    sessions: Sequence[SessionHits],
+    *,
+    zone: tzinfo | None = None,
+    encoding: str = "utf-8",
+    link: MessageLink | None = None,
 ) -> Iterator[Renderable]:
-    """Yield sessions with the hits in them; times are local unless a zone is passed."""
+    """Yield sessions with the hits in them, each leading to its `link`; times are local unless a zone is passed."""
     page = PageFormat(zone, encoding)
     projects = [session.row.project for session in sessions]
     names = distinct_names((project.key, project.name) for project in projects)
     for number, session in enumerate(sessions):
         if number and not (_is_one_line(session) and _is_one_line(sessions[number - 1])):
             yield Text()
-        yield _SessionLines(session, page.line(line(names[session.row.project.key], _PROJECT)), page)
+        yield _SessionLines(session, page.line(line(names[session.row.project.key], _PROJECT)), page, link)
 
 
 def _is_one_line(session: SessionHits) -> bool:
@@ -61,21 +68,29 @@ class _SessionLines:
     session: SessionHits
     project: str
     page: PageFormat
+    link: MessageLink | None = None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = options.max_width
-        yield _whole(_header(self.session, self.project, width, self.page))
+        yield self._linked(_whole(_header(self.session, self.project, width, self.page)))
         for fact in _about(self.session):
             yield _whole(Text(" " * _INDENT + cut(fact, width - _INDENT), "dim"))
         hits = self.session.hits
         day = _day(self.session.row.last_used, self.page.zone)
         labels = _labels(hits, day, self.page.zone)
         for hit, label in zip(hits, labels, strict=True):
-            for text in _hit_lines(hit, label, console, width, self.page):
+            linked = self._linked(label, hit.number + 1)
+            for text in _hit_lines(hit, linked, console, width, self.page):
                 yield _whole(text)
         n_others = self.session.n_hits - len(hits)
         if hits and n_others > 0:
             yield _whole(Text(" " * _INDENT + cut(f"… and {n_others:,} more in this session", width - _INDENT), "dim"))
+
+    def _linked(self, text: Text, number: int | None = None) -> Text:
+        """Return a text that leads to the session, or to its message with a number, in the viewer."""
+        if self.link is not None:
+            text.stylize(Style(link=self.link(self.session.row.id, number)))
+        return text
 
 
 def _whole(text: Text) -> Text:
@@ -172,23 +187,29 @@ def _time(at: datetime | None, day: date | None, zone: tzinfo | None) -> str:
     return f"{moment:%H:%M}" if moment.date() == day else f"{moment:%m-%d %H:%M}"
 
 
-def hit_lines(sessions: Iterable[SessionHits], *, header: bool = True) -> Iterator[str]:
-    """Yield a tab-separated line per hit; one without a message for a session that only matches as a whole."""
-    names = ("session", "message", "number", "part", "at", "fate", "project", "title", "cost_usd", "snippet")
-    return tab_lines(names, _hit_rows(sessions), header=header)
+def hit_lines(
+    sessions: Iterable[SessionHits], *, header: bool = True, link: MessageLink | None = None
+) -> Iterator[str]:
+    """Yield a tab-separated line per hit, ending with its `link`; sessions that match as a whole have no message."""
+    names = ["session", "message", "number", "part", "at", "fate", "project", "title", "cost_usd", "snippet"]
+    names += ["link"] if link else []
+    return tab_lines(names, _hit_rows(sessions, link), header=header)
 
 
-def _hit_rows(sessions: Iterable[SessionHits]) -> Iterator[Sequence[object]]:
+def _hit_rows(sessions: Iterable[SessionHits], link: MessageLink | None) -> Iterator[Sequence[object]]:
     for session in sessions:
         row = session.row
-        place = row.project.path or row.project.name
-        about = (place, row.title or row.first_prompt, dollars(row.usage.cost_nanousd))
+        folder = row.project.path or row.project.name
+        about = (folder, row.title or row.first_prompt, dollars(row.usage.cost_nanousd))
         if not session.hits:
             part = "title" if session.scope == TITLE_SCOPE else ""
-            yield (row.id, "", "", part, rfc3339(row.last_used), "", *about, "")
+            address = [link(row.id, None)] if link else []
+            yield (row.id, "", "", part, rfc3339(row.last_used), "", *about, "", *address)
         for hit in session.hits:
             snippet = " … ".join(snippet.text for snippet in hit.snippets)[:_PIPE_SNIPPET]
-            yield (row.id, hit.message_id, hit.number + 1, hit.part, rfc3339(hit.at), hit.fate, *about, snippet)
+            place = (row.id, hit.message_id, hit.number + 1, hit.part, rfc3339(hit.at), hit.fate)
+            address = [link(row.id, hit.number + 1)] if link else []
+            yield (*place, *about, snippet, *address)
 
 
 def count_text(page: HitPage) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from rich.style import Style
 from rich.text import Text
 from rich.tree import Tree
 
@@ -43,6 +44,7 @@ def session_table(
     now: datetime,
     deletions: Mapping[str, str] = _NO_DELETIONS,
     projects: Mapping[str, str] = NO_NAMES,
+    link: Callable[[str], str] | None = None,
 ) -> TextTable:
     """Return a table of sessions.
 
@@ -51,16 +53,23 @@ def session_table(
         now: the time, to which ages refer.
         deletions: by session ID, in a word, when the client deletes a session soon.
         projects: the names of all projects by their keys, so that each has the same name in every table.
+        link: returns the address of a session, to which its ID and its title then lead.
 
     """
     has_numbers = all(row.number for row in sessions)
-    ids = [line(row.short_id, _SHORT_ID, ellipsis="") for row in sessions]
+    ids: list[Text | str] = [line(row.short_id, _SHORT_ID, ellipsis="") for row in sessions]
+    titles = [marked_title(row, deletions.get(row.id)) for row in sessions]
+    if link is not None:
+        styles = [Style(link=link(row.id)) for row in sessions]
+        ids = [Text(str(text), style) for text, style in zip(ids, styles, strict=True)]
+        for title, style in zip(titles, styles, strict=True):
+            title.stylize(style)
     ages = [short_age(row.last_used, now) if row.last_used else "" for row in sessions]
     columns = [
         TableColumn("session", ids, "bright_blue", rank=6 if has_numbers else 0),
         TableColumn("used", ages, rank=4, is_right=True),
         _project_column(sessions, projects, rank=5),
-        TableColumn("title", [marked_title(row, deletions.get(row.id)) for row in sessions], least=_TITLE_LEAST),
+        TableColumn("title", titles, least=_TITLE_LEAST),
         TableColumn("prompts", [f"{row.prompts:,}" for row in sessions], rank=7, is_right=True),
         TableColumn("tokens", [count(row.usage.tokens.total) for row in sessions], rank=8, is_right=True),
         TableColumn("cost", align_points([cost_text(row.usage) for row in sessions]), rank=3, is_right=True),
@@ -73,9 +82,12 @@ def session_table(
     return TextTable(columns)
 
 
-def session_lines(sessions: Sequence[SessionRow], *, header: bool = True) -> Iterator[str]:
-    """Yield a tab-separated line per session."""
-    names = ("session", "used", "project", "title", "prompts", "tool_calls", "tokens", "cost_usd")
+def session_lines(
+    sessions: Sequence[SessionRow], *, header: bool = True, link: Callable[[str], str] | None = None
+) -> Iterator[str]:
+    """Yield a tab-separated line per session; with `link`, the last column is the address in the viewer."""
+    names = ["session", "used", "project", "title", "prompts", "tool_calls", "tokens", "cost_usd"]
+    names += ["link"] if link else []
     rows = (
         (
             row.id,
@@ -86,6 +98,7 @@ def session_lines(sessions: Sequence[SessionRow], *, header: bool = True) -> Ite
             row.tool_calls,
             row.usage.tokens.total,
             dollars(row.usage.cost_nanousd),
+            *([link(row.id)] if link else []),
         )
         for row in sessions
     )
