@@ -243,17 +243,24 @@ def _places(database: sqlite3.Connection, which: str, values: tuple[str, ...]) -
 
 def session_projects(database: sqlite3.Connection, memory: Mapping[str, str]) -> dict[str, Project]:
     """Return the project of each session, with the paths that were proven since the facts were written."""
-    rows = database.execute(
-        "SELECT s.session_id, s.project_hash, p.slug, p.path, p.source, p.proven, "
-        "CASE WHEN s.project_hash IS NULL THEN s.extra END "
-        "FROM sessions s LEFT JOIN projects p ON p.project_hash = s.project_hash"
-    )
+    projects: dict[str, Project] = {}
+    for digest, *columns in database.execute("SELECT project_hash, slug, path, source, proven FROM projects"):
+        projects[digest] = _with_memory(project_of(digest, *columns, None), memory)
     found = {}
-    for session_id, digest, slug, path, how, proven, body in rows:
-        project = project_of(digest, slug, path, how, proven, body)
-        known = None if project.proven else memory.get(digest or "")
-        found[session_id] = Project(digest, slug, known, "memory", proven=True) if known else project
+    rows = database.execute(
+        "SELECT session_id, project_hash, CASE WHEN project_hash IS NULL THEN extra END FROM sessions"
+    ).fetchall()
+    for session_id, digest, body in rows:
+        if digest not in projects:
+            found[session_id] = _with_memory(project_of(digest, None, None, None, None, body), memory)
+        else:
+            found[session_id] = projects[digest]
     return found
+
+
+def _with_memory(project: Project, memory: Mapping[str, str]) -> Project:
+    known = None if project.proven else memory.get(project.hash or "")
+    return Project(project.hash, project.slug, known, "memory", proven=True) if known else project
 
 
 def project_of(

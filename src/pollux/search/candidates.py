@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from heapq import heapify, heappop, heappush
+from itertools import groupby
+from typing import NamedTuple, TypeAlias
 
+from pollux.search import rank
 from pollux.search.corpus import RELEVANCE, Corpus, Request, SearchScope, SessionKey
 from pollux.search.cursor import FIRST, REST, Position
 from pollux.search.fact_tests import NO_TESTS, Admitted, has_message_tests, is_about_sessions
@@ -39,6 +42,10 @@ _ROWS_OF_SESSION = 200
 _ROWS_OF_CONDITION, _SHOWN_OF_CONDITION = 20, 2
 _HIGHLIGHTED = frozenset({"file", "cmd", "tool"})
 """Fields whose values are highlighted in tool calls."""
+_NO_KEY = (0.0, 0.0, "")
+_WEIGHTS = tuple(rank.WEIGHTS[kind] for kind in PartKind)
+_RankedRow: TypeAlias = tuple[int, int, int]
+"""A row of the index, the position of its message in the timeline, and the number of the clause that it matches."""
 
 
 class Entry(NamedTuple):
@@ -100,7 +107,8 @@ class Proposals:
         if not any(has_message_tests(clause) for clause in self._clauses):
             others -= window.keys()
         for entry in self._visits(others, after if after.tier == REST else _START_OF_REST, _SMALL_WINDOW):
-            if entry.scope != MESSAGE_SCOPE or not set(entry.candidates) & set(window.get(entry.session_id, ())):
+            ranked = self._candidates(window.get(entry.session_id, ()))
+            if entry.scope != MESSAGE_SCOPE or not set(entry.candidates) & set(ranked):
                 yield entry
 
     @cached_property
@@ -110,16 +118,16 @@ class Proposals:
             return False
         if not all(match_expression(clause.texts) for clause in self._clauses):
             return False
-        if any(allowed is None for allowed in self._scope.allowed):
+        if not all(self._scope.are_few(number) for number in range(len(self._clauses))):
             return True
         return len(self.sessions) > _WINDOW
 
     # The newest rows
 
-    def _newest_rows(self) -> tuple[dict[str, list[Candidate]], bool]:
-        """Return the candidates of the newest rows by session, and whether there are no older rows."""
+    def _newest_rows(self) -> tuple[dict[str, list[_RankedRow]], bool]:
+        """Return the newest rows by session, and whether there are no older rows."""
         assert self._index is not None
-        window: dict[str, list[Candidate]] = {}
+        window: dict[str, list[_RankedRow]] = {}
         is_complete, newest_row = True, -1
         for number, clause in enumerate(self._clauses):
             expression = match_expression(clause.texts)
@@ -130,16 +138,18 @@ class Proposals:
                 rows = self._index.rows(expression, kinds=clause.kinds, below=self.top, limit=WORD_ROWS)
                 are_all = len(rows) < WORD_ROWS
             is_complete = is_complete and are_all
-            newest_row = max([newest_row, *rows])
-            for place in self._index.places(rows).values():
-                if self._scope.is_allowed(number, place.session_id):
-                    candidate = Candidate(place.seq, place.kind, clause.texts, number)
-                    window.setdefault(place.session_id, []).append(candidate)
+            newest_row = max(newest_row, max(rows, default=-1))
+            by_session = self._index.rows_by_session(rows)
+            for session_id in self._scope.allowed_among(number, by_session):
+                window.setdefault(session_id, []).extend((row, seq, number) for row, seq in by_session[session_id])
         if self.top is None:
             self.top = newest_row + 1
         self._is_complete = is_complete
         self.n_parts = sum(map(len, window.values())) if is_complete else None
         return window, is_complete
+
+    def _candidates(self, rows: Iterable[_RankedRow]) -> list[Candidate]:
+        return [Candidate(seq, PartKind(row % KINDS), self._clauses[number].texts, number) for row, seq, number in rows]
 
     def count_in(self, entry: Entry) -> int:
         """Return the number of parts of a session that may match, also behind the newest rows."""
@@ -152,36 +162,68 @@ class Proposals:
         rows = self._index.rows_within(expression, entry.session_id, _MOST_COUNTED)
         return sum(row % KINDS in clause.kinds for row in rows)
 
-    def _ranked(self, window: Mapping[str, list[Candidate]], after: Position) -> Iterator[Entry]:
+    def _ranked(self, window: Mapping[str, list[_RankedRow]], after: Position) -> Iterator[Entry]:
         """Yield the sessions of the newest rows and those that were scanned, best first."""
-        self._scope.load([*window, *self._scanned])
-        entries = []
-        for session_id, candidates in window.items():
-            key = self._scope.key(session_id, kinds_of(candidates), MESSAGE_SCOPE)
-            entries.append(Entry(session_id, Position(FIRST, None, key), MESSAGE_SCOPE, candidates))
+        others: dict[str, Entry] = {}
         for session_id, result in self._scanned.items():
             if result:
-                entries.append(self._scanned_entry(session_id, result, FIRST))
-        matching = {session_id for session_id, result in self._scanned.items() if result}
-        entries += [self._titled_entry(session_id, FIRST) for session_id in self.titled - window.keys() - matching]
-        yield from self._with_facts(_after(entries, after.key))
+                others[session_id] = self._scanned_entry(session_id, result, FIRST)
+        for session_id in self.titled - window.keys() - others.keys():
+            others[session_id] = self._titled_entry(session_id, FIRST)
+        yield from self._with_facts(self._ranked_entries(window, others, after))
 
-    def _with_facts(self, entries: Sequence[Entry]) -> Iterator[Entry]:
+    def _ranked_entries(
+        self, window: Mapping[str, list[_RankedRow]], others: Mapping[str, Entry], after: Position
+    ) -> Iterator[Entry]:
+        for key in self._ranked_keys(window, others):
+            session_id = key[2]
+            if after.key is not None and key <= after.key:
+                continue
+            if session_id in others:
+                yield others[session_id]
+            else:
+                candidates = self._candidates(window[session_id])
+                yield Entry(session_id, Position(FIRST, None, key), MESSAGE_SCOPE, candidates)
+
+    def _ranked_keys(
+        self, window: Mapping[str, list[_RankedRow]], others: Mapping[str, Entry]
+    ) -> Iterator[tuple[float, float, str]]:
+        """Yield the sort keys of sessions in order.
+
+        No score is higher than that of the same parts in the newest session. So when the sessions were last used is
+        looked up only for those that may be next.
+        """
+        bounds = []
+        for session_id, rows in window.items():
+            if session_id not in others:
+                bounds.append((rank.session_score(_weights(rows)), session_id))
+        bounds.sort(reverse=True)
+        keys = [entry.position.key or _NO_KEY for entry in others.values()]
+        heapify(keys)
+        start = 0
+        while keys or start < len(bounds):
+            while start < len(bounds) and (not keys or -keys[0][0] <= bounds[start][0]):
+                group = bounds[start : start + _WINDOW]
+                self._scope.load([session_id for _, session_id in group])
+                for bound, session_id in group:
+                    heappush(keys, self._scope.scored_key(session_id, bound, MESSAGE_SCOPE))
+                start += _WINDOW
+            yield heappop(keys)
+
+    def _with_facts(self, entries: Iterator[Entry]) -> Iterator[Entry]:
         """Yield entries without the candidates whose messages do not pass the tests of their clause."""
         if not any(has_message_tests(clause) for clause in self._clauses):
             yield from entries
             return
-        for start in range(0, len(entries), _SMALL_WINDOW):
-            group = entries[start : start + _SMALL_WINDOW]
-            tests = self._admitted([entry.session_id for entry in group])
-            for entry in group:
-                candidates = [
-                    candidate
-                    for candidate in entry.candidates
-                    if tests[candidate.clause].has(entry.session_id, candidate.seq)
-                ]
-                if candidates or entry.scanned or entry.scope == TITLE_SCOPE:
-                    yield entry._replace(candidates=candidates)
+        for entry in entries:
+            candidates: list[Candidate] = []
+            for number, group in groupby(entry.candidates, key=lambda candidate: candidate.clause):
+                proposed = list(group)
+                positions = {candidate.seq for candidate in proposed}
+                passing = self._facts.passing(self._clauses[number], entry.session_id, positions)
+                candidates += [candidate for candidate in proposed if candidate.seq in passing]
+            if candidates or entry.scanned or entry.scope == TITLE_SCOPE:
+                yield entry._replace(candidates=candidates)
 
     def _admitted(self, ids: Collection[str]) -> list[Admitted]:
         return [self._facts.admitted(clause, ids) for clause in self._clauses]
@@ -203,19 +245,21 @@ class Proposals:
         ids: set[str] = set()
         for number, clause in enumerate(self._clauses):
             with_title = sessions_with_title(self._database, clause)
-            ids.update(session_id for session_id in with_title if self._scope.is_allowed(number, session_id))
+            if with_title:
+                ids |= self._scope.allowed_among(number, with_title)
         return ids
 
     @cached_property
     def sessions(self) -> set[str]:
         """The sessions that contain all words somewhere, and that may satisfy the fields."""
         ids = set(self.titled)
-        for clause, allowed in zip(self._clauses, self._scope.allowed, strict=True):
+        for number, clause in enumerate(self._clauses):
             with_words = self._with_all(conditions(clause)) if self._index else None
             if with_words is None:
+                allowed = self._scope.allowed[number]
                 ids |= self._scope.everything() if allowed is None else allowed
             else:
-                ids |= with_words if allowed is None else with_words & allowed
+                ids |= self._scope.allowed_among(number, with_words)
         ids.update(session_id for session_id, result in self._scanned.items() if result)
         return ids
 
@@ -359,6 +403,11 @@ class Proposals:
         return candidates
 
 
+def _weights(rows: Sequence[_RankedRow]) -> list[float]:
+    """Return the weight of each row, once for a row that several clauses propose."""
+    return [_WEIGHTS[row % KINDS] for row in {row for row, _, _ in rows}]
+
+
 def kinds_of(candidates: Iterable[Candidate]) -> list[PartKind]:
     """Return the kind of each part, once for a part that several clauses propose."""
     parts = {(candidate.seq, candidate.kind) for candidate in candidates}
@@ -367,7 +416,7 @@ def kinds_of(candidates: Iterable[Candidate]) -> list[PartKind]:
 
 def _after(entries: Iterable[Entry], key: tuple[float, float, str] | None) -> list[Entry]:
     """Return entries in order, without those up to a key."""
-    ordered = sorted((entry.position.key or (0.0, 0.0, ""), entry) for entry in entries)
+    ordered = sorted((entry.position.key or _NO_KEY, entry) for entry in entries)
     return [entry for entry_key, entry in ordered if key is None or entry_key > key]
 
 

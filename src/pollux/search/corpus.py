@@ -13,7 +13,7 @@ from pollux.archive.load_sessions import AMONG, ids_as_json
 from pollux.reports import sessions
 from pollux.reports.sessions import SessionQuery
 from pollux.search import rank
-from pollux.search.fact_tests import FactTests
+from pollux.search.fact_tests import MANY, FactTests, has_session_tests
 from pollux.search.index import SearchIndex
 from pollux.search.parts import PartKind
 from pollux.search.plan import Clause
@@ -86,16 +86,37 @@ class SearchScope:
         self._used: dict[str, int | None] = {}
 
     @cached_property
+    def _in_scope(self) -> set[str] | None:
+        return None if self._request.scope == EVERYTHING else self.everything()
+
+    @cached_property
     def allowed(self) -> list[set[str] | None]:
         """For each clause: the sessions in scope that may satisfy its fields; None for all sessions."""
-        in_scope = None if self._request.scope == EVERYTHING else self.everything()
         allowed = []
         for clause in self._clauses:
             ids = self._facts.sessions(clause)
-            if ids is not None and in_scope is not None:
-                ids = ids & in_scope
-            allowed.append(in_scope if ids is None else ids)
+            if ids is not None and self._in_scope is not None:
+                ids = ids & self._in_scope
+            allowed.append(self._in_scope if ids is None else ids)
         return allowed
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether fields or filters leave out some sessions."""
+        return self._in_scope is not None or any(map(has_session_tests, self._clauses))
+
+    def are_few(self, clause: int) -> bool:
+        """Return whether few sessions may satisfy the clause with a number, so that all of them can be visited."""
+        is_narrow = self._in_scope is not None and len(self._in_scope) < MANY
+        return is_narrow or self._facts.have_few_sessions(self._clauses[clause])
+
+    def allowed_among(self, clause: int, ids: Collection[str]) -> set[str]:
+        """Return those of some sessions that are in scope and may satisfy the clause with a number."""
+        if "allowed" in self.__dict__ or len(ids) > _FEW:
+            allowed = self.allowed[clause]
+            return set(ids) if allowed is None else allowed.intersection(ids)
+        in_scope = ids if self._in_scope is None else self._in_scope.intersection(ids)
+        return self._facts.sessions_among(self._clauses[clause], in_scope)
 
     def everything(self) -> set[str]:
         """Return all sessions in scope."""
@@ -114,8 +135,13 @@ class SearchScope:
 
     def key(self, session_id: str, kinds: Iterable[PartKind], scope: str) -> tuple[float, float, str]:
         """Return the sort key of a session by relevance, given the kinds of its matching parts."""
+        return self.scored_key(session_id, rank.session_score(map(_weight, kinds)), scope)
+
+    def scored_key(self, session_id: str, score: float, scope: str) -> tuple[float, float, str]:
+        """Return the sort key of a session by relevance, given the score of its parts in the newest session."""
         later = _LATER if scope == SESSION_SCOPE else 0.0
-        return later - self.score(session_id, kinds), float(-(self._used.get(session_id) or 0)), session_id
+        factor = rank.time_factor(self.place(session_id))
+        return later - score * factor, float(-(self._used.get(session_id) or 0)), session_id
 
     def score(self, session_id: str, kinds: Iterable[PartKind]) -> float:
         """Return the score of a session, given the kinds of its matching parts."""

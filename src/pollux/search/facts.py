@@ -7,13 +7,21 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from pollux.archive.load_sessions import AMONG, ids_as_json
 from pollux.formats.tools import TOOLS, ToolInfo
 from pollux.model import Attachment, Fate, Message
 from pollux.search.conditions import Condition, command_matches, has_text, matches, path_matches
 from pollux.search.fields import DROPPED, Level, field_named
 from pollux.search.ranges import Bounds
-from pollux.search.session_facts import FactPlace, sessions_of_projects, sessions_with_id, sessions_with_sum
+from pollux.search.session_facts import (
+    FactPlace,
+    sessions_of_projects,
+    sessions_with_id,
+    sessions_with_model,
+    sessions_with_sum,
+)
 from pollux.search.terms import FieldTest
 
 __all__ = [
@@ -22,9 +30,12 @@ __all__ = [
     "FactPlace",
     "FactRows",
     "has_image",
+    "is_computed",
     "is_tool_named",
     "level",
     "messages_of",
+    "passing_messages",
+    "present_rows",
     "rows_of_messages",
     "sessions_of",
 ]
@@ -32,6 +43,7 @@ __all__ = [
 CONTENT = "content"
 """The level of a test that needs the message itself, because no fact knows the answer."""
 TIMES = frozenset({"on", "after", "before", "last"})
+_COMPUTED = frozenset({"project", "dir", "cost", "tokens", "id", "model"})
 _SESSION_TRAITS = frozenset({"subagent", "gone"})
 _KNOWN_TOOLS = ", ".join(f"'{name}'" for name in TOOLS)
 _OTHER_TOOLS = f"""
@@ -79,37 +91,74 @@ def has_image(message: Message) -> bool:
     return any(attachment.media_type.lower().startswith("image/") for attachment in attachments)
 
 
-def sessions_of(database: sqlite3.Connection, test: FieldTest, place: FactPlace) -> set[str] | None:
+def is_computed(test: FieldTest) -> bool:
+    """Return whether the sessions that pass a test are computed from all sessions, and not selected by SQL."""
+    return test.name in _COMPUTED
+
+
+def sessions_of(
+    database: sqlite3.Connection,
+    test: FieldTest,
+    place: FactPlace,
+    *,
+    among: Collection[str] | None = None,
+    most: int | None = None,
+) -> set[str] | None:
     """Return the IDs of the sessions that pass a test, or that have a message which passes it.
 
     None if no fact knows the answer (`has:image`), or if the test is about parts (`in:`). A test of a time is passed by
     a session that was in use at that time, as in a list with `--since` and `--until`.
+
+    Args:
+        database: with the fact tables.
+        test: of a field.
+        place: for tests of projects.
+        among: the sessions to test, or None for all.
+        most: the number of sessions after which to stop, or None for no limit; ignored if they are computed.
+
     """
+    if is_computed(test):
+        ids = _computed_sessions(database, test, place)
+        return ids if among is None else ids.intersection(among)
+    if level(test) in {CONTENT, Level.PART}:
+        return None
+    ids = set()
+    for table, where, values in _rows_of_sessions(test):
+        condition = where.format(row=table)
+        which, which_values = "1", list[object]()
+        if among is not None:
+            which, which_values = f"sessions.{AMONG}", [ids_as_json(set(among) - ids)]
+        if table == "sessions":
+            sql = f"SELECT session_id FROM sessions WHERE {which} AND {condition}"  # noqa: S608  ours
+        elif table == "messages" or among is not None:  # most sessions have an early message that passes
+            own = f"{table}.session_id = sessions.session_id AND {condition}"
+            exists = f"EXISTS (SELECT 1 FROM {table} WHERE {own})"  # noqa: S608  ours
+            sql = f"SELECT session_id FROM sessions WHERE {which} AND {exists}"  # noqa: S608  ours
+        else:
+            sql = f"SELECT DISTINCT session_id FROM {table} WHERE {which} AND {condition}"  # noqa: S608  ours
+        rows = database.execute(f"{sql} LIMIT ?", [*which_values, *values, -1 if most is None else most])
+        ids.update([session_id for (session_id,) in rows.fetchall()])
+        if (most is not None and len(ids) >= most) or (among is not None and len(ids) == len(among)):
+            break
+    return ids
+
+
+def _computed_sessions(database: sqlite3.Connection, test: FieldTest, place: FactPlace) -> set[str]:
     match test.name:
         case "project" | "dir":
             return sessions_of_projects(test, place)
-        case "cost" | "tokens":
-            return sessions_with_sum(database, test)
         case "id":
             return sessions_with_id(database, test)
-    if level(test) in {CONTENT, Level.PART}:
-        return None
-    ids: set[str] = set()
-    for table, where, values in _rows_of_sessions(test):
-        condition = where.format(row=table)
-        sql = f"SELECT DISTINCT session_id FROM {table} WHERE {condition}"  # noqa: S608  ours
-        if table == "messages":  # most sessions have an early message that passes
-            own = f"messages.session_id = sessions.session_id AND {condition}"
-            sql = f"SELECT session_id FROM sessions WHERE EXISTS (SELECT 1 FROM messages WHERE {own})"  # noqa: S608  ours
-        ids.update(row[0] for row in database.execute(sql, values))
-    return ids
+        case "model":
+            return sessions_with_model(database, test)
+    return sessions_with_sum(database, test)
 
 
 def messages_of(database: sqlite3.Connection, test: FieldTest, session_ids: Collection[str]) -> dict[str, set[int]]:
     """Return the messages of some sessions that pass a test of messages, by their positions in the timelines."""
     positions: dict[str, set[int]] = defaultdict(set)
     ids = ids_as_json(session_ids)
-    for table, where, values in rows_of_messages(test):
+    for table, where, values in _by_table(rows_of_messages(test)):
         condition = where.format(row=table)
         if table == "messages":
             sql = f"SELECT session_id, seq FROM messages WHERE {AMONG} AND {condition}"  # noqa: S608  ours
@@ -122,6 +171,47 @@ def messages_of(database: sqlite3.Connection, test: FieldTest, session_ids: Coll
         for session_id, seq in database.execute(sql, [ids, *values]):
             positions[session_id].add(seq)
     return dict(positions)
+
+
+def passing_messages(
+    database: sqlite3.Connection, rows: Iterable[FactRows], session_id: str, positions: Collection[int]
+) -> set[int]:
+    """Return the positions of those of some messages of a session that have one of some rows of facts."""
+    passing: set[int] = set()
+    wanted = "session_id = ? AND seq IN (SELECT value FROM json_each(?))"
+    for table, where, values in rows:
+        condition = where.format(row=table)
+        if table != "messages":
+            own = f"{table}.session_id = messages.session_id AND {table}.message_id = messages.message_id"
+            condition = f"EXISTS (SELECT 1 FROM {table} WHERE {own} AND {condition})"  # noqa: S608  ours
+        sql = f"SELECT seq FROM messages WHERE {wanted} AND {condition}"  # noqa: S608  ours
+        found = database.execute(sql, [session_id, msgspec.json.encode(sorted(positions)).decode(), *values])
+        passing.update(seq for (seq,) in found)
+    return passing
+
+
+def present_rows(database: sqlite3.Connection, test: FieldTest) -> list[FactRows]:
+    """Return the rows of facts whose messages pass a test, without alternatives that no row of the archive satisfies.
+
+    That is worth a look if many sessions are tested one by one: most archives have no tools that we do not know.
+    """
+    alternatives = rows_of_messages(test)
+    if len(alternatives) == 1:
+        return alternatives
+    present = []
+    for rows in alternatives:
+        sql = f"SELECT 1 FROM {rows.table} WHERE {rows.where.format(row=rows.table)} LIMIT 1"  # noqa: S608  ours
+        if database.execute(sql, rows.values).fetchone():
+            present.append(rows)
+    return _by_table(present)
+
+
+def _by_table(rows: Iterable[FactRows]) -> list[FactRows]:
+    """Return rows of facts with one condition for each table, which takes one walk over the rows of a few sessions."""
+    by_table: dict[str, list[Condition]] = {}
+    for table, where, values in rows:
+        by_table.setdefault(table, []).append((where, values))
+    return [_either(table, conditions) for table, conditions in by_table.items()]
 
 
 def rows_of_messages(test: FieldTest) -> list[FactRows]:
@@ -157,8 +247,6 @@ def _rows_of_sessions(test: FieldTest) -> list[FactRows]:
             return [FactRows("sessions", f"({' OR '.join(counts)})", [])]
         case "has" if test.values[0] == "error":
             return [FactRows("sessions", "{row}.n_error > 0", []), *_FAILED_CALLS]
-        case "model":
-            return [_either("sessions", map(_in_models, test.values))]
         case "has" if test.values[0] == "gone":
             return [FactRows("sessions", "{row}.is_deleted", [])]
         case "has" if test.values[0] == "subagent":
@@ -239,8 +327,3 @@ def is_tool_named(name: str, value: str) -> bool:
 
 def _is_tool(info: ToolInfo, value: str) -> bool:
     return any(has_text(name, value) for name in (info.name, info.canonical, info.label, info.display))
-
-
-def _in_models(value: str) -> Condition:
-    text, values = matches("value", value)
-    return f"EXISTS (SELECT 1 FROM json_each({{row}}.models) WHERE {text})", values  # noqa: S608  ours

@@ -344,7 +344,7 @@ class Finder:
         """Return the number of all parts and sessions that match, as far as they are known without visiting them."""
         if is_first_page and found.next is None and not found.is_stopped:
             return sum(match.n_hits for match in found.matches), len(found.matches)
-        if self.must_scan or self.index is None or len(self.clauses) != 1 or self._scope.allowed[0] is not None:
+        if self.must_scan or self.index is None or len(self.clauses) != 1 or self._scope.is_limited:
             return None, None
         (clause,) = self.clauses
         expression = match_expression(clause.texts)

@@ -326,13 +326,25 @@ class SearchIndex:
 
     def places(self, rows: Sequence[int]) -> dict[int, Place]:
         """Return the message and kind of each row, without rows that are dead."""
-        with _explained():
-            found = self.database.execute(_PLACES, (msgspec.json.encode(list(rows)).decode(),)).fetchall()
         places = {}
-        for row, session_id, seq in found:
+        for row, session_id, seq in self._placed(rows):
             if session_id not in self._left_out:
                 places[row] = Place(session_id, seq, _KINDS[row % KINDS])
         return places
+
+    def rows_by_session(self, rows: Sequence[int]) -> dict[str, list[tuple[int, int]]]:
+        """Return rows with the positions of their messages by session, without rows that are dead."""
+        by_session: dict[str, list[tuple[int, int]]] = {}
+        for row, session_id, seq in self._placed(rows):
+            by_session.setdefault(session_id, []).append((row, seq))
+        for session_id in self._left_out:
+            by_session.pop(session_id, None)
+        return by_session
+
+    def _placed(self, rows: Sequence[int]) -> list[tuple[int, str, int]]:
+        """Return each row that is in a block with its session and the position of its message."""
+        with _explained():
+            return self.database.execute(_PLACES, (msgspec.json.encode(list(rows)).decode(),)).fetchall()
 
     def cut_parts(self) -> list[Place]:
         """Return the parts that are indexed without their middle or without encoded data."""
@@ -447,7 +459,7 @@ def loosened(match: str) -> str:
 
 
 def _condition(match: str, kinds: Collection[PartKind] | None) -> tuple[str, tuple[object, ...]]:
-    if kinds is None:
+    if kinds is None or len(kinds) == len(_KINDS):
         return "parts MATCH ?", (match,)
     numbers = ", ".join(str(int(kind)) for kind in sorted(kinds))
     return f"parts MATCH ? AND rowid % {KINDS} IN ({numbers})", (match,)

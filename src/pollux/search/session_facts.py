@@ -1,4 +1,4 @@
-"""Find sessions by their project, their ID, their cost and their tokens."""
+"""Find sessions by their project, their ID, their models, their cost and their tokens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from pollux.model import Project
-from pollux.search.conditions import has_text
+from pollux.search.conditions import has_text, matches
 from pollux.search.ranges import Bounds
 from pollux.search.terms import FieldTest
 from pollux.sessions.projects.paths import is_absolute
@@ -74,6 +74,22 @@ def sessions_with_id(database: sqlite3.Connection, test: FieldTest) -> set[str]:
         for name in (session_id, root_id):
             if name.lower().startswith(prefixes) or short_id_of(name).lower().startswith(prefixes):
                 ids.add(session_id)
+    return ids
+
+
+def sessions_with_model(database: sqlite3.Connection, test: FieldTest) -> set[str]:
+    """Return the sessions with a model whose name passes a test; each list of models is compared once."""
+    names = [matches("value", value) for value in test.values]
+    condition = " OR ".join(text for text, _ in names)
+    values = [value for _, own_values in names for value in own_values]
+    query = f"SELECT EXISTS (SELECT 1 FROM json_each(?) WHERE {condition})"  # noqa: S608  ours
+    passes: dict[str, bool] = {}
+    ids = set()
+    for session_id, models in database.execute("SELECT session_id, models FROM sessions").fetchall():
+        if models not in passes:
+            passes[models] = bool(database.execute(query, [models, *values]).fetchone()[0])
+        if passes[models]:
+            ids.add(session_id)
     return ids
 
 

@@ -61,8 +61,8 @@ def similar_words(word: str, lookup: Lookup) -> list[str]:
     """Return up to three indexed words that differ from a word by one edit, the most frequent first."""
     counted = []
     for edit in dict.fromkeys(edits(word.lower())):
-        expression = match_word(edit)
-        if expression and lookup(expression, 1):
+        expression = f'"{edit}"'  # a word in lower case is one token
+        if lookup(expression, 1):
             counted.append((-lookup(expression, _COUNTED), edit))
     return [edit for _, edit in sorted(counted)[:_MOST]]
 
