@@ -149,9 +149,9 @@ def test_a_bomb_is_never_unpacked(
     repacked(other, LOG, 4096, bomb, digest)
     largest = 0
 
-    def content(database: sqlite3.Connection, segment_id: int, unpack: Any = raw.content) -> bytes:  # noqa: ANN401
+    def content(*arguments: Any, unpack: Any = raw.content) -> bytes:  # noqa: ANN401
         nonlocal largest
-        data: bytes = unpack(database, segment_id)
+        data: bytes = unpack(*arguments)
         largest = max(largest, len(data))
         return data
 

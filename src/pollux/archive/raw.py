@@ -6,7 +6,8 @@ client rewrites `.json` sessions completely at every turn; such a version is com
 it costs little more than its new part.
 
 Every segment has a SHA-256. `content` checks it each time a segment is decompressed, so damaged bytes are never read,
-merged or copied; `prepare` checks it against the file on disk before a version may be continued.
+merged or copied; `prepare` checks it against the file on disk before a version may be continued. Only a search, which
+reads many segments for a few lines of each, checks a segment once as long as the archive is open.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 import zstandard
@@ -56,6 +57,8 @@ _MAX_DEPTH = 16
 MAX_CHAIN = 64
 """A longer chain of base segments is a cycle."""
 _TRIES, _PAUSE = 5, 0.02
+CheckedSegments: TypeAlias = dict[int, bytes]
+"""Segments that were compared with their SHA-256, by ID."""
 
 
 class KnownVersion(NamedTuple):
@@ -210,25 +213,31 @@ def current_version(database: sqlite3.Connection, version_id: int) -> KnownVersi
     return KnownVersion(*row) if is_valid else None
 
 
-def reader(database: sqlite3.Connection, version_id: int) -> VersionReader:
+def reader(database: sqlite3.Connection, version_id: int, checked: CheckedSegments | None = None) -> VersionReader:
     """Open a version for random access. Raises `DamagedArchiveError` if rows of its segments are damaged."""
     rows = database.execute("SELECT start, length, id FROM segments WHERE version_id = ? ORDER BY start", (version_id,))
     segments = rows.fetchall()
     if not all(isinstance(start, int) and isinstance(length, int) for start, length, _ in segments):
         raise damaged(database, version_id, "a row of its segments has no valid range")
-    return VersionReader(database, version_id, segments)
+    return VersionReader(database, version_id, segments, checked)
 
 
 class VersionReader:
     """Reads a version from its segments; the last few stay decompressed."""
 
-    def __init__(self, database: sqlite3.Connection, version_id: int, segments: list[tuple[int, int, int]]) -> None:
+    def __init__(
+        self,
+        database: sqlite3.Connection,
+        version_id: int,
+        segments: list[tuple[int, int, int]],
+        checked: CheckedSegments | None = None,
+    ) -> None:
         """Open a version whose segments are given in order as start, length and ID."""
         self._database, self._version_id = database, version_id
         self._segments = segments
         self._starts = [start for start, _, _ in segments]
         self.size = segments[-1][0] + segments[-1][1] if segments else 0
-        self._content = lru_cache(maxsize=4)(lambda segment_id: content(database, segment_id))
+        self._content = lru_cache(maxsize=4)(lambda segment_id: content(database, segment_id, checked))
 
     def __call__(self, start: int, end: int) -> bytes:
         """Return the bytes between two offsets. Raises `DamagedArchiveError` if some are missing or damaged."""
@@ -247,18 +256,23 @@ class VersionReader:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def content(database: sqlite3.Connection, segment_id: int) -> bytes:
+def content(database: sqlite3.Connection, segment_id: int, checked: CheckedSegments | None = None) -> bytes:
     """Return the bytes of a segment. Raises `DamagedArchiveError` if they do not match their SHA-256.
 
-    Base segments need no check of their own: if one of them is damaged, the result is too.
+    Base segments need no check of their own: if one of them is damaged, the result is too. A segment that is among
+    `checked` is not checked again, which takes as long as to decompress it; one that is checked is added.
     """
     try:
         chain = _chain(database, segment_id)
         data = b""
         for link in reversed(chain):
             data = _unpacked(link.data, link.length, data)
-        if len(data) != chain[0].length or _digest(data) != chain[0].sha256:
+        length, sha256 = chain[0].length, chain[0].sha256
+        is_checked = checked is not None and checked.get(segment_id) == sha256
+        if len(data) != length or not (is_checked or _digest(data) == sha256):
             raise _DamageError("they do not match their SHA-256")
+        if checked is not None:
+            checked[segment_id] = sha256
     except UNPACKING as error:
         raise _damaged_segment(database, segment_id, error) from None
     return data

@@ -18,7 +18,7 @@ from msgspec.structs import force_setattr
 
 from pollux import formats
 from pollux.archive.inventory import original_path
-from pollux.archive.raw import damaged, reader
+from pollux.archive.raw import CheckedSegments, damaged, reader
 from pollux.formats import log
 from pollux.formats.operations import Document, Record
 from pollux.formats.source import Source, Span, end_of_lines
@@ -83,10 +83,16 @@ _decode = msgspec.msgpack.Decoder(ReplaySnapshot).decode
 _decode_entry = msgspec.msgpack.Decoder(TimelineEntry).decode
 
 
-def source_of(database: sqlite3.Connection, version_id: int, n_bytes: int | None = None) -> Source:
+def source_of(
+    database: sqlite3.Connection,
+    version_id: int,
+    n_bytes: int | None = None,
+    checked: CheckedSegments | None = None,
+) -> Source:
     """Open the archived bytes of a version, or only the first `n_bytes` of them.
 
-    Raises `DamagedArchiveError` if its rows are missing or damaged; so does reading damaged bytes.
+    Segments that are in `checked` are not compared with their SHA-256 again. Raises `DamagedArchiveError` if its rows
+    are missing or damaged; so does reading damaged bytes.
     """
     row = database.execute(
         "SELECT files.home, files.path, versions.mtime_ns, versions.archived_bytes, "
@@ -99,7 +105,7 @@ def source_of(database: sqlite3.Connection, version_id: int, n_bytes: int | None
     home, path, mtime_ns, length, is_import = row
     if not (isinstance(home, str) and isinstance(path, str) and isinstance(mtime_ns, int) and isinstance(length, int)):
         raise damaged(database, version_id, "its row holds values of the wrong type")
-    read = reader(database, version_id)
+    read = reader(database, version_id, checked)
     if read.size != length:
         raise damaged(database, version_id, f"only {read.size} of {length} bytes are stored")
     modified = datetime.fromtimestamp(mtime_ns / 1e9, UTC)

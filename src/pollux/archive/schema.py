@@ -268,6 +268,18 @@ UNREAD = f"""
 """  # noqa: S608  ours
 """Versions with bytes that are not derived yet, except those that failed at exactly these bytes before."""
 
+_HOMES = """
+    WITH RECURSIVE places(machine, home) AS (
+        SELECT machine, home FROM (SELECT machine, home FROM files ORDER BY machine, home LIMIT 1)
+        UNION ALL
+        SELECT file.machine, file.home FROM places JOIN files AS file ON file.id = (
+            SELECT id FROM files WHERE (machine, home) > (places.machine, places.home) ORDER BY machine, home LIMIT 1
+        )
+    )
+    SELECT DISTINCT home FROM places
+"""
+"""The homes of all files, each found by one step in an index."""
+
 
 def are_current(database: sqlite3.Connection) -> bool:
     """Return whether the facts were derived by this version of the reader."""
@@ -357,7 +369,7 @@ def sessions_of_homes(
 
     """
     roots = {escape_surrogates(home) for home in homes}
-    if roots.issuperset(row[0] for row in database.execute("SELECT DISTINCT home FROM files")):
+    if roots.issuperset(row[0] for row in database.execute(_HOMES)):
         return None
     rows: list[Any] = database.execute(
         """

@@ -37,6 +37,8 @@ class Archive(msgspec.Struct, weakref=True):
     """Why it is not writable."""
     lock_is_taken: bool = False
     """Whether that is because another process is writing to it."""
+    checked: dict[int, bytes] = msgspec.field(default_factory=dict)
+    """Segments whose bytes a search has compared with their SHA-256, by ID."""
     uncount: Callable[[], object] | None = None
     """Undoes `_counted`; called once, at the latest when the archive is garbage."""
 

@@ -374,8 +374,9 @@ def _finder(
     facts = FactTests(database, _place(snapshot, query))
     limits = limits or (NO_LIMITS if options.count or options.scan else SearchLimits())
     n_sessions = None if options.count else page.limit
+    checked = snapshot.archive.checked if snapshot.archive else None
     return Finder(
-        Corpus(database, index, open_session, facts, snapshot.is_archived),
+        Corpus(database, index, open_session, facts, snapshot.is_archived, checked),
         Request(query, scope, options.sort, n_sessions, options.hits_per_session, options.scan),
         options.seconds,
         limits,

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from pollux.archive.load_sessions import AMONG, ids_as_json
+from pollux.archive.raw import CheckedSegments
 from pollux.reports import sessions
 from pollux.reports.sessions import SessionQuery
 from pollux.search import rank
@@ -42,6 +43,8 @@ class Corpus(msgspec.Struct, frozen=True):
     facts: FactTests
     has_bytes: bool = True
     """Whether the database contains the bytes of the session files."""
+    checked: CheckedSegments | None = None
+    """Segments of the archive whose bytes need no check any more."""
 
     @property
     def connections(self) -> list[sqlite3.Connection]:

@@ -109,7 +109,9 @@ class Finder:
         """Sessions that could not be read."""
         self.scanned: dict[str, ScannedSession | None] = {}
         """The sessions that were scanned because they are not indexed."""
-        self.reader = TextReader(corpus.database, corpus.open_session, has_bytes=corpus.has_bytes)
+        self.reader = TextReader(
+            corpus.database, corpus.open_session, has_bytes=corpus.has_bytes, checked=corpus.checked
+        )
         self._corpus, self._request, self._clock = corpus, request, clock
         self._progress = progress
         self._scope = SearchScope(corpus, request, self.clauses, times)

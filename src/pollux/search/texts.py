@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from pollux.archive.raw import CheckedSegments
 from pollux.archive.readings import source_of
 from pollux.formats import log
 from pollux.formats.document import AT_ONCE
@@ -100,9 +101,25 @@ def message_rows(database: sqlite3.Connection, session_id: str, seqs: Collection
 class TextReader:
     """Reads the texts of messages; each session is opened at most once, and only if single lines are not enough."""
 
-    def __init__(self, database: sqlite3.Connection, open_session: Opener, *, has_bytes: bool) -> None:
-        """Store where to read from; `has_bytes` tells whether the database contains the bytes of the files."""
+    def __init__(
+        self,
+        database: sqlite3.Connection,
+        open_session: Opener,
+        *,
+        has_bytes: bool,
+        checked: CheckedSegments | None = None,
+    ) -> None:
+        """Store where to read from.
+
+        Args:
+            database: the facts.
+            open_session: opens a session if single lines are not enough.
+            has_bytes: whether the database contains the bytes of the files.
+            checked: segments whose bytes need no check any more.
+
+        """
         self.database, self._open, self._has_bytes = database, open_session, has_bytes
+        self._checked: CheckedSegments = {} if checked is None else checked
         self._opened: tuple[str, OpenSession] | None = None
         self.n_opened = 0
         """Number of sessions that were replayed as a whole."""
@@ -134,7 +151,7 @@ class TextReader:
             find_records = _RECORDS.get(formats.get(version_id, ""))
             if find_records:
                 self.n_versions += 1
-                source = source_of(self.database, version_id)
+                source = source_of(self.database, version_id, checked=self._checked)
                 records = find_records(source, recorded)
                 yield from _messages(source, records, recorded)
 
