@@ -244,8 +244,10 @@ def _places(database: sqlite3.Connection, which: str, values: tuple[str, ...]) -
 def session_projects(database: sqlite3.Connection, memory: Mapping[str, str]) -> dict[str, Project]:
     """Return the project of each session, with the paths that were proven since the facts were written."""
     projects: dict[str, Project] = {}
-    for digest, *columns in database.execute("SELECT project_hash, slug, path, source, proven FROM projects"):
-        projects[digest] = _with_memory(project_of(digest, *columns, None), memory)
+    for digest, slug, path, how, proven in database.execute(
+        "SELECT project_hash, slug, path, source, proven FROM projects"
+    ):
+        projects[digest] = _with_memory(project_of(digest, slug, path, how, proven, None), memory)
     found = {}
     rows = database.execute(
         "SELECT session_id, project_hash, CASE WHEN project_hash IS NULL THEN extra END FROM sessions"
