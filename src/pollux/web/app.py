@@ -50,4 +50,5 @@ def create_app(viewer: Viewer, pages: Iterable[Iterable[BaseRoute]] = PAGES) -> 
     app = Starlette(routes=[Mount(f"/{viewer.label}", routes=routes)], exception_handlers=handlers)
     app.state.viewer = viewer
     app.state.label = viewer.label
+    app.state.zone, app.state.zone_name = viewer.library.config.zone()
     return app

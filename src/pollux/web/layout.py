@@ -13,6 +13,7 @@ from pollux.render.html.icons import MARK
 from pollux.render.html.markup import Html, closing, element, joined, opening
 from pollux.web.routing import StreamedResponse
 from pollux.web.static_names import asset_name
+from pollux.web.times import zone_name, zone_of
 
 PLACES = ("Overview", "Sessions", "Usage", "Projects", "Files", "Health")
 """The words of the bar; the first leads to the root."""
@@ -97,7 +98,9 @@ def document(  # noqa: PLR0913  what pages differ in
     if mark is not None:
         scripts = (*scripts, LISTS)
     start = joined((_head(request, title, styles, scripts), _bar(request, place)))
-    return StreamedResponse(_pieces(start, body, main, footer, mark), status)
+    zone = zone_name(request)
+    notes = (*footer, f"Times in {zone}") if zone else footer
+    return StreamedResponse(_pieces(start, body, main, notes, mark), status)
 
 
 def _pieces(
@@ -130,7 +133,8 @@ def _head(request: Request, title: str, styles: Sequence[str], scripts: Sequence
         element("script", src=asset(request, "base.js")),  # before the page is painted, for the theme
         *modules,
     )
-    root = opening("html", lang="en", data_root=address(request))
+    zone = zone_name(request) if zone_of(request) else None
+    root = opening("html", lang="en", data_root=address(request), data_zone=zone)
     skip = element("a", "Skip to content", class_="skip", href="#main")
     return Html(f"<!doctype html>\n{root}{element('head', *inside)}\n{opening('body')}{skip}")
 

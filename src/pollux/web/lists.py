@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 
 from starlette.requests import Request
 
-from pollux.render.html.markup import Html, element, joined, time_element
+from pollux.render.html.markup import Html, element, joined
 from pollux.text.escape import make_visible
 from pollux.web.layout import address
 from pollux.web.requests import page_size, page_start
@@ -93,11 +92,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], numeric: frozenset
         body.append(element("tr", *columns))
     inside = element("table", element("thead", element("tr", *cells)), element("tbody", *body), class_="rows")
     return element("div", inside, class_="scroll", tabindex="0")
-
-
-def when(at: datetime | None) -> Html:
-    """Return a time, or nothing."""
-    return time_element(at, "full") if at else Html()
 
 
 def visible(words: str, limit: int = 200) -> str:

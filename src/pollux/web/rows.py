@@ -16,13 +16,13 @@ from pollux.render.html.markup import Html, element
 from pollux.text.numbers import count, dollars, plural
 from pollux.views.session_text import title
 from pollux.web.layout import address
+from pollux.web.times import time_words
 
 if TYPE_CHECKING:
     from pollux.library.values import CallTokens, SessionRow
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TITLE = 200
-_WEEK = 7
 
 
 def session_address(request: Request, session_id: str, message: int | None = None) -> str:
@@ -78,29 +78,3 @@ def _facts(row: SessionRow, now: datetime) -> list[Html]:
         words = "problem" if len(row.problems) == 1 else plural(len(row.problems), "problem")
         facts.append(element("span", glyph("problem"), f" {words}", class_="flag b"))
     return facts
-
-
-def time_words(at: datetime, now: datetime) -> Html:
-    """Return a `time` element with words that depend on how long ago it was."""
-    at = at.astimezone(now.tzinfo)
-    return element("time", when(at, now), datetime=at.isoformat(timespec="minutes"))
-
-
-def when(at: datetime, now: datetime) -> str:
-    """Return day and clock: `Today, 08:42`, `Saturday, 08:42`, `9 November, 06:05`, `18 September 2025, 20:14`."""
-    at = at.astimezone(now.tzinfo)
-    days = (now.date() - at.date()).days
-    if days in (0, 1):
-        day = "Today" if not days else "Yesterday"
-    elif 0 < days < _WEEK:
-        day = f"{at:%A}"
-    else:
-        year = "" if at.year == now.year else f" {at.year}"
-        day = f"{at.day} {at:%B}{year}"
-    return f"{day}, {at:%H:%M}"
-
-
-def short_day(at: datetime, now: datetime) -> str:
-    """Return a day for a column: `14 Nov`, with the year if it was another."""
-    at = at.astimezone(now.tzinfo)
-    return f"{at.day} {at:%b}" if at.year == now.year else f"{at.day} {at:%b} {at.year}"

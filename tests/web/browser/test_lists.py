@@ -218,3 +218,17 @@ def test_pages_of_a_list_have_keys(tab: BrowserTab) -> None:
     tab.press("j", "j")
     tab.press("Enter")
     tab.wait("location.pathname.includes('/s/')")
+
+
+def test_a_session_has_the_times_of_the_lists(browser: Browser, tmp_path: Path) -> None:
+    """They are in the zone of the server, wherever the browser is."""
+    with serving(tmp_path / "tokyo", TZ="Asia/Tokyo") as served, served.tab(browser) as tab:
+        tab.go("search?q=id:602c50c2")
+        listed = tab.texts(".hit time")[0]
+        assert listed == "Wed 4 Nov 2026, 17:00"
+        tab.go("s/602c50c2")
+        tab.wait("document.readyState === 'complete'")
+        assert "17:00" in tab.text
+        assert "08:00" not in tab.text
+        assert "Times in Asia/Tokyo" in tab.text
+        tab.check_quiet()

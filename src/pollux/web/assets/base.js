@@ -1,5 +1,5 @@
 "use strict";
-// On every page: theme, keys, tips, copy buttons, times in the reader's zone. A page is complete without it.
+// On every page: theme, keys, tips, copy buttons, times in one zone. A page is complete without it.
 (() => {
   const root = document.documentElement;
   root.classList.add("js");
@@ -100,27 +100,25 @@
     if (event.target.closest?.("form[data-send]")) event.target.form.requestSubmit();
   });
 
-  // Times that the server wrote in UTC (`datetime` ends in Z) are shown in the reader's zone, also in parts that come later.
-  const two = (number) => String(number).padStart(2, "0");
-  const clock = (at) => `${two(at.getHours())}:${two(at.getMinutes())}`;
-  const date = (at) => `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-  const names = new Intl.DateTimeFormat("en", { weekday: "short", month: "short" });
-  const day = (at) => {
-    const parts = Object.fromEntries(names.formatToParts(at).map(({ type, value }) => [type, value]));
-    return `${parts.weekday} ${at.getDate()} ${parts.month} ${at.getFullYear()}`;
-  };
+  // Times that the server wrote in UTC (`datetime` ends in Z) are shown in the zone of the other pages, also in parts that come later.
+  const fields = { weekday: "short", day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+  let format;
+  try { format = new Intl.DateTimeFormat("en", { ...fields, timeZone: root.dataset.zone }); } catch { format = new Intl.DateTimeFormat("en", fields); }
+  const split = (at) => Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]));
+  const day = ({ weekday, day, month, year }) => `${weekday} ${day} ${month} ${year}`;
+  const clock = ({ hour, minute }) => `${hour}:${minute}`;
   const forms = {
     clock, day,
-    second: (at) => `${clock(at)}:${two(at.getSeconds())}`,
-    minute: (at) => `${date(at)} ${clock(at)}`,
+    second: (at) => `${clock(at)}:${at.second}`,
     full: (at) => `${day(at)}, ${clock(at)}`,
-    until: (at, before) => (before && date(before) === date(at) ? clock(at) : forms.full(at)),
+    until: (at, before) => (before && day(before) === day(at) ? clock(at) : forms.full(at)),
   };
   function localize(part) {
     let before;
     for (const time of part.querySelectorAll('time[datetime$="Z"]')) {
-      const at = new Date(time.dateTime), form = forms[time.dataset.form ?? "clock"];
-      if (!form || isNaN(at)) continue;
+      const moment = new Date(time.dateTime), form = forms[time.dataset.form ?? "clock"];
+      if (!form || isNaN(moment)) continue;
+      const at = split(moment);
       time.textContent = form(at, before);
       before = at;
     }

@@ -18,11 +18,11 @@ from pollux.render.html.icons import glyph
 from pollux.render.html.markup import Html, element, joined
 from pollux.text.numbers import plural
 from pollux.web.layout import address, document
-from pollux.web.lists import field, formats, select, table, turn, visible, when
+from pollux.web.lists import field, formats, select, table, turn, visible
 from pollux.web.requests import page_of, parameter, wanted
 from pollux.web.routing import page
-from pollux.web.rows import time_words
 from pollux.web.session_links import message_address
+from pollux.web.times import stamp, time_words
 
 SIZE = 50
 HISTORY_SIZE = 20
@@ -123,7 +123,7 @@ def _touch(request: Request, row: RecordedTouch, path: str, *, is_open: bool) ->
     facts = [
         element("b", _WORDS.get(file.op, visible(file.op))),
         _lines(file.lines_added, file.lines_removed),
-        when(file.at),
+        stamp(request, file.at),
         element("a", visible(file.title or "(no prompt)", 100), href=target, data_stop="nearest"),
         element("span", visible(file.project.name), class_="soft"),
     ]

@@ -21,9 +21,10 @@ from pollux.views import session_text
 from pollux.views.problem_codes import SAVED
 from pollux.web.door import with_commands
 from pollux.web.layout import address, document
-from pollux.web.lists import formats, table, visible, when
+from pollux.web.lists import formats, table, visible
 from pollux.web.routing import page
 from pollux.web.session_links import session_address
+from pollux.web.times import stamp
 
 MOST_ROWS = 100
 """Sessions, or problems of a kind, that the page lists; the command line has all."""
@@ -55,10 +56,10 @@ def health(request: Request, library: Library) -> Response:
 def _body(request: Request, report: HealthReport) -> Iterator[Html]:
     yield element("h1", "Health")
     yield element("p", _verdict(report))
-    yield _archive(report)
+    yield _archive(request, report)
     yield from _expiring(request, report)
     yield from _deleted(request, report)
-    yield from _lost(report.lost)
+    yield from _lost(request, report.lost)
     yield from _problems(report.problems)
     yield formats(request, "api/status", csv=False)
 
@@ -78,39 +79,39 @@ def _verdict(report: HealthReport) -> str:
     return " ".join(sentences)
 
 
-def _archive(report: HealthReport) -> Html:
+def _archive(request: Request, report: HealthReport) -> Html:
     if report.archive is None:
         note = report.freshness.note or "Pollux reads the session files."
         return element("p", visible(note, 500), class_="soft")
     facts = [
         ("Archive", element("code", visible(str(report.archive), 500))),
         ("Size", Html(size(report.n_bytes))),
-        ("Last change", when(report.last_change)),
+        ("Last change", stamp(request, report.last_change)),
         ("State", element("span", visible(report.freshness.note or "up to date", 500))),
-        ("Verified", _verified(report)),
-        ("Sealed", _sealed(report)),
+        ("Verified", _verified(request, report)),
+        ("Sealed", _sealed(request, report)),
     ]
     rows = (element("div", element("dt", name), element("dd", value)) for name, value in facts if value)
     return element("dl", *rows, class_="facts")
 
 
-def _verified(report: HealthReport) -> Html:
+def _verified(request: Request, report: HealthReport) -> Html:
     result = report.verified
     if result is None:
         return with_commands("never on this computer: `pollux verify` compares every archived byte with its hash")
     found = f"{plural(result.n_damaged, 'damaged place')} found" if result.n_damaged else "no damage"
     checked = f"{size(result.n_bytes)} checked{', and all facts' if result.is_deep else ''}"
     next_step = ": `pollux verify --repair` repairs what it can" if result.n_damaged else ""
-    return joined((when(result.at), f" · {found}, {checked}", with_commands(next_step)))
+    return joined((stamp(request, result.at), f" · {found}, {checked}", with_commands(next_step)))
 
 
-def _sealed(report: HealthReport) -> Html:
+def _sealed(request: Request, report: HealthReport) -> Html:
     seal = report.seal
     if seal is None:
         return with_commands("no: `pollux archive seal` signs the archive, so that later changes can be proven")
     newer = f", {plural(seal.n_newer_files, 'file')} changed since" if seal.n_newer_files else ""
     words = f"{plural(seal.n_seals, 'seal')}{newer}; `pollux verify --seal` checks the signatures"
-    return joined((when(seal.at), " · ", with_commands(words))) if seal.at else with_commands(words)
+    return joined((stamp(request, seal.at), " · ", with_commands(words))) if seal.at else with_commands(words)
 
 
 def _expiring(request: Request, report: HealthReport) -> Iterator[Html]:
@@ -140,7 +141,7 @@ def _expiring_row(request: Request, entry: ExpiringSession) -> tuple[str, ...]:
     else:
         reason = _REASONS.get(entry.reason, visible(entry.reason))
     archived = "yes" if entry.is_archived else element("span", "no", class_="flag b")
-    return *_session(request, entry.session), when(entry.due), reason, archived
+    return *_session(request, entry.session), stamp(request, entry.due), reason, archived
 
 
 def _session(request: Request, row: SessionRow) -> tuple[Html, str]:
@@ -158,14 +159,14 @@ def _deleted(request: Request, report: HealthReport) -> Iterator[Html]:
     rows = []
     for row in report.deleted:
         command = element("code", f"pollux restore {row.short_id}")
-        rows.append((*_session(request, row), when(row.last_used), command))
+        rows.append((*_session(request, row), stamp(request, row.last_used), command))
     yield table(("Session", "Project", "Last used", "To get it back"), rows)
     if report.n_deleted > len(rows):
         link = element("a", f"All {report.n_deleted:,}", href=address(request, "sessions", has="gone"))
         yield element("p", link, class_="small")
 
 
-def _lost(lost: Sequence[LostSession]) -> Iterator[Html]:
+def _lost(request: Request, lost: Sequence[LostSession]) -> Iterator[Html]:
     if not lost:
         return
     yield element("h2", f"Lost, except for their prompts: {plural(len(lost), 'session')}", id="lost")
@@ -175,7 +176,12 @@ def _lost(lost: Sequence[LostSession]) -> Iterator[Html]:
     for session in lost[:MOST_ROWS]:
         first = next((prompt for prompt in session.prompts if not prompt.startswith(("/", "?"))), "")
         rows.append(
-            (visible(first), f"{len(session.prompts):,}", when(session.last), element("code", visible(session.id[:8])))
+            (
+                visible(first),
+                f"{len(session.prompts):,}",
+                stamp(request, session.last),
+                element("code", visible(session.id[:8])),
+            )
         )
     yield table(("First prompt", "Prompts", "Last", "Session"), rows, frozenset({1}))
     yield _rest(len(lost) - len(rows), "pollux doctor")

@@ -21,7 +21,8 @@ from pollux.views.session_text import title
 from pollux.web.changes import mark_of
 from pollux.web.layout import address, document
 from pollux.web.routing import Reading, page, viewer_of
-from pollux.web.rows import project_address, session_address, session_list, short_day
+from pollux.web.rows import project_address, session_address, session_list
+from pollux.web.times import short_day
 
 _PROJECTS = 6
 _MONTH = 30

@@ -16,9 +16,10 @@ from pollux.render.html.markup import Html, element
 from pollux.text.numbers import count, plural
 from pollux.web.changes import mark_of
 from pollux.web.layout import address, document
-from pollux.web.lists import formats, table, visible, when
+from pollux.web.lists import formats, table, visible
 from pollux.web.requests import wanted
 from pollux.web.routing import page
+from pollux.web.times import stamp
 
 _KNOWN_BY = {
     "scan": "a folder with this hash was found",
@@ -48,7 +49,7 @@ def _body(request: Request, listed: ProjectList) -> Iterator[Html]:
         project = row.project
         name = element("a", visible(project.name), href=project_address(request, project), data_stop="nearest")
         cells = (name, _path(project, listed), f"{row.n_sessions:,}", f"{row.n_prompts:,}", count(row.n_tokens))
-        rows.append((*cells, when(row.last)))
+        rows.append((*cells, stamp(request, row.last)))
     head = ("Project", "Folder", "Sessions", "Prompts", "Tokens", "Last used")
     yield table(head, rows, frozenset({2, 3, 4}))
     yield formats(request, "api/projects", csv=False)

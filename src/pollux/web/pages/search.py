@@ -20,10 +20,11 @@ from pollux.text.numbers import plural
 from pollux.views import session_text
 from pollux.views.session_text import TITLE
 from pollux.web.layout import LISTS, address, document
-from pollux.web.lists import formats, kept, orders, turn, when
+from pollux.web.lists import formats, kept, orders, turn
 from pollux.web.requests import choice, flag, page_of, parameter, wanted
 from pollux.web.routing import page
 from pollux.web.session_links import message_address, session_address
+from pollux.web.times import stamp
 
 SIZE = 20
 HITS = 3
@@ -146,7 +147,9 @@ def _session(request: Request, session: SessionHits) -> Iterator[Html]:
     title = make_visible(session_text.title(row, TITLE))
     if not session.hits:
         link = element("a", title, class_="t", href=session_address(request, row.id), data_stop="nearest")
-        where = element("p", element("span", make_visible(row.project.name)), when(row.last_used), class_="where")
+        where = element(
+            "p", element("span", make_visible(row.project.name)), stamp(request, row.last_used), class_="where"
+        )
         yield element("li", link, where, class_="hit")
     for hit in session.hits:
         yield _hit(request, session, hit, title)
@@ -167,7 +170,7 @@ def _hit(request: Request, session: SessionHits, hit: Hit, title: str) -> Html:
         "a", title, class_="t", href=message_address(request, hit.session_id, hit.number + 1), data_stop="nearest"
     )
     snippets = [element("p", snippet_html(snippet)) for snippet in hit.snippets]
-    about = [element("span", make_visible(session.row.project.name)), when(hit.at), element("span", hit.part)]
+    about = [element("span", make_visible(session.row.project.name)), stamp(request, hit.at), element("span", hit.part)]
     if hit.fate != Fate.ACTIVE:
         about.append(element("span", glyph("branch"), " ", Fate(hit.fate).label, class_="flag c"))
     return element("li", link, *snippets, element("p", *about, class_="where"), class_="hit")
