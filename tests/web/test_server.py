@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import os
 import re
@@ -20,6 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pytest
+import uvicorn
 from tests.conftest import ROOT
 
 from pollux.errors import PolluxError
@@ -34,6 +36,7 @@ from pollux.library.viewer_files import (
     write_tab_file,
 )
 from pollux.web import server
+from pollux.web.routing import OpenStreams
 from pollux.web.server import TabOpener, ask_for_ticket, listen, open_running
 
 PATIENCE = 60
@@ -279,6 +282,27 @@ def test_a_page_that_never_ends_does_not_keep_the_server_alive(tmp_path: Path, n
         assert running.process.stdout is not None
         assert "Traceback" not in running.process.stdout.read()
         assert not runtime_file(running.config).exists()
+
+
+def test_connections_that_are_accepted_while_the_server_stops_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """uvicorn closes connections once and then waits for all; browsers keep a connection open for minutes."""
+    is_closed = asyncio.Event()
+
+    class LateConnection:
+        def shutdown(self) -> None:
+            is_closed.set()
+
+    async def shutdown(stopping: uvicorn.Server, sockets: object) -> None:
+        assert sockets is None
+        stopping.server_state.connections.add(LateConnection())  # type: ignore[arg-type]
+        await asyncio.wait_for(is_closed.wait(), PATIENCE)
+
+    async def stop() -> None:
+        await server.LocalServer(uvicorn.Config("none"), OpenStreams(), lambda: None).shutdown()
+
+    monkeypatch.setattr(uvicorn.Server, "shutdown", shutdown)
+    asyncio.run(stop())
+    assert is_closed.is_set()
 
 
 def test_a_second_start_opens_a_tab_of_the_first(running: Running, tmp_path: Path) -> None:

@@ -64,7 +64,9 @@ _MALLOC_OPTIONS = {-8: 2, -3: 128 << 10, -1: 128 << 10}
 
 They never grow then, so that memory for a long session that was opened, derived or indexed goes back to the system.
 """
-_NET = 2.5
+_LATE = 0.05
+"""Seconds after which connections are closed again that were accepted while the server stops."""
+_NET = 0.9
 """Seconds after a signal at which the process is ended by force."""
 
 
@@ -252,6 +254,20 @@ class LocalServer(uvicorn.Server):
     async def main_loop(self) -> None:
         """Wait for `stop`; uvicorn would wake up ten times a second."""
         await self._is_over.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close connections, also those that are accepted meanwhile; uvicorn would wait until their browsers do."""
+        closing = asyncio.create_task(self._close_connections())
+        try:
+            await super().shutdown(sockets)
+        finally:
+            closing.cancel()
+
+    async def _close_connections(self) -> None:
+        while True:
+            await asyncio.sleep(_LATE)
+            for connection in [*self.server_state.connections]:
+                connection.shutdown()
 
     def stop(self) -> None:
         """End; the second call does not wait for answers."""
