@@ -160,6 +160,12 @@ def test_section_of_search_replaces_the_one_before() -> None:
     ]
     assert "tantivy is missing" not in new
     assert "\n\n\n" not in new
+    both = with_section(new, SearchNumbers(50_000, 1, 10, 20))
+    assert [line for line in both.splitlines() if line.startswith("## S")] == [
+        "## Search: 1,000,000 messages",
+        "## Search: 50,000 messages",
+    ]
+    assert with_section(both, SearchNumbers(1_000_000, 11, 100, 200)) == both
 
 
 def test_peer_that_is_not_there_leaves_its_bar_open() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from scripts.bench import tables
 from scripts.bench.peers import AGENTSVIEW
-from scripts.bench.search_numbers import SearchNumbers
+from scripts.bench.search_numbers import MILLION, SearchNumbers
 from scripts.bench.trees import MB
 
 _SHARES = (0.5, 0.95, 1.0)
@@ -17,8 +17,8 @@ RIPGREP_VERSION, TANTIVY_VERSION = "15.0.0", "0.27.0"
 
 
 def with_section(page: str, numbers: SearchNumbers) -> str:
-    """Return a page of `make bench` with these numbers instead of those of an earlier run."""
-    before, _, after = page.partition("\n## Search:")
+    """Return a page of `make bench` with these numbers instead of those of an earlier run on a home of this size."""
+    before, _, after = page.partition(f"\n{_heading(numbers)}\n")
     if after:
         after = after[after.index("\n## ") :]
     else:
@@ -30,7 +30,7 @@ def with_section(page: str, numbers: SearchNumbers) -> str:
 
 def section(numbers: SearchNumbers) -> Iterator[str]:
     """Write the section of the page."""
-    yield f"## Search: {numbers.n_messages:,} messages"
+    yield _heading(numbers)
     yield ""
     yield (
         f"{numbers.n_sessions:,} sessions with {numbers.text_bytes / MB:,.0f} MB of text, "
@@ -39,7 +39,8 @@ def section(numbers: SearchNumbers) -> Iterator[str]:
         "files, encoded data, minified code or dumps."
     )
     yield ""
-    yield from tables.table(("", "bar", "measured", ""), [[*row] for row in _bars(numbers)], left=4)
+    if numbers.n_messages >= MILLION:  # the bars are those of a million messages
+        yield from tables.table(("", "bar", "measured", ""), [[*row] for row in _bars(numbers)], left=4)
     yield from _build_table(numbers)
     yield from _time_table(numbers)
     yield from _kind_table(numbers)
@@ -52,6 +53,10 @@ def section(numbers: SearchNumbers) -> Iterator[str]:
             f"{', '.join(f'{step} {load:.1f}' for step, load in numbers.load.items())}."
         )
         yield ""
+
+
+def _heading(numbers: SearchNumbers) -> str:
+    return f"## Search: {numbers.n_messages:,} messages"
 
 
 def _bars(numbers: SearchNumbers) -> Iterator[tuple[str, str, str, str]]:
