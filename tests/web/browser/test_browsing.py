@@ -25,6 +25,7 @@ PAGES = (
     "usage?last=30d",
     "projects",
     "files",
+    "files?path=skywatch/alerts.py",
     "health",
     f"s/{SESSION}",
     f"s/{SESSION}?detail=full&branches=0",

@@ -21,7 +21,16 @@ PATHS = (
     *("sessions", "sessions?all=1", "sessions?q=owned", "sessions?q=%3Cscript%3Eowned%3D1%3C%2Fscript%3E"),
     *("search?q=owned", "search?q=%22%3Cimg%20src%3Dx%20onerror%3Downed%3D1%3E%22", "search?q=owned&in=output"),
     *("search", "search?q=%3Cimg%20src%3Dx%20onerror%3Downed%3D1%3E%20nothing", f"projects/{HASH[:8]}"),
-    *("usage", "usage?split=project", "usage?split=tool", "projects", "files", "files?path=%3Cscript%3E", "health"),
+    *(
+        "usage",
+        "usage?split=project",
+        "usage?split=tool",
+        "projects",
+        "files",
+        "files?path=%3Cscript%3E",
+        "files?path=a.py",
+        "health",
+    ),
 )
 BELOW = ("", "?detail=full&branches=0", "/2", "/raw", "/raw/1", "/raw/2", "/export", "/tree", "/find?q=owned", "/calls")
 TARGETS = (
