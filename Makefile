@@ -42,7 +42,7 @@ COMPILE = printf '%s\n' 'hatchling>=1.27' 'editables>=0.5' | \
 		--generate-hashes --custom-compile-command 'make lock' $(LOCKFLAGS)
 
 .NOTPARALLEL:
-.PHONY: help run install test test-quick lint fix test-code test-wheel test-oracle test-client test-browser test-web test-api test-faults test-long test-law test-speed test-spark test-interop prices bench docs lock lock-interop clean
+.PHONY: help run install test test-quick lint fix test-code test-wheel test-oracle test-client test-browser test-web test-api test-faults test-long test-law test-speed test-spark test-interop prices bench bench-web docs lock lock-interop clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
@@ -189,6 +189,9 @@ prices: install ## Generate the price table from genai-prices
 
 bench: install ## Measure against other tools and our limits; BENCHFLAGS=--quick takes two minutes
 	$(BIN)/python -m scripts.bench $(BENCHFLAGS)
+
+bench-web: install ## Measure the viewer on 100,000 sessions; takes some minutes
+	$(BIN)/python -m scripts.bench.web
 
 docs: install ## Generate the reference, the tools and the redaction rules in docs/
 	$(BIN)/python scripts/docs.py

@@ -1,0 +1,127 @@
+"""Measure the viewer on a home of many sessions: time to the first page, weight, memory and processor time.
+
+    python -m scripts.bench.web [--sessions 100000]
+
+Prints a table in Markdown. The archive is filled first. Processor time is that of the server for one request,
+the least of three after a first one. Other viewers are not measured here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import msgspec
+from scripts.bench.trees import BUILD
+from scripts.bench.web_home import LONG_SESSIONS, N_SESSIONS, RARE, write_home
+
+from pollux.library.viewer_files import HOST, RunningViewer
+from pollux.web.server import ask_for_ticket
+
+_MEDIUM, _LONG = LONG_SESSIONS
+_PAGES = {
+    "sessions": "sessions",
+    "sessions of a project": "sessions?project=project-07",
+    "sessions by cost": "sessions?sort=cost",
+    "search, a common word": "search?q=parser",
+    "search, a rare word": f"search?q={RARE}",
+    "usage": "usage",
+    "session of 50,000 messages": f"s/{_LONG}",
+    "a window of it": f"s/{_LONG}/part?from=1",
+    "find in 5,000 messages": f"s/{_MEDIUM}/find?q={RARE}",
+    "find in 50,000 messages": f"s/{_LONG}/find?q={RARE}",
+}
+_ROUNDS = 3
+
+
+class MeasuredViewer:
+    """A running viewer whose processor time and memory can be read; on Linux only."""
+
+    def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
+        """Sign in."""
+        self._process = process
+        (file,) = folder.glob("run/**/web-*.json")
+        self._running = msgspec.json.decode(file.read_bytes(), type=RunningViewer)
+        self._cookie = ""
+        _, cookie, _ = self.get(f"in?t={ask_for_ticket(self._running)}")
+        self._cookie = cookie.partition(";")[0]
+
+    def get(self, path: str) -> tuple[int, str, int]:
+        """Return the status, the cookie and the size of an answer."""
+        with closing(http.client.HTTPConnection(HOST, self._running.port, timeout=600)) as connection:
+            connection.request("GET", f"/{self._running.label}/{path}", headers={"Cookie": self._cookie})
+            answer = connection.getresponse()
+            return answer.status, answer.getheader("set-cookie") or "", len(answer.read())
+
+    def processor_ms(self) -> float:
+        """Return the processor time of the process so far, in milliseconds."""
+        return time.clock_gettime(~self._process.pid << 3 | 2) * 1000  # the process's own clock, as Linux numbers them
+
+    def memory_mb(self, name: str = "VmRSS") -> int:
+        """Return the memory that the process has, or with `VmHWM` the most that it had, in MB."""
+        match = re.search(rf"{name}:\s+(\d+) kB", Path(f"/proc/{self._process.pid}/status").read_text("ascii"))
+        return int(match[1]) * 1024 // 1_000_000 if match else 0
+
+
+@contextmanager
+def serving(home: Path, folder: Path) -> Iterator[MeasuredViewer]:
+    """Run a viewer with a private home and runtime folder."""
+    (folder / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
+    command = ["web", "--no-open", "--home", str(home), "--archive", str(folder / "archive.db")]
+    with subprocess.Popen(
+        [sys.executable, "-m", "pollux", *command],
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / "run"), "TZ": "UTC"},
+    ) as process:
+        try:
+            assert process.stderr is not None
+            process.stderr.readline()
+            yield MeasuredViewer(process, folder)
+        finally:
+            process.terminate()
+
+
+def main() -> None:
+    """Write the home, fill the archive, and print what was measured."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--sessions", type=int, default=N_SESSIONS)
+    n_sessions = options.parse_args().sessions
+    home = write_home(BUILD / f"home-web-{n_sessions}", n_sessions)
+    folder = BUILD / "web" / str(n_sessions)
+    sync = ["sync", "--home", str(home), "--archive", str(folder / "archive.db")]
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run([sys.executable, "-m", "pollux", *sync], check=True, stdout=subprocess.DEVNULL)
+    start = time.perf_counter()
+    with serving(home, folder) as viewer:
+        viewer.get("sessions")
+        first = time.perf_counter() - start
+        print(f"{n_sessions:,} sessions, load {os.getloadavg()[0]:.1f}; first list after {first:.2f} s\n")
+        print("| page | bytes | CPU ms, first | CPU ms, again |\n| --- | ---: | ---: | ---: |")
+        for name, path in _PAGES.items():
+            print(_row(viewer, name, path), flush=True)
+        print(f"\nServer memory: {viewer.memory_mb()} MB, at most {viewer.memory_mb('VmHWM')} MB.")
+
+
+def _row(viewer: MeasuredViewer, name: str, path: str) -> str:
+    times, n_bytes = [], 0
+    for _ in range(_ROUNDS + 1):
+        before = viewer.processor_ms()
+        status, _, n_bytes = viewer.get(path)
+        times.append(viewer.processor_ms() - before)
+        if status != http.client.OK:
+            sys.exit(f"{path} was answered with status {status}")
+    return f"| {name} | {n_bytes:,} | {times[0]:.0f} | {min(times[1:]):.0f} |"
+
+
+if __name__ == "__main__":
+    main()
