@@ -76,7 +76,8 @@ def test_numbers_are_those_of_the_library(demo: str, tmp_path: Path) -> None:
     with Library(config) as library:
         board, projects = library.dashboard(), library.projects()
     page = MarkupReader(demo)
-    [table] = page.tables
+    [table, costs] = page.tables
+    assert costs[0] == ["Day", "Billed"]
     assert [row[0] for row in table[1:]] == [row.project.name for row in projects.rows]
     assert [row[1] for row in table[1:]] == [str(row.n_sessions) for row in projects.rows]
     assert sum(row.nanousd for row in board.projects) == board.overview.usage.cost.nanousd

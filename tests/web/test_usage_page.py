@@ -76,12 +76,13 @@ def test_the_table_shows_the_same_sums_as_the_bars(demo: TestClient, query: str)
 
 def test_all_tables_are_sums_of_the_same_calls(demo: TestClient) -> None:
     page = usage(demo)
-    periods, models, projects, _tools, sessions = page.tables
+    periods, models, projects, kinds, _tools, sessions = page.tables
     total = amount(models[1][3]) + sum(amount(row[3]) for row in models[2:])
     assert sum(amount(row[3]) for row in periods[1:]) == pytest.approx(total, abs=Decimal("0.001"))
     assert sum(amount(row[3]) for row in projects[1:]) == pytest.approx(total, abs=Decimal("0.001"))
     calls = {sum(int(row[1].replace(",", "")) for row in table[1:]) for table in (periods, models, projects)}
     assert calls == {62}
+    assert sum(amount(row[2]) for row in kinds[1:]) == pytest.approx(total, abs=Decimal("0.004"))
     assert len(sessions) == 8
     assert [amount(row[3]) for row in sessions[1:]] == sorted((amount(row[3]) for row in sessions[1:]), reverse=True)
 
@@ -158,8 +159,8 @@ def test_a_period_without_calls_offers_everything(demo: TestClient) -> None:
 
 
 def test_longer_lists_are_shown_on_request(demo: TestClient) -> None:
-    tools = usage(demo).tables[3]
-    every = usage(demo, "?rows=all").tables[3]
+    tools = usage(demo).tables[4]
+    every = usage(demo, "?rows=all").tables[4]
     assert len(tools) == 8
     assert len(every) == 14
 

@@ -94,6 +94,14 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], numeric: frozenset
     return element("div", inside, class_="scroll", tabindex="0")
 
 
+def chart_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
+    """Return the numbers of a chart as a light table in a fold; all columns but the first are numbers."""
+    names = element("tr", *(element("th", name, scope="col") for name in head))
+    lines = (element("tr", *(element("td", cell) for cell in row)) for row in rows)
+    inside = element("table", element("thead", names), element("tbody", *lines), class_="plot")
+    return element("details", element("summary", "As a table"), inside, class_="asrows")
+
+
 def visible(words: str, limit: int = 200) -> str:
     """Return a text of a session on one line, with its invisible characters visible."""
     text = make_visible(" ".join(words.split()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 
 from starlette.requests import Request
@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from pollux.library.dashboard import Dashboard, ExpiringSession
 from pollux.library.library import Library
-from pollux.library.values import FreshnessState
+from pollux.library.values import FreshnessState, PeriodUsage
 from pollux.render.html.charts import SkyDay, StackedBar, colour, sky, sky_legend, small_bars, swatch
 from pollux.render.html.icons import star
 from pollux.render.html.markup import Html, element, joined
@@ -20,6 +20,7 @@ from pollux.text.numbers import count, dollars, number_word, plural
 from pollux.views.session_text import title
 from pollux.web.changes import mark_of
 from pollux.web.layout import address, document
+from pollux.web.lists import chart_table
 from pollux.web.routing import Reading, page, viewer_of
 from pollux.web.rows import project_address, session_address, session_list
 from pollux.web.times import short_day
@@ -163,7 +164,7 @@ def _sky(request: Request, board: Dashboard) -> Html:
         tokens = f"{count(period.billed.tokens.total)} tokens"
         label = f"{day.day} {day:%b %Y}; {tokens}, {dollars(period.billed.cost_nanousd, 3)}"
         if is_short:
-            label = f"{day.day} {day:%b}; {tokens}"
+            label = f"{day.day} {day:%b}; {count(period.billed.tokens.total)}"  # the caption says of what
         days.append(SkyDay(day, period.billed.tokens.total, address(request, "sessions", on=day.isoformat()), label))
     table = element("a", "As a table", href=address(request, "usage", last="1y"))
     caption = element("figcaption", sky_legend(), table, id="sky-c")
@@ -244,7 +245,15 @@ def _cost(request: Request, board: Dashboard) -> Html:
         element("p", total, note, class_="sum"),
         chart,
         element("ul", *keys, class_="keyed"),
+        chart_table(("Day", "Billed"), _cost_rows(recent)) if recent else Html(),
     )
+
+
+def _cost_rows(periods: Iterable[PeriodUsage]) -> Iterator[tuple[str, ...]]:
+    """Yield the days of the chart that have calls, newest first."""
+    for period in sorted(periods, key=lambda period: period.key or "", reverse=True):
+        day = date.fromisoformat(period.key or "")
+        yield f"{day:%a} {day.day} {day:%b}", dollars(period.billed.cost_nanousd, 3)
 
 
 def _expiring(request: Request, board: Dashboard) -> Html:

@@ -13,7 +13,7 @@ from pollux.library.library import Library
 from pollux.library.values import ProjectList
 from pollux.model import Project
 from pollux.render.html.markup import Html, element
-from pollux.text.numbers import count, plural
+from pollux.text.numbers import count, dollars, plural
 from pollux.web.changes import mark_of
 from pollux.web.layout import address, document
 from pollux.web.lists import formats, table, visible
@@ -49,9 +49,10 @@ def _body(request: Request, listed: ProjectList) -> Iterator[Html]:
         project = row.project
         name = element("a", visible(project.name), href=project_address(request, project), data_stop="nearest")
         cells = (name, _path(project, listed), f"{row.n_sessions:,}", f"{row.n_prompts:,}", count(row.n_tokens))
-        rows.append((*cells, stamp(request, row.last)))
-    head = ("Project", "Folder", "Sessions", "Prompts", "Tokens", "Last used")
-    yield table(head, rows, frozenset({2, 3, 4}))
+        billed = dollars(row.nanousd, 3)
+        rows.append((*cells, billed, stamp(request, row.last)))
+    head = ("Project", "Folder", "Sessions", "Prompts", "Tokens", "Billed", "Last used")
+    yield table(head, rows, frozenset({2, 3, 4, 5}))
     yield formats(request, "api/projects", csv=False)
 
 

@@ -20,6 +20,7 @@ from pollux.render.html.markup import Html, element, joined
 from pollux.text.numbers import count, dollars, plural
 from pollux.web.changes import mark_of
 from pollux.web.layout import QueryValue, address, document
+from pollux.web.lists import chart_table
 from pollux.web.routing import page
 from pollux.web.rows import session_address
 
@@ -507,8 +508,14 @@ def _flow(summary: UsageSummary) -> Html:
             f"Cached input is {of_tokens}% of the tokens and {of_bill}% of the bill; "
             f"without the cache it would have cost {saved} more. {words}"
         )
+    rows = [(part.name, part.amount_text, part.money_text) for part in parts]
     return element(
-        "section", element("h2", "Where the money goes"), element("p", words, class_="soft"), flow(parts), class_="flow"
+        "section",
+        element("h2", "Where the money goes"),
+        element("p", words, class_="soft"),
+        flow(parts),
+        chart_table(("Kind", "Tokens", "Billed"), rows),
+        class_="flow",
     )
 
 
