@@ -225,8 +225,9 @@ def test_keys_lead_to_the_sessions_before_and_after(tab: BrowserTab) -> None:
     tab.wait(f"location.pathname.includes('{SESSION}') && document.readyState === 'complete'")
 
 
-def test_copy_buttons_fill_the_clipboard(tab: BrowserTab) -> None:
-    tab.go(f"s/{SESSION}")
+@pytest.mark.parametrize("path", [f"s/{SESSION}", "files?path=skywatch/alerts.py"])
+def test_copy_buttons_fill_the_clipboard(tab: BrowserTab, path: str) -> None:
+    tab.go(path)
     tab.press("e")
     tab.tell("navigator.clipboard.writeText('')")
     tab.click(".code:has(pre) .copy >> nth=0")

@@ -93,8 +93,11 @@
     if (action) { event.preventDefault(); actions[action](); }
   });
   addEventListener("click", (event) => {
-    const button = event.target.closest?.("[data-do]");
-    if (button && Object.hasOwn(actions, button.dataset.do)) actions[button.dataset.do](button);
+    const button = event.target.closest?.("[data-do], .copy");
+    if (!button) return;
+    if (button.className === "copy") button.dataset.text = button.parentElement.querySelector("pre").textContent;
+    const action = button.dataset.do ?? "copy";
+    if (Object.hasOwn(actions, action)) actions[action](button);
   });
   addEventListener("change", (event) => {
     if (event.target.closest?.("form[data-send]")) event.target.form.requestSubmit();

@@ -222,14 +222,6 @@ addEventListener("keydown", (event) => {
   if (Object.hasOwn(actions, event.key)) { event.preventDefault(); actions[event.key](); }
 });
 
-thread.addEventListener("click", (event) => {
-  const button = event.target.closest?.(".copy");
-  if (!button) return;
-  navigator.clipboard?.writeText(button.parentElement.querySelector("pre").textContent);
-  button.textContent = "Copied";
-  setTimeout(() => { button.textContent = "Copy"; }, 1200);
-});
-
 // A link to the record of a message, beside its time, once the pointer or the focus is there; `u` follows it.
 const recordAddress = (number) => `${partAddress.pathname.replace(/part$/, "raw")}/${number}`;
 for (const name of ["pointerover", "focusin"]) thread.addEventListener(name, (event) => {
