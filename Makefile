@@ -42,7 +42,7 @@ COMPILE = printf '%s\n' 'hatchling>=1.27' 'editables>=0.5' | \
 		--generate-hashes --custom-compile-command 'make lock' $(LOCKFLAGS)
 
 .NOTPARALLEL:
-.PHONY: help run install test test-quick lint fix test-code test-wheel test-oracle test-client test-browser test-web test-api test-faults test-long test-law test-speed test-spark test-interop prices bench bench-web docs lock lock-interop clean
+.PHONY: help run install test test-quick lint fix test-code test-wheel test-oracle test-client test-browser test-web test-api test-faults test-long test-law test-speed test-spark test-interop prices bench bench-web docs pictures lock lock-interop clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
@@ -195,6 +195,9 @@ bench-web: install ## Measure the viewer on 100,000 sessions; takes some minutes
 
 docs: install ## Generate the reference, the tools and the redaction rules in docs/
 	$(BIN)/python scripts/docs.py
+
+pictures: install build/browser/node_modules ## Take the pictures of the viewer in README and docs (needs Node.js and Chromium)
+	POLLUX_BROWSER="$(CURDIR)/build/browser" $(BIN)/python -m scripts.pictures
 
 # uv does not lock the build back end of a project, so COMPILE names it, with `editables`, which it needs for `-e`.
 lock: build/lock ## Update both lock files; LOCKFLAGS=--upgrade takes the newest releases
