@@ -106,6 +106,19 @@ def test_a_replaced_archive_is_read(site: Site, archive: Path, home: Path, tmp_p
     assert "hello 3" in site.get("sessions").text
 
 
+def test_a_compacted_archive_is_read(site: Site, archive: Path, home: Path) -> None:
+    before = site.get("sessions")
+    assert before.status == 200
+    with Library(configure(named_homes=[home], archive=archive)) as library:
+        library.archive.compact()
+    assert site.get("sessions").text == before.text
+    write_session(home, 3)
+    with Library(configure(named_homes=[home], archive=archive)) as library:
+        library.sync()
+    assert "hello 3" in site.get("sessions").text
+    assert not site.failures
+
+
 def test_one_thread_reads_the_file_that_took_the_place_of_another(archive: Path, home: Path, tmp_path: Path) -> None:
     with Library(configure(named_homes=[home], archive=archive)) as library:
         assert library.sessions().total == 1

@@ -180,14 +180,14 @@ class Library:
         from pollux.library.listing import session_row
 
         with self.snapshot() as snapshot:
-            return session_row(snapshot, reference, wanted)
+            return snapshot.once(("row", reference, wanted), lambda: session_row(snapshot, reference, wanted))
 
     def neighbours(self, session_id: str) -> tuple[SessionRow | None, SessionRow | None]:
         """Return the sessions of the same project that were used before and after a session."""
         from pollux.library.listing import neighbour_rows
 
         with self.snapshot() as snapshot:
-            return neighbour_rows(snapshot, session_id)
+            return snapshot.once(("neighbours", session_id), lambda: neighbour_rows(snapshot, session_id))
 
     def search(  # noqa: PLR0913  options
         self,
