@@ -22,7 +22,7 @@ const nameOf = (part) => part.id || part.getAttribute("href") || part.getAttribu
 function show(page) {
   const fresh = page?.getElementById("main");
   if (!fresh) return;
-  const folds = new Map([...main.querySelectorAll("details")].map((fold) => [nameOf(fold), fold.open]));
+  const folds = [...main.querySelectorAll("details")].map((fold) => [nameOf(fold), fold.open]);
   const focused = main.contains(document.activeElement) ? nameOf(document.activeElement) : null;
   const rolled = [...main.querySelectorAll(".scroll, .roll")].map((box) => [box.scrollLeft, box.scrollTop]);
   const top = scrollY;
@@ -31,7 +31,10 @@ function show(page) {
   document.title = page.title;
   const foot = page.querySelector(".foot");
   if (foot) document.querySelector(".foot")?.replaceWith(foot);
-  for (const fold of main.querySelectorAll("details")) fold.open = folds.get(nameOf(fold)) ?? fold.open;
+  for (const fold of main.querySelectorAll("details")) {
+    const at = folds.findIndex(([name]) => name === nameOf(fold));
+    if (at >= 0) fold.open = folds.splice(at, 1)[0][1];
+  }
   main.querySelectorAll(".scroll, .roll").forEach((box, at) => { [box.scrollLeft, box.scrollTop] = rolled[at] ?? [0, 0]; });
   if (focused) [...main.querySelectorAll("a, button, summary, [tabindex]")].find((part) => nameOf(part) === focused)?.focus({ preventScroll: true });
   scrollTo(scrollX, top);
