@@ -1,4 +1,4 @@
-"""Bytes are compared with their SHA-256 whenever they leave the archive, and with the disk before a file goes on."""
+"""Bytes are compared with their SHA-256 when they leave the archive, and with the disk before a file goes on."""
 
 from __future__ import annotations
 
@@ -83,6 +83,37 @@ def test_bytes_that_still_unpack_are_compared_with_their_hash(tmp_path: Path) ->
     assert str(archive) in sentence
     assert "`pollux verify --repair`" in sentence
     assert raised.value.status == 1
+
+
+def test_a_search_compares_a_segment_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, archive = archived_home(tmp_path)
+    segment_id, *_ = segments_of(archive, LOG)[0]
+    hashed: list[int] = []
+    real = raw._digest
+
+    def counting(data: bytes) -> bytes:
+        hashed.append(len(data))
+        return real(data)
+
+    monkeypatch.setattr(raw, "_digest", counting)
+    checked: raw.CheckedSegments = {}
+    with store.open_archive(archive, write=False) as opened:
+        first = raw.content(opened.database, segment_id, checked)
+        assert raw.content(opened.database, segment_id, checked) == first
+        assert hashed == [len(first)]
+        assert raw.content(opened.database, segment_id) == first
+        assert hashed == [len(first)] * 2
+
+
+def test_a_damaged_segment_is_never_among_those_that_were_compared(tmp_path: Path) -> None:
+    _, archive = archived_home(tmp_path)
+    segment_id, *_ = segments_of(archive, LOG)[0]
+    forge(archive, segment_id)
+    checked: raw.CheckedSegments = {segment_id: b"of an older segment with this ID"}
+    with store.open_archive(archive, write=False) as opened:
+        for _ in range(2):
+            with pytest.raises(DamagedArchiveError, match="do not match their SHA-256"):
+                raw.content(opened.database, segment_id, checked)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,17 @@ from pollux.cli.demo import HOME as DEMO
 from pollux.errors import InvalidQueryError
 from pollux.model import Attachment, Fate, Kind, Message, Origin, ToolCall
 from pollux.reports import sessions
-from pollux.search.facts import CONTENT, TIMES, FactPlace, has_image, level, messages_of, sessions_of
+from pollux.search.facts import (
+    CONTENT,
+    TIMES,
+    FactPlace,
+    has_image,
+    level,
+    messages_of,
+    passing_messages,
+    present_rows,
+    sessions_of,
+)
 from pollux.search.fields import FIELDS, Level
 from pollux.search.lists import commands_run, touched_files
 from pollux.search.query import parse_query
@@ -211,6 +221,10 @@ def named(ids: set[str] | None) -> str:
 )
 def test_sessions(database: sqlite3.Connection, place: FactPlace, text: str, expected: str) -> None:
     assert named(sessions_of(database, field_test(text), place)) == expected
+    assert named(sessions_of(database, field_test(text), place, among=NAMES)) == expected
+    kid = sessions_of(database, field_test(text), place, among=[KID])
+    assert kid is not None
+    assert (kid == {KID}) == ("kid" in expected.split())
 
 
 def messages(database: sqlite3.Connection, test: FieldTest, ids: list[str]) -> str:
@@ -309,6 +323,10 @@ def test_messages(database: sqlite3.Connection, place: FactPlace, text: str, exp
     if test.name not in TIMES:
         assert ids == set(messages_of(database, test, [*NAMES]))
     assert messages_of(database, test, []) == {}
+    for session_id, positions in messages_of(database, test, [*NAMES]).items():
+        rows = present_rows(database, test)
+        assert passing_messages(database, rows, session_id, range(100)) == positions
+        assert passing_messages(database, rows, session_id, [min(positions)]) == {min(positions)}
     assert set(messages_of(database, test, [KID])) == {KID} & set(messages_of(database, test, [*NAMES]))
 
 

@@ -10,6 +10,7 @@ from tests.search.judging import JUDGED, expected_names, hit_names, opened_libra
 
 from pollux.library.config import DEMO_HOME
 from pollux.library.library import Library
+from pollux.search import corpus, fact_tests
 from pollux.search.values import HitPage
 
 _NOT_PLAIN = ("demo", "scan", "suggestion")
@@ -44,6 +45,16 @@ def test_query_finds_what_it_must(library: Library, query: str, expected: str) -
     page = search_all(library, query)
     assert hit_names(page) == expected_names(expected)
     check_highlights(page)
+
+
+@pytest.mark.parametrize(("query", "expected"), PLAIN)
+def test_query_finds_the_same_if_all_its_fields_are_broad(
+    library: Library, query: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in an archive where thousands of sessions pass each test of a field."""
+    for module in (fact_tests, corpus):
+        monkeypatch.setattr(module, "MANY", 0)
+    assert hit_names(search_all(library, query)) == expected_names(expected)
 
 
 @pytest.mark.parametrize(("query", "expected"), JUDGED["demo"].items())
