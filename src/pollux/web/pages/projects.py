@@ -12,7 +12,7 @@ from pollux.errors import ProjectNotFoundError
 from pollux.library.library import Library
 from pollux.library.values import ProjectList
 from pollux.model import Project
-from pollux.render.html.markup import Html, element
+from pollux.render.html.markup import Html, element, joined
 from pollux.text.numbers import count, dollars, plural
 from pollux.web.changes import mark_of
 from pollux.web.layout import address, document
@@ -48,11 +48,12 @@ def _body(request: Request, listed: ProjectList) -> Iterator[Html]:
     for row in listed.rows:
         project = row.project
         name = element("a", visible(project.name), href=project_address(request, project), data_stop="nearest")
-        cells = (name, _path(project, listed), f"{row.n_sessions:,}", f"{row.n_prompts:,}", count(row.n_tokens))
+        where = element("div", _path(project, listed), class_="small")  # below the name, for narrow screens
+        cells = (joined((name, where)), f"{row.n_sessions:,}", f"{row.n_prompts:,}", count(row.n_tokens))
         billed = dollars(row.nanousd, 3)
         rows.append((*cells, billed, stamp(request, row.last)))
-    head = ("Project", "Folder", "Sessions", "Prompts", "Tokens", "Billed", "Last used")
-    yield table(head, rows, frozenset({2, 3, 4, 5}))
+    head = ("Project", "Sessions", "Prompts", "Tokens", "Billed", "Last used")
+    yield table(head, rows, frozenset({1, 2, 3, 4}))
     yield formats(request, "api/projects", csv=False)
 
 
