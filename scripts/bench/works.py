@@ -77,17 +77,24 @@ def one_session(tree: Tree, peers: Sequence[Peer], growing: Growing) -> list[Wor
 
 def sync(tree: Tree) -> Work:
     """Return what brings the archive of a home up to date."""
-    return _pollux(tree, "large sync", "sync")
+    return _in_place(tree, "large sync", "sync")
 
 
 def large_archive(tree: Tree) -> list[Work]:
     """List what is done with a large archive in which nothing has changed."""
     return [
-        _pollux(tree, "large ls", "ls -n 20"),
-        _pollux(tree, "large usage", "usage"),
-        _pollux(tree, "large show", "show latest"),
-        _pollux(tree, "large overview", "", note="the overview"),
+        _in_place(tree, "large ls", "ls -n 20"),
+        _in_place(tree, "large usage", "usage"),
+        _in_place(tree, "large show", "show latest"),
+        _in_place(tree, "large overview", "", note="the overview"),
     ]
+
+
+def _in_place(tree: Tree, key: str, line: str, note: str = "") -> Work:
+    """Return a command that reads a home where it is: a link would have to be followed for each of its files."""
+    name = f"`pollux {line}`" if line else "`pollux`"
+    command = [*offline(), POLLUX.program, *line.split()]
+    return Work(key, _named(name, note), [command], surroundings(tree.root))
 
 
 def _cat(tree: Tree, key: str) -> Work:
@@ -101,9 +108,7 @@ def _limit(tree: Tree, how: str) -> Work:
 
 def _pollux(tree: Tree, key: str, line: str, before: Callable[[], None] | None = None, note: str = "") -> Work:
     command = [*offline(), POLLUX.program, *line.split()]
-    return Work(
-        key, _named(f"`{f'pollux {line}'.strip()}`", note), [command], surroundings(tree.home_of("pollux")), before
-    )
+    return Work(key, _named(f"`pollux {line}`", note), [command], surroundings(tree.home_of("pollux")), before)
 
 
 def _peer(tree: Tree, peer: Peer, key: str, before: Callable[[], None] | None = None, note: str = "") -> Work:

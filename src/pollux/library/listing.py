@@ -149,11 +149,13 @@ def project_names(snapshot: Snapshot, like: Iterable[Project] | None = None) -> 
     from pollux.archive.load_sessions import with_known_path  # noqa: PLC0415
     from pollux.reports import sessions  # noqa: PLC0415
 
+    found: dict[str, str] = {}
     names = hashes = None
     if like is not None:  # a hash in the memory may have one of the names, too
-        names = {project.name for project in like}
-        hashes = {*sessions.hashes_with_name(snapshot.database, names), *snapshot.memory}
-    found = {}
+        shown = list(like)
+        found = {project.key: project.name for project in shown}
+        names = {*found.values()}
+        hashes = {*sessions.others_with_name(snapshot.database, shown), *snapshot.memory}
     query = sessions.SessionQuery(snapshot.ids)
     key = ("projects", None if hashes is None else frozenset(hashes))
     for recorded in snapshot.once(key, lambda: sessions.projects(snapshot.database, query, hashes)):

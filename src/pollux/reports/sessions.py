@@ -367,15 +367,21 @@ def projects(database: sqlite3.Connection, query: SessionQuery, hashes: Collecti
     return found
 
 
-def hashes_with_name(database: sqlite3.Connection, names: Collection[str]) -> list[str]:
-    """Return the hashes of the projects that have one of these names, and perhaps of some whose name ends like it."""
-    endings = tuple(names)
-    hashes = []
-    for project_hash, slug, path in database.execute("SELECT project_hash, slug, path FROM projects"):
-        label = path.rstrip("/\\") if path else slug or f"[{project_hash[:8]}]"
-        if label.endswith(endings) or path in names:
-            hashes.append(project_hash)
-    return hashes
+def others_with_name(database: sqlite3.Connection, known: Iterable[Project]) -> list[str]:
+    """Return the hashes of other projects that have the same names as some."""
+    known = list(known)
+    names, keys = {project.name for project in known}, {project.key for project in known}
+    rows: list[tuple[str]] = []
+    for path, slug in database.execute("SELECT DISTINCT path, slug FROM projects").fetchall():
+        project = Project(None, slug, path)
+        if project.key and project.key not in keys and project.name in names:
+            query = "SELECT project_hash FROM projects WHERE path IS ? AND slug IS ?"
+            rows += database.execute(query, (path, slug)).fetchall()
+    for name in names:
+        if name.startswith("["):  # perhaps the first digits of a hash
+            query = "SELECT project_hash FROM projects WHERE project_hash BETWEEN ?1 AND ?1 || '~'"
+            rows += database.execute(query, (name[1:-1],)).fetchall()
+    return [project_hash for (project_hash,) in rows if project_hash not in keys]
 
 
 def unproven_hashes(database: sqlite3.Connection, hashes: Iterable[str]) -> list[str]:
