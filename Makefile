@@ -178,8 +178,8 @@ test-speed: install ## Check that redaction time grows linearly on its slowest i
 	POLLUX_SPEED=1 $(BIN)/python -m pytest tests/redaction/test_speed.py
 
 # 93 hostile inputs at growing sizes, a line of 200 MB, hostile text for every lexer, thousands of random conversations.
-test-long: install ## Run tests that take minutes: growth, memory, lexers, random conversations
-	POLLUX_LONG=1 $(BIN)/python -m pytest -n auto tests/test_growth.py tests/test_long_lines.py tests/views/test_languages.py tests/recorder
+test-long: install ## Run tests that take minutes: growth, memory, lexers, random conversations, search
+	POLLUX_LONG=1 $(BIN)/python -m pytest -n auto tests/test_growth.py tests/test_long_lines.py tests/views/test_languages.py tests/recorder tests/search/test_build.py
 
 test-law: install ## Check that all reports agree on random homes, and read with eight threads during refreshes
 	POLLUX_LONG=1 POLLUX_LAW=$(LAW) $(BIN)/python -m pytest -n auto tests/library/test_law.py tests/library/test_threads.py
