@@ -1,6 +1,7 @@
 // Keeps one Chromium open. Reads a command from each line of stdin, and writes its result as a line to stdout.
 //
-// {"do": "open", "width", "height", "scheme", "script", "cookies": [...]} returns the number of a tab in a context of its own;
+// {"do": "open", "width", "height", "scheme", "script", "cookies": [...]} returns the number of a tab in a context of its own,
+// with "beside" in the context of another tab, whose connections it shares;
 // {"do": name of a function below, "tab": number, ...} runs in that tab. A line of output is {"result"} or {"error"}.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -17,8 +18,8 @@ const browser = await chromium.launch({ executablePath: process.env.POLLUX_CHROM
 const tabs = new Map();
 let n_tabs = 0;
 
-async function open({ width = 1280, height = 900, scheme = "light", script = true, cookies = [] }) {
-  const context = await browser.newContext({
+async function open({ width = 1280, height = 900, scheme = "light", script = true, cookies = [], beside = 0 }) {
+  const context = tabs.get(beside)?.context ?? await browser.newContext({
     viewport: { width, height },
     colorScheme: scheme,
     javaScriptEnabled: script,
@@ -38,12 +39,12 @@ async function open({ width = 1280, height = 900, scheme = "light", script = tru
   page.on("download", () => { seen.downloads += 1; });
   page.on("popup", () => { seen.popups += 1; });
   n_tabs += 1;
-  tabs.set(n_tabs, { context, page, seen });
+  tabs.set(n_tabs, { context, page, seen, whole: beside ? page : context });
   return n_tabs;
 }
 
 const commands = {
-  async close({ context }, { tab }) { tabs.delete(tab); await context.close(); },
+  async close({ whole }, { tab }) { tabs.delete(tab); await whole.close(); },
   async goto({ page }, { address }) { return (await page.goto(address))?.status() ?? 0; },
   async press({ page }, { keys }) { for (const key of keys) await page.keyboard.press(key); },
   async fill({ page }, { selector, words }) { await page.fill(selector, words); },

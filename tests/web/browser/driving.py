@@ -163,6 +163,11 @@ class BrowserTab:
         assert not seen.downloads
         assert [answer for answer in seen.answers if answer[0] >= 400] == []
 
+    def beside(self) -> BrowserTab:
+        """Open another tab of the same browser window, which shares cookies and connections with this one."""
+        number = self._browser.ask(do="open", beside=self._number)
+        return BrowserTab(self._browser, self.origin, self.root, number)
+
     def close(self) -> None:
         self._ask("close")
 

@@ -139,3 +139,27 @@ def test_what_is_new_since_the_last_visit_is_marked(tab: BrowserTab, tmp_path: P
     tab.go(f"s/{SHORT}")
     tab.wait("document.getElementById('m43')")
     assert tab.count(".new") == tab.count("#to-new") == 0
+
+
+VISIBILITY = """
+Object.defineProperty(document, "hidden", { configurable: true, value: %s });
+document.dispatchEvent(new Event("visibilitychange"));
+"""
+"""Hide or show a page as a browser does; a browser without a screen shows all of its tabs."""
+
+
+def test_thirty_tabs_of_one_browser(tab: BrowserTab, tmp_path: Path) -> None:
+    """A browser opens six connections to a server: a hidden tab must close its stream."""
+    tabs = [tab]
+    tab.go(f"s/{SHORT}")
+    for number in range(1, 30):
+        tabs[-1].tell(VISIBILITY % "true")
+        tabs.append(tab.beside())
+        assert tabs[-1].go(f"s/{SHORT}" if number % 2 else "sessions") == 200
+    write(tmp_path, user("new", "a prompt for all tabs", second=40), gemini("answer", "seen", second=41))
+    tabs[-1].wait("document.body.textContent.includes('a prompt for all tabs')")
+    tabs[-1].tell(VISIBILITY % "true")
+    tab.tell(VISIBILITY % "false")
+    tab.wait("document.body.textContent.includes('a prompt for all tabs')")
+    for other in tabs[1:]:
+        other.close()
