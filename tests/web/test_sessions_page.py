@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from tests.builders import gemini, header, log, put, tokens, user
 from tests.web.viewing import Viewed, links, viewing
 
 from pollux.library.library import Library
@@ -151,3 +153,29 @@ def test_an_order_by_cost_is_computed_once(viewed: Viewed, monkeypatch: pytest.M
     for path in ("sessions?sort=cost", "sessions?sort=cost&limit=3&after=3", "sessions?sort=cost&project=skywatch"):
         viewed.get(path)
     assert calls == ["cost"]
+
+
+@pytest.mark.parametrize("path", ["sessions", "files", "usage"])
+def test_many_projects_are_typed_and_not_chosen(tmp_path: Path, path: str) -> None:
+    """A menu of thousands of projects would be most of the page."""
+    home = tmp_path / "home"
+    for number in range(120):
+        folder = home / ".gemini" / "tmp" / f"project-{number:03}"
+        root = f"/srv/project-{number:03}"
+        put(folder / ".project_root", root.encode())
+        session_id = f"{number:08x}-1111-4222-8333-444455556666"
+        file = folder / "chats" / f"session-2026-11-15T19-30-{session_id[:8]}.jsonl"
+        put(
+            file,
+            log(
+                header(session_id, projectHash=sha256(root.encode()).hexdigest()),
+                user(f"u{number}", "ask"),
+                gemini(f"g{number}", tokens=tokens(1)),
+            ),
+        )
+    with viewing(tmp_path, [home]) as viewed:
+        page = viewed.page(path, project="project-007")
+        boxes = [*page.named("select"), *page.named("input")]
+        (box,) = [box for box in boxes if box.attributes.get("name") == "project"]
+        assert box.attributes["value"] == "project-007"
+        assert len(viewed.get(path)) < 60_000

@@ -26,6 +26,26 @@ def select(request: Request, name: str, label: str, options: Iterable[tuple[str,
     return element("label", element("span", label), element("select", *made, name=name))
 
 
+def project_choice(request: Request, names: Mapping[str, str]) -> Html:
+    """Return the field for a project, from the names of all projects by their keys: a menu, unless there are many."""
+    if len(names) > _MOST_CHOICES:
+        return field(request, "project", "Project", placeholder="name or path")
+    current = request.query_params.get("project", "")
+    choices = sorted(((key, name) for key, name in names.items() if key), key=lambda pair: pair[1].casefold())
+    chosen = [key for key, name in choices if current in (key, name)][:1]
+    if current and not chosen:
+        choices.append((current, current))
+        chosen = [current]
+    options = [element("option", "all", value="")]
+    for key, name in choices:
+        options.append(element("option", visible(name), value=key, selected=key in chosen))
+    return element("label", element("span", "Project"), element("select", *options, name="project"))
+
+
+_MOST_CHOICES = 100
+"""Projects; a menu with more is slow to load and hard to use."""
+
+
 def hidden(request: Request, name: str) -> Html:
     """Return a field that repeats a parameter of the address, so that sending the form does not lose it."""
     value = request.query_params.get(name, "")

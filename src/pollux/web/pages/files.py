@@ -18,7 +18,7 @@ from pollux.render.html.icons import glyph
 from pollux.render.html.markup import Html, element, joined
 from pollux.text.numbers import plural
 from pollux.web.layout import address, document
-from pollux.web.lists import field, formats, select, table, turn, visible
+from pollux.web.lists import field, formats, project_choice, table, turn, visible
 from pollux.web.requests import page_of, parameter, wanted
 from pollux.web.routing import page
 from pollux.web.session_links import message_address
@@ -59,7 +59,7 @@ def _list(request: Request, library: Library, found: UsedFiles) -> Iterator[Html
     yield element(
         "form",
         field(request, "q", "Path contains", placeholder="alerts *.py", type_="search"),
-        select(request, "project", "Project", _projects(request, library)),
+        project_choice(request, library.project_names()),
         field(request, "since", "Since", placeholder="2026-11-01, 7d"),
         field(request, "until", "Until"),
         element("button", "Show", class_="button", type="submit"),
@@ -75,16 +75,6 @@ def _list(request: Request, library: Library, found: UsedFiles) -> Iterator[Html
     now = library.config.clock().astimezone(library.config.zone()[0])
     yield table(head, [_file(request, row, now) for row in found.rows], frozenset({2, 3, 4, 5}))
     yield turn(request, "files", found.next, plural(found.total, "file"))
-
-
-def _projects(request: Request, library: Library) -> list[tuple[str, str]]:
-    """Return the projects to choose from, and the one of the address if it is another."""
-    names = sorted(library.project_names().items(), key=lambda pair: pair[1].casefold())
-    projects = [("", "all"), *((key, visible(name)) for key, name in names if key)]
-    current = parameter(request, "project")
-    if current and all(key != current for key, _ in projects):
-        projects.append((current, visible(current)))
-    return projects
 
 
 def _file(request: Request, row: UsedFile, now: datetime) -> tuple[str, ...]:

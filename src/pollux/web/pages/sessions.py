@@ -16,7 +16,7 @@ from pollux.text.numbers import plural
 from pollux.web import rows
 from pollux.web.changes import mark_of
 from pollux.web.layout import address, document
-from pollux.web.lists import field, formats, hidden, kept, orders, select, turn, visible
+from pollux.web.lists import field, formats, hidden, kept, orders, project_choice, select, turn, visible
 from pollux.web.requests import choice, flag, page_of, page_start, parameter, wanted
 from pollux.web.routing import page
 
@@ -102,15 +102,10 @@ def _nothing(request: Request, found: SessionPage) -> Html:
 
 
 def _form(request: Request, library: Library) -> Html:
-    names = sorted(library.project_names().items(), key=lambda pair: pair[1].casefold())
-    projects = [("", "all"), *((key, visible(name)) for key, name in names if key)]
-    current = request.query_params.get("project", "")
-    if current and all(key != current for key, _ in projects):
-        projects.append((current, visible(current)))
     return element(
         "form",
         field(request, "q", "Words or query", placeholder="timeout in:prompt", type_="search"),
-        select(request, "project", "Project", projects),
+        project_choice(request, library.project_names()),
         field(request, "model", "Model"),
         field(request, "tool", "Tool"),
         field(request, "since", "Since", placeholder="2026-11-01, 7d"),

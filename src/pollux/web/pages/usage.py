@@ -20,7 +20,7 @@ from pollux.render.html.markup import Html, element, joined
 from pollux.text.numbers import count, dollars, plural
 from pollux.web.changes import mark_of
 from pollux.web.layout import QueryValue, address, document
-from pollux.web.lists import chart_table
+from pollux.web.lists import chart_table, project_choice
 from pollux.web.routing import page
 from pollux.web.rows import session_address
 
@@ -236,13 +236,6 @@ def _form(request: Request, choice: _Choice, summary: UsageSummary) -> Html:
     measures = (
         (name.capitalize(), choice.address(request, measure=name), name == choice.measure) for name in _MEASURES
     )
-    names = sorted(summary.project_names.items(), key=lambda item: item[1].casefold())
-    is_known = choice.project in {None, *summary.project_names, *summary.project_names.values()}
-    options = [element("option", "all", value="")]
-    if not is_known and choice.project:
-        options.append(element("option", choice.project, value=choice.project, selected=True))
-    for key, name in names[:200]:
-        options.append(element("option", name, value=key, selected=choice.project in (key, name)))
     hidden = [
         element("input", type="hidden", name=name, value=value)
         for name, value in (
@@ -255,7 +248,6 @@ def _form(request: Request, choice: _Choice, summary: UsageSummary) -> Html:
         )
         if value
     ]
-    project = element("label", element("span", "Project", class_="label"), element("select", *options, name="project"))
     csv = choice.address(
         request, "api/usage", measure=None, format="csv", last=choice.last if choice.last != "all" else None
     )
@@ -265,7 +257,7 @@ def _form(request: Request, choice: _Choice, summary: UsageSummary) -> Html:
         _pick("Step", steps),
         _pick("Measure", measures),
         *hidden,
-        project,
+        project_choice(request, summary.project_names),
         element("noscript", element("button", "Show", class_="button")),
         element("span", element("a", glyph("export"), "CSV", class_="button", href=csv), class_="away"),
         class_="ask noprint",
