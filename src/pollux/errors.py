@@ -103,6 +103,7 @@ class InvalidFilterError(PolluxError):
     def __init__(self, option: str, value: str, examples: str) -> None:
         """Build the message from the option, its value and valid examples."""
         super().__init__(f"Invalid value for {option}: '{value}'. Use {examples}.")
+        self.option, self.value, self.examples = option, value, examples
 
 
 class InvalidQueryError(PolluxError):

@@ -256,3 +256,9 @@ def test_csv_is_no_formula(viewed: Viewed) -> None:
     assert answer.text.splitlines()[0].startswith("session,used,project")
     assert len(answer.text.splitlines()) == viewed.json("api/sessions")["total"] + 1
     assert viewed.answer("api/usage", format="csv").text.startswith("key,")
+
+
+def test_error_names_the_parameter_and_no_option(viewed: Viewed) -> None:
+    answer = viewed.answer("api/sessions", since="never")
+    assert answer.status_code == 400
+    assert "Invalid value for since: 'never'." in answer.text

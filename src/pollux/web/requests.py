@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from starlette.requests import Request
 
+from pollux.errors import InvalidFilterError
 from pollux.library.config import UsageError
 from pollux.library.filters import Filter, parse_filter
 from pollux.library.library import Library
@@ -61,7 +62,10 @@ def wanted(request: Request, library: Library) -> Filter:
     values = {name: parameter(request, name) or None for name in FILTERS}
     config = library.config
     day = parameter(request, "on")
-    chosen = parse_filter(**values, now=config.clock(), zone=config.zone()[0])
+    try:
+        chosen = parse_filter(**values, now=config.clock(), zone=config.zone()[0])
+    except InvalidFilterError as error:  # it names an option of the command line
+        raise InvalidFilterError(error.option.removeprefix("--"), error.value, error.examples) from None
     if not day:
         return chosen
     if chosen.since or chosen.until:
