@@ -1,4 +1,4 @@
-"""The page of `make bench` tells right from wrong, and met from missed."""
+"""`make bench` marks wrong numbers and missed bars, and replaces single sections of its page."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from scripts.bench.correctness import Answers
 from scripts.bench.measure import Measured, Peak, Run, Work
 from scripts.bench.search_home import write_home
 from scripts.bench.search_numbers import Built, SearchNumbers, Times
-from scripts.bench.search_page import section, with_section
+from scripts.bench.search_page import section
 from scripts.bench.search_texts import Texts
+from scripts.bench.sections import with_other_sections, with_section
 
 TRUE = Billed(13_025, 9_000, 2_200, 725, 2_925, 25, 0.02785375)
 MB = 1 << 20
@@ -31,11 +32,11 @@ def done(*walls: float, megabytes: int = 50) -> Measured:
 
 
 @pytest.mark.parametrize(
-    ("said", "true", "expected"),
+    ("reported", "true", "expected"),
     [
         (5, 5, True),
         (5, 6, False),
-        (None, 5, True),  # not told
+        (None, 5, True),  # not reported
         (0.027854, 0.02785375, True),  # rounded
         (0.000495, 0.000513, False),
         (1190.2927653299998, 1190.29276533, True),
@@ -43,11 +44,11 @@ def done(*walls: float, megabytes: int = 50) -> Measured:
         (0.0, 0.015375, False),
     ],
 )
-def test_numbers_are_right_or_wrong(said: float | None, true: float, expected: bool) -> None:  # noqa: FBT001
-    assert is_right(said, true) == expected
+def test_numbers_are_right_or_wrong(reported: float | None, true: float, expected: bool) -> None:  # noqa: FBT001
+    assert is_right(reported, true) == expected
 
 
-def test_what_is_wrong_is_bold() -> None:
+def test_wrong_numbers_are_bold() -> None:
     answers = Answers("home", TRUE, {"good": TRUE, "bad": replace(TRUE, cached=1, tool=None), "ill": None})
     lines = list(tables.number_table(answers))
     assert lines[2] == "| truth | 13,025 | 9,000 | 2,200 | 725 | 2,925 | 25 | 0.02785375 |"
@@ -97,7 +98,7 @@ TEXTS = Texts(
 )
 
 
-def test_small_home_of_search_is_the_beginning_of_a_large_one(tmp_path: Path) -> None:
+def test_small_home_of_search_contains_the_first_files_of_a_large_one(tmp_path: Path) -> None:
     small, large = (write_home(tmp_path / str(n), n, texts=TEXTS) for n in (300, 900))
     truth = json.loads((large / "truth.json").read_bytes())
     assert (truth["messages"], {*truth["text_bytes"]}) == (
@@ -110,7 +111,7 @@ def test_small_home_of_search_is_the_beginning_of_a_large_one(tmp_path: Path) ->
     assert sum(others.get(name) == data for name, data in files.items()) >= len(files) - 1  # the last one may be cut
 
 
-def test_homes_of_search_hold_as_many_messages_as_they_say(tmp_path: Path) -> None:
+def test_home_of_search_contains_the_requested_number_of_messages(tmp_path: Path) -> None:
     folder = write_home(tmp_path / "home", 500, texts=TEXTS)
     n_messages = sum(len(messages_of(path)) for path in trees.Tree(folder).files)
     assert n_messages == 500
@@ -136,7 +137,7 @@ def test_bar_of_search_needs_both_times() -> None:
     assert verdicts == {"met": True, "slow": False, "half": None}
 
 
-def test_section_of_search_names_what_was_missed_and_what_is_missing() -> None:
+def test_section_of_search_marks_missed_bars_and_lists_missing_peers() -> None:
     built = {"index": Built(10, 20, 151 << 20, 55), "sync": Built(5, 10, 1, 1)}
     numbers = SearchNumbers(1_000_000, 10, 100, 200, built, {"hits": Times([0.01] * 19 + [0.5])}, {"tantivy": "gone"})
     lines = list(section(numbers))
@@ -145,12 +146,13 @@ def test_section_of_search_names_what_was_missed_and_what_is_missing() -> None:
     assert "| CPU of the build / CPU of `sync` without it | ≤ 2 | 2 | met |" in lines
     assert "| 200 mixed queries, hits, p95 | ≤ 30 ms | 10 ms | met |" in lines
     assert "tantivy is missing: gone." in lines
+    assert "A slow machine." in section(replace_struct(numbers, remark="A slow machine."))
 
 
 def test_section_of_search_replaces_the_one_before() -> None:
     page = "# Benchmarks\n\n## One session\n\ntext\n\n## Numbers\n\nmore\n"
-    old = with_section(page, SearchNumbers(1_000_000, 10, 100, 200, missing={"tantivy": "gone"}))
-    new = with_section(old, SearchNumbers(1_000_000, 11, 100, 200))
+    old = with_section(page, section(SearchNumbers(1_000_000, 10, 100, 200, missing={"tantivy": "gone"})))
+    new = with_section(old, section(SearchNumbers(1_000_000, 11, 100, 200)))
     assert "tantivy is missing" in old
     assert [line for line in new.splitlines() if line.startswith("#")] == [
         "# Benchmarks",
@@ -160,30 +162,31 @@ def test_section_of_search_replaces_the_one_before() -> None:
     ]
     assert "tantivy is missing" not in new
     assert "\n\n\n" not in new
-    both = with_section(new, SearchNumbers(50_000, 1, 10, 20))
+    both = with_section(new, section(SearchNumbers(50_000, 1, 10, 20)))
     assert [line for line in both.splitlines() if line.startswith("## S")] == [
         "## Search: 1,000,000 messages",
         "## Search: 50,000 messages",
     ]
-    assert with_section(both, SearchNumbers(1_000_000, 11, 100, 200)) == both
+    assert with_section(both, section(SearchNumbers(1_000_000, 11, 100, 200))) == both
+    assert with_other_sections(page, both) == both
 
 
-def test_peer_that_is_not_there_leaves_its_bar_open() -> None:
-    found = results()
-    known = {key: value for key, value in found.many.items() if "ccusage" not in key}
-    first, *_ = bars(replace(found, many=known))
-    assert (first.is_met, first.found) == (None, "nothing to compare with here")
+def test_bar_without_its_peer_has_no_verdict() -> None:
+    complete = results()
+    without_peer = {key: value for key, value in complete.many.items() if "ccusage" not in key}
+    first, *_ = bars(replace(complete, many=without_peer))
+    assert (first.is_met, first.measured) == (None, "the peer was not measured")
 
 
-def test_times_are_the_best_and_the_middle_of_all_rounds() -> None:
-    one = done(3.0, 1.0, 2.0)
+def test_times_are_the_best_and_the_median_of_all_rounds() -> None:
+    result = done(3.0, 1.0, 2.0)
     assert (
-        list(tables.time_table([one], done(0.5)))[2]
+        list(tables.time_table([result], done(0.5)))[2]
         == "| name | 1.00 | 2.00 | 2.00 | 2.0 | 4.0 | 50 MB | 100 MB in 2 |"
     )
 
 
-SAID: dict[str, tuple[peers.Peer, Any, Billed]] = {
+REPORTS: dict[str, tuple[peers.Peer, Any, Billed]] = {
     "pollux": (
         peers.POLLUX,
         {
@@ -233,13 +236,13 @@ SAID: dict[str, tuple[peers.Peer, Any, Billed]] = {
 }
 
 
-@pytest.mark.parametrize("name", SAID)
-def test_answers_are_understood(name: str) -> None:
-    peer, said, expected = SAID[name]
-    assert peer.read(said) == expected
+@pytest.mark.parametrize("name", REPORTS)
+def test_reports_of_programs_are_read(name: str) -> None:
+    peer, report, expected = REPORTS[name]
+    assert peer.read(report) == expected
 
 
-def test_grown_session_is_what_it_was_even_after_an_interrupted_run(
+def test_grown_session_is_restored_even_after_an_interrupted_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trees, "BUILD", tmp_path)

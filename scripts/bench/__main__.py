@@ -1,4 +1,4 @@
-"""Build the homes, install the peers, measure all in one run, ask all for their numbers, and write the page."""
+"""Write BENCHMARKS.md: build homes, install peers, measure all programs in one run, and compare their reports."""
 
 from __future__ import annotations
 
@@ -15,37 +15,41 @@ from scripts.bench.measure import Measured, measured
 from scripts.bench.page import Done, Plan, page
 from scripts.bench.peers import OTHERS, POLLUX, Peer, install
 from scripts.bench.search_numbers import load_numbers
+from scripts.bench.sections import PAGE, with_other_sections
 from scripts.bench.trees import BUILD, ROOT, Growing, Tree
 
 _MIXED = ("--sessions", "200", "--mb", "40", "--copies", "0.5", "--resumed", "0.3", "--torn", "0.05")
 
 
 def main() -> None:
-    """Do it all."""
+    """Measure everything and write the page."""
     plan = _plan()
     left_out = {peer.name: why for peer in OTHERS if (why := _why_not(peer, plan))}
     peers = [peer for peer in OTHERS if peer.name not in left_out]
     text = "".join(f"{line}\n" for line in page(_done(plan, peers, left_out)))
-    place = BUILD / "quick.md" if plan.is_quick else ROOT / "BENCHMARKS.md"
-    place.write_text(text, encoding="utf-8")
+    text = text if plan.is_quick else with_other_sections(text, PAGE.read_text("utf-8"))
+    file = BUILD / "quick.md" if plan.is_quick else PAGE
+    file.write_text(text, encoding="utf-8")
     print(text, end="")
-    print(f"written to {place.relative_to(ROOT)}", file=sys.stderr)
+    print(f"written to {file.relative_to(ROOT)}", file=sys.stderr)
 
 
 def _plan() -> Plan:
     options = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    options.add_argument("--rounds", type=int, help="how often everything is run")
-    options.add_argument("--quick", action="store_true", help="small trees, no slow peers; leaves BENCHMARKS.md alone")
-    given = options.parse_args()
-    if given.rounds is not None and given.rounds < 1:
-        options.error("--rounds is at least 1")
-    if given.quick:
-        return Plan(150, 40, 50, given.rounds or 2, is_quick=True)
-    return Plan(3000, 760, 500, given.rounds or 5, is_quick=False)
+    options.add_argument("--rounds", type=int, help="number of times that each command runs")
+    options.add_argument(
+        "--quick", action="store_true", help="use small homes and no slow peers; do not change BENCHMARKS.md"
+    )
+    arguments = options.parse_args()
+    if arguments.rounds is not None and arguments.rounds < 1:
+        options.error("--rounds must be at least 1")
+    if arguments.quick:
+        return Plan(150, 40, 50, arguments.rounds or 2, is_quick=True)
+    return Plan(3000, 760, 500, arguments.rounds or 5, is_quick=False)
 
 
 def _why_not(peer: Peer, plan: Plan) -> str:
-    return "left out of a quick run" if plan.is_quick and peer.is_slow else install(peer)
+    return "not part of a quick run" if plan.is_quick and peer.is_slow else install(peer)
 
 
 def _done(plan: Plan, peers: Sequence[Peer], left_out: dict[str, str]) -> Done:
@@ -57,7 +61,7 @@ def _done(plan: Plan, peers: Sequence[Peer], left_out: dict[str, str]) -> Done:
     first, second, long = _measured(plan, peers, (many, growing), (one, long_growing))
     sizes, loads = (many.bytes, archive_bytes(many)), (load, os.getloadavg()[0])
     inside = {
-        name: refreshed(*of, plan.rounds) for name, of in (("many", (many, growing)), ("one", (one, long_growing)))
+        name: refreshed(*home, plan.rounds) for name, home in (("many", (many, growing)), ("one", (one, long_growing)))
     }
     turn = inside["one"].grown - inside["one"].idle
     programs = (POLLUX, *peers)
@@ -70,8 +74,10 @@ def _done(plan: Plan, peers: Sequence[Peer], left_out: dict[str, str]) -> Done:
     results = Results({**first, **second}, long, *sizes, turn, None if plan.is_quick else load_numbers())
     cases = correctness.of_cases(programs)
     hashed = hashing(many, max(plan.rounds, 5))
-    found = {} if plan.is_quick else large.measure(plan.rounds)
-    return Done(plan, many, one, first, second, long, inside, results, answers, cases, left_out, loads, hashed, found)
+    on_large_archive = {} if plan.is_quick else large.measure(plan.rounds)
+    return Done(
+        plan, many, one, first, second, long, inside, results, answers, cases, left_out, loads, hashed, on_large_archive
+    )
 
 
 def _size(plan: Plan) -> tuple[str, ...]:
@@ -81,7 +87,7 @@ def _size(plan: Plan) -> tuple[str, ...]:
 def _measured(
     plan: Plan, peers: Sequence[Peer], many: tuple[Tree, Growing], one: tuple[Tree, Growing]
 ) -> list[dict[str, Measured]]:
-    """Measure everything in the same rounds."""
+    """Return the measurements of all works, taken in the same rounds."""
     lists = (
         works.first_look(many[0], peers),
         [*works.second_look(many[0], peers), *works.growth(many[0], peers, many[1])],
@@ -93,10 +99,10 @@ def _measured(
         one[1].restore()
 
     try:
-        found = measured([work for each in lists for work in each], plan.rounds, restore)
+        results = measured([work for works_ in lists for work in works_], plan.rounds, restore)
     finally:
         restore()
-    return [{work.key: found[work.key] for work in each} for each in lists]
+    return [{work.key: results[work.key] for work in works_} for works_ in lists]
 
 
 if __name__ == "__main__":

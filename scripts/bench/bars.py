@@ -1,4 +1,4 @@
-"""The bars that Pollux is held to, and whether it meets them: computed from what was measured."""
+"""The limits that Pollux has to meet, compared with the measurements."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ _HITS_MS, _SNIPPETS_MS = 30, 60
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All that the bars look at."""
+    """The measurements that are compared with bars."""
 
     many: Mapping[str, Measured]
-    """Of the tree of many files, by key."""
+    """Works on the home with many files, by key."""
     one: Mapping[str, Measured]
-    """Of the one very long session."""
+    """Works on the home with one very long session, by key."""
     files_bytes: int
     archive_bytes: int
     turn_seconds: float
-    """What one more turn costs in the very long session, inside the process."""
+    """Time of a refresh after the very long session has grown by a turn, without the start of a process."""
     search: SearchNumbers | None = None
-    """What `python -m scripts.bench.search` measured last."""
+    """The last measurements of `python -m scripts.bench.search`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar; without a verdict where nothing could be measured."""
+    """A limit and the measurement; `is_met` is None if nothing could be measured."""
 
     work: str
     bar: str
-    found: str
+    measured: str
     is_met: bool | None
 
 
 def bars(results: Results) -> Iterator[Bar]:
-    """Look at each."""
+    """Yield all bars."""
     many, one = results.many, results.one
     first = many["first"]
     yield _ratio("first look", first, many.get("first ccusage"), 0.5, "ccusage")
@@ -51,12 +51,12 @@ def bars(results: Results) -> Iterator[Bar]:
         "nothing changed since", f"≤ {_SECOND} s with interpreter start", f"{second.best:.2f} s", second.best <= _SECOND
     )
     yield _ratio("nothing changed since", second, many.get("second tokscale"), 0.5, "tokscale with its cache")
-    whole = one["big usage"].best
+    whole_read = one["big usage"].best
     yield Bar(
         "a very long session grew by a turn",
         f"≤ {_TURN:.0%} of reading it whole",
-        f"{results.turn_seconds / whole:.0%} ({results.turn_seconds:.3f} s, {whole:.2f} s)",
-        results.turn_seconds <= _TURN * whole,
+        f"{results.turn_seconds / whole_read:.0%} ({results.turn_seconds:.3f} s, {whole_read:.2f} s)",
+        results.turn_seconds <= _TURN * whole_read,
     )
     yield _ratio("first `sync`: raw bytes kept", many["keep"], first, 3, "the first look")
     yield _ratio("first `sync`: raw bytes kept, and all facts derived", many["sync"], first, 3, "the first look")
@@ -77,17 +77,17 @@ def _search(numbers: SearchNumbers | None) -> Bar:
     return Bar(work, bar, f"{hits:.0f} ms, {snippets:.0f} ms with snippets", is_met)
 
 
-def _ratio(work: str, ours: Measured, theirs: Measured | None, limit: float, whose: str) -> Bar:
-    words = f"≤ {limit:g} × {whose}"
+def _ratio(work: str, ours: Measured, theirs: Measured | None, limit: float, reference: str) -> Bar:
+    bar = f"≤ {limit:g} × {reference}"
     if theirs is None:
-        return Bar(work, words, "nothing to compare with here", None)
+        return Bar(work, bar, "the peer was not measured", None)
     ratio = ours.best / theirs.best
-    return Bar(work, words, f"{ratio:.2f} × ({ours.best:.2f} s, {theirs.best:.2f} s)", ratio <= limit)
+    return Bar(work, bar, f"{ratio:.2f} × ({ours.best:.2f} s, {theirs.best:.2f} s)", ratio <= limit)
 
 
 def _memory(work: str, limit: int, *ours: Measured) -> Bar:
-    words, peaks = f"≤ {limit} MB per process", [one.peak.largest for one in ours if one.peak]
+    bar, peaks = f"≤ {limit} MB per process", [result.peak.largest for result in ours if result.peak]
     if not peaks:
-        return Bar(work, words, "cannot be measured on this system", None)
+        return Bar(work, bar, "only measured on Linux", None)
     largest = max(peaks) / _MB
-    return Bar(work, words, f"{largest:.0f} MB", largest <= limit)
+    return Bar(work, bar, f"{largest:.0f} MB", largest <= limit)

@@ -1,4 +1,4 @@
-"""What a program says was billed, in words that all of them have in common."""
+"""The usage that a program reports, in the terms that all programs share."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _MICRO = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Billed:
-    """Tokens as they are billed, and money; nothing where a program does not say."""
+    """Billed tokens and money; None where a program does not report a number."""
 
     fresh: int | None = None
-    """Prompt tokens that were not cached, with those of tools."""
+    """Prompt tokens that were not cached, including those of tools."""
     cached: int | None = None
     output: int | None = None
     """Without thoughts."""
@@ -26,13 +26,13 @@ class Billed:
 
     @classmethod
     def of_counts(cls, counts: Mapping[str, Any], dollars: float) -> Billed:
-        """Take them from counts as the API makes them: input with cached, output without thoughts."""
+        """Convert the counts of the API, where input includes cached tokens and output excludes thoughts."""
         cached, output, thoughts, tool = (counts[name] for name in ("cached", "output", "thoughts", "tool"))
         return cls(counts["input"] - cached + tool, cached, output, thoughts, output + thoughts, tool, dollars)
 
 
-def is_right(said: float | None, true: float | None) -> bool:
-    """Tell whether a number is the true one; money may be rounded to a millionth of a dollar, and silence is no lie."""
-    if said is None or true is None:
+def is_right(reported: float | None, true: float | None) -> bool:
+    """Return whether a number is right or missing; money may be rounded to a millionth of a dollar."""
+    if reported is None or true is None:
         return True
-    return said == true if isinstance(said, int) else abs(said - true) <= _MICRO + abs(true) * 1e-9
+    return reported == true if isinstance(reported, int) else abs(reported - true) <= _MICRO + abs(true) * 1e-9

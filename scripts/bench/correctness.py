@@ -1,4 +1,4 @@
-"""What each program says was billed, beside the truth."""
+"""The usage that each program reports, next to the truth."""
 
 from __future__ import annotations
 
@@ -18,43 +18,45 @@ from tests.cli.usage_cases import CASES
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What was said about one home; nothing by those who failed."""
+    """The usage of one home, by program; None if the program failed."""
 
     home: str
     true: Billed
-    said: Mapping[str, Billed | None]
+    reported: Mapping[str, Billed | None]
 
 
 def of_generated(tree: Tree, name: str, programs: Sequence[Peer], *, known: bool) -> Answers:
-    """Ask all programs about a generated tree; where they know it, those that are slow may use that."""
-    return Answers(name, truth(tree), {one.name: ask(one, tree, known=known) for one in programs})
+    """Run all programs on a generated home; with `known`, slow programs may use what they stored before."""
+    return Answers(
+        name, truth(tree), {program.name: reported_usage(program, tree, known=known) for program in programs}
+    )
 
 
 def of_cases(programs: Sequence[Peer]) -> list[Answers]:
-    """Ask all programs about the small homes of our own tests, in each of which one thing is odd."""
-    found = []
+    """Run all programs on the small homes of our own tests, each of which contains one unusual thing."""
+    answers = []
     shutil.rmtree(BUILD / "cases", ignore_errors=True)
     for number, (name, case) in enumerate(CASES.items()):
         tree = Tree(BUILD / "cases" / f"case-{number}")
         tree.root.mkdir(parents=True)
         case.build(tree.root)
         true = Billed.of_counts(case.tokens, case.nanousd / 1e9)
-        found.append(Answers(name, true, {one.name: ask(one, tree) for one in programs}))
-    return found
+        answers.append(Answers(name, true, {program.name: reported_usage(program, tree) for program in programs}))
+    return answers
 
 
-def ask(program: Peer, tree: Tree, *, known: bool = False) -> Billed | None:
-    """Run a program and read its numbers."""
+def reported_usage(program: Peer, tree: Tree, *, known: bool = False) -> Billed | None:
+    """Run a program on a home and return the usage that it reports; None if it fails."""
     home = tree.home_of(program.name)
     if not (known and program.is_slow):
         program.forget(tree)
     environment = surroundings(home, program.environment)
-    said = b""
+    output = b""
     for command in program.started():
         ended = subprocess.run([*offline(), *command], check=False, capture_output=True, env=environment)
-        said = ended.stdout
+        output = ended.stdout
     try:
-        return program.read(json.loads(said))
+        return program.read(json.loads(output))
     except (ValueError, KeyError, TypeError) as error:
         print(f"{program.name} on {Path(tree.root).name}: {error!r}", file=sys.stderr)
         return None

@@ -1,4 +1,4 @@
-"""What it costs to compare archived bytes with their SHA-256 whenever they are unpacked."""
+"""Measure the cost of comparing archived bytes with their SHA-256 whenever they are unpacked."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Hashing:
-    """Processor seconds with and without the comparison."""
+    """CPU seconds with and without the comparison."""
 
     compared: float
     not_compared: float
     unpacked_by_usage: int
-    """Segments that `usage` unpacks when nothing changed."""
+    """Number of segments that `usage` unpacks when nothing has changed."""
 
 
 class _Anything:
@@ -45,12 +45,12 @@ class _Anything:
     __hash__ = object.__hash__
 
 
-def _fits_anything(_data: bytes) -> _Anything:
+def _digest_of_anything(_data: bytes) -> _Anything:
     return _Anything()
 
 
 def hashing(tree: Tree, rounds: int) -> Hashing:
-    """Show the largest sessions of an archive, in turns with and without the comparison."""
+    """Return the CPU time of `show` for the largest sessions of an archive, with and without the comparison."""
     home = tree.home_of("pollux")
     compared: list[float] = []
     not_compared: list[float] = []
@@ -61,16 +61,16 @@ def hashing(tree: Tree, rounds: int) -> Hashing:
         largest = sorted(sessions, key=lambda session: sum(session.counts.values()), reverse=True)[:_SHOWN]
         for _ in range(rounds):
             compared.append(_seconds(archive, largest))
-            with mock.patch.object(raw, "_digest", _fits_anything):
+            with mock.patch.object(raw, "_digest", _digest_of_anything):
                 not_compared.append(_seconds(archive, largest))
     return Hashing(min(compared), min(not_compared), n_unpacked)
 
 
 def _seconds(archive: store.Archive, sessions: list[Session]) -> float:
-    """Return the processor time that `show` takes for some sessions, written nowhere."""
+    """Return the CPU time that `show` takes for some sessions, without output."""
     start = time.process_time()
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:  # noqa: PTH123
-        console = Console(file=nowhere, width=80)
+    with open(os.devnull, "w", encoding="utf-8") as null:  # noqa: PTH123
+        console = Console(file=null, width=80)
         for session in sessions:
             messages = open_session.open_session(archive.database, session).messages(shortened=True)
             for renderable in render_transcript(blocks(messages, TranscriptOptions()), encoding="utf-8"):

@@ -1,4 +1,4 @@
-"""A refresh of the archive without the start of an interpreter around it."""
+"""Measure a refresh of the archive without the start of an interpreter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pollux.library.config import utc_now
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """Seconds that a refresh takes, and how large the log was that grew."""
+    """Seconds that a refresh takes, and the size of the log that grew."""
 
     idle: float
     grown: float
@@ -27,10 +27,10 @@ class Refreshed:
 
 
 def refreshed(tree: Tree, growing: Growing, rounds: int) -> Refreshed:
-    """Measure it with nothing changed, and after the largest log grew by a turn."""
+    """Return the time of a refresh with nothing changed, and after the largest log has grown by a turn."""
     gc.set_threshold(*GC_THRESHOLDS)  # as a command does
     home = tree.home_of("pollux")
-    path = home / POLLUX.cache / "inside.db"  # one that has seen the log only grow
+    path = home / POLLUX.cache / "inside.db"  # an archive to which the log has only grown, so that it has one version
     for file in path.parent.glob(f"{path.name}*"):
         file.unlink()
     _seconds(path, home)
@@ -44,7 +44,7 @@ def refreshed(tree: Tree, growing: Growing, rounds: int) -> Refreshed:
 
 
 def archive_bytes(tree: Tree) -> int:
-    """Return how much room the archive takes, with all that belongs to it."""
+    """Return the size of the archive and of its journal."""
     folder = tree.home_of("pollux") / POLLUX.cache
     return sum(path.stat().st_size for path in folder.glob("archive.db*"))
 

@@ -1,6 +1,8 @@
-"""What is possible on this machine: the files read, decoded whole, and decoded for the needed fields alone.
+"""Measure what is possible on this machine: read files, decode them whole, or decode only the needed fields.
 
-Run by the interpreter that has orjson and msgspec, and nothing of Pollux: `limits.py read|orjson|msgspec FOLDER`.
+    limits.py read|orjson|msgspec FOLDER
+
+Runs in an interpreter that has orjson and msgspec, but not Pollux.
 """
 
 from __future__ import annotations
@@ -13,11 +15,11 @@ from types import GenericAlias
 from typing import Any, TypeAlias
 
 Count: TypeAlias = Callable[[bytes, bool], int]
-"""Takes the bytes of a file and whether it is a log; returns some number, so that nothing is left out."""
+"""Takes the bytes of a file and whether it is a log; returns a number that depends on everything decoded."""
 
 
 def main() -> None:
-    """Do one of them."""
+    """Read all files in one of the three ways."""
     how, folder = sys.argv[1], Path(sys.argv[2])
     count = COUNTS[how]()
     files = sorted(path for path in folder.rglob("chats/**/*") if path.is_file())
@@ -39,16 +41,16 @@ def _typed() -> Count:
     fields = [("id", str, ""), ("model", str | None, None), ("timestamp", str, ""), ("tokens", tokens | None, None)]
     message = msgspec.defstruct("Message", fields)
     document = msgspec.defstruct("Document", [("messages", GenericAlias(list, message), ())])
-    line_of, document_of = (msgspec.json.Decoder(one).decode for one in (message, document))
+    line_of, document_of = (msgspec.json.Decoder(type_).decode for type_ in (message, document))
 
-    def count(data: bytes, is_log: bool) -> int:  # noqa: FBT001  one of a family
-        found = map(line_of, data.splitlines()) if is_log else document_of(data).messages
-        return sum(_total(one) for one in found)
+    def count(data: bytes, is_log: bool) -> int:  # noqa: FBT001  called as a `Count`
+        messages = map(line_of, data.splitlines()) if is_log else document_of(data).messages
+        return sum(_total(message) for message in messages)
 
     return count
 
 
-def _total(message: Any) -> int:  # noqa: ANN401  made above
+def _total(message: Any) -> int:  # noqa: ANN401  its type is made at run time
     return message.tokens.total if message.tokens else 0
 
 

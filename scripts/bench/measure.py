@@ -1,4 +1,4 @@
-"""Runs commands and takes their time, their processor time and, apart from that, their memory."""
+"""Run commands and measure their wall time, their CPU time and, in a run of its own, their memory."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _PAUSE = 0.005
-"""Seconds between two looks at the memory of processes."""
+"""Seconds between two readings of the memory of processes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Something to measure: commands that are run one after another as one."""
+    """Commands that run one after another and are measured as one."""
 
     key: str
-    """What it is called in the bars."""
+    """Names the work in `bars`."""
     name: str
-    """What it is called on the page."""
+    """Names the work on the page."""
     commands: Sequence[Sequence[str]]
     environment: Mapping[str, str]
     before: Callable[[], None] | None = None
-    """What has to be there first; takes no part in the time."""
+    """Prepares a run; not measured."""
     is_slow: bool = False
-    """So much that it is run only once."""
+    """Whether the work is run only once, because it takes so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +42,18 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """The most memory that a command ever had, in bytes."""
+    """The peak memory of a command, in bytes."""
 
     largest: int
-    """Of one process."""
+    """Peak of the largest process."""
     together: int
-    """Of all processes, each at its worst; what they share is counted for each of them."""
+    """Sum of the peaks of all processes; memory that they share is counted for each."""
     processes: int
 
 
 @dataclass(slots=True)
 class Measured:
-    """All that was found out about some work."""
+    """The runs of a work."""
 
     work: Work
     runs: list[Run] = field(default_factory=list)
@@ -61,48 +61,48 @@ class Measured:
 
     @property
     def best(self) -> float:
-        """Return the shortest time: other work on a machine only ever adds to it."""
+        """Return the shortest time; other programs on the machine can only add to it."""
         return min(run.wall for run in self.runs)
 
     @property
     def median(self) -> float:
-        """Return the time that half of the runs were below."""
+        """Return the median time."""
         return statistics.median(run.wall for run in self.runs)
 
     @property
     def cpu(self) -> float:
-        """Return the processor time of the middle run."""
+        """Return the median CPU time."""
         return statistics.median(run.cpu for run in self.runs)
 
     @property
     def is_failed(self) -> bool:
-        """Tell whether a command ended badly."""
+        """Return whether a command ended with another status than 0."""
         return any(run.is_failed for run in self.runs)
 
 
 def measured(works: Iterable[Work], rounds: int, after_round: Callable[[], None]) -> dict[str, Measured]:
-    """Run all works in every round, so that a noisy minute hurts all alike; then once more for their memory.
+    """Run all works once per round, so that noise affects all of them, and then once more to measure memory.
 
-    What takes so long that it is run only once is watched at the same time.
+    Slow works run only once, and their time and memory are measured in that run.
     """
-    found = {work.key: Measured(work) for work in works}
+    results = {work.key: Measured(work) for work in works}
     for number in range(rounds):
         print(f"round {number + 1} of {rounds} …", file=sys.stderr)
-        for one in found.values():
-            if not one.work.is_slow:
-                one.runs.append(timed(one.work))
+        for result in results.values():
+            if not result.work.is_slow:
+                result.runs.append(timed(result.work))
         after_round()
     print("memory …", file=sys.stderr)
-    for one in found.values():
-        run, one.peak = watched(one.work)
-        if one.work.is_slow:
-            one.runs.append(run)
+    for result in results.values():
+        run, result.peak = watched(result.work)
+        if result.work.is_slow:
+            result.runs.append(run)
     after_round()
-    return found
+    return results
 
 
 def timed(work: Work) -> Run:
-    """Run some work once."""
+    """Run a work once and return its times."""
     if work.before:
         work.before()
     wall = cpu = 0.0
@@ -119,7 +119,7 @@ def timed(work: Work) -> Run:
 
 
 def watched(work: Work) -> tuple[Run, Peak | None]:
-    """Run some work once and watch its processes where the system lets us; that takes some time of its own."""
+    """Run a work once and read the memory of its processes meanwhile, on Linux; reading costs some time."""
     if work.before:
         work.before()
     start, cpu, is_failed = time.perf_counter(), 0.0, False
@@ -137,7 +137,7 @@ def watched(work: Work) -> tuple[Run, Peak | None]:
         if any(highest.values()):
             peaks.append(Peak(max(highest.values()), sum(highest.values()), len(highest)))
     run = Run(time.perf_counter() - start, cpu, is_failed)
-    return run, max(peaks, key=lambda one: one.together, default=None)
+    return run, max(peaks, key=lambda peak: peak.together, default=None)
 
 
 def _started(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -146,15 +146,15 @@ def _started(command: Sequence[str], environment: Mapping[str, str]) -> subproce
 
 
 def _family(pid: int) -> list[int]:
-    """Return a process and all that it started and that still run."""
-    found = [pid]
-    for one in found:
-        for thread in Path(f"/proc/{one}/task").glob("*/children"):
+    """Return a process and its descendants that are still running."""
+    pids = [pid]
+    for parent in pids:
+        for children in Path(f"/proc/{parent}/task").glob("*/children"):
             try:
-                found += map(int, thread.read_text("ascii").split())
-            except OSError:  # it is over
+                pids += map(int, children.read_text("ascii").split())
+            except OSError:  # the thread has ended
                 continue
-    return found
+    return pids
 
 
 def _high_water(pid: int) -> int:

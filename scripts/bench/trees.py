@@ -1,6 +1,6 @@
-"""The homes that are measured, and the truth about what was billed in them.
+"""The homes that are measured, and their true usage.
 
-The large ones come from `../shared/gen_tree.py`, which says what it wrote; the small ones are those of our own tests.
+`../shared/gen_tree.py` generates large homes and records their usage; small homes come from our own tests.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _AT = "2026-11-01T10:00:00.000Z"
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A home: the folder in which `.gemini` is."""
+    """A home: the folder that contains `.gemini`."""
 
     root: Path
 
@@ -41,17 +41,17 @@ class Tree:
 
     @property
     def bytes(self) -> int:
-        """Return the size of the session files."""
+        """Return the size of all session files."""
         return sum(path.stat().st_size for path in self.files)
 
     @property
     def facts(self) -> str:
-        """Say how large it is."""
+        """Return the number and size of the session files, in words."""
         files = self.files
-        return f"{len(files):,} file{'s' * (len(files) > 1)}, {sum(one.stat().st_size for one in files) / MB:,.0f} MB"
+        return f"{len(files):,} file{'s' * (len(files) > 1)}, {sum(path.stat().st_size for path in files) / MB:,.0f} MB"
 
     def home_of(self, program: str) -> Path:
-        """Return a program a home of its own with these files in it: what it stores never gets among them."""
+        """Return a home for one program that links to these files, so that it stores its own data elsewhere."""
         home = BUILD / "homes" / self.root.name / program
         home.mkdir(parents=True, exist_ok=True)
         link = home / ".gemini"
@@ -61,20 +61,20 @@ class Tree:
 
 
 def generated(name: str, *options: str) -> Tree:
-    """Build a tree, unless it is there as it was written."""
+    """Return a generated home, which is written first if it does not exist."""
     root = BUILD / name
     if not GENERATOR.exists():
-        sys.exit(f"{GENERATOR} is missing: the benchmark needs the folder beside the repository")
+        sys.exit(f"{GENERATOR} is missing: the benchmark needs the folder `shared` next to the repository")
     if not (root / "truth.json").exists():
         print(f"building {name} …", file=sys.stderr)
-        shutil.rmtree(root, ignore_errors=True)  # what was left unfinished
+        shutil.rmtree(root, ignore_errors=True)  # an unfinished home
         command = [sys.executable, str(GENERATOR), "--out", str(root), "--seed", "7", *options]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return Tree(root)
 
 
 def one_session(megabytes: int) -> Tree:
-    """Write one very long session: prompts, answers and tool results, each with its own id."""
+    """Return a home with one very long session of prompts, answers and tool results, each with its own ID."""
     root = BUILD / f"home-one-{megabytes}"
     file = root / ".gemini" / "tmp" / "big" / "chats" / "session-2026-11-01T10-00-b1900000.jsonl"
     if not file.exists():
@@ -110,46 +110,46 @@ def _answer(id_: str) -> dict[str, object]:
 
 
 class Growing:
-    """The largest log of a tree, which grows by a turn again and again, and is what it was in the end."""
+    """The largest log of a home; it can grow by a turn, and be restored to its first length."""
 
     def __init__(self, tree: Tree) -> None:
-        """Keep in mind how long it is."""
+        """Store the length of the log."""
         logs = [path for path in tree.files if path.name.startswith("session-") and path.suffix == ".jsonl"]
         self.log = max(logs, key=lambda path: path.stat().st_size)
         self.size = self.log.stat().st_size
         self._place = BUILD / f"{tree.root.name}.grown"
-        if self._place.exists():  # the last run was ended before it could put things right
+        if self._place.exists():  # an earlier run ended before it restored the log
             self.size = int(self._place.read_text("ascii"))
             self.restore()
 
     def grow(self) -> None:
-        """Add a question and its answer."""
+        """Append a question and its answer."""
         self._place.write_text(str(self.size), "ascii")
         number = time.time_ns()
         question = {"id": f"u{number}", "timestamp": _AT, "type": "user", "content": "more"}
         with self.log.open("a", encoding="utf-8") as out:
-            out.writelines(json.dumps(one) + "\n" for one in (question, _answer(f"g{number}")))
+            out.writelines(json.dumps(record) + "\n" for record in (question, _answer(f"g{number}")))
 
     def restore(self) -> None:
-        """Cut off what was added."""
+        """Remove what was appended."""
         os.truncate(self.log, self.size)
         self._place.unlink(missing_ok=True)
 
 
 def truth(tree: Tree) -> Billed:
-    """Say what was billed: tokens as the generator wrote them, dollars as genai-prices makes of each call."""
-    told = json.loads((tree.root / "truth.json").read_bytes())["billed"]
+    """Return the true usage: tokens from the generator, dollars from the price that genai-prices has for each call."""
+    tokens = json.loads((tree.root / "truth.json").read_bytes())["billed"]
     stored = BUILD / f"{tree.root.name}.dollars"
     if not stored.exists():
         stored.write_text(str(_dollars(tree.files)), "ascii")
-    return Billed.of_counts(told, float(stored.read_text("ascii")))
+    return Billed.of_counts(tokens, float(stored.read_text("ascii")))
 
 
 def _dollars(files: Sequence[Path]) -> Decimal:
-    """Price every message once, read in the simplest way."""
+    """Return the price of all messages, each of which counts once."""
     genai_prices = importlib.import_module("genai_prices")
-    found = {message["id"]: message for path in files for message in _messages(path) if message.get("tokens")}
-    return sum((_price(genai_prices, message) for message in found.values()), Decimal(0))
+    messages = {message["id"]: message for path in files for message in _messages(path) if message.get("tokens")}
+    return sum((_price(genai_prices, message) for message in messages.values()), Decimal(0))
 
 
 def _messages(path: Path) -> Iterator[dict[str, Any]]:
@@ -163,11 +163,11 @@ def _messages(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _price(genai_prices: Any, message: dict[str, Any]) -> Decimal:  # noqa: ANN401  a module without types
-    one = message["tokens"]
+    tokens = message["tokens"]
     usage = genai_prices.Usage(
-        input_tokens=one["input"] + one["tool"],
-        cache_read_tokens=one["cached"],
-        output_tokens=one["output"] + one["thoughts"],
+        input_tokens=tokens["input"] + tokens["tool"],
+        cache_read_tokens=tokens["cached"],
+        output_tokens=tokens["output"] + tokens["thoughts"],
     )
     at = datetime.fromisoformat(message["timestamp"])
     priced = genai_prices.calc_price(usage, message["model"], provider_id="google", genai_request_timestamp=at)

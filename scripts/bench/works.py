@@ -1,4 +1,4 @@
-"""What is measured: the first look at many files, the second one, a session that grows, and one very long session."""
+"""The works to measure: a first and a second look at many files, a growing session, and one very long session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LIMIT_NAMES = {
 
 
 def first_look(tree: Tree, peers: Sequence[Peer]) -> list[Work]:
-    """List what reads all files: the limits of the machine, Pollux, and its peers without what they remember."""
+    """Return works that read all files: the limits of the machine, Pollux, and its peers without their caches."""
     return [
         _cat(tree, "cat"),
         *(_limit(tree, how) for how in _LIMIT_NAMES),
@@ -31,10 +31,10 @@ def first_look(tree: Tree, peers: Sequence[Peer]) -> list[Work]:
 
 
 def second_look(tree: Tree, peers: Sequence[Peer]) -> list[Work]:
-    """List what profits from the look before; the order matters."""
+    """Return works that use what the work before them stored, so their order matters."""
     return [
-        _pollux(tree, "keep", "sync --raw-only", partial(POLLUX.forget, tree), note="first, raw bytes kept"),
-        _pollux(tree, "sync", "sync", partial(POLLUX.forget, tree), note="first, raw bytes kept and all facts derived"),
+        _pollux(tree, "keep", "sync --raw-only", partial(POLLUX.forget, tree), note="first, raw bytes only"),
+        _pollux(tree, "sync", "sync", partial(POLLUX.forget, tree), note="first, with facts and search index"),
         _pollux(tree, "priced", "usage --json", note="first after that, every call priced"),
         _pollux(tree, "second", "usage --json", note="nothing changed"),
         _pollux(tree, "second ls", "ls --json", note="nothing changed"),
@@ -44,7 +44,7 @@ def second_look(tree: Tree, peers: Sequence[Peer]) -> list[Work]:
 
 
 def growth(tree: Tree, peers: Sequence[Peer], growing: Growing) -> list[Work]:
-    """List what is looked at again after a session grew by a turn."""
+    """Return works that run after a session has grown by a turn."""
     return [
         _pollux(tree, "grown", "usage --json", growing.grow, note="one session grew by a turn"),
         *(
@@ -56,7 +56,7 @@ def growth(tree: Tree, peers: Sequence[Peer], growing: Growing) -> list[Work]:
 
 
 def one_session(tree: Tree, peers: Sequence[Peer], growing: Growing) -> list[Work]:
-    """List what is done with one very long session."""
+    """Return works on one very long session."""
     return [
         _cat(tree, "big cat"),
         _pollux(tree, "big usage", "usage --json --no-archive"),
@@ -76,12 +76,12 @@ def one_session(tree: Tree, peers: Sequence[Peer], growing: Growing) -> list[Wor
 
 
 def sync(tree: Tree) -> Work:
-    """Return what brings the archive of a home up to date."""
+    """Return the work that updates the archive of a home."""
     return _in_place(tree, "large sync", "sync")
 
 
 def large_archive(tree: Tree) -> list[Work]:
-    """List what is done with a large archive in which nothing has changed."""
+    """Return works on a large archive in which nothing has changed."""
     return [
         _in_place(tree, "large ls", "ls -n 20"),
         _in_place(tree, "large usage", "usage"),
@@ -91,7 +91,7 @@ def large_archive(tree: Tree) -> list[Work]:
 
 
 def _in_place(tree: Tree, key: str, line: str, note: str = "") -> Work:
-    """Return a command that reads a home where it is: a link would have to be followed for each of its files."""
+    """Return a command on the home itself, because following a link to each of many files takes time."""
     name = f"`pollux {line}`" if line else "`pollux`"
     command = [*offline(), POLLUX.program, *line.split()]
     return Work(key, _named(name, note), [command], surroundings(tree.root))
