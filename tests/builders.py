@@ -29,7 +29,7 @@ HASH = hashlib.sha256(ROOT.encode()).hexdigest()
 PREAMBLE = "d04923d38bb0f6017037e74183378ef4"
 NAME = "session-2026-11-15T19-30-6ece72aa"
 PRICES = prices.load()
-"""The built-in table."""
+"""The built-in price table."""
 
 values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
@@ -40,7 +40,7 @@ values: st.SearchStrategy[Any] = st.recursive(
 
 
 def at(second: int) -> str:
-    """Write a time so many seconds after half past seven."""
+    """Return a time as the client writes it, this number of seconds after 19:30."""
     return f"2026-11-15T19:{30 + second // 60:02}:{second % 60:02}.000Z"
 
 
@@ -48,7 +48,7 @@ def instant_of(second: int) -> datetime:
     return datetime(2026, 11, 15, 19, 30, tzinfo=UTC) + timedelta(seconds=second)
 
 
-def user(id_: str = "u1", content: Any = "hello", *, second: int = 1, **more: Any) -> Wire:  # noqa: ANN401  as on the wire
+def user(id_: str = "u1", content: Any = "hello", *, second: int = 1, **more: Any) -> Wire:  # noqa: ANN401  fields of the client
     return {"id": id_, "timestamp": at(second), "type": "user", "content": content, **more}
 
 
@@ -66,7 +66,7 @@ def preamble(**more: Any) -> Wire:  # noqa: ANN401
 
 
 def tokens(n: int = 10) -> Wire:
-    """Count a call that is told apart from others by its input."""
+    """Return the counts of a call with this number of input tokens."""
     return {"input": n, "output": 2, "cached": 1, "thoughts": 3, "tool": 0, "total": n + 5}
 
 
@@ -101,17 +101,17 @@ def rewind(target: str) -> Wire:
 
 
 def line(value: object) -> bytes:
-    """Write a value as the client does."""
+    """Return a value as JSON, written as the client does."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
 def log(*records: object) -> bytes:
-    """Write a log; bytes stand for themselves."""
+    """Return a log of these records; bytes are written unchanged."""
     return b"".join((one if isinstance(one, bytes) else line(one)) + b"\n" for one in records)
 
 
 def document(*messages: object, **fields: Any) -> bytes:  # noqa: ANN401
-    """Write a document, indented as the client does."""
+    """Return a document, indented as the client does."""
     head = header()
     del head["kind"]
     return json.dumps(head | {"messages": [*messages]} | fields, ensure_ascii=False, indent=2).encode()
@@ -128,7 +128,7 @@ def home(root: Path) -> Home:
 
 
 def chats(root: Path, folder: str = "webapp") -> Path:
-    """Name the folder of the sessions of one project of a home, with the marker that tells its path."""
+    """Return the folder for sessions of a project of a home, and write the marker with its path."""
     project = root / ".gemini" / "tmp" / folder
     if folder != HASH:
         put(project / ".project_root", ROOT.encode())
@@ -147,11 +147,11 @@ def texts(reading: FileReading) -> list[str]:
     return [build_message(reading, entry).text for entry in reading.replay.timeline]
 
 
-def codes(found: FileReading | list[Operation]) -> list[str]:
-    problems = found.replay.problems if isinstance(found, FileReading) else found
+def codes(result: FileReading | list[Operation]) -> list[str]:
+    problems = result.replay.problems if isinstance(result, FileReading) else result
     return [one.code for one in problems if isinstance(one, Problem)]
 
 
 def subject(path: Path, **more: Any) -> ExportSource:  # noqa: ANN401
-    """Open the session of a file to be handed over."""
+    """Return the export source of the session in a file."""
     return subject_of(*from_file(path), {}, opened, PRICES, **more)

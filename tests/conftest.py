@@ -39,20 +39,26 @@ settings.register_profile("pollux", deadline=None, derandomize="POLLUX_LONG" not
 settings.load_profile("pollux")
 
 
-_QUICK_CASES = 1
-"""Cases of a test that run with `--quick`."""
+_QUICK_CASES, _QUICK_EXAMPLES = 1, 20
+"""With `--quick`: cases of a test, and examples of a property that does not name a number of its own."""
 _NOT_QUICK = (
     *("tests/corpus", "tests/fuzz", "tests/recorder", "tests/client", "tests/browser", "tests/interop"),
     *("tests/web/browser", "tests/web/test_server.py", "tests/cli/test_usage_live.py", "tests/archive/test_watch.py"),
     *("tests/test_hostile_texts.py", "tests/views/test_languages.py", "tests/search/test_judged_corpus.py"),
     *("tests/archive/test_faults.py", "tests/library/test_law.py", "tests/cli/test_hostile_screens.py"),
     *("tests/cli/test_first_minute.py", "tests/cli/test_colours.py", "tests/search/test_index_faults.py"),
-    *("tests/test_interrupts.py", "tests/test_growth.py", "tests/test_long_lines.py"),
+    *("tests/test_interrupts.py", "tests/test_growth.py", "tests/test_long_lines.py", "tests/cli/test_side_by_side.py"),
 )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="run the first case of each test, without the slow folders")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--quick"):
+        settings.register_profile("quick", settings.get_profile("pollux"), max_examples=_QUICK_EXAMPLES)
+        settings.load_profile("quick")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -76,6 +82,8 @@ def _own_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPath
     for name in [*os.environ]:
         if (name.startswith(_FOREIGN) and name not in _OURS) or name in _SCREEN:
             monkeypatch.delenv(name)
+    # Rich caches the codes of a style for the first number of colours that it is written with: let all tests use one.
+    monkeypatch.setenv("TERM", "xterm-256color")
     home = tmp_path_factory.mktemp("home")
     for name, folder in _HOME.items():
         monkeypatch.setenv(name, str(home / folder))

@@ -1,4 +1,4 @@
-"""Give hostile texts to everything that reads or lays out words; runs in a child whose processor time is limited."""
+"""Pass hostile texts to all functions that read or render texts, in a child process with limited CPU time."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ SURFACES: dict[str, tuple[Callable[[str], object], int]] = {
     "long text on a terminal": (on_a_terminal, 150_000),
     "diff": (lambda words: diffs.diff_from_texts("a", words, words[::-1], None), 1_900),
 }
-"""Functions, and how much they get: all that they lay out, or much more."""
+"""Functions, and the length of their texts: the longest that they render, or more."""
 
 
 def main() -> None:
-    """Try every shape on every surface; the last words say which."""
+    """Pass each text to each function; the last line printed names both."""
     seconds = int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     for name, (surface, length) in SURFACES.items():
         for shape, make in SHAPES.items():
-            print(name, "/", shape, flush=True)  # noqa: T201  for whoever ends this
+            print(name, "/", shape, flush=True)  # noqa: T201  for the parent process
             surface(make(length))

@@ -1,4 +1,4 @@
-"""Session files that are hostile to a reader, in any size: a file of twice the records must cost twice the work."""
+"""Session files of any size that are hard to read; twice the records must need at most twice the work."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TALK = f"{NAME}.jsonl"
 
 
 def _bare(id_: str, *parts: Wire) -> Wire:
-    """Write an answer as the client does when it records its history again."""
+    """Return an answer as the client writes it when it records its history again."""
     message = gemini(id_, [*parts])
     del message["model"]
     return message
@@ -43,13 +43,13 @@ def _bare(id_: str, *parts: Wire) -> Wire:
 
 def _talk(turns: Turns, events: Events) -> Shape:
     def files(n: int) -> Files:
-        said = list(turns(n))
-        return {_TALK: log(header(), *said, *events(n, said))}
+        messages = list(turns(n))
+        return {_TALK: log(header(), *messages, *events(n, messages))}
 
     return files
 
 
-# What was said before, each time in `n` messages.
+# Conversations of `n` messages.
 
 
 def _prompts(n: int) -> Iterator[Wire]:
@@ -71,7 +71,7 @@ def _calls(n: int) -> Iterator[Wire]:
 
 
 def _same_calls(n: int) -> Iterator[Wire]:
-    """Call with IDs that begin anew in every answer."""
+    """Yield calls whose IDs repeat in each answer."""
     for i in range(0, n, 2):
         yield gemini(f"u{i}", "", toolCalls=[call("c0"), call("c1")])
         yield user(f"u{i + 1}", [answers("c0"), answers("c1")])
@@ -89,7 +89,7 @@ def _long_texts(n: int) -> Iterator[Wire]:
         yield gemini(f"u{i + 1}", f"{'because ' * 50}{i // 4}")
 
 
-# What happened then, `n` times.
+# Later records, `n` of each.
 
 
 def _rewinds(n: int, _said: list[Wire]) -> Iterator[Wire]:
@@ -106,8 +106,8 @@ def _checkpoints_of_one(n: int, _said: list[Wire]) -> Iterator[Wire]:
     yield from (checkpoint(user(f"p{i}", f"prompt {n + i}")) for i in range(n))
 
 
-def _checkpoints_with_new_ids(n: int, said: list[Wire]) -> Iterator[Wire]:
-    words = next((one["content"] for one in said if isinstance(one.get("content"), str)), "y")
+def _checkpoints_with_new_ids(n: int, messages: list[Wire]) -> Iterator[Wire]:
+    words = next((message["content"] for message in messages if isinstance(message.get("content"), str)), "y")
     for i in range(n // 2):
         yield checkpoint(user(f"p{i}", words), _bare(f"q{i}", {"text": words}))
 
@@ -123,31 +123,31 @@ def _bare_answers(n: int, _said: list[Wire]) -> Iterator[Wire]:
 
 
 def _repeated_prompts(n: int, _said: list[Wire]) -> Iterator[Wire]:
-    """Repeat prompts after an answer that was recorded again: each of them may be one of a history."""
+    """Yield repeated prompts after an answer that was recorded again, so that each may be a copy."""
     for i in range(n // 2):
         yield _bare(f"b{i}", {"text": "Done."})
         yield user(f"p{i}", "y")
 
 
-def _recorded_again(n: int, said: list[Wire]) -> Iterator[Wire]:
-    """Change messages, and have copies looked for each time."""
+def _recorded_again(n: int, messages: list[Wire]) -> Iterator[Wire]:
+    """Yield changed messages, each of which needs a search for copies."""
     for i in range(n // 2):
-        one = said[i % len(said)]
+        one = messages[i % len(messages)]
         if "id" in one:
             yield one | {"content": f"changed {i % 2}"}
         yield _bare(f"b{i}", {"text": "changed 1"})
 
 
 def _bursts(n: int, _said: list[Wire]) -> Iterator[Wire]:
-    """Record a short history again and again, as the masking of tool output does."""
+    """Yield a short history many times, as the masking of tool output records it."""
     for i in range(n // 4):
         burst = [user(f"p{i}", "y"), _bare(f"q{i}", {"text": f"Done {i % 3}."})]
         yield from burst
         yield checkpoint(*burst)
 
 
-def _compressions(n: int, said: list[Wire]) -> Iterator[Wire]:
-    tail = said[-1]
+def _compressions(n: int, messages: list[Wire]) -> Iterator[Wire]:
+    tail = messages[-1]
     for i in range(n // 4):
         snapshot = user(f"s{i}", [{"text": f"<state_snapshot>{i}</state_snapshot>"}])
         yield checkpoint(preamble(), snapshot, tail | {"id": f"t{i}"})
@@ -158,9 +158,9 @@ def _settings(n: int, _said: list[Wire]) -> Iterator[Wire]:
     yield from (updates(summary=f"title {i}", memoryScratchpad={"version": i}) for i in range(n))
 
 
-def _fused(n: int, said: list[Wire]) -> Iterator[Wire]:
-    """Fuse the conversation into one message, and name it over and over."""
-    texts = [{"text": one["content"]} for one in said if isinstance(one.get("content"), str)]
+def _fused(n: int, messages: list[Wire]) -> Iterator[Wire]:
+    """Yield the conversation as one message, many times."""
+    texts = [{"text": message["content"]} for message in messages if isinstance(message.get("content"), str)]
     fused = user("fused", [*preamble()["content"], *texts, {"text": "y"}])
     yield fused
     yield gemini("g", "ok")
@@ -204,7 +204,7 @@ def _agents(n: int) -> Files:
 
 
 def _unnamed_agents(n: int) -> Files:
-    """Start agents that no call names, and record them in the other direction."""
+    """Return subagents that no call names, in reverse order."""
     calls = [
         gemini(f"g{i}", "", toolCalls=[call(f"c{i}", "invoke_agent", args={"prompt": f"look at {n - i}"})])
         for i in range(n)
@@ -246,17 +246,17 @@ def _without_header(n: int) -> Files:
 
 
 def _imports(n: int) -> Files:
-    said = [user(), gemini(tokens=tokens())]
+    messages = [user(), gemini(tokens=tokens())]
     return {
         f"session-{1794770357000 + i}-{i:08x}.jsonl": log(
-            header(f"{i:08x}-import"), notice(f"import-{i}", "Imported session from a"), *said
+            header(f"{i:08x}-import"), notice(f"import-{i}", "Imported session from a"), *messages
         )
         for i in range(n)
     }
 
 
 def _headers(n: int) -> Files:
-    return {_TALK: log(*(one for i in range(n // 2) for one in (header(), user(f"u{i}", "y"))))}
+    return {_TALK: log(*(record for i in range(n // 2) for record in (header(), user(f"u{i}", "y"))))}
 
 
 _MANY_FILES: dict[str, Shape] = {
@@ -281,7 +281,7 @@ ORDINARY: dict[str, Shape] = {
     "subagents": _agents,
     "stubs": _stubs,
 }
-"""The shapes that once took time in proportion to the square of their size."""
+"""The shapes that once needed time in proportion to the square of their size."""
 
 ALL: dict[str, Shape] = {
     **{

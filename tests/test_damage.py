@@ -1,4 +1,4 @@
-"""Damage of every kind to files of every generation: no exception, nothing lost that is whole, every fault told."""
+"""Damaged files of each generation raise nothing, keep all complete messages, and report each fault."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Damaged(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """All that comes of a file."""
+    """The reading of a file and its messages."""
 
     reading: FileReading
     messages: list[Message]
@@ -63,7 +63,7 @@ class Outcome(NamedTuple):
 
 
 class Print(NamedTuple):
-    """What a copy of a message under another id has in common with it."""
+    """The fields that a copy of a message under another ID shares with it."""
 
     kind: str
     calls: frozenset[str]
@@ -76,35 +76,37 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def outcome(folder: Path, damaged: Damaged) -> Outcome:
-    """Read a file in every way there is."""
+    """Return the reading of a file and its messages, after a check that both ways to read it agree."""
     path = put(folder / damaged.name, damaged.data)
     group = grouping.open_file(path)
-    found = read(path)
-    everything = [build_message(found, entry) for entry in found.replay.timeline]
+    read_file = read(path)
+    everything = [build_message(read_file, entry) for entry in read_file.replay.timeline]
     assert [*group.messages()] == everything
-    if found.replay.is_readable:
-        json.loads(b"".join(gemini.render_state(found)), parse_int=float)
-    return Outcome(found, everything)
+    if read_file.replay.is_readable:
+        json.loads(b"".join(gemini.render_state(read_file)), parse_int=float)
+    return Outcome(read_file, everything)
 
 
 def check(folder: Path, damaged: Damaged) -> Outcome:
-    """Check what holds whatever was done to a file."""
-    found = outcome(folder, damaged)
-    if found.reading.format == "log":
-        assert [plain(one) for one in found.reading.replay.state] == [plain(one) for one in state_of_log(damaged.data)]
-    lost = [one["id"] for one in readable(damaged) if not is_there(one, found)]
+    """Check the guarantees for any damaged file, and return its reading."""
+    result = outcome(folder, damaged)
+    if result.reading.format == "log":
+        assert [plain(message) for message in result.reading.replay.state] == [
+            plain(message) for message in state_of_log(damaged.data)
+        ]
+    lost = [message["id"] for message in readable(damaged) if not is_there(message, result)]
     assert not lost
-    told = {problem.line for problem in found.reading.replay.problems}
+    reported = {problem.line for problem in result.reading.replay.problems}
     if damaged.name.endswith(".jsonl"):
-        assert {number for number, data in numbered(damaged.data) if decoded(data) is None} <= told
+        assert {number for number, data in numbered(damaged.data) if decoded(data) is None} <= reported
     elif decoded(damaged.data) is None:
-        assert told - {None}
-        assert not found.reading.replay.is_readable
-    return found
+        assert reported - {None}
+        assert not result.reading.replay.is_readable
+    return result
 
 
 def readable(damaged: Damaged) -> Iterator[Wire]:
-    """Yield the messages that are whole: those of valid JSON, and in what is none those of the sample, untouched."""
+    """Yield the complete messages: those in valid JSON, and in other lines the unchanged ones of the sample."""
     if damaged.name.endswith(".json"):
         document = decoded(damaged.data)
         yield from listed(document) if document is not None else pieces(damaged, damaged.data)
@@ -115,11 +117,11 @@ def readable(damaged: Damaged) -> Iterator[Wire]:
 
 
 def pieces(damaged: Damaged, data: bytes) -> Iterator[Wire]:
-    """Yield the messages of the sample that stand in some bytes as they stood there."""
+    """Yield the messages of the sample that these bytes contain unchanged."""
     sample = SAMPLES[damaged.name]
     is_document = damaged.name.endswith(".json")
-    records = [json.loads(sample)] if is_document else [decoded(one) for _, one in numbered(sample)]
-    for message in (one for record in records for one in (listed(record) if is_document else recorded(record))):
+    records = [json.loads(sample)] if is_document else [decoded(text) for _, text in numbered(sample)]
+    for message in (each for record in records for each in (listed(record) if is_document else recorded(record))):
         text = (
             json.dumps(message, indent=2, ensure_ascii=False).replace("\n", "\n    ").encode()
             if is_document
@@ -131,12 +133,12 @@ def pieces(damaged: Damaged, data: bytes) -> Iterator[Wire]:
 
 
 def decoded(data: bytes) -> Any:  # noqa: ANN401  as on the wire
-    """Decode as JavaScript does; `None` for what is no JSON, an empty object for `null`."""
+    """Return a value decoded as JavaScript does; `None` for invalid JSON, an empty object for `null`."""
     try:
-        found = json.loads(data.decode("utf-8", "replace"), parse_constant=_refuse)
+        value = json.loads(data.decode("utf-8", "replace"), parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None
-    return {} if found is None else found
+    return {} if value is None else value
 
 
 def _refuse(constant: str) -> None:
@@ -145,15 +147,15 @@ def _refuse(constant: str) -> None:
 
 def numbered(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield the lines that are not blank; a lone carriage return ends one too."""
-    for number, one in enumerate(data.split(b"\n"), 1):
-        yield from ((number, piece) for piece in one.split(b"\r") if piece.strip())
+    for number, part in enumerate(data.split(b"\n"), 1):
+        yield from ((number, piece) for piece in part.split(b"\r") if piece.strip())
 
 
 def listed(record: Any) -> list[Wire]:  # noqa: ANN401
-    found = record.get("messages") if isinstance(record, dict) else None
+    messages = record.get("messages") if isinstance(record, dict) else None
     return (
-        [one for one in found if isinstance(one, dict) and isinstance(one.get("id"), str)]
-        if isinstance(found, list)
+        [message for message in messages if isinstance(message, dict) and isinstance(message.get("id"), str)]
+        if isinstance(messages, list)
         else []
     )
 
@@ -171,32 +173,32 @@ def recorded(record: Any) -> list[Wire]:  # noqa: ANN401
 
 
 def state_of_log(data: bytes) -> dict[str, Wire]:
-    """Replay a log as the client does, once more and without regard to anything else."""
+    """Return the state of a log, replayed as the client does and without Pollux."""
     state: dict[str, Wire] = {}
-    for _, one in numbered(data):
-        record = decoded(one)
+    for _, text in numbered(data):
+        record = decoded(text)
         if isinstance(record, dict) and isinstance(target := record.get("$rewindTo"), str):
             ids = [*state]
             for id_ in ids[ids.index(target) if target in state else 0 :]:
                 del state[id_]
         elif isinstance(record, dict):
-            found = recorded(record)
+            messages = recorded(record)
             if not isinstance(record.get("id"), str) and isinstance(record.get("$set"), dict):
                 state = {} if isinstance(record["$set"].get("messages"), list) else state
-            state |= {message["id"]: message for message in found}
+            state |= {message["id"]: message for message in messages}
     return state
 
 
 def plain(id_: str) -> str:
-    """Leave out what stands for bytes that are no characters: one mark a byte with us, one a run with the client."""
+    """Return a value without replacement characters: Pollux writes one for each byte, the client one for each run."""
     return re.sub("[?\ufffd\ud800-\udfff]", "", id_)
 
 
-def is_there(message: Wire, found: Outcome) -> bool:
-    if any(plain(one.id) == plain(message["id"]) for one in found.messages):
+def is_there(message: Wire, result: Outcome) -> bool:
+    if any(plain(other.id) == plain(message["id"]) for other in result.messages):
         return True
     mine = print_of(message)
-    return any(is_copy(mine, print_of_entry(one)) for one in found.messages)
+    return any(is_copy(mine, print_of_entry(other)) for other in result.messages)
 
 
 def is_copy(one: Print, other: Print) -> bool:
@@ -205,17 +207,17 @@ def is_copy(one: Print, other: Print) -> bool:
 
 
 def print_of(message: Wire) -> Print:
-    found = parts(message.get("content"))
-    calls = {one.id for one in found if isinstance(one, FunctionCall | FunctionResponse) and one.id}
-    text = "".join(one.text for one in found if isinstance(one, Text))
+    message_parts = parts(message.get("content"))
+    calls = {part.id for part in message_parts if isinstance(part, FunctionCall | FunctionResponse) and part.id}
+    text = "".join(part.text for part in message_parts if isinstance(part, Text))
     kind = str(message.get("type"))
     return Print(kind, frozenset(calls), (user_origin(text)[1] if kind == "user" else text).strip())
 
 
 def print_of_entry(message: Message) -> Print:
-    calls = {one.id for one in message.parts if isinstance(one, FunctionCall | FunctionResponse) and one.id}
-    calls |= {one.id for one in message.tool_calls if one.id}
-    text = "".join(one.text for one in message.parts if isinstance(one, Text))
+    calls = {part.id for part in message.parts if isinstance(part, FunctionCall | FunctionResponse) and part.id}
+    calls |= {call.id for call in message.tool_calls if call.id}
+    text = "".join(part.text for part in message.parts if isinstance(part, Text))
     return Print(message.kind, frozenset(calls), (user_origin(text)[1] if message.kind == "user" else text).strip())
 
 
@@ -224,7 +226,7 @@ def lines_of(data: bytes) -> list[bytes]:
 
 
 def damages(name: str) -> st.SearchStrategy[Damaged]:
-    """Damage a sample in ways that leave what is whole as it was: usage cannot grow by them."""
+    """Draw damage of a sample that leaves complete messages unchanged, so that usage cannot grow."""
     data = SAMPLES[name]
     lines = lines_of(data)
     places = st.integers(0, len(lines) - 1)
@@ -233,13 +235,15 @@ def damages(name: str) -> st.SearchStrategy[Damaged]:
         return Damaged(name, b"\n".join(new) + b"\n")
 
     def moved(from_: int, to: int) -> Damaged:
-        rest = lines[:from_] + lines[from_ + 1 :]
-        return joined([*rest[:to], lines[from_], *rest[to:]])
+        others = lines[:from_] + lines[from_ + 1 :]
+        return joined([*others[:to], lines[from_], *others[to:]])
 
     cuts = st.integers(0, len(data)).map(lambda at: Damaged(name, data[:at]))
     swaps = st.builds(moved, places, places)
     doubles = places.map(lambda at: joined([*lines[: at + 1], *lines[at:]]))
-    garbage = [one for one in GARBAGE if name in LOGS or not one.startswith(b'{"')]  # a record begins no document
+    garbage = [
+        piece for piece in GARBAGE if name in LOGS or not piece.startswith(b'{"')
+    ]  # a document does not begin with a record
     inserts = st.builds(lambda at, what: joined([*lines[:at], what, *lines[at:]]), places, st.sampled_from(garbage))
     glues = places.map(lambda at: joined([*lines[:at], b"".join(lines[at : at + 2]), *lines[at + 2 :]]))
     ends = st.sampled_from([data.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + data, data.replace(b"\n", b"\r")])
@@ -248,7 +252,7 @@ def damages(name: str) -> st.SearchStrategy[Damaged]:
 
 
 def flips(name: str) -> st.SearchStrategy[Damaged]:
-    """Damage a sample in ways that may change an id or a count."""
+    """Draw damage of a sample that may change an ID or a count."""
     data = SAMPLES[name]
     places = st.integers(0, len(data))
     holes = st.builds(lambda at, size: Damaged(name, data[:at] + data[at + size :]), places, st.integers(1, 400))
@@ -269,15 +273,15 @@ def flips(name: str) -> st.SearchStrategy[Damaged]:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_undamaged_file_has_no_problem(folder: Path, name: str) -> None:
-    found = check(folder, Damaged(name, SAMPLES[name]))
-    expected = ["split-by-newer-node"] if name == "l2-weird.jsonl" else []  # it has a U+2028 in a tool's output
-    assert [problem.code for problem in found.reading.replay.problems] == expected
-    assert found.reading.replay.is_readable
-    assert found.messages
+    result = check(folder, Damaged(name, SAMPLES[name]))
+    expected = ["split-by-newer-node"] if name == "l2-weird.jsonl" else []  # the output of a tool contains U+2028
+    assert [problem.code for problem in result.reading.replay.problems] == expected
+    assert result.reading.replay.is_readable
+    assert result.messages
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_cut_at_any_byte(folder: Path, name: str) -> None:
+def test_file_cut_at_any_byte_keeps_complete_messages(folder: Path, name: str) -> None:
     data = SAMPLES[name]
     usage = outcome(folder, Damaged(name, data)).usage
     for size in range(len(data)):
@@ -287,17 +291,17 @@ def test_a_cut_at_any_byte(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("name", SAMPLES)
 @often
 @given(st.data())
-def test_damage_to_the_structure(folder: Path, name: str, data: st.DataObject) -> None:
+def test_structural_damage_keeps_complete_messages(folder: Path, name: str, data: st.DataObject) -> None:
     sound = outcome(folder, Damaged(name, SAMPLES[name]))
-    found = check(folder, data.draw(damages(name)))
-    assert found.reading.replay.calls.keys() <= sound.reading.replay.calls.keys()
-    assert found.usage.total <= sound.usage.total
+    result = check(folder, data.draw(damages(name)))
+    assert result.reading.replay.calls.keys() <= sound.reading.replay.calls.keys()
+    assert result.usage.total <= sound.usage.total
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 @often
 @given(st.data())
-def test_flipped_bytes(folder: Path, name: str, data: st.DataObject) -> None:
+def test_flipped_bytes_raise_nothing(folder: Path, name: str, data: st.DataObject) -> None:
     check(folder, data.draw(flips(name)))
 
 
@@ -316,23 +320,26 @@ def test_flipped_bytes(folder: Path, name: str, data: st.DataObject) -> None:
     ],
     ids=lambda torn: repr(torn[:24]),
 )
-def test_a_torn_line_takes_no_time(folder: Path, torn: bytes) -> None:
+def test_long_torn_line_is_read_in_linear_time(folder: Path, torn: bytes) -> None:
     started = monotonic()
-    found = outcome(folder, Damaged("torn.jsonl", log(header(), torn, user("u9"))))
+    result = outcome(folder, Damaged("torn.jsonl", log(header(), torn, user("u9"))))
     assert monotonic() - started < 5
-    assert [problem.line for problem in found.reading.replay.problems] == [2]
-    assert found.messages[-1].id == "u9"
+    assert [problem.line for problem in result.reading.replay.problems] == [2]
+    assert result.messages[-1].id == "u9"
 
 
 @pytest.mark.parametrize("depth", [*range(920, 985, 4), 5000])
-def test_nesting_of_any_depth(folder: Path, depth: int) -> None:
+def test_nesting_of_any_depth_is_read(folder: Path, depth: int) -> None:
     deep = b"[" * depth + b"]" * depth
     message = line(user("u1", "deep", odd="deep")).replace(b'"odd":"deep"', b'"odd":' + deep)
     head = line(header(x="deep")).replace(b'"deep"', deep)
     for torn in (message, message[:-1], b"x" + message, head, head[:-1], b"x" + head):
         assert ids_of(put(folder / "deep.jsonl", log(header(), torn, user("u9"))))[-1] == "u9"
-    whole = document(user("u1", "deep", odd="deep"), user("u9"), x="deep")
-    for data in (whole.replace(b'"odd": "deep"', b'"odd": ' + deep), whole.replace(b'"x": "deep"', b'"x": ' + deep)):
+    content = document(user("u1", "deep", odd="deep"), user("u9"), x="deep")
+    for data in (
+        content.replace(b'"odd": "deep"', b'"odd": ' + deep),
+        content.replace(b'"x": "deep"', b'"x": ' + deep),
+    ):
         for torn in (data, data[:-2], data.replace(b"    },", b"    }x,", 1)):
             assert ids_of(put(folder / "deep.json", torn))[-1] == "u9"
 
@@ -341,13 +348,13 @@ def ids_of(path: Path) -> list[str]:
     return [message.id for message in grouping.open_file(path).messages()]
 
 
-def test_numbers_beyond_all_bounds(folder: Path) -> None:
+def test_numbers_of_any_size_are_read(folder: Path) -> None:
     digits = b"9" * 5000
     records = [line(header(x=77)), line(user("u1", "hello", x=77)), line(user("u2", "hello", x=77) | {"timestamp": 77})]
     for number in (digits, b"-" + digits, b"1e999", b"9" * 30, b"1." + digits):
-        found = outcome(folder, Damaged("big.jsonl", b"\n".join(records).replace(b"77", number)))
-        assert [message.text for message in found.messages] == ["hello", "hello"]
-        codes = {(problem.code, problem.line) for problem in found.reading.replay.problems}
+        result = outcome(folder, Damaged("big.jsonl", b"\n".join(records).replace(b"77", number)))
+        assert [message.text for message in result.messages] == ["hello", "hello"]
+        codes = {(problem.code, problem.line) for problem in result.reading.replay.problems}
         assert codes <= {("bad-value", 3), ("value-out-of-range", None)}
 
 

@@ -53,11 +53,11 @@ from pollux.errors import (
         (UnreadableFileError("a", None), "Cannot read a: unknown reason."),
     ],
 )
-def test_messages(error: PolluxError, expected: str) -> None:
+def test_errors_have_the_expected_messages(error: PolluxError, expected: str) -> None:
     assert str(error) == expected
 
 
-def test_one_family() -> None:
-    for name, one in vars(errors).items():
-        if isinstance(one, type) and issubclass(one, Exception):
-            assert issubclass(one, PolluxError), name
+def test_all_errors_have_one_base_class() -> None:
+    for name, error in vars(errors).items():
+        if isinstance(error, type) and issubclass(error, Exception):
+            assert issubclass(error, PolluxError), name

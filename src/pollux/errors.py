@@ -106,6 +106,16 @@ class InvalidFilterError(PolluxError):
         self.option, self.value, self.examples = option, value, examples
 
 
+class InvalidCursorError(PolluxError):
+    """A place in a list was changed, or belongs to another list."""
+
+    status = 2
+
+    def __init__(self, reason: str) -> None:
+        """Build the message from the reason."""
+        super().__init__(f"The cursor {reason}: pass the cursor of the previous page with the same query and options.")
+
+
 class InvalidQueryError(PolluxError):
     """A search query cannot be parsed."""
 

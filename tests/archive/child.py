@@ -1,4 +1,4 @@
-"""What runs in other processes, to be killed there: a home that changes, and an archive that follows it."""
+"""Functions that run in other processes and are killed there: they change a home and refresh its archive."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pollux.errors import ArchiveError
 from pollux.sessions.locate import Home
 
 Acknowledged = list[tuple[str, str, int, str]]
-"""Home, path, size and sha256 of what was taken in."""
+"""Home, path, size and SHA-256 of each archived file."""
 
 
 def any_step(rng: random.Random) -> Step:
@@ -34,24 +34,24 @@ def any_step(rng: random.Random) -> Step:
 
 
 def keep_on(archive: Path, root: Path, pipe: Connection, seed: int, fatal: int | None) -> None:
-    """Let the home live and refresh, over and over; say what was taken in; die at some statement, if told."""
+    """Change the home and refresh the archive repeatedly, and send the archived files; die at the `fatal` statement."""
     rng, life = random.Random(seed), Life(root, time.monotonic_ns())  # noqa: S311  no secret
     if fatal:
         _die_at(fatal)
     pipe.send([])
     while True:
-        with store.open_archive(archive, wait=lambda _who: None) as found:
+        with store.open_archive(archive, wait=lambda _who: None) as opened:
             for _ in range(rng.randint(1, 6)):
                 for _ in range(rng.randint(1, 4)):
                     life.take(any_step(rng))
-                there = summed(life)
-                refresh(found, life.homes)
-                pipe.send(there)
+                acknowledged = summed(life)
+                refresh(opened, life.homes)
+                pipe.send(acknowledged)
                 match rng.randint(0, 5):
                     case 0:
-                        merge_all(found)
+                        merge_all(opened)
                     case 1:
-                        rebuild(found, life.homes)
+                        rebuild(opened, life.homes)
 
 
 def summed(life: Life) -> Acknowledged:
@@ -63,7 +63,7 @@ def summed(life: Life) -> Acknowledged:
 
 
 def sync_once(archive: Path, homes: tuple[Home, ...], pipe: Connection, limit: int | None = None) -> None:
-    """Take in, and say how it went; with a limit, no file may grow beyond it."""
+    """Refresh the archive once, and send the result; `limit` bounds the size of each file."""
     sys.argv = ["pollux", "sync"]
     if limit is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -77,7 +77,7 @@ def sync_once(archive: Path, homes: tuple[Home, ...], pipe: Connection, limit: i
 
 
 def hold(archive: Path, pipe: Connection) -> None:
-    """Be the writer until told to stop."""
+    """Hold the writer's lock until a message arrives."""
     sys.argv = ["pollux", "verify"]
     with store.open_archive(archive):
         pipe.send("held")
@@ -85,7 +85,7 @@ def hold(archive: Path, pipe: Connection) -> None:
 
 
 def _die_at(number: int) -> None:
-    """Kill this process when SQLite is about to run its so-manieth statement."""
+    """Kill this process when SQLite is about to run this statement, by its number."""
     connect: Callable[..., sqlite3.Connection] = sqlite3.connect
     left = number
 
@@ -95,7 +95,7 @@ def _die_at(number: int) -> None:
         if left <= 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def connected(*args: Any, **options: Any) -> sqlite3.Connection:  # noqa: ANN401  sqlite3's own
+    def connected(*args: Any, **options: Any) -> sqlite3.Connection:  # noqa: ANN401  arguments of sqlite3
         database = connect(*args, **options)
         database.set_trace_callback(count)
         return database

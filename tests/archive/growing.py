@@ -1,4 +1,4 @@
-"""A home that lives: files that grow by bytes, are rewritten, cut, replaced, deleted and come again."""
+"""Homes whose files grow by bytes, are rewritten, truncated, replaced, deleted and created again."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ IDS = {
 APPENDED = ("log", "stub", "copy", "subagent", "twin", "third", "output")
 
 Step = tuple[str, str, int, int]
-"""What happens, to which file of which home, and how much of it."""
+"""The change, the file, the home, and the amount."""
 
 steps: st.SearchStrategy[Step] = st.one_of(
     st.tuples(st.just("append"), st.sampled_from(APPENDED), st.integers(0, 1), st.integers(1, 3000)),
@@ -57,10 +57,10 @@ steps: st.SearchStrategy[Step] = st.one_of(
 
 
 class Life:
-    """Two homes, and what is to be written to each file next."""
+    """Two homes, and the bytes that will be written to each file next."""
 
     def __init__(self, root: Path, born_ns: int = 0) -> None:
-        """Take the folder, and when this life begins: one that follows another in the same folder begins later."""
+        """Create two homes in a folder; a second instance in the same folder needs a later `born_ns`."""
         self.roots = [root / "one", root / "two"]
         self.lossy: set[str] = set()
         """Sessions of which the disk has less than there once was; and what they are called without their header."""
@@ -72,7 +72,7 @@ class Life:
 
     @property
     def homes(self) -> tuple[Home, ...]:
-        return tuple(builders.home(one) for one in self.roots)
+        return tuple(builders.home(root) for root in self.roots)
 
     def take(self, step: Step) -> None:
         what, name, home, amount = step
@@ -89,7 +89,7 @@ class Life:
         actions[what](home, name, amount)
 
     def files(self) -> Iterable[tuple[str, str, bytes]]:
-        """Give home, path and bytes of each file that is there."""
+        """Yield home, path and bytes of each existing file."""
         for root in self.roots:
             base = root / ".gemini"
             for path in sorted(base.rglob("*")):
@@ -107,8 +107,8 @@ class Life:
         self._coming[home, name] = coming[amount:]
 
     def _lines(self, home: int, name: str, amount: int) -> None:
-        rest = self._coming.pop((home, name), b"")
-        self._add(home, name, rest + b"".join(self._next(home, name) for _ in range(amount)))
+        unfinished = self._coming.pop((home, name), b"")
+        self._add(home, name, unfinished + b"".join(self._next(home, name) for _ in range(amount)))
 
     def _add(self, home: int, name: str, data: bytes) -> None:
         path = self.path(home, name)
@@ -119,13 +119,13 @@ class Life:
         self._stamp(path)
 
     def _mark(self, home: int) -> None:
-        """Say where the project is, as the client does at every start."""
+        """Write the marker with the path of the project, as the client does at each start."""
         marker = self.roots[home] / ".gemini" / "tmp" / "webapp" / ".project_root"
         if not marker.exists():
             builders.put(marker, builders.ROOT.encode())
 
     def _next(self, home: int, name: str) -> bytes:
-        """Write the next line of a log."""
+        """Return the next line of a log."""
         n = self._written[home, name] = self._written.get((home, name), -1) + 1
         if name == "output":
             return b"line %d of a long output\n" % n
@@ -153,7 +153,7 @@ class Life:
                 return builders.log(builders.gemini(f"g{n}-{who}", "é" * n, second=n, tokens=builders.tokens(n)))
 
     def _rewrite(self, home: int, name: str, amount: int) -> None:
-        """Write a document whole, as old releases do at every turn, now and then with messages taken out."""
+        """Write a complete document, as old releases do at each turn, sometimes without some messages."""
         n = self._written[home, name] = self._written.get((home, name), 0) + 1
         keep, who = amount % 8, f"{home}-{name}"
         messages = []
@@ -161,9 +161,9 @@ class Life:
             if number % 5 == amount % 5 and amount % 3 == 0:
                 continue
             calls = [builders.call(f"c{number}")] if number % 4 == 1 else []
-            one = builders.user(f"u{number}-{who}", f"ask {number}", second=number)
+            prompt = builders.user(f"u{number}-{who}", f"ask {number}", second=number)
             answer = builders.gemini(f"g{number}-{who}", second=number, tokens=builders.tokens(number), toolCalls=calls)
-            messages += [one, answer]
+            messages += [prompt, answer]
         data = builders.document(
             *messages, sessionId=IDS[name], startTime=builders.at(0), lastUpdated=builders.at(n), kind="main"
         )
@@ -180,7 +180,7 @@ class Life:
             self._stamp(path)
 
     def _replace(self, home: int, name: str, amount: int) -> None:
-        """Put another file in the place: the same, longer, or different in its middle."""
+        """Replace a file by another one: the same, longer, or different in its middle."""
         path = self.path(home, name)
         if not path.exists():
             return
@@ -198,7 +198,7 @@ class Life:
         self._stamp(path)
 
     def _delete(self, home: int, name: str, amount: int) -> None:
-        """Delete a file; what comes later begins anew, or goes on headless."""
+        """Delete a file; a later one starts again, or continues without a header."""
         self.path(home, name).unlink(missing_ok=True)
         self._lose(name)
         if amount % 2:
@@ -211,7 +211,7 @@ class Life:
             self._stamp(self.path(home, name))
 
     def _move(self, home: int, name: str, amount: int) -> None:
-        """Let the whole project folder vanish and come back."""
+        """Move the project folder away, or back."""
         del name, amount
         folder = self.roots[home] / ".gemini" / "tmp" / "webapp"
         away = self.roots[home] / "away"
@@ -219,8 +219,8 @@ class Life:
             folder.rename(away)
         elif not folder.exists():
             away.rename(folder)
-        for one in IDS:
-            self._lose(one)
+        for session_name in IDS:
+            self._lose(session_name)
 
     def _lose(self, name: str) -> None:
         for lost in ("subagent", "log") if name == "subagent" else (name,):
@@ -228,24 +228,24 @@ class Life:
                 self.lossy |= {IDS[lost], IDS[lost][:8], id8_in(PLACES[lost].rpartition("/")[2]) or ""}
 
     def _stamp(self, path: Path) -> None:
-        """Yield each change a time of its own: two within one tick of the clock cannot be told apart by anybody."""
+        """Set a different time for each change, because two within one tick of the clock look the same."""
         self._tick += 1_000
         os.utime(path, ns=(self._tick, self._tick))
 
 
 def content(archive: Archive) -> dict[str, list[Any]]:
-    """Return all facts, so that two of them can be compared; what is known of projects apart."""
-    found: dict[str, list[Any]] = {table: [*schema.rows(archive.database, table)] for table in schema.TABLES}
-    del found["session_digests"]  # of rows that are compared here
-    found["readings"] = [row[:2] for row in found["readings"]]  # the rest is for going on with
-    bodies = [msgspec.msgpack.decode(row[-1]) for row in found["sessions"]]
-    found["projects"] += [body.pop("project") for body in bodies]
-    found["sessions"] = [(*row[:-1], body) for row, body in zip(found["sessions"], bodies, strict=True)]
-    return found
+    """Return all facts by table, in a form that can be compared."""
+    rows_by_table: dict[str, list[Any]] = {table: [*schema.rows(archive.database, table)] for table in schema.TABLES}
+    del rows_by_table["session_digests"]  # of rows that are compared here
+    rows_by_table["readings"] = [row[:2] for row in rows_by_table["readings"]]  # the rest is for going on with
+    bodies = [msgspec.msgpack.decode(row[-1]) for row in rows_by_table["sessions"]]
+    rows_by_table["projects"] += [body.pop("project") for body in bodies]
+    rows_by_table["sessions"] = [(*row[:-1], body) for row, body in zip(rows_by_table["sessions"], bodies, strict=True)]
+    return rows_by_table
 
 
 def rebuild(archive: Archive, homes: Iterable[Home]) -> None:
-    """Throw the facts away, and derive them from the raw bytes alone."""
+    """Delete the facts, and derive them from the raw bytes."""
     located = locate(homes)
     with transaction(archive.database):
         schema.reset(archive.database)
@@ -254,25 +254,25 @@ def rebuild(archive: Archive, homes: Iterable[Home]) -> None:
 
 def versions(archive: Archive) -> dict[tuple[str, str], list[bytes]]:
     """Return the bytes of all versions of all files."""
-    found: dict[tuple[str, str], list[bytes]] = {}
+    contents: dict[tuple[str, str], list[bytes]] = {}
     rows = archive.database.execute(
         "SELECT files.home, files.path, versions.id FROM versions JOIN files ON files.id = versions.file_id "
         "ORDER BY versions.file_id, versions.number"
     ).fetchall()
     for home, path, version_id in rows:
         read = raw.reader(archive.database, version_id)
-        found.setdefault((home, path), []).append(read(0, read.size))
-    return found
+        contents.setdefault((home, path), []).append(read(0, read.size))
+    return contents
 
 
 def merge_all(archive: Archive) -> None:
-    """Put small segments together, wherever there are some."""
+    """Merge all small segments."""
     with transaction(archive.database):
         for (version_id,) in archive.database.execute("SELECT id FROM versions").fetchall():
             raw.merge(archive.database, version_id)
 
 
 def comparable(session: Session) -> tuple[Any, ...]:
-    """Return what a list says of a session."""
-    calls = sorted((one.message_id, one.tokens) for one in session.calls)
+    """Return the fields of a session that a list shows."""
+    calls = sorted((call.message_id, call.tokens) for call in session.calls)
     return session.title, session.first_prompt, session.last_prompt, session.counts, session.models, calls

@@ -1,4 +1,4 @@
-"""Archives as an older Pollux wrote them."""
+"""Archives in the format of an older Pollux."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roots, deletions and sums of sessions are those that a look at all rows gives, whatever was changed before."""
+"""Roots, deletions and sums of sessions equal those computed from all rows, after any changes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ USAGE = schema.TABLES["session_usage"].names
 
 
 def expected_usage(database: sqlite3.Connection) -> dict[tuple[str, int], dict[str, int]]:
-    """Add up all calls, one by one."""
+    """Return the sums of each session, added up call by call."""
     sums: dict[tuple[str, int], dict[str, int]] = {}
     counts = [f"tok_{count}" for count in schema.COUNTS]
     rows = database.execute(
@@ -55,7 +55,7 @@ def stored_usage(database: sqlite3.Connection) -> dict[tuple[str, int], dict[str
 
 
 def expected_root(session_id: str, parents: Mapping[str, str | None]) -> str:
-    """Walk up from one session; members of a circle are their own roots."""
+    """Return the root of a session; members of a circle are their own roots."""
     chain = [session_id]
     while (parent := parents[chain[-1]]) in parents and parent is not None:
         if parent in chain:
@@ -65,22 +65,22 @@ def expected_root(session_id: str, parents: Mapping[str, str | None]) -> str:
 
 
 def expected_deleted(database: sqlite3.Connection) -> set[str]:
-    """Return the sessions without a file that is still where it was, read by this machine if it has read any."""
+    """Return the sessions without an existing file, among those read by this machine if there are any."""
     rows = database.execute(
         "SELECT session_id, role, deleted_us, file_version_id IN (SELECT version_id FROM imported) "
         "FROM session_files JOIN versions ON versions.id = file_version_id JOIN files ON files.id = file_id"
     ).fetchall()
     has_own = {session_id for session_id, _, _, is_import in rows if not is_import}
-    there = set()
+    present = set()
     for session_id, role, deleted_us, is_import in rows:
         is_file = role not in ("stub", "unreadable") and not (is_import and session_id in has_own)
         if is_file and deleted_us is None:
-            there.add(session_id)
-    return {row[0] for row in database.execute("SELECT session_id FROM sessions")} - there
+            present.add(session_id)
+    return {row[0] for row in database.execute("SELECT session_id FROM sessions")} - present
 
 
 def check(database: sqlite3.Connection) -> None:
-    """Check all that depends on other rows."""
+    """Check all values that depend on other rows."""
     assert stored_usage(database) == expected_usage(database)
     parents = dict(database.execute("SELECT session_id, parent_session_id FROM sessions").fetchall())
     stored = dict(database.execute("SELECT session_id, root_session_id FROM sessions").fetchall())
@@ -165,7 +165,7 @@ def test_values_are_right_after_every_refresh(life: list[tuple[Step, str]]) -> N
                 check(archive.database)
 
 
-def test_prices_of_an_archive_that_takes_no_writes_are_added_up(tmp_path: Path) -> None:
+def test_sums_with_prices_are_computed_for_a_read_only_archive(tmp_path: Path) -> None:
     answer = builders.gemini("g1", tokens=builders.tokens(1000))
     log = builders.log(builders.header(), builders.user(), answer)
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", log)
@@ -178,7 +178,7 @@ def test_prices_of_an_archive_that_takes_no_writes_are_added_up(tmp_path: Path) 
         assert [row["cost_nanousd"] for row in stored_usage(archive.database).values()] == [1_298_875]
 
 
-def test_facts_in_memory_are_those_of_an_archive(tmp_path: Path) -> None:
+def test_facts_in_memory_equal_those_of_an_archive(tmp_path: Path) -> None:
     world = Life(tmp_path)
     for step in (("lines", "subagent", 0, 9), ("lines", "log", 0, 20), ("rewrite", "document", 1, 5)):
         world.take(step)
@@ -206,16 +206,16 @@ OF_THE_ARCHIVE = ("bundle", "extra", "file_version_id")
         "UPDATE session_usage SET is_active = 1 - is_active",
     ],
 )
-def test_sums_that_somebody_changed_are_damage(tmp_path: Path, statement: str) -> None:
+def test_changed_sums_are_damage(tmp_path: Path, statement: str) -> None:
     _, archive = archived_home(tmp_path)
     assert looked_at(archive).is_ok
     damage(archive, statement)
-    messages = [found.message for found in looked_at(archive).damage]
+    messages = [damage.message for damage in looked_at(archive).damage]
     assert messages
     assert all(message.endswith("are not those that were derived") for message in messages)
 
 
-def test_value_that_sqlite_refuses_costs_only_its_session(tmp_path: Path) -> None:
+def test_value_rejected_by_sqlite_affects_only_its_session(tmp_path: Path) -> None:
     world = Life(tmp_path)
     for step in (("lines", "log", 0, 9), ("lines", "third", 0, 9)):
         world.take(step)

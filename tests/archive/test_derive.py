@@ -1,4 +1,4 @@
-"""Of a bundle that has something new, all files are found, however they are named."""
+"""All files of a changed bundle are read, whatever their names are."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def test_all_files_of_a_bundle_are_found(tmp_path: Path, monkeypatch: pytest.Mon
         with (chats / names[0]).open("ab") as stream:
             stream.write(builders.log(builders.user("u2")))
         refresh(archive, [builders.home(tmp_path)], derives=False)
-        (found,) = derive.pending(archive.database).values()
-    assert {one.session_file.path for one in found} == {chats / name for name in names}
+        (bundle,) = derive.pending(archive.database).values()
+    assert {file.session_file.path for file in bundle} == {chats / name for name in names}
 
 
 def test_calls_that_share_a_recording_have_a_row_each(tmp_path: Path) -> None:
-    """Over ACP the client records all calls of a session in one message, again and again."""
+    """Over ACP, the client records all calls of a session in one message repeatedly."""
     path = builders.chats(tmp_path) / f"{builders.NAME}.jsonl"
     first = builders.gemini("acp", "", toolCalls=[builders.call("c1")])
     later = first | {"toolCalls": [builders.call("c1"), builders.call("c2"), builders.call("c3")]}
@@ -72,11 +72,11 @@ def test_calls_that_share_a_recording_have_a_row_each(tmp_path: Path) -> None:
         builders.put(path, builders.log(*records[:n_records]))
         with store.open_archive(tmp_path / "archive.db") as archive:
             refresh(archive, [builders.home(tmp_path)])
-            found = archive.database.execute(rows).fetchall()
-    assert found == [("acp", 0, "c1"), ("g2", 0, "c2"), ("g2", 1, "c3")]
+            call_rows = archive.database.execute(rows).fetchall()
+    assert call_rows == [("acp", 0, "c1"), ("g2", 0, "c2"), ("g2", 1, "c3")]
 
 
-def test_damage_in_what_tells_of_projects_stops_nothing(tmp_path: Path) -> None:
+def test_damage_in_project_files_does_not_stop_a_refresh(tmp_path: Path) -> None:
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
     marker = builders.put(tmp_path / ".gemini" / "tmp" / "webapp" / ".project_root", b"/srv/webapp")
     builders.put(marker.with_name("logs.json"), b"[]")
@@ -88,9 +88,9 @@ def test_damage_in_what_tells_of_projects_stops_nothing(tmp_path: Path) -> None:
                 (SELECT version_id FROM files WHERE path LIKE '%/.project_root' OR path LIKE '%/logs.json')
             """
         )
-        found = refresh(archive, [builders.home(tmp_path)])
-        assert [(one.code, one.file) for one in found.problems] == [("damaged-archive", str(marker))]
-        assert found.sessions == {builders.SESSION}
+        result = refresh(archive, [builders.home(tmp_path)])
+        assert [(problem.code, problem.file) for problem in result.problems] == [("damaged-archive", str(marker))]
+        assert result.sessions == {builders.SESSION}
 
 
 def test_damaged_segment_does_not_stop_a_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ def test_damaged_segment_does_not_stop_a_sync(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("name", ["session-2026-05-01T18-34-aaaaaaaa.txt", "session-x.json.bak", "session-x.json~"])
-def test_backup_next_to_a_session_is_archived_but_is_no_session(tmp_path: Path, name: str) -> None:
+def test_backup_beside_a_session_is_archived_but_is_not_a_session(tmp_path: Path, name: str) -> None:
     data = builders.log(builders.header(), builders.user(), builders.gemini(tokens=builders.tokens()))
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", data)
     builders.put(builders.chats(tmp_path) / name, data.replace(b"6ece72aa", b"ffffffff"))
@@ -146,7 +146,7 @@ def test_opened_session_has_the_fates_of_its_facts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_archived", [False, True])
-def test_session_that_goes_on_after_another_in_the_same_file_is_whole(tmp_path: Path, is_archived: bool) -> None:  # noqa: FBT001
+def test_session_continued_after_another_in_one_file_is_complete(tmp_path: Path, is_archived: bool) -> None:  # noqa: FBT001
     other = "6ece72aa-0000-4000-8000-000000000002"
     records = (
         *(builders.header(), builders.user("u1"), builders.gemini("g1")),
@@ -157,9 +157,9 @@ def test_session_that_goes_on_after_another_in_the_same_file_is_whole(tmp_path: 
     home = builders.home(tmp_path)
     with store.open_archive(tmp_path / "archive.db") as archive:
         located = refresh(archive, [home], memory={}).located
-        found = open_session.history(archive.database, located) if is_archived else sessions.history([home])
+        history = open_session.history(archive.database, located) if is_archived else sessions.history([home])
         shown = {}
-        for session in found.sessions:
+        for session in history.sessions:
             assert len(session.files) == 1
             group = open_session.open_session(archive.database, session) if is_archived else sessions.opened(session)
             shown[session.id] = [message.id for message in group.messages()]

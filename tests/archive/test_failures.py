@@ -1,4 +1,4 @@
-"""Whatever one bundle raises, the others are derived, and the bundle is reported and not tried at every refresh."""
+"""An error in one bundle does not stop the others; it is reported, and not retried at each refresh."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _write = fact_rows.write
 
 
 def homes_with_two(root: Path) -> Path:
-    """Make a home with a good session and another one, whose file is returned."""
+    """Write a home with a good session and another one, and return the file of the latter."""
     good = builders.log(builders.header(), builders.user(), builders.gemini(tokens=builders.tokens()))
     builders.put(builders.chats(root) / f"{builders.NAME}.jsonl", good)
     return builders.put(builders.chats(root) / BAD_NAME, builders.log(builders.header(BAD), builders.user("u9")))
 
 
 def synced_home(archive: Archive, root: Path) -> RefreshResult:
-    """Refresh a few seconds after the files were written, when a look at them settles what they are."""
+    """Refresh a few seconds after the files were written, when their times are reliable."""
     later = datetime.now(UTC) + timedelta(seconds=5)
     return refresh(archive, [builders.home(root)], clock=lambda: later)
 
@@ -51,12 +51,12 @@ def ids(archive: Archive) -> set[str]:
     return {row[0] for row in archive.database.execute("SELECT session_id FROM sessions")}
 
 
-def codes(found: RefreshResult) -> list[tuple[str, str | None]]:
-    return [(one.code, one.file) for one in found.problems]
+def codes(result: RefreshResult) -> list[tuple[str, str | None]]:
+    return [(problem.code, problem.file) for problem in result.problems]
 
 
 def failing_to_read(monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[Path]:
-    """Make the reading of one file raise an error; return the attempts."""
+    """Make the reading of one file raise an error, and return the list of attempts."""
     attempts: list[Path] = []
 
     def fail(source: Source, snapshot: bytes | None) -> Any:  # noqa: ANN401
@@ -80,7 +80,7 @@ def failing_to_write(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
 
 def failing_to_sum_up(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def fail(placed: list[Any], full_id: Any) -> list[OpenSession]:  # noqa: ANN401
-        if any(one.reading.id == BAD for one in placed):
+        if any(placed_reading.reading.id == BAD for placed_reading in placed):
             raise error
         return group_readings(placed, full_id)
 
@@ -98,17 +98,17 @@ def test_error_of_one_session_does_not_stop_the_others(
     file = homes_with_two(tmp_path)
     fail(monkeypatch, error)
     with store.open_archive(tmp_path / "archive.db") as archive:
-        found = synced_home(archive, tmp_path)
-        assert codes(found) == [("cannot-derive", str(file))]
-        assert type(error).__name__ in found.problems[0].message
-        assert found.sessions == ids(archive) == {builders.SESSION}
+        result = synced_home(archive, tmp_path)
+        assert codes(result) == [("cannot-derive", str(file))]
+        assert type(error).__name__ in result.problems[0].message
+        assert result.sessions == ids(archive) == {builders.SESSION}
         assert versions(archive)[str(tmp_path / ".gemini"), f"tmp/webapp/chats/{BAD_NAME}"] == [file.read_bytes()]
-        listed = open_session.history(archive.database, found.located)
-        assert listed.problems == tuple(found.problems)
-        assert [one.id for one in listed.sessions] == [builders.SESSION]
+        listed = open_session.history(archive.database, result.located)
+        assert listed.problems == tuple(result.problems)
+        assert [session.id for session in listed.sessions] == [builders.SESSION]
 
 
-def test_failed_file_is_read_again_only_when_it_has_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_file_is_read_again_only_after_it_has_grown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = homes_with_two(tmp_path)
     attempts = failing_to_read(monkeypatch, ValueError("odd"))
     with store.open_archive(tmp_path / "archive.db") as archive:
@@ -138,7 +138,7 @@ def test_new_reader_tries_a_failed_file_again(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("error", [MemoryError(), OSError(errno.EIO, "no")])
-def test_error_that_may_pass_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_temporary_error_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     file = homes_with_two(tmp_path)
     attempts = failing_to_read(monkeypatch, error)
     with store.open_archive(tmp_path / "archive.db") as archive:
@@ -175,12 +175,12 @@ def test_session_that_grows_into_a_failure_loses_its_old_facts(tmp_path: Path, m
         assert ids(archive) == {builders.SESSION}
 
 
-def test_subagent_that_cannot_be_written_leaves_its_parent_alone(
+def test_subagent_that_cannot_be_written_does_not_affect_its_parent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     homes_with_two(tmp_path)
-    told = builders.log(builders.header(CHILD, kind="subagent"), builders.user("s1"))
-    child = builders.put(builders.chats(tmp_path) / builders.SESSION / f"{CHILD}.jsonl", told)
+    subagent_log = builders.log(builders.header(CHILD, kind="subagent"), builders.user("s1"))
+    child = builders.put(builders.chats(tmp_path) / builders.SESSION / f"{CHILD}.jsonl", subagent_log)
 
     def write(database: sqlite3.Connection, group: OpenSession, session: Session, bundle: str) -> None:
         if session.id == CHILD:
@@ -193,8 +193,8 @@ def test_subagent_that_cannot_be_written_leaves_its_parent_alone(
         assert ids(archive) == {builders.SESSION, BAD}
 
 
-@pytest.mark.skipif(os.name != "posix" or os.uname().sysname != "Linux", reason="processes are not copied here")
-def test_other_processes_report_failures_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(os.name != "posix" or os.uname().sysname != "Linux", reason="this system cannot fork processes")
+def test_failures_in_other_processes_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest, "_WORKERS_FROM", (0, 0))
     file = homes_with_two(tmp_path)
     failing_to_write(monkeypatch, ValueError("odd"))
@@ -221,7 +221,7 @@ def test_archive_with_a_failure_is_undamaged(tmp_path: Path, monkeypatch: pytest
         assert deep.damage == []
 
 
-def test_what_tells_of_projects_may_fail_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_of_project_files_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     homes_with_two(tmp_path)
 
     def fail(*_: object) -> None:
@@ -229,8 +229,8 @@ def test_what_tells_of_projects_may_fail_too(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(derive, "claims_from_files", fail)
     with store.open_archive(tmp_path / "archive.db") as archive:
-        found = synced_home(archive, tmp_path)
-        assert codes(found) == [("cannot-derive", str(tmp_path / ".gemini"))]
+        result = synced_home(archive, tmp_path)
+        assert codes(result) == [("cannot-derive", str(tmp_path / ".gemini"))]
         assert ids(archive) == {builders.SESSION, BAD}
 
 
@@ -238,9 +238,9 @@ def test_file_that_cannot_be_stored_does_not_stop_the_others(tmp_path: Path, mon
     file = homes_with_two(tmp_path)
     stored = raw.store
 
-    def store_others(database: sqlite3.Connection, found: raw.PendingWrite, **more: Any) -> int:  # noqa: ANN401
-        version_id = stored(database, found, **more)
-        if found.file.place == str(file):
+    def store_others(database: sqlite3.Connection, write: raw.PendingWrite, **more: Any) -> int:  # noqa: ANN401
+        version_id = stored(database, write, **more)
+        if write.file.place == str(file):
             raise OverflowError("too large")
         return version_id
 
@@ -257,10 +257,10 @@ def test_file_that_cannot_be_prepared_does_not_stop_the_others(tmp_path: Path, m
     file = homes_with_two(tmp_path)
     prepare = raw.prepare
 
-    def prepare_others(item: Any, known: Any) -> raw.PendingWrite:  # noqa: ANN401
+    def prepare_others(item: Any, state: Any) -> raw.PendingWrite:  # noqa: ANN401
         if item.place == str(file):
             raise MemoryError
-        return prepare(item, known)
+        return prepare(item, state)
 
     monkeypatch.setattr(raw, "prepare", prepare_others)
     monkeypatch.setattr(ingest, "_FEW", 0)
@@ -269,15 +269,15 @@ def test_file_that_cannot_be_prepared_does_not_stop_the_others(tmp_path: Path, m
         assert ids(archive) == {builders.SESSION}
 
 
-def test_file_of_the_year_2300_is_archived_and_not_read_every_time(tmp_path: Path) -> None:
+def test_file_of_the_year_2300_is_archived_and_read_only_once(tmp_path: Path) -> None:
     file = homes_with_two(tmp_path)
     far = 10_413_792_000_000_000_000
     os.utime(file, ns=(far, far))
-    assert file.stat().st_mtime_ns == far, "this file system has no such times"
+    assert file.stat().st_mtime_ns == far, "this file system cannot store such times"
     with store.open_archive(tmp_path / "archive.db") as archive:
         for _ in range(2):
-            found = synced_home(archive, tmp_path)
-            assert codes(found) == [("value-out-of-range", str(file))]
+            result = synced_home(archive, tmp_path)
+            assert codes(result) == [("value-out-of-range", str(file))]
         assert ids(archive) == {builders.SESSION, BAD}
         assert str(file) not in {item.place for item in changed(archive, tmp_path)}
         with file.open("ab") as stream:
@@ -292,17 +292,17 @@ def changed(archive: Archive, root: Path) -> list[DiskFile]:
 
 
 @pytest.mark.parametrize(("mtime_ns", "held"), [(2**63, 2**63 - 1), (-(2**70), -(2**63)), (7, 7)])
-def test_times_are_held_as_far_as_a_column_goes(mtime_ns: int, held: int) -> None:
+def test_times_are_limited_to_the_range_of_a_column(mtime_ns: int, held: int) -> None:
     look = ScanCache()
     assert held_time(mtime_ns, "file", look) == held
-    assert [one.code for one in look.problems] == ["value-out-of-range"] * (mtime_ns != held)
+    assert [problem.code for problem in look.problems] == ["value-out-of-range"] * (mtime_ns != held)
 
 
 def test_large_inodes_are_archived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     homes_with_two(tmp_path)
     prepare = raw.prepare
     monkeypatch.setattr(
-        raw, "prepare", lambda item, known: msgspec.structs.replace(prepare(item, known), inode=2**64 - 1)
+        raw, "prepare", lambda item, state: msgspec.structs.replace(prepare(item, state), inode=2**64 - 1)
     )
     with store.open_archive(tmp_path / "archive.db") as archive:
         assert not codes(synced_home(archive, tmp_path))

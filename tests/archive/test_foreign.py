@@ -1,5 +1,5 @@
-"""An archive that somebody else made is checked before anything of it is used, and blamed for what is wrong with it."""
-# ruff: noqa: S608  statements made here
+"""An imported archive is checked before its rows are used, and its faults are reported under its name."""
+# ruff: noqa: S608  the statements contain only values of these tests
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def other(tmp_path: Path) -> Path:
         ("DROP TABLE seals", "CREATE TABLE seals (number INTEGER PRIMARY KEY)"),
         (
             "ALTER TABLE files RENAME TO f",
-            "CREATE TABLE files AS SELECT * FROM f",  # without a key: two rows may have one number
+            "CREATE TABLE files AS SELECT * FROM f",  # without a key, so that two rows may have the same number
         ),
         ("PRAGMA writable_schema = ON", "UPDATE sqlite_master SET rootpage = 3 WHERE name = 'versions'"),
         (
@@ -54,7 +54,7 @@ def other(tmp_path: Path) -> Path:
         ),
     ],
 )
-def test_a_schema_that_no_archive_has_is_refused(tmp_path: Path, other: Path, statements: tuple[str, ...]) -> None:
+def test_unknown_schema_is_rejected(tmp_path: Path, other: Path, statements: tuple[str, ...]) -> None:
     damage(other, *statements)
     archive = tmp_path / "archive.db"
     before = state(archive)
@@ -113,19 +113,19 @@ def test_row_with_a_wrong_type_is_left_out_and_reported(
         which = f"SELECT id FROM {table} ORDER BY id LIMIT 1"
         database.execute(f"UPDATE {table} SET {column} = ? WHERE id = ({which})", (value,))
     before = own(archive)
-    found = merged(archive, other)
-    assert found.problems
-    assert all("\n" not in problem.message for problem in found.problems)
+    result = merged(archive, other)
+    assert result.problems
+    assert all("\n" not in problem.message for problem in result.problems)
     assert own(archive).mains == before.mains
     assert looked_at(archive).is_ok
     assert merged(archive, other).n_files == 0
 
 
-def test_text_that_is_no_text_is_left_out(tmp_path: Path, other: Path) -> None:
+def test_invalid_text_is_left_out(tmp_path: Path, other: Path) -> None:
     damage(other, "UPDATE files SET home = CAST(x'ff2f61' AS TEXT) WHERE id = 1")
-    found = merged(tmp_path / "new.db", other)
-    assert len(found.problems) == 1
-    assert "home" in found.problems[0].message
+    result = merged(tmp_path / "new.db", other)
+    assert len(result.problems) == 1
+    assert "home" in result.problems[0].message
 
 
 def repacked(other: Path, path: str, length: int, packed: bytes, digest: bytes, **more: Any) -> None:  # noqa: ANN401
@@ -137,7 +137,7 @@ def repacked(other: Path, path: str, length: int, packed: bytes, digest: bytes, 
 
 
 @pytest.mark.parametrize("is_said", [True, False])
-def test_a_bomb_is_never_unpacked(
+def test_compression_bomb_is_not_unpacked(
     tmp_path: Path,
     other: Path,
     is_said: bool,  # noqa: FBT001
@@ -156,23 +156,23 @@ def test_a_bomb_is_never_unpacked(
         return data
 
     monkeypatch.setattr(raw, "content", content)
-    found = merged(tmp_path / "new.db", other)
-    assert [problem.message for problem in found.problems if "damaged" in problem.message]
+    result = merged(tmp_path / "new.db", other)
+    assert [problem.message for problem in result.problems if "damaged" in problem.message]
     assert largest <= raw.SEGMENT
     assert content_of(tmp_path / "new.db", LOG) == [b""]
 
 
-def test_segments_that_lean_on_each_other_in_a_circle_are_left_out(tmp_path: Path, other: Path) -> None:
+def test_segments_based_on_each_other_are_left_out(tmp_path: Path, other: Path) -> None:
     (first, *_), (second, *_) = segments_of(other, DOCUMENT)
     for depth in (0, 1, 5):
         damage(other, f"UPDATE segments SET base_id = {second}, depth = {depth} WHERE id = {first}")
-        found = merged(tmp_path / f"new{depth}.db", other)
-        assert len(found.problems) == 2
+        result = merged(tmp_path / f"new{depth}.db", other)
+        assert len(result.problems) == 2
         assert looked_at(tmp_path / f"new{depth}.db").is_ok
 
 
-def test_a_hash_that_lies_about_its_bytes_makes_nothing_lean_on_others(tmp_path: Path, other: Path) -> None:
-    """The victim has a segment with that very hash, so that the one that leans on it would be copied as it is."""
+def test_segment_with_a_false_hash_is_not_used_as_a_base(tmp_path: Path, other: Path) -> None:
+    """The own archive has a segment with the same hash, so that a segment based on it would be copied unchanged."""
     archive = tmp_path / "archive.db"
     (first, *_), (second, *_) = segments_of(other, DOCUMENT)
     with store.open_archive(other) as opened:
@@ -188,22 +188,22 @@ def test_a_hash_that_lies_about_its_bytes_makes_nothing_lean_on_others(tmp_path:
     assert looked_at(archive).is_ok
 
 
-def test_segments_that_overlap_end_what_is_taken(tmp_path: Path, other: Path) -> None:
+def test_import_of_a_file_stops_at_overlapping_segments(tmp_path: Path, other: Path) -> None:
     first, second = segments_of(other, LOG)
     damage(other, f"UPDATE segments SET start = start - 1 WHERE id = {second[0]}")
-    found = merged(tmp_path / "new.db", other)
-    assert f"its bytes from {first[3]} on are missing in other.db" in found.problems[0].message
+    result = merged(tmp_path / "new.db", other)
+    assert f"its bytes from {first[3]} on are missing in other.db" in result.problems[0].message
     assert looked_at(tmp_path / "new.db").is_ok
 
 
 @pytest.mark.parametrize("size", [0, 50, 4096, 30_000])
-def test_a_file_that_is_cut_short_is_refused(tmp_path: Path, other: Path, size: int) -> None:
+def test_truncated_archive_is_rejected(tmp_path: Path, other: Path, size: int) -> None:
     other.write_bytes(other.read_bytes()[:size])
     with pytest.raises(ArchiveError, match=r"other\.db cannot be imported"):
         merged(tmp_path / "archive.db", other)
 
 
-def test_damage_that_is_met_later_is_blamed_on_the_other_archive(
+def test_damage_found_later_is_reported_for_the_imported_archive(
     tmp_path: Path, other: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = tmp_path / "archive.db"
@@ -220,10 +220,10 @@ def test_damage_that_is_met_later_is_blamed_on_the_other_archive(
     assert state(archive) == before
 
 
-def test_it_is_opened_to_be_read_alone(other: Path) -> None:
-    with foreign.open_foreign(other) as found:
+def test_imported_archive_is_opened_read_only(other: Path) -> None:
+    with foreign.open_foreign(other) as opened:
         for statement in ("DELETE FROM files", "CREATE TABLE x (a)", "CREATE TEMP TABLE y (a)"):
             with pytest.raises(sqlite3.OperationalError):
-                found.database.execute(statement)
-        pragmas = [found.database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("query_only", "trusted_schema")]
+                opened.database.execute(statement)
+        pragmas = [opened.database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("query_only", "trusted_schema")]
     assert pragmas == [1, 0]

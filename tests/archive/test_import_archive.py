@@ -1,5 +1,5 @@
-"""Two archives become one: no byte of either is lost, and nothing that this machine has read itself is changed."""
-# ruff: noqa: S608  statements made here
+"""An import loses no byte of either archive, and changes nothing that this machine has read itself."""
+# ruff: noqa: S608  the statements contain only values of these tests
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def copied(archive: Path, name: str) -> Path:
 
 
 def moved(archive: Path, machine: str = "laptop", home: str = ELSEWHERE) -> None:
-    """Pretend that an archive was kept elsewhere, so that everything in it was read there."""
+    """Set another machine as the reader of all files of an archive."""
     damage(archive, f"UPDATE files SET machine = '{machine}', home = '{home}'", "DELETE FROM facts_meta")
 
 
 def facts_in(archive: Path) -> dict[str, list[tuple[Any, ...]]]:
-    """Return all facts, with versions by what they are and not by their numbers."""
+    """Return all facts, with versions identified by their contents instead of numbers."""
     with store.open_archive(archive, write=False) as opened:
         database = opened.database
         names = {
@@ -85,26 +85,26 @@ def _rows(database: sqlite3.Connection, table: str, names: dict[int, Any]) -> It
 
 
 def state(archive: Path) -> list[Any]:
-    """Return all that is kept, but not when it was last looked at: what is fresh is looked at twice."""
+    """Return all rows without the times of the last comparison, because new files are compared twice."""
     with changed(archive) as database:
-        files, *rest = (
-            database.execute(f"SELECT * FROM {one}").fetchall() for one in ("files", "versions", "segments")
+        files, *others = (
+            database.execute(f"SELECT * FROM {text}").fetchall() for text in ("files", "versions", "segments")
         )
         columns = [row[1] for row in database.execute("PRAGMA table_info(files)")]
     left_out = [columns.index(name) for name in ("last_us", "ctime_ns")]
-    return [[[value for place, value in enumerate(row) if place not in left_out] for row in files], *rest]
+    return [[[value for place, value in enumerate(row) if place not in left_out] for row in files], *others]
 
 
-def test_an_empty_archive_takes_everything(tmp_path: Path) -> None:
+def test_import_into_an_empty_archive_copies_everything(tmp_path: Path) -> None:
     root, other = archived_home(tmp_path)
     archive = tmp_path / "mine.db"
-    found = merged(archive, other)
+    result = merged(archive, other)
     with changed(other) as database:
         n_files, n_bytes = database.execute(
             "SELECT count(*), (SELECT sum(archived_bytes) FROM versions) FROM files"
         ).fetchone()
-    assert (found.n_files, found.n_versions, found.n_bytes) == (n_files, n_files + 1, n_bytes)
-    assert found.problems == []
+    assert (result.n_files, result.n_versions, result.n_bytes) == (n_files, n_files + 1, n_bytes)
+    assert result.problems == []
     assert content_of(archive, DOCUMENT) == content_of(other, DOCUMENT)
     assert facts_in(archive) == facts_in(other)
     assert deeply(archive).is_ok
@@ -114,7 +114,7 @@ def test_an_empty_archive_takes_everything(tmp_path: Path) -> None:
     assert facts_in(archive) == facts_in(other)
 
 
-def test_twice_changes_nothing(tmp_path: Path) -> None:
+def test_second_import_changes_nothing(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     other = copied(archive, "other.db")
     moved(other)
@@ -126,7 +126,7 @@ def test_twice_changes_nothing(tmp_path: Path) -> None:
     assert facts_in(archive) == facts_before
 
 
-def test_ourselves_add_nothing(tmp_path: Path) -> None:
+def test_import_of_a_copy_of_itself_adds_nothing(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     other = copied(archive, "other.db")
     before = state(archive)
@@ -134,7 +134,7 @@ def test_ourselves_add_nothing(tmp_path: Path) -> None:
     assert state(archive) == before
 
 
-def test_two_archives_of_one_machine_hold_the_same_whichever_is_imported(tmp_path: Path) -> None:
+def test_order_of_two_archives_of_one_machine_does_not_matter(tmp_path: Path) -> None:
     root, one = archived_home(tmp_path)
     two = copied(one, "two.db")
     grown(root, LOG, builders.log(answer(3)))
@@ -160,14 +160,14 @@ def keys_of(archive: Path, table: str) -> set[tuple[str, str]]:
         return set(database.execute(f"SELECT session_id, message_id FROM {table}").fetchall())
 
 
-def test_a_session_of_two_machines_is_one_session(tmp_path: Path) -> None:
+def test_session_of_two_machines_is_one_session(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     other = copied(archive, "other.db")
     moved(other)
     grown(root, LOG, builders.log(answer(3)))
     synced(archive, root)
-    found = merged(archive, other)
-    assert found.n_files
+    result = merged(archive, other)
+    assert result.n_files
     with changed(archive) as database:
         ids = [row[0] for row in database.execute("SELECT session_id FROM sessions")]
         machines = {row[0] for row in database.execute("SELECT machine FROM files")}
@@ -178,24 +178,24 @@ def test_a_session_of_two_machines_is_one_session(tmp_path: Path) -> None:
     assert looked_at(archive).is_ok
 
 
-def test_a_longer_copy_of_our_own_file_becomes_a_version_beside_it(tmp_path: Path) -> None:
+def test_longer_copy_of_an_own_file_becomes_another_version(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     other = copied(archive, "other.db")
     before = content_of(archive, LOG)
     grown(root, LOG, builders.log(answer(3)))
     synced(other, root)
-    found = merged(archive, other)
-    assert (found.n_files, found.n_versions) == (1, 1)
-    whole = (root / ".gemini" / LOG).read_bytes()
-    assert [(one.file, one.n_bytes) for one in found.not_read_here] == [(str(root / ".gemini" / LOG), len(whole))]
-    assert content_of(archive, LOG) == [whole, *before]
+    result = merged(archive, other)
+    assert (result.n_files, result.n_versions) == (1, 1)
+    content = (root / ".gemini" / LOG).read_bytes()
+    assert [(item.file, item.n_bytes) for item in result.not_read_here] == [(str(root / ".gemini" / LOG), len(content))]
+    assert content_of(archive, LOG) == [content, *before]
     assert marks(archive) == [(LOG, 1, str(other), NOW_US)]
     assert roles(archive, builders.SESSION, LOG) == {"main", "import"}
     assert keys_of(archive, "model_calls") == keys_of(other, "model_calls")
     assert merged(archive, other) == ImportResult()
     assert merged(other, archive) == ImportResult()
-    synced(archive, root)  # now this machine has read the rest, too
-    assert content_of(archive, LOG)[-1] == whole
+    synced(archive, root)  # now this machine has also read the remaining bytes
+    assert content_of(archive, LOG)[-1] == content
     assert roles(archive, builders.SESSION, LOG) == {"main"}
     assert keys_of(archive, "messages") == keys_of(other, "messages")
     assert deeply(archive).is_ok
@@ -220,7 +220,7 @@ def roles(archive: Path, session_id: str, path: str) -> set[str]:
         return {row[0] for row in rows}
 
 
-def test_an_import_goes_on_where_an_earlier_import_ended(tmp_path: Path) -> None:
+def test_import_continues_an_earlier_import(tmp_path: Path) -> None:
     root, other = archived_home(tmp_path)
     archive = tmp_path / "mine.db"
     moved(other)
@@ -229,16 +229,16 @@ def test_an_import_goes_on_where_an_earlier_import_ended(tmp_path: Path) -> None
     grown(root, LOG, builders.log(answer(3)))
     synced(again, root)  # in one piece
     moved(again)
-    found = merged(archive, again)
-    assert (found.n_versions, found.n_bytes) == (0, len(builders.log(answer(3))))
-    assert found.not_read_here == []
+    result = merged(archive, again)
+    assert (result.n_versions, result.n_bytes) == (0, len(builders.log(answer(3))))
+    assert result.not_read_here == []
     assert content_of(archive, LOG) == [(root / ".gemini" / LOG).read_bytes()]
     assert facts_in(archive)["messages"]
     assert deeply(archive).is_ok
     assert merged(archive, again) == ImportResult()
 
 
-def test_a_version_that_leans_on_what_we_have_otherwise(tmp_path: Path) -> None:
+def test_version_based_on_a_segment_stored_differently_is_imported(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     other = copied(archive, "other.db")
     rewritten(root, 11, 12, 13)
@@ -257,7 +257,7 @@ def test_a_version_that_leans_on_what_we_have_otherwise(tmp_path: Path) -> None:
     assert deeply(archive).is_ok
 
 
-def test_nothing_leans_on_a_segment_of_ours_that_is_damaged(tmp_path: Path) -> None:
+def test_damaged_own_segment_is_not_used_as_a_base(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     other = copied(archive, "other.db")
     rewritten(root, 11, 12, 13)
@@ -276,11 +276,11 @@ def readable_of(archive: Path, path: str) -> list[bytes]:
             "JOIN files ON files.id = file_id WHERE path = ?",
             (path,),
         ).fetchall()
-        found = [raw.reader(opened.database, row[0]) for row in rows]
-        return [read(0, read.size) for read in found]
+        readers = [raw.reader(opened.database, row[0]) for row in rows]
+        return [read(0, read.size) for read in readers]
 
 
-def test_an_older_backup_does_not_become_the_newest(tmp_path: Path) -> None:
+def test_older_backup_does_not_become_the_newest_version(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     damage(archive, "UPDATE versions SET mtime_ns = 1000 WHERE number = 1", "UPDATE versions SET mtime_ns = 2000")
     other = copied(archive, "other.db")
@@ -298,19 +298,19 @@ def test_an_older_backup_does_not_become_the_newest(tmp_path: Path) -> None:
     assert content_of(archive, DOCUMENT)[-1] == (root / ".gemini" / DOCUMENT).read_bytes()
 
 
-def test_orders_that_contradict_each_other() -> None:
+def test_contradicting_orders_of_versions_are_merged() -> None:
     def version(number: int, mtime_ns: int) -> import_archive._Version:
         return import_archive._Version(number, 1, mtime_ns, [], is_import=True)
 
-    known = {number: version(number, 100 - number) for number in range(1, 6)}
-    assert [*import_archive._merged_order([1, 2], [2, 1], known)] == [
-        *import_archive._merged_order([2, 1], [1, 2], known)
+    versions_ = {number: version(number, 100 - number) for number in range(1, 6)}
+    assert [*import_archive._merged_order([1, 2], [2, 1], versions_)] == [
+        *import_archive._merged_order([2, 1], [1, 2], versions_)
     ]
-    assert [*import_archive._merged_order([1, 2], [3, 2, 4], known)] == [3, 1, 2, 4]
-    assert [*import_archive._merged_order([], [3, 3], known)] == [3]
+    assert [*import_archive._merged_order([1, 2], [3, 2, 4], versions_)] == [3, 1, 2, 4]
+    assert [*import_archive._merged_order([], [3, 3], versions_)] == [3]
 
 
-def test_what_we_forgot_stays_forgotten(tmp_path: Path) -> None:
+def test_own_forgotten_session_is_not_imported(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     other = copied(archive, "other.db")
     elsewhere = copied(archive, "elsewhere.db")
@@ -318,17 +318,17 @@ def test_what_we_forgot_stays_forgotten(tmp_path: Path) -> None:
     with maintenance.writable(archive) as opened:
         forget.forget(opened, [builders.SESSION], now_us=1, memory={})
     before = state(archive)
-    found = merged(archive, other)
-    assert (found.n_files, found.n_forgotten) == (0, 7)
+    result = merged(archive, other)
+    assert (result.n_files, result.n_forgotten) == (0, 7)
     assert state(archive) == before
-    found = merged(archive, elsewhere)  # by the names of its files alone
-    assert found.n_forgotten == 6
+    result = merged(archive, elsewhere)  # only by the names of its files
+    assert result.n_forgotten == 6
     with changed(archive) as database:
         assert database.execute("SELECT session_id FROM sessions").fetchall() == [(builders.OTHER,)]
     assert segments_of(archive, LOG) == []
 
 
-def test_what_they_forgot_is_not_forgotten_here(tmp_path: Path) -> None:
+def test_session_forgotten_in_the_imported_archive_is_kept(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     other = copied(archive, "other.db")
     with maintenance.writable(other) as opened:
@@ -342,38 +342,38 @@ def test_what_they_forgot_is_not_forgotten_here(tmp_path: Path) -> None:
 def test_only_undamaged_bytes_are_imported(tmp_path: Path) -> None:
     root, other = archived_home(tmp_path)
     archive = tmp_path / "mine.db"
-    whole = (root / ".gemini" / LOG).read_bytes()
+    content = (root / ".gemini" / LOG).read_bytes()
     start = segments_of(other, LOG)[1][2]
     flip(other, segments_of(other, LOG)[1][0])
     flip(other, segments_of(other, DOCUMENT)[0][0])
-    found = merged(archive, other)
-    assert {Path(problem.file or "").name for problem in found.problems} == {Path(LOG).name, Path(DOCUMENT).name}
-    assert content_of(archive, LOG) == [whole[:start]]
+    result = merged(archive, other)
+    assert {Path(problem.file or "").name for problem in result.problems} == {Path(LOG).name, Path(DOCUMENT).name}
+    assert content_of(archive, LOG) == [content[:start]]
     assert content_of(archive, DOCUMENT)[0] == b""
     assert looked_at(archive).is_ok
     before = state(archive)
     assert merged(archive, other).n_files == 0
     assert state(archive) == before
     synced(archive, root)
-    assert content_of(archive, LOG)[-1] == whole
+    assert content_of(archive, LOG)[-1] == content
     assert deeply(archive).is_ok
 
 
-def test_a_gap_over_there_ends_what_is_taken(tmp_path: Path) -> None:
+def test_import_of_a_file_stops_at_a_gap(tmp_path: Path) -> None:
     root, other = archived_home(tmp_path)
     grown(root, LOG, builders.log(answer(3)))
     synced(other, root)
     damage(other, f"DELETE FROM segments WHERE id = {segments_of(other, LOG)[1][0]}")
     first, *_ = segments_of(other, LOG)
     archive = tmp_path / "mine.db"
-    found = merged(archive, other)
-    assert "missing" in found.problems[0].message
+    result = merged(archive, other)
+    assert "missing" in result.problems[0].message
     assert len(content_of(archive, LOG)[0]) == first[3]
     damage(other, f"DELETE FROM segments WHERE id = {first[0]}")
     assert merged(tmp_path / "third.db", other).problems
 
 
-def test_nothing_is_added_to_a_version_of_ours_with_a_gap(tmp_path: Path) -> None:
+def test_own_version_with_a_gap_is_not_extended(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     other = copied(archive, "other.db")
     damage(archive, f"DELETE FROM segments WHERE id = {segments_of(archive, LOG)[1][0]}")
@@ -395,7 +395,7 @@ def test_archive_that_saw_a_file_last_decides_whether_it_is_deleted(tmp_path: Pa
     assert [gone for machine, gone, _ in rows if machine != "laptop"] == [0]
 
 
-def test_an_import_that_is_stopped_changes_nothing(tmp_path: Path) -> None:
+def test_interrupted_import_changes_nothing(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     other = copied(archive, "other.db")
     grown(root, LOG, builders.log(answer(3)))
@@ -416,7 +416,7 @@ def test_an_import_that_is_stopped_changes_nothing(tmp_path: Path) -> None:
     assert deeply(archive).is_ok
 
 
-def test_a_newer_format_is_refused(tmp_path: Path) -> None:
+def test_newer_format_is_rejected(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     other = copied(archive, "other.db")
     damage(other, "PRAGMA user_version = 99")
@@ -424,23 +424,24 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
         merged(archive, other)
 
 
-# Nothing that this machine has read itself is changed
+# Sessions read by this machine are not changed
 
 
 def own(archive: Path) -> Mine:
-    """Return what a user sees of the sessions, from the archive alone."""
+    """Return the sessions as a user sees them, read only from the archive."""
     with store.open_archive(archive, write=False) as opened:
         database = opened.database
-        sessions = {one.id: one for one in open_session.history(database, locate(())).sessions}
+        sessions = {session.id: session for session in open_session.history(database, locate(())).sessions}
         said = {
             id_: [
                 (message.id, message.text, str(message.fate))
-                for message in open_session.open_session(database, one).messages()
+                for message in open_session.open_session(database, session).messages()
             ]
-            for id_, one in sessions.items()
+            for id_, session in sessions.items()
         }
         mains = {
-            id_: open_session.open_session(database, one).main.reading.original.whole() for id_, one in sessions.items()
+            id_: open_session.open_session(database, session).main.reading.original.whole()
+            for id_, session in sessions.items()
         }
         return Mine(sessions, said, mains)
 
@@ -452,7 +453,7 @@ class Mine(NamedTuple):
 
 
 def replaced(other: Path, path: str, data: bytes, *, where: str = "") -> None:
-    """Write other bytes into an archive, with hashes that fit, as its only version of a file."""
+    """Store these bytes with matching hashes as the only version of a file."""
     with changed(other) as database:
         (version_id,) = database.execute(f"SELECT version_id FROM files WHERE path = ? {where}", (path,)).fetchone()
         database.execute("DELETE FROM segments WHERE version_id = ?", (version_id,))
@@ -469,7 +470,7 @@ FORGED = answer(1, toolCalls=[builders.call(f"f{n}") for n in range(5)]) | {"con
 
 
 @pytest.mark.parametrize("is_elsewhere", [False, True])
-def test_a_forged_continuation_does_not_change_what_our_session_says(tmp_path: Path, is_elsewhere: bool) -> None:  # noqa: FBT001
+def test_forged_continuation_does_not_change_an_own_session(tmp_path: Path, is_elsewhere: bool) -> None:  # noqa: FBT001
     root, archive = archived_home(tmp_path)
     other = copied(archive, "other.db")
     data = (root / ".gemini" / LOG).read_bytes()
@@ -480,13 +481,13 @@ def test_a_forged_continuation_does_not_change_what_our_session_says(tmp_path: P
     (root / ".gemini" / LOG).unlink()
     synced(archive, root)
     before = own(archive)
-    found = merged(archive, other)
-    assert found.n_versions
-    assert bool(found.not_read_here) is not is_elsewhere
+    result = merged(archive, other)
+    assert result.n_versions
+    assert bool(result.not_read_here) is not is_elsewhere
     after = own(archive)
     assert after.said == before.said
     assert after.mains == before.mains
-    assert {id_: without_imports(one) for id_, one in after.sessions.items()} == before.sessions
+    assert {id_: without_imports(session) for id_, session in after.sessions.items()} == before.sessions
     assert deeply(archive).is_ok
 
 
@@ -495,7 +496,7 @@ def without_imports(session: Session) -> Session:
     return msgspec.structs.replace(session, files=tuple(mine))
 
 
-def test_an_import_only_adds_messages_and_calls_after_our_own(tmp_path: Path) -> None:
+def test_import_only_adds_messages_and_calls_after_own_ones(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     other = copied(archive, "other.db")
     data = (root / ".gemini" / LOG).read_bytes()
@@ -509,13 +510,13 @@ def test_an_import_only_adds_messages_and_calls_after_our_own(tmp_path: Path) ->
     assert after.mains == before.mains
     tokens = {call.message_id: call.tokens for call in before.sessions[builders.SESSION].calls}
     counted = {call.message_id: call.tokens for call in after.sessions[builders.SESSION].calls}
-    assert {id_: one for id_, one in counted.items() if id_ != "g30"} == tokens
+    assert {id_: counts for id_, counts in counted.items() if id_ != "g30"} == tokens
     assert len(after.sessions[builders.SESSION].calls) == len(tokens) + 1
     with store.open_archive(archive, write=False) as opened:
         assert open_session.open_session(opened.database, after.sessions[builders.SESSION]).n_imported == 1
 
 
-def test_a_document_of_an_import_takes_no_message_of_ours_back(tmp_path: Path) -> None:
+def test_imported_document_does_not_drop_own_messages(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     other = copied(archive, "other.db")
     forged = builders.document(answer(11) | {"content": "forged"}, answer(19), sessionId=builders.OTHER)
@@ -528,7 +529,7 @@ def test_a_document_of_an_import_takes_no_message_of_ours_back(tmp_path: Path) -
     assert [id_ for id_, *_ in after[len(before) :]] == ["g19"]
 
 
-def test_what_an_import_says_about_projects_is_not_believed_for_our_sessions(tmp_path: Path) -> None:
+def test_project_claims_of_an_import_do_not_apply_to_own_sessions(tmp_path: Path) -> None:
     root = lived_in(tmp_path / "home")
     for path in root.rglob("*.jsonl"):
         path.write_bytes(path.read_bytes().replace(builders.HASH.encode(), b"0" * 64))
@@ -547,7 +548,7 @@ def test_what_an_import_says_about_projects_is_not_believed_for_our_sessions(tmp
         assert own(archive).sessions[builders.SESSION].project == before[builders.SESSION].project
 
 
-def test_a_session_of_an_import_does_not_take_our_calls(tmp_path: Path) -> None:
+def test_imported_session_does_not_own_calls_of_own_sessions(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     other = tmp_path / "other.db"
     copy = lived_in(tmp_path / "copy")
@@ -566,7 +567,7 @@ def test_a_session_of_an_import_does_not_take_our_calls(tmp_path: Path) -> None:
     assert root.exists()
 
 
-def test_our_file_is_read_whatever_an_import_says_about_it(tmp_path: Path) -> None:
+def test_own_file_is_read_despite_matching_imported_times(tmp_path: Path) -> None:
     root = lived_in(tmp_path / "home")
     archive, other = tmp_path / "archive.db", tmp_path / "other.db"
     synced(other, root)
@@ -582,7 +583,7 @@ def test_our_file_is_read_whatever_an_import_says_about_it(tmp_path: Path) -> No
     assert b"THE ANSWER" not in repr(own(archive).said).encode()
 
 
-def test_a_restored_backup_becomes_our_own_again_where_the_files_are_still_there(tmp_path: Path) -> None:
+def test_restored_backup_is_own_again_while_its_files_exist(tmp_path: Path) -> None:
     root, other = archived_home(tmp_path)
     (root / ".gemini" / DOCUMENT).unlink()
     synced(other, root)
@@ -616,7 +617,7 @@ def test_import_does_not_undelete_a_file(tmp_path: Path) -> None:
         assert maintenance.info(opened).n_deleted == 1
 
 
-def test_our_own_file_stays_as_it_was_last_seen_whatever_an_import_says(tmp_path: Path) -> None:
+def test_import_does_not_change_the_state_of_an_own_file(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     other = copied(archive, "other.db")
     before = state(archive)
@@ -625,7 +626,7 @@ def test_our_own_file_stays_as_it_was_last_seen_whatever_an_import_says(tmp_path
     assert state(archive) == before
 
 
-def test_our_file_may_be_rewritten_after_an_import(tmp_path: Path) -> None:
+def test_own_file_rewritten_after_an_import_is_read(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     other = copied(archive, "other.db")
     rewritten(root, 11, 17)
@@ -638,7 +639,7 @@ def test_our_file_may_be_rewritten_after_an_import(tmp_path: Path) -> None:
     assert deeply(archive).is_ok
 
 
-def test_a_forgotten_session_takes_its_imports_with_it(tmp_path: Path) -> None:
+def test_forgetting_a_session_removes_its_imports(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     other = copied(archive, "other.db")
     grown(root, LOG, builders.log(answer(3)))

@@ -1,4 +1,4 @@
-"""Which files of a home are archived."""
+"""Only files inside a home are archived, each once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def listed(home: Home) -> tuple[list[str], list[Problem]]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Make a project folder with a session, and a private file outside of the home."""
+    """Return a project folder with a session, beside a private file outside of the home."""
     builders.put(tmp_path / "private", b"secret")
     return builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header())).parents[1]
 
@@ -98,8 +98,8 @@ def test_settings_of_the_users_own_home_may_be_a_link(tmp_path: Path) -> None:
     assert listed(own) == (["settings.json", *OWN], [])
 
 
-def test_what_a_link_hides_is_not_deleted(tmp_path: Path, project: Path) -> None:
-    """A project folder that was moved to another disk is out of sight, which is not the client's doing."""
+def test_files_hidden_by_a_link_do_not_count_as_deleted(tmp_path: Path, project: Path) -> None:
+    """The user, not the client, moved a project folder to another disk."""
     with open_archive(tmp_path / "archive.db") as archive:
         refresh(archive, [builders.home(tmp_path)])
         project.rename(tmp_path / "disk")

@@ -1,4 +1,4 @@
-"""Files that say they are one session are one, whatever they are called and whoever reads them first."""
+"""Files with the same session ID are joined to one session, in any order and under any name."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ NAMES = (f"{builders.NAME}.jsonl", "session-2026-11-15T19-50-abcdef12.jsonl", "s
 
 
 def put(root: Path, name: str, n: int) -> None:
-    """Write a file of the session that has a turn of its own."""
+    """Write a file of the session with a different turn."""
     turn = builders.user("u1"), builders.gemini("g1", tokens=builders.tokens(10))
     own = builders.gemini(f"g{name}", second=n, tokens=builders.tokens(100 + n))
     builders.put(builders.chats(root) / name, builders.log(builders.header(), *turn, own))
 
 
-def has_it_all(archive: Archive, root: Path, n_calls: int) -> None:
+def check_complete(archive: Archive, root: Path, n_calls: int) -> None:
     homes = [builders.home(root)]
     (archived,) = open_session.history(archive.database, locate(homes)).sessions
     (live,) = live_history(homes).sessions
@@ -45,17 +45,17 @@ def has_it_all(archive: Archive, root: Path, n_calls: int) -> None:
 
 
 @pytest.mark.parametrize("names", [*permutations(NAMES, 2), *permutations(NAMES)])
-def test_files_come_one_after_the_other(tmp_path: Path, names: tuple[str, ...]) -> None:
+def test_files_added_one_by_one_are_joined(tmp_path: Path, names: tuple[str, ...]) -> None:
     with open_archive(tmp_path / "archive.db") as archive:
         for number, name in enumerate(names):
             put(tmp_path, name, number)
             refresh(archive, [builders.home(tmp_path)])
-        has_it_all(archive, tmp_path, 1 + len(names))
+        check_complete(archive, tmp_path, 1 + len(names))
 
 
 @pytest.mark.parametrize("worth", [(0, 0), (1 << 62, 0)], ids=["others", "alone"])
 @pytest.mark.parametrize("piece", [0, 1 << 20])
-def test_files_come_at_once(
+def test_files_added_together_are_joined(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worth: tuple[int, int], piece: int
 ) -> None:
     monkeypatch.setattr(ingest, "_WORKERS_FROM", worth)
@@ -65,19 +65,19 @@ def test_files_come_at_once(
     with open_archive(tmp_path / "archive.db") as archive:
         refresh(archive, [builders.home(tmp_path)])
         assert set(merged_bundles(archive.database).values()) == {"12abcdef"}
-        has_it_all(archive, tmp_path, 4)
+        check_complete(archive, tmp_path, 4)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_any_of_them_grows(tmp_path: Path, name: str) -> None:
-    for number, one in enumerate(NAMES):
-        put(tmp_path, one, number)
+def test_joined_session_is_complete_after_any_file_grows(tmp_path: Path, name: str) -> None:
+    for number, key in enumerate(NAMES):
+        put(tmp_path, key, number)
     with open_archive(tmp_path / "archive.db") as archive:
         refresh(archive, [builders.home(tmp_path)])
         with (builders.chats(tmp_path) / name).open("ab") as stream:
             stream.write(builders.log(builders.gemini("g9", second=9, tokens=builders.tokens(9))))
         refresh(archive, [builders.home(tmp_path)])
-        has_it_all(archive, tmp_path, 5)
+        check_complete(archive, tmp_path, 5)
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -91,7 +91,7 @@ def test_message_takes_its_time_from_another_file(tmp_path: Path, first: int) ->
             chats = builders.chats(tmp_path)
             builders.put(chats / NAMES[number], builders.log(builders.header(), builders.user("u1"), answers[number]))
             refresh(archive, [builders.home(tmp_path)])
-        has_it_all(archive, tmp_path, 0)
+        check_complete(archive, tmp_path, 0)
         at_us = archive.database.execute("SELECT at_us FROM messages WHERE message_id = 'g1'").fetchone()[0]
         assert at_us == microseconds(builders.instant_of(7))
 
@@ -105,7 +105,7 @@ def test_files_may_have_many_names(tmp_path: Path) -> None:
         with (builders.chats(tmp_path) / names[-1]).open("ab") as stream:
             stream.write(builders.log(builders.gemini("g9", second=59, tokens=builders.tokens(9))))
         refresh(archive, [builders.home(tmp_path)])
-        has_it_all(archive, tmp_path, len(names) + 2)
+        check_complete(archive, tmp_path, len(names) + 2)
 
 
 def test_damage_is_reported_once(tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ def test_damage_is_reported_once(tmp_path: Path) -> None:
         )
         for number, name in enumerate(NAMES):
             put(tmp_path, name, number)
-        found = refresh(archive, [builders.home(tmp_path)])
-        assert [one.code for one in found.problems] == ["damaged-archive"]
+        result = refresh(archive, [builders.home(tmp_path)])
+        assert [problem.code for problem in result.problems] == ["damaged-archive"]
         assert len(merged_bundles(archive.database)) == 2
 
 
@@ -138,7 +138,7 @@ ANY_NAMES = (
 
 
 @pytest.mark.parametrize("seed", range(170, 210))
-def test_whatever_they_are_called_and_say_it_is_what_a_rebuild_makes(tmp_path: Path, seed: int) -> None:
+def test_joined_sessions_equal_a_rebuild_for_any_names_and_ids(tmp_path: Path, seed: int) -> None:
     rng, chats, number = random.Random(seed), builders.chats(tmp_path / "home"), 0  # noqa: S311
     with open_archive(tmp_path / "archive.db") as archive:
         for _ in range(rng.randint(2, 5)):
@@ -152,7 +152,7 @@ def test_whatever_they_are_called_and_say_it_is_what_a_rebuild_makes(tmp_path: P
 
 
 def live_on(rng: random.Random, path: Path, number: int) -> None:
-    """Let a file grow, go, or begin anew as whatever session; some calls are those of others."""
+    """Let a file grow, be deleted, or start again with any session; some calls repeat those of others."""
     path.parent.mkdir(parents=True, exist_ok=True)
     call = f"g{rng.choice([number, number, 1])}"
     turn = (
@@ -170,9 +170,9 @@ def live_on(rng: random.Random, path: Path, number: int) -> None:
         builders.put(path, builders.log(*([builders.header(id_, kind=kind)] if id_ else []), *turn))
 
 
-def test_joining_goes_on(tmp_path: Path) -> None:
+def test_chain_of_merged_bundles_has_one_name(tmp_path: Path) -> None:
     with open_archive(tmp_path / "archive.db") as archive:
         refresh(archive, [builders.home(tmp_path)])
-        for one, other in (("c", "d"), ("d", "c"), ("b", "e"), ("e", "c"), ("a", "d")):
-            merge_bundles(archive.database, one, other)
+        for bundle, other in (("c", "d"), ("d", "c"), ("b", "e"), ("e", "c"), ("a", "d")):
+            merge_bundles(archive.database, bundle, other)
         assert merged_bundles(archive.database) == dict.fromkeys("bcde", "a")

@@ -1,4 +1,4 @@
-"""The digest of the last scan saves the comparison of every file, and hides no change."""
+"""The digest of the last scan saves the comparison of files, and hides no change."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_change_of_the_archive_is_noticed(home: Path, monkeypatch: pytest.Monkey
 
 
 def test_file_written_just_before_is_compared_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its times may stay the same if it changes once more in the same tick."""
+    """Its times may stay the same if it changes again in the same tick."""
     with open_archive(home / "archive.db") as archive:
         for _ in range(3):
             refresh(archive, [builders.home(home)], clock=utc_now)
@@ -112,7 +112,7 @@ def test_path_that_is_not_unicode_is_compared(home: Path, monkeypatch: pytest.Mo
     try:
         (folder / "odd-\udc80.txt").write_text("output")
     except (OSError, UnicodeError):
-        pytest.skip("this file system has no such names")
+        pytest.skip("this file system does not allow such names")
     with open_archive(home / "archive.db") as archive:
         for _ in range(3):
             refreshed(archive, home)

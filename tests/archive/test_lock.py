@@ -1,4 +1,4 @@
-"""The lock of an archive is a file that a writer has made, and nothing else is touched in its place."""
+"""The lock of an archive is a file created by a writer; any other file in its place is not changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def taken(archive: Path) -> bool:
 
 
 @pytest.mark.parametrize("kind", ["soft", "hard", "none"])
-def test_another_file_in_the_place_of_the_lock_stays_as_it_is(tmp_path: Path, kind: str) -> None:
+def test_other_file_in_place_of_the_lock_is_not_changed(tmp_path: Path, kind: str) -> None:
     precious, lock = tmp_path / "precious", tmp_path / "a.db.lock"
     precious.write_bytes(b"precious")
     if kind == "soft":
@@ -50,7 +50,7 @@ def test_a_pipe_is_not_a_lock(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left", [b"", b"{", b'{"pid":', b'{"pid":4711,"command":"sync"}'])
-def test_what_a_writer_left_behind_is_taken_over(tmp_path: Path, left: bytes) -> None:
+def test_lock_file_left_by_a_writer_is_reused(tmp_path: Path, left: bytes) -> None:
     path = builders.put(tmp_path / "a.db.lock", left)
     lock = WriterLock(tmp_path / "a.db")
     assert lock.take()

@@ -1,4 +1,4 @@
-"""Less room without a byte less, copies that are whole, and sessions that are gone for good."""
+"""Compacting keeps each byte, backups are complete, and forgotten sessions leave no trace."""
 
 from __future__ import annotations
 
@@ -61,17 +61,17 @@ def sessions(archive: Path) -> set[str]:
 
 
 def leaks(folder: Path) -> list[str]:
-    """Name the files of an archive that still have words of the session."""
+    """Return the names of the files of an archive that still contain words of the session."""
     words = (MARKER.encode(), MARKER[:9].encode(), MARKER[-8:].encode())
     return [
-        one.name
-        for one in folder.glob("archive.db*")
-        if one.is_file() and any(word in one.read_bytes() for word in words)
+        path.name
+        for path in folder.glob("archive.db*")
+        if path.is_file() and any(word in path.read_bytes() for word in words)
     ]
 
 
 def digests(archive: Path) -> dict[tuple[str, int], str]:
-    """Hash every version."""
+    """Return the hash of each version."""
     with store.open_archive(archive, write=False) as opened:
         rows = opened.database.execute(
             "SELECT path, number, versions.id, archived_bytes FROM versions JOIN files ON files.id = file_id"
@@ -82,32 +82,32 @@ def digests(archive: Path) -> dict[tuple[str, int], str]:
         }
 
 
-def test_what_an_archive_holds(tmp_path: Path) -> None:
+def test_info_counts_files_sessions_and_bytes(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     (root / ".gemini" / DOCUMENT).unlink()
     synced(archive, root)
-    found = info_of(archive)
+    info = info_of(archive)
     with changed(archive) as database:
         n_files, n_kept = database.execute("SELECT count(*), (SELECT sum(length) FROM segments) FROM files").fetchone()
-    assert (found.n_files, found.n_deleted_files, found.n_bytes) == (n_files, 1, n_kept)
-    assert (found.n_sessions, found.n_subagents, found.n_deleted, found.n_forgotten) == (2, 1, 1, 0)
-    assert found.n_versions == n_files + 1
-    assert found.ratio
-    assert found.last_us
-    assert found.writer is None
-    (place,) = found.homes
+    assert (info.n_files, info.n_deleted_files, info.n_bytes) == (n_files, 1, n_kept)
+    assert (info.n_sessions, info.n_subagents, info.n_deleted, info.n_forgotten) == (2, 1, 1, 0)
+    assert info.n_versions == n_files + 1
+    assert info.ratio
+    assert info.last_us
+    assert info.writer is None
+    (place,) = info.homes
     assert (place.home, place.n_files, place.n_deleted) == (str(root / ".gemini"), n_files, 1)
     assert place.n_bytes == n_kept
 
 
-def test_what_an_empty_archive_holds(tmp_path: Path) -> None:
+def test_info_of_an_empty_archive_is_zero(tmp_path: Path) -> None:
     store.open_archive(tmp_path / "archive.db").close()
-    found = info_of(tmp_path / "archive.db")
-    assert (found.n_files, found.n_sessions, found.homes, found.ratio, found.last_us) == (0, 0, (), None, None)
-    assert not found.facts_are_current
+    info = info_of(tmp_path / "archive.db")
+    assert (info.n_files, info.n_sessions, info.homes, info.ratio, info.last_us) == (0, 0, (), None, None)
+    assert not info.facts_are_current
 
 
-def test_who_writes_is_named(tmp_path: Path) -> None:
+def test_info_names_the_current_writer(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     lock = WriterLock(archive)
     assert lock.take()
@@ -120,7 +120,7 @@ def test_who_writes_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("opened", [maintenance.writable, maintenance.readable])
-def test_an_archive_that_is_not_there(tmp_path: Path, opened: object) -> None:
+def test_info_of_a_missing_archive_raises(tmp_path: Path, opened: object) -> None:
     assert callable(opened)
     with pytest.raises(PolluxError, match="no archive"):
         opened(tmp_path / "archive.db")
@@ -135,12 +135,12 @@ def test_small_segments_are_merged_and_no_byte_changes(tmp_path: Path) -> None:
         synced(archive, root)
     before = digests(archive)
     n_segments = len(segments_of(archive, LOG))
-    found = compacted(archive)
-    assert found.n_merged == n_segments - 1
-    assert found.is_clean
-    assert found.damaged == []
-    assert found.after <= found.before
-    assert found.after == archive.stat().st_size
+    result = compacted(archive)
+    assert result.n_merged == n_segments - 1
+    assert result.is_clean
+    assert result.damaged == []
+    assert result.after <= result.before
+    assert result.after == archive.stat().st_size
     assert digests(archive) == before
     assert len(segments_of(archive, LOG)) == 1
     assert deeply(archive).is_ok
@@ -157,9 +157,9 @@ def test_damaged_segments_are_not_merged(tmp_path: Path, statement: str | None) 
         damage(archive, statement)
     else:
         flip(archive, segments_of(archive, LOG)[0][0])
-    found = compacted(archive)
-    (sentence,) = found.damaged
-    assert found.n_merged == 0
+    result = compacted(archive)
+    (sentence,) = result.damaged
+    assert result.n_merged == 0
     assert sentence.startswith(
         f"Version 1 of {root / '.gemini' / LOG}, bytes from 0 on, is damaged in the archive {archive}"
     )
@@ -167,7 +167,7 @@ def test_damaged_segments_are_not_merged(tmp_path: Path, statement: str | None) 
     assert len(segments_of(archive, LOG)) == 2
 
 
-def test_a_merge_that_changes_bytes_is_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_merge_that_changes_bytes_is_rolled_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, archive = archived_home(tmp_path)
     before = digests(archive)
 
@@ -180,7 +180,7 @@ def test_a_merge_that_changes_bytes_is_taken_back(tmp_path: Path, monkeypatch: p
     assert digests(archive) == before
 
 
-def test_somebody_who_reads_keeps_the_old_file(tmp_path: Path) -> None:
+def test_open_reader_keeps_the_old_file(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     with changed(archive, "BEGIN", "SELECT count(*) FROM files"), maintenance.writable(archive) as opened:
         opened.database.execute("PRAGMA busy_timeout = 1")
@@ -188,7 +188,7 @@ def test_somebody_who_reads_keeps_the_old_file(tmp_path: Path) -> None:
     assert compacted(archive).is_clean
 
 
-def test_no_room_is_one_sentence(tmp_path: Path) -> None:
+def test_full_disk_is_reported_in_one_sentence(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     with maintenance.writable(archive) as opened, changed(archive, "BEGIN IMMEDIATE"):
         opened.database.execute("PRAGMA busy_timeout = 1")
@@ -196,26 +196,26 @@ def test_no_room_is_one_sentence(tmp_path: Path) -> None:
             maintenance.vacuum(opened.database)
 
 
-def test_a_backup_is_the_archive(tmp_path: Path) -> None:
+def test_backup_equals_the_archive(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     builders.put(tmp_path / ".copy.db.part", b"of one that was killed")
-    told: list[tuple[int, int]] = []
-    found = maintenance.backup(archive, tmp_path / "copy.db", progress=lambda done, whole: told.append((done, whole)))
-    assert found == BackupResult(tmp_path / "copy.db", (tmp_path / "copy.db").stat().st_size, is_ok=True)
-    assert told[-1][0] == told[-1][1] > 0
-    assert digests(found.path) == digests(archive)
-    assert deeply(found.path).is_ok
+    steps: list[tuple[int, int]] = []
+    result = maintenance.backup(archive, tmp_path / "copy.db", progress=lambda done, total: steps.append((done, total)))
+    assert result == BackupResult(tmp_path / "copy.db", (tmp_path / "copy.db").stat().st_size, is_ok=True)
+    assert steps[-1][0] == steps[-1][1] > 0
+    assert digests(result.path) == digests(archive)
+    assert deeply(result.path).is_ok
     if os.name == "posix":
-        assert found.path.stat().st_mode & 0o777 == 0o600
+        assert result.path.stat().st_mode & 0o777 == 0o600
     assert [place.name for place in tmp_path.iterdir() if "copy" in place.name] == ["copy.db"]
 
 
-def test_a_backup_is_taken_while_somebody_writes(tmp_path: Path) -> None:
+def test_backup_is_created_while_another_process_writes(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     before = digests(archive)
     grown(root, LOG, builders.log(answer(3)))
-    found = maintenance.backup(archive, tmp_path / "copy.db", progress=lambda _done, _all: synced(archive, root))
-    assert digests(found.path) == before
+    result = maintenance.backup(archive, tmp_path / "copy.db", progress=lambda _done, _all: synced(archive, root))
+    assert digests(result.path) == before
     assert digests(archive) != before
 
 
@@ -231,13 +231,13 @@ def test_backup_overwrites_only_with_force(tmp_path: Path) -> None:
     assert looked_at(target).is_ok
 
 
-def test_a_backup_into_a_folder(tmp_path: Path) -> None:
+def test_backup_into_a_folder_takes_the_name_of_the_archive(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     (tmp_path / "backups").mkdir()
     assert maintenance.backup(archive, tmp_path / "backups").path == tmp_path / "backups" / "archive.db"
 
 
-def test_a_backup_of_damage_never_replaces_anything(tmp_path: Path) -> None:
+def test_backup_of_a_damaged_archive_replaces_nothing(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     good = maintenance.backup(archive, tmp_path / "copy.db").path
     flip(archive, 1)
@@ -247,29 +247,29 @@ def test_a_backup_of_damage_never_replaces_anything(tmp_path: Path) -> None:
     assert not maintenance.backup(archive, tmp_path / "damaged.db").is_ok
 
 
-def test_a_backup_onto_the_archive_itself(tmp_path: Path) -> None:
+def test_backup_onto_the_archive_itself_is_rejected(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     with pytest.raises(PolluxError, match="itself"):
         maintenance.backup(archive, archive, force=True)
 
 
-def test_a_backup_to_nowhere(tmp_path: Path) -> None:
+def test_backup_into_a_missing_folder_is_reported(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     with pytest.raises(PolluxError, match="cannot be written"):
         maintenance.backup(archive, tmp_path / "no" / "such" / "folder.db")
 
 
-def test_a_forgotten_session_leaves_no_byte(tmp_path: Path) -> None:
+def test_forgotten_session_leaves_no_byte(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     other = content_of(archive, DOCUMENT)
     assert sessions(archive) == {builders.SESSION, builders.OTHER, CHILD}
     assert MARKER.encode() in archive.read_bytes()
     with maintenance.writable(archive) as opened:
-        found = forget.forget(opened, [builders.SESSION], now_us=17, memory={})
+        result = forget.forget(opened, [builders.SESSION], now_us=17, memory={})
         assert {place.name for place in tmp_path.glob("archive.db*")} >= {"archive.db", "archive.db-wal"}
         assert not leaks(tmp_path)
-    assert set(found.sessions) == {builders.SESSION, CHILD}
-    assert {str(Path(place).relative_to(root / ".gemini/tmp/webapp")) for place in found.files} == {
+    assert set(result.sessions) == {builders.SESSION, CHILD}
+    assert {str(Path(place).relative_to(root / ".gemini/tmp/webapp")) for place in result.files} == {
         f"chats/{builders.NAME}.jsonl",
         "chats/session-2026-11-15T19-45-6ece72aa.jsonl",
         f"chats/{builders.SESSION}/{CHILD}.jsonl",
@@ -278,10 +278,10 @@ def test_a_forgotten_session_leaves_no_byte(tmp_path: Path) -> None:
         f"logs/session-{builders.SESSION}.jsonl",
         "run_shell_17.txt",
     }
-    assert found.n_versions == 7
-    assert found.n_bytes > 0
-    assert found.is_clean
-    assert found.mentions == [str(root / ".gemini/tmp/webapp/logs.json")]
+    assert result.n_versions == 7
+    assert result.n_bytes > 0
+    assert result.is_clean
+    assert result.mentions == [str(root / ".gemini/tmp/webapp/logs.json")]
     assert not leaks(tmp_path)
     assert sessions(archive) == {builders.OTHER}
     assert content_of(archive, DOCUMENT) == other
@@ -290,7 +290,7 @@ def test_a_forgotten_session_leaves_no_byte(tmp_path: Path) -> None:
         assert database.execute("SELECT count(*) FROM tombstones").fetchone()[0] == 2
 
 
-def test_a_forgotten_session_does_not_come_back(tmp_path: Path) -> None:
+def test_forgotten_session_is_not_archived_again(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     forgotten(archive, builders.SESSION)
     synced(archive, root)
@@ -299,30 +299,30 @@ def test_a_forgotten_session_does_not_come_back(tmp_path: Path) -> None:
     assert sessions(archive) == {builders.OTHER}
     assert segments_of(archive, LOG) == []
     with maintenance.readable(archive) as opened:
-        assert [one.id for one in history(opened.database, locate(())).sessions] == [builders.OTHER]
+        assert [session.id for session in history(opened.database, locate(())).sessions] == [builders.OTHER]
     assert deeply(archive).is_ok
     assert info_of(archive).n_forgotten == 2
 
 
 def test_only_the_subagent_is_forgotten(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
-    found = forgotten(archive, CHILD)
-    assert found.sessions == [CHILD]
-    assert len(found.files) == 1
+    result = forgotten(archive, CHILD)
+    assert result.sessions == [CHILD]
+    assert len(result.files) == 1
     assert sessions(archive) == {builders.OTHER, builders.SESSION}
     assert deeply(archive).is_ok
 
 
-def test_the_only_session_of_a_project_takes_the_project_along(tmp_path: Path) -> None:
+def test_forgetting_the_only_session_of_a_project_forgets_the_project(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
-    found = forgotten(archive, builders.SESSION, builders.OTHER)
-    assert len(found.sessions) == 3
+    result = forgotten(archive, builders.SESSION, builders.OTHER)
+    assert len(result.sessions) == 3
     with changed(archive) as database:
         assert database.execute("SELECT count(*) FROM projects").fetchone()[0] == 0
     assert deeply(archive).is_ok
 
 
-def test_what_repeats_a_forgotten_session_owns_its_calls_now(tmp_path: Path) -> None:
+def test_session_that_repeats_a_forgotten_one_owns_its_calls(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     repeated = builders.log(
         builders.header(IMPORTED, startTime=builders.at(50)),
@@ -335,8 +335,8 @@ def test_what_repeats_a_forgotten_session_owns_its_calls_now(tmp_path: Path) -> 
         assert (
             database.execute("SELECT count(*) FROM model_calls WHERE owner_session_id IS NOT NULL").fetchone()[0] == 1
         )
-    found = forgotten(archive, builders.SESSION)
-    assert found.repeats == [IMPORTED]
+    result = forgotten(archive, builders.SESSION)
+    assert result.repeats == [IMPORTED]
     with changed(archive) as database:
         assert (
             database.execute("SELECT count(*) FROM model_calls WHERE owner_session_id IS NOT NULL").fetchone()[0] == 0
@@ -345,23 +345,23 @@ def test_what_repeats_a_forgotten_session_owns_its_calls_now(tmp_path: Path) -> 
 
 
 def lean_across(archive: Path) -> bytes:
-    """Let the other session lean on two files that are to go, as no writer of ours does."""
+    """Base segments of the other session on two files that will be forgotten, as no writer of Pollux does."""
     output = f"tmp/webapp/tool-outputs/session-{builders.SESSION}/run.txt"
     (log, *_), (plan, *_) = segments_of(archive, LOG)[0], segments_of(archive, output)[0]
     (document, *_), *_ = segments_of(archive, DOCUMENT)
     with store.open_archive(archive) as opened:
         database = opened.database
-        data = {one: raw.content(database, one) for one in (log, plan, document)}
-        for one, base, depth in ((plan, log, 1), (document, plan, 2)):
-            packed = raw._packed(0, data[one], (base, depth, data[base]))
+        data = {segment: raw.content(database, segment) for segment in (log, plan, document)}
+        for segment, base, depth in ((plan, log, 1), (document, plan, 2)):
+            packed = raw._packed(0, data[segment], (base, depth, data[base]))
             database.execute(
-                "UPDATE segments SET data = ?, base_id = ?, depth = ? WHERE id = ?", (packed.data, base, depth, one)
+                "UPDATE segments SET data = ?, base_id = ?, depth = ? WHERE id = ?", (packed.data, base, depth, segment)
             )
         database.execute("UPDATE segments SET depth = 3 WHERE base_id = ?", (document,))
         return data[document]
 
 
-def test_what_leans_on_a_forgotten_session_is_packed_anew(tmp_path: Path) -> None:
+def test_segments_based_on_a_forgotten_session_are_repacked(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     before = lean_across(archive)
     assert looked_at(archive).is_ok
@@ -370,7 +370,7 @@ def test_what_leans_on_a_forgotten_session_is_packed_anew(tmp_path: Path) -> Non
     assert deeply(archive).is_ok
 
 
-def test_nothing_is_forgotten_at_the_cost_of_others(tmp_path: Path) -> None:
+def test_session_is_not_forgotten_if_others_would_be_damaged(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     lean_across(archive)
     flip(archive, segments_of(archive, DOCUMENT)[0][0])
@@ -380,14 +380,14 @@ def test_nothing_is_forgotten_at_the_cost_of_others(tmp_path: Path) -> None:
     assert segments_of(archive, LOG)
 
 
-def test_damage_of_what_goes_does_not_matter(tmp_path: Path) -> None:
+def test_damaged_session_can_be_forgotten(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     flip(archive, segments_of(archive, LOG)[0][0])
     assert forgotten(archive, builders.SESSION).n_bytes
     assert deeply(archive).is_ok
 
 
-def test_a_neighbour_with_the_same_beginning_stays(tmp_path: Path) -> None:
+def test_session_whose_id_begins_alike_is_kept(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     alike = f"{builders.SESSION[:-4]}ffff"
     builders.put(
@@ -415,7 +415,7 @@ def test_a_neighbour_with_the_same_beginning_stays(tmp_path: Path) -> None:
         ("tmp/webapp/general/general.txt", False),
     ],
 )
-def test_whose_a_file_is_by_its_name(path: str, *, does: bool) -> None:
+def test_owner_of_a_file_is_derived_from_its_name(path: str, *, does: bool) -> None:
     assert inventory.belongs_to(path, [builders.SESSION, "general"]) is does
 
 
@@ -437,7 +437,7 @@ def test_interrupted_removal_is_continued(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_info_counts_the_sessions_that_a_list_shows(tmp_path: Path) -> None:
-    """A session without a message is not listed, neither before nor after the client deletes it."""
+    """A session without messages is not listed, neither before nor after the client deletes it."""
     stub = builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header()))
     other = f"session-2026-11-15T19-30-{builders.OTHER[:8]}.jsonl"
     head = builders.header(builders.OTHER)
@@ -448,4 +448,4 @@ def test_info_counts_the_sessions_that_a_list_shows(tmp_path: Path) -> None:
         stub.unlink()
         refresh(archive, [builders.home(tmp_path)], memory={})
         after = maintenance.info(archive)
-    assert [(one.n_sessions, one.n_deleted) for one in (before, after)] == [(1, 0), (1, 0)]
+    assert [(info.n_sessions, info.n_deleted) for info in (before, after)] == [(1, 0), (1, 0)]

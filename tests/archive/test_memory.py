@@ -21,7 +21,7 @@ def all_rows(database: sqlite3.Connection) -> dict[str, list[schema.Row]]:
     return {table: list(schema.rows(database, table)) for table in schema.TABLES}
 
 
-def test_several_processes_write_the_rows_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_processes_write_the_same_rows_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     sessions = reader.history([builders.home(DEMO)]).sessions
     with closing(memory.in_memory(sessions, [], reader.opened, prices=load())) as database:
         expected = all_rows(database)
@@ -32,7 +32,7 @@ def test_several_processes_write_the_rows_of_one(monkeypatch: pytest.MonkeyPatch
     assert expected["tool_calls"]
 
 
-def test_calls_and_owners_are_the_same_without_opening_sessions() -> None:
+def test_calls_and_owners_are_equal_without_opening_sessions() -> None:
     history = reader.history([builders.home(DEMO)])
     calls = "SELECT * FROM model_calls ORDER BY session_id, message_id"
     sums = "SELECT * FROM session_usage ORDER BY 1, 2"
@@ -42,7 +42,7 @@ def test_calls_and_owners_are_the_same_without_opening_sessions() -> None:
     ):
         assert light.execute(sums).fetchall() == opened.execute(sums).fetchall()
         for ours, theirs in zip(light.execute(calls), opened.execute(calls), strict=True):
-            assert ours[:-3] == theirs[:-3]  # without the place, whose files are numbered in another order
+            assert ours[:-3] == theirs[:-3]  # without the file number, because files are numbered in another order
             assert ours[-1] == theirs[-1]
         assert light.execute("SELECT count(*) FROM model_calls WHERE price_id IS NULL").fetchone() == (0,)
     assert history.repeated

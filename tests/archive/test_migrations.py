@@ -1,4 +1,4 @@
-"""An archive of an earlier commit is opened and upgraded, and the reports on it say what they said."""
+"""An archive of an earlier commit is opened and upgraded, and its reports do not change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pollux.errors import ArchiveError
 
 STORED = Path(__file__).parents[1] / "data" / "archive"
 OLD = STORED / "4f2486a.db.xz"
-"""Made by the commit of its name: two homes, a subagent, several versions of a document, a deleted file, prices."""
+"""Archives from the commit of their name: two homes, a subagent, versions of a document, a deleted file, prices."""
 COMMANDS = {
     "ls": ("ls", "--all"),
     "usage": ("usage", "--by", "session", "--timezone", "UTC"),
@@ -42,13 +42,13 @@ def old(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_reports_on_an_upgraded_archive_are_as_before(run: Runner, old: Path, tmp_path: Path, name: str) -> None:
+def test_reports_on_an_upgraded_archive_are_unchanged(run: Runner, old: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     result = run(*COMMANDS[name], "--all-homes", "--json", "--archive", str(old), home=tmp_path / "empty")
     assert result.json == msgspec.json.decode((STORED / f"{name}.json").read_bytes())
 
 
-def test_old_archive_takes_the_steps_that_it_lacks(run: Runner, old: Path, tmp_path: Path) -> None:
+def test_old_archive_is_migrated_by_the_missing_steps(run: Runner, old: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert run("sync", "--archive", str(old), home=tmp_path / "empty").status == 0
     with closing(sqlite3.connect(old)) as database:
@@ -88,7 +88,7 @@ def test_old_archive_that_cannot_be_written_is_read(run: Runner, old: Path, tmp_
     assert old.read_bytes() == copy.read_bytes()
 
 
-def test_steps_are_taken_once() -> None:
+def test_migration_steps_run_once() -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
         migrate(database, "new")
         before = database.total_changes

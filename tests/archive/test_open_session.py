@@ -1,4 +1,4 @@
-"""A session whose rows are damaged is left out and named; the others are listed."""
+"""A session with damaged rows is reported and left out of lists; the others are listed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from pollux.sessions.reader import History
 
 
 def listed(archive: Path) -> History:
-    with store.open_archive(archive, write=False) as found:
-        return history(found.database, locate(()))
+    with store.open_archive(archive, write=False) as opened:
+        return history(opened.database, locate(()))
 
 
 @pytest.mark.parametrize(
@@ -39,20 +39,20 @@ def listed(archive: Path) -> History:
         "model_calls SET model = x'07'",
     ],
 )
-def test_a_session_with_damaged_rows_is_left_out_and_named(tmp_path: Path, change: str) -> None:
+def test_session_with_damaged_rows_is_left_out_and_reported(tmp_path: Path, change: str) -> None:
     _, archive = archived_home(tmp_path)
     n_sessions = len(listed(archive).sessions)
     damage(archive, f"UPDATE {change} WHERE session_id = '{builders.OTHER}'")
-    found = listed(archive)
-    assert builders.OTHER not in {session.id for session in found.sessions}
-    assert len(found.sessions) == n_sessions - 1
-    (problem,) = found.problems
+    history = listed(archive)
+    assert builders.OTHER not in {session.id for session in history.sessions}
+    assert len(history.sessions) == n_sessions - 1
+    (problem,) = history.problems
     assert problem.code == "damaged-facts"
     assert builders.OTHER in problem.message
     assert "verify --repair" in problem.message
 
 
-def test_the_body_of_another_session_is_damage(tmp_path: Path) -> None:
+def test_row_with_the_body_of_another_session_is_damage(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     damage(
         archive,
@@ -65,10 +65,10 @@ def test_the_body_of_another_session_is_damage(tmp_path: Path) -> None:
 @pytest.mark.parametrize("statement", ["DELETE FROM session_files", "DELETE FROM readings"])
 def test_a_session_that_lost_a_file_is_not_opened(tmp_path: Path, statement: str) -> None:
     _, archive = archived_home(tmp_path)
-    session = next(one for one in listed(archive).sessions if one.id == builders.SESSION)
+    session = next(session for session in listed(archive).sessions if session.id == builders.SESSION)
     damage(archive, statement)
-    with store.open_archive(archive, write=False) as found, pytest.raises(PolluxError, match=builders.SESSION):
-        open_session(found.database, session)
+    with store.open_archive(archive, write=False) as opened, pytest.raises(PolluxError, match=builders.SESSION):
+        open_session(opened.database, session)
 
 
 @pytest.mark.parametrize(
@@ -85,10 +85,10 @@ def test_a_session_that_lost_a_file_is_not_opened(tmp_path: Path, statement: str
 )
 def test_a_session_whose_files_are_damaged_is_not_opened(tmp_path: Path, statement: str) -> None:
     _, archive = archived_home(tmp_path)
-    session = next(one for one in listed(archive).sessions if one.id == builders.SESSION)
+    session = next(session for session in listed(archive).sessions if session.id == builders.SESSION)
     damage(archive, "PRAGMA foreign_keys = OFF", statement)
-    with store.open_archive(archive, write=False) as found, pytest.raises(DamagedArchiveError, match="is damaged"):
-        open_session(found.database, session)
+    with store.open_archive(archive, write=False) as opened, pytest.raises(DamagedArchiveError, match="is damaged"):
+        open_session(opened.database, session)
 
 
 _messages = st.lists(st.sampled_from(["u1", "g1", "u2", "g2", "u3", "g3"]), min_size=1, unique=True)

@@ -18,10 +18,10 @@ from pollux.archive.pricing import price_calls
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     home = builders.home(tmp_path)
-    known = builders.gemini("g1", tokens=builders.tokens(1000))
+    priced = builders.gemini("g1", tokens=builders.tokens(1000))
     unknown = builders.gemini("g2", second=9, tokens=builders.tokens(500), model="gemini-9.9-ultra")
     nameless = builders.gemini("g3", second=10, tokens=builders.tokens(600), model=None)
-    data = builders.log(builders.header(), builders.user(), known, unknown, nameless)
+    data = builders.log(builders.header(), builders.user(), priced, unknown, nameless)
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", data)
     with store.open_archive(tmp_path / "archive.db") as archive:
         refresh(archive, [home])
@@ -41,7 +41,7 @@ def test_calls_are_priced_and_those_without_a_price_are_marked(path: Path) -> No
         assert not archive.database.in_transaction
 
 
-def test_nothing_is_written_when_nothing_is_new(path: Path) -> None:
+def test_nothing_is_written_without_new_calls(path: Path) -> None:
     table = prices.load()
     with store.open_archive(path) as archive:
         price_calls(archive.database, table)
@@ -50,7 +50,7 @@ def test_nothing_is_written_when_nothing_is_new(path: Path) -> None:
         assert archive.database.total_changes == before
 
 
-def test_another_table_prices_all_anew(path: Path) -> None:
+def test_another_price_table_prices_all_calls_again(path: Path) -> None:
     with store.open_archive(path) as archive:
         price_calls(archive.database, prices.load())
         archive.database.execute("UPDATE model_calls SET cost_nanousd = 7")
@@ -70,7 +70,7 @@ def test_only_new_calls_are_looked_up(path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["same", "other"])
-def test_archive_that_takes_no_writes_is_priced_beside_it(path: Path, version: str) -> None:
+def test_read_only_archive_is_priced_in_memory(path: Path, version: str) -> None:
     table = prices.load()
     if version == "same":
         with store.open_archive(path) as archive:

@@ -1,4 +1,4 @@
-"""Bytes are compared with their SHA-256 when they leave the archive, and with the disk before a file goes on."""
+"""Bytes are compared with their SHA-256 when they are read, and with the disk before a file is continued."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from pollux.errors import DamagedArchiveError
 from pollux.sessions.locate import ScanCache, locate
 
 PLAN = "tmp/webapp/plans/plan.md"
-"""A file that no session is read from, so that it may be as large as it likes."""
+"""A file from which no session is read, so that it may be large."""
 
 
 def forge(archive: Path, segment_id: int) -> None:
@@ -49,14 +49,14 @@ def forge(archive: Path, segment_id: int) -> None:
 
 
 def refreshed(archive: Path, root: Path, *, later: int = 0, derives: bool = True) -> RefreshResult:
-    """Refresh some seconds later, when no file looks as if it were written just now."""
+    """Refresh some seconds later, when the times of all files are reliable."""
     now = datetime.now(UTC) + timedelta(seconds=later)
     with store.open_archive(archive) as opened:
         return refresh(opened, [builders.home(root)], clock=lambda: now, derives=derives)
 
 
 def compared_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Count the bytes of files that are hashed, one number for each piece."""
+    """Return a list to which the size of each hashed block of files is appended."""
     counts: list[int] = []
     real = raw._read
 
@@ -85,7 +85,7 @@ def test_bytes_that_still_unpack_are_compared_with_their_hash(tmp_path: Path) ->
     assert raised.value.status == 1
 
 
-def test_a_search_compares_a_segment_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_compares_a_segment_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, archive = archived_home(tmp_path)
     segment_id, *_ = segments_of(archive, LOG)[0]
     hashed: list[int] = []
@@ -105,7 +105,7 @@ def test_a_search_compares_a_segment_once(tmp_path: Path, monkeypatch: pytest.Mo
         assert hashed == [len(first)] * 2
 
 
-def test_a_damaged_segment_is_never_among_those_that_were_compared(tmp_path: Path) -> None:
+def test_damaged_segment_is_compared_each_time(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     segment_id, *_ = segments_of(archive, LOG)[0]
     forge(archive, segment_id)
@@ -129,7 +129,7 @@ def test_a_damaged_segment_is_never_among_those_that_were_compared(tmp_path: Pat
         "DELETE FROM segments WHERE base_id IS NOT NULL",
     ],
 )
-def test_a_damaged_row_is_damage(tmp_path: Path, statement: str) -> None:
+def test_damaged_row_is_reported_as_damage(tmp_path: Path, statement: str) -> None:
     _, archive = archived_home(tmp_path)
     segment_id, *_ = segments_of(archive, DOCUMENT)[1]
     damage(archive, "PRAGMA foreign_keys = OFF", statement)
@@ -146,7 +146,7 @@ def test_a_damaged_row_is_damage(tmp_path: Path, statement: str) -> None:
         "UPDATE segments SET length = 'x' WHERE id = {1}",
     ],
 )
-def test_a_gap_and_an_overlap_are_never_read_over(tmp_path: Path, statement: str) -> None:
+def test_gaps_and_overlaps_of_segments_are_not_read(tmp_path: Path, statement: str) -> None:
     root, archive = archived_home(tmp_path)
     grown(root, LOG, builders.log(answer(3)))
     synced(archive, root)
@@ -166,16 +166,16 @@ def many_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path
 
 
 @pytest.mark.parametrize("place", [0, 4, 7])
-def test_a_merge_gives_damage_no_new_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int) -> None:
+def test_merge_does_not_rehash_damaged_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int) -> None:
     root, archive = many_segments(tmp_path, monkeypatch)
     forge(archive, segments_of(archive, LOG)[place][0])
     grown(root, LOG, builders.log(answer(9)))
     result = refreshed(archive, root, derives=False)
-    found = [problem for problem in result.problems if problem.code == "damaged-archive"]
-    assert found
-    assert all(str(root / ".gemini" / LOG) in str(problem) and "--repair" in problem.message for problem in found)
+    damages = [problem for problem in result.problems if problem.code == "damaged-archive"]
+    assert damages
+    assert all(str(root / ".gemini" / LOG) in str(problem) and "--repair" in problem.message for problem in damages)
     assert len(segments_of(archive, LOG)) == 9
-    assert [one.code for one in looked_at(archive).damage] == ["bytes"]
+    assert [damage_.code for damage_ in looked_at(archive).damage] == ["bytes"]
     assert looked_at(archive, root, repair=True).is_ok
     grown(root, LOG, builders.log(answer(10)))
     assert not refreshed(archive, root).problems
@@ -183,17 +183,17 @@ def test_a_merge_gives_damage_no_new_hash(tmp_path: Path, monkeypatch: pytest.Mo
     assert content_of(archive, LOG) == [(root / ".gemini" / LOG).read_bytes()]
 
 
-def test_compacting_gives_damage_no_new_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compacting_does_not_rehash_damaged_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root, archive = many_segments(tmp_path, monkeypatch)
     forge(archive, segments_of(archive, LOG)[5][0])
     with maintenance.writable(archive) as opened:
-        found = maintenance.compact(opened)
-    assert [str(root / ".gemini" / LOG) in sentence for sentence in found.damaged] == [True]
+        result = maintenance.compact(opened)
+    assert [str(root / ".gemini" / LOG) in sentence for sentence in result.damaged] == [True]
     assert len(segments_of(archive, LOG)) == 8
     assert not looked_at(archive).is_ok
 
 
-def test_nothing_is_compressed_against_damage(tmp_path: Path) -> None:
+def test_damaged_segment_is_not_used_as_a_base(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     forge(archive, segments_of(archive, DOCUMENT)[1][0])
     rewritten(root, 11, 12, 13)
@@ -204,7 +204,7 @@ def test_nothing_is_compressed_against_damage(tmp_path: Path) -> None:
     assert content_of(archive, DOCUMENT)[-1] == (root / ".gemini" / DOCUMENT).read_bytes()
 
 
-def test_damage_among_versions_that_lean_on_each_other_is_repaired(tmp_path: Path) -> None:
+def test_damage_in_versions_based_on_each_other_is_repaired(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     contents = [(root / ".gemini" / DOCUMENT).read_bytes()]
     for number in range(13, 17):
@@ -221,7 +221,7 @@ def test_damage_among_versions_that_lean_on_each_other_is_repaired(tmp_path: Pat
 
 
 @pytest.mark.parametrize("place", [0.1, 0.5, 0.9])
-def test_an_edit_inside_what_is_archived_starts_a_new_version(tmp_path: Path, place: float) -> None:
+def test_edit_of_archived_bytes_starts_a_new_version(tmp_path: Path, place: float) -> None:
     root, archive = archived_home(tmp_path)
     file = root / ".gemini" / PLAN
     builders.put(file, b"x" * 60_000)
@@ -236,7 +236,7 @@ def test_an_edit_inside_what_is_archived_starts_a_new_version(tmp_path: Path, pl
     assert content_of(archive, PLAN) == [before, file.read_bytes()]
 
 
-def test_an_edit_with_the_old_time_is_seen(tmp_path: Path) -> None:
+def test_edit_with_the_old_time_is_noticed(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     file = root / ".gemini" / PLAN
     builders.put(file, b"x" * 20_000)
@@ -253,7 +253,7 @@ def test_an_edit_with_the_old_time_is_seen(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows notes no time at which a file's status changed")
-def test_a_file_whose_status_alone_changed_is_read_once(tmp_path: Path) -> None:
+def test_file_whose_only_change_is_its_status_is_read_once(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     file = root / ".gemini" / PLAN
     builders.put(file, b"a plan")
@@ -273,7 +273,7 @@ def test_a_file_whose_status_alone_changed_is_read_once(tmp_path: Path) -> None:
 
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path, Path]:
-    """Return a home, its archive, and a file in it that is too large to be compared whole."""
+    """Return a home, its archive, and a file in it that is too large to be compared completely."""
     monkeypatch.setattr(raw, "SEGMENT", 8_000)
     monkeypatch.setattr(raw, "COMPARED_WHOLE", 24_000)
     root, archive = tmp_path / "home", tmp_path / "archive.db"
@@ -292,7 +292,7 @@ def grow(file: Path, number: int) -> None:
         stream.writelines(_lines(number, number + 10))
 
 
-def test_a_large_file_that_grows_is_not_read_whole(
+def test_large_file_that_grows_is_not_read_completely(
     large: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root, archive, file = large
@@ -322,7 +322,7 @@ def test_an_edit_of_a_large_file_is_found_within_one_round(large: tuple[Path, Pa
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows notes no time at which a file's status changed")
-def test_a_large_file_that_was_not_only_appended_to_is_compared_whole(large: tuple[Path, Path, Path]) -> None:
+def test_large_file_changed_by_more_than_an_append_is_compared_completely(large: tuple[Path, Path, Path]) -> None:
     root, archive, file = large
     mtime_ns = file.stat().st_mtime_ns
     with file.open("r+b") as stream:
@@ -342,9 +342,9 @@ def test_verify_finds_an_edit_that_no_refresh_has_compared_yet(large: tuple[Path
     grow(file, 1)
     refreshed(archive, root, later=10)
     assert len(content_of(archive, PLAN)) == 1
-    (found,) = looked_at(archive).damage
-    assert (found.code, found.file) == ("edited", str(file))
-    assert "edited inside" in found.message
+    (finding,) = looked_at(archive).damage
+    assert (finding.code, finding.file) == ("edited", str(file))
+    assert "edited inside" in finding.message
     looked_at(archive, root, repair=True)
     refreshed(archive, root, later=15)
     assert content_of(archive, PLAN)[1:] == [file.read_bytes()]
@@ -362,7 +362,7 @@ def test_verify_finds_an_edit_that_no_refresh_has_compared_yet(large: tuple[Path
         "DELETE FROM versions",
     ],
 )
-def test_a_file_whose_rows_are_damaged_is_archived_anew(tmp_path: Path, statement: str) -> None:
+def test_file_with_damaged_rows_is_archived_again(tmp_path: Path, statement: str) -> None:
     root, archive = archived_home(tmp_path)
     file = builders.put(root / ".gemini" / PLAN, b"first")
     refreshed(archive, root, later=5)
@@ -388,7 +388,7 @@ def test_an_archive_of_the_last_release_is_migrated_and_compared_once(tmp_path: 
     assert content_of(archive, LOG) == before
 
 
-def test_a_torn_page_is_damage_of_its_file(tmp_path: Path) -> None:
+def test_torn_page_is_damage_of_its_file(tmp_path: Path) -> None:
     class Torn(sqlite3.Connection):
         def execute(self, sql: str, *rest: object) -> sqlite3.Cursor:
             if "data, base_id" in sql:

@@ -1,4 +1,4 @@
-"""Whatever happens to a home: no byte is lost, and what is known is what a look at the bytes alone would tell."""
+"""After any changes of a home, no byte is lost, and the facts equal those derived from the bytes alone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ examples = settings(max_examples=N_LIVES, suppress_health_check=[HealthCheck.too
 
 @examples
 @given(lives)
-def test_no_byte_is_lost(life: list[Step]) -> None:
+def test_no_byte_is_lost_after_any_changes(life: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         world = Life(Path(folder))
         seen: list[tuple[str, str, bytes]] = []
@@ -45,12 +45,12 @@ def test_no_byte_is_lost(life: list[Step]) -> None:
             archived = versions(archive)
         for home, path, data in seen:
             if not path.endswith(".tmp"):
-                assert any(one[: len(data)] == data for one in archived[home, path]), path
+                assert any(version[: len(data)] == data for version in archived[home, path]), path
 
 
 @examples
 @given(lives, st.sampled_from([0, 400, readings.SNAPSHOT_SIZE]))
-def test_facts_are_those_of_a_rebuild(life: list[Step], worth: int) -> None:
+def test_facts_equal_those_of_a_rebuild(life: list[Step], worth: int) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(readings, "SNAPSHOT_SIZE", worth)
         world = Life(Path(folder))
@@ -68,24 +68,24 @@ def test_facts_are_those_of_a_rebuild(life: list[Step], worth: int) -> None:
 
 @examples
 @given(lives)
-def test_archive_tells_what_the_disk_tells(life: list[Step]) -> None:
+def test_archived_facts_equal_those_read_from_disk(life: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         world = Life(Path(folder))
         with open_archive(Path(folder) / "archive.db") as archive:
             for step in life:
                 world.take(step)
                 refresh(archive, world.homes)
-            found = open_session.history(archive.database, locate(world.homes))
-        there = {one.id: one for one in live_history(world.homes).sessions if one.id not in world.lossy}
-        archived = {one.id: one for one in found.sessions}
-        assert {one: comparable(session) for one, session in there.items()} == {
-            one: comparable(archived[one]) for one in there
+            history = open_session.history(archive.database, locate(world.homes))
+        live = {session.id: session for session in live_history(world.homes).sessions if session.id not in world.lossy}
+        archived = {session.id: session for session in history.sessions}
+        assert {id_: comparable(session) for id_, session in live.items()} == {
+            id_: comparable(archived[id_]) for id_ in live
         }
 
 
 @examples
 @given(lives)
-def test_nothing_new_means_nothing_to_do(life: list[Step]) -> None:
+def test_refresh_without_changes_does_nothing(life: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         world = Life(Path(folder))
         for step in life:
@@ -96,19 +96,19 @@ def test_nothing_new_means_nothing_to_do(life: list[Step]) -> None:
             assert (again.n_files, again.n_bytes, again.n_deleted, again.sessions) == (0, 0, 0, set())
 
 
-def test_archive_tells_of_the_demo_what_the_disk_tells(tmp_path: Path) -> None:
-    """Every generation is there, also a log without header whose whole id only `logs.json` knows."""
+def test_archived_facts_of_the_demo_equal_those_read_from_disk(tmp_path: Path) -> None:
+    """The demo has each generation, and a log without header whose full ID is only in `logs.json`."""
     homes = (builders.home(DEMO),)
     with open_archive(tmp_path / "archive.db") as archive:
         refresh(archive, homes)
-        found = open_session.history(archive.database, locate(homes))
-    assert {one.id: comparable(one) for one in found.sessions} == {
-        one.id: comparable(one) for one in live_history(homes).sessions
+        history = open_session.history(archive.database, locate(homes))
+    assert {session.id: comparable(session) for session in history.sessions} == {
+        session.id: comparable(session) for session in live_history(homes).sessions
     }
 
 
 def test_document_that_lost_messages_is_rebuilt_the_same(tmp_path: Path) -> None:
-    """A version that a later one had taken over stays taken over when a third one lacks its messages."""
+    """A version continued by a later one stays so when a third one lacks its messages."""
     life: list[Step] = [("rewrite", "document", 0, amount) for amount in (1, 1, 0)]
     assert _differing(tmp_path, life) == set()
 
@@ -118,7 +118,7 @@ def test_project_in_two_folders_is_rebuilt_the_same(tmp_path: Path) -> None:
 
 
 def test_project_with_a_missing_folder_is_rebuilt_the_same(tmp_path: Path) -> None:
-    """What the disk said of a project's path is kept, so a rebuild must find it there."""
+    """The path of a project read from the disk is stored, so that a rebuild finds it."""
     assert _differing(tmp_path, [("lines", "third", 0, 2), ("move", "log", 0, 0)]) == set()
 
 
@@ -138,7 +138,7 @@ def _differing(folder: Path, life: list[Step]) -> set[str]:
 def test_file_rewritten_while_it_is_read_is_archived(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    """Old releases write in place, at any moment; what is there in the end is kept, whole."""
+    """Old releases rewrite a file at any moment; its final content is archived completely."""
     file = builders.chats(tmp_path) / "session-2026-11-15T19-30-6ece72aa.json"
     old, new = (builders.document(*[builders.user(f"u{n}", word * 50) for n in range(count)]) for word, count in TURNS)
     builders.put(file, old)
@@ -162,30 +162,30 @@ TURNS = (("old ", 20), ("new ", 40))
 
 
 def test_other_processes_derive_the_same_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What several processes derive equals what one does, row by row."""
-    found = []
+    """Several processes derive the same rows as one."""
+    facts = []
     for number, worth in enumerate(((0, 0), (1 << 62, 0))):
         monkeypatch.setattr(ingest, "_WORKERS_FROM", worth)
         with open_archive(tmp_path / f"{number}.db") as archive:
             result = refresh(archive, homes(DEMO))
-            found.append(
+            facts.append(
                 (
                     {table: [*schema.rows(archive.database, table)] for table in schema.TABLES},
                     result.sessions,
                     sorted(map(str, result.problems)),
                 )
             )
-    assert found[0] == found[1]
-    assert found[0][1]
+    assert facts[0] == facts[1]
+    assert facts[0][1]
 
 
 def changed(archive: Archive, root: Path) -> set[str]:
     items = inventory(locate([builders.home(root)]), ScanCache())
-    return {Path(one.path).name for one in compared(archive.database, items, archive.machine)[1]}
+    return {Path(file.path).name for file in compared(archive.database, items, archive.machine)[1]}
 
 
-def test_file_that_is_written_twice_within_a_tick_is_looked_at_again(tmp_path: Path) -> None:
-    """Same size, same inode, same time: only its content tells."""
+def test_file_written_twice_within_a_tick_is_compared_again(tmp_path: Path) -> None:
+    """Size, inode and time are the same, and only its content differs."""
     file = builders.chats(tmp_path) / f"{builders.NAME}.jsonl"
     old, new = (builders.log(builders.header(), builders.user("u1", word)) for word in ("before", "after!"))
     assert len(old) == len(new)
@@ -204,7 +204,7 @@ def test_file_that_is_written_twice_within_a_tick_is_looked_at_again(tmp_path: P
         assert not changed(archive, tmp_path)
 
 
-def test_file_that_is_dated_far_ahead_is_not_read_every_time(tmp_path: Path) -> None:
+def test_file_dated_in_the_future_is_not_read_each_time(tmp_path: Path) -> None:
     file = builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(builders.header()))
     os.utime(file, (time.time() + 86400, time.time() + 86400))
     calm = datetime.now(UTC) + timedelta(seconds=5)

@@ -38,12 +38,12 @@ AGENT = "0c1d2e3f-4a5b-4c6d-8e7f-901234567890"
 LOG = log(header(), preamble(), user(), gemini(), user("u2", "and then?"), gemini("g2", "that is all"))
 MAIN = f"tmp/webapp/chats/{NAME}.jsonl"
 BACK = f"tmp/webapp/chats/{NAME}-pc632d72.jsonl"
-"""Where it is put when it is restored."""
+"""The path of the restored file."""
 BACK_WITH_NEW_ID = "tmp/webapp/chats/session-2026-11-15T19-30-0f0e0d0c-pfdd5f4f.jsonl"
 
 
-class Desk:
-    """A home, the archive of it, and what the client does to the one while the other stays."""
+class ArchivedHome:
+    """A home and its archive, with functions that change the home as the client does."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -57,8 +57,8 @@ class Desk:
     def sync(self) -> None:
         refresh(self.archive, [self.home])
 
-    def lose(self, folder: str = "tmp/webapp") -> dict[str, bytes]:
-        """Keep all, then let the client delete everything but the marker."""
+    def delete_files(self, folder: str = "tmp/webapp") -> dict[str, bytes]:
+        """Archive all files, then delete all but the marker, and return the deleted ones."""
         self.sync()
         before = self.tree()
         for path in self.home.root.joinpath(folder).iterdir():
@@ -68,10 +68,10 @@ class Desk:
         return before
 
     def session(self, id_: str = SESSION) -> Session:
-        found = open_session.history(self.archive.database, refresh(self.archive, [self.home]).located)
-        return next(one for one in found.sessions if one.id == id_)
+        history = open_session.history(self.archive.database, refresh(self.archive, [self.home]).located)
+        return next(session for session in history.sessions if session.id == id_)
 
-    def plan(self, id_: str = SESSION, **more: Any) -> WritePlan:  # noqa: ANN401  the options of the function
+    def plan(self, id_: str = SESSION, **more: Any) -> WritePlan:  # noqa: ANN401  options of `restore.plan`
         return restore.plan(self.archive.database, self.session(id_), [self.home], now=NOW, **more)
 
     def restore(self, id_: str = SESSION, **more: Any) -> WritePlan:  # noqa: ANN401
@@ -88,142 +88,148 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    found = Desk(tmp_path)
-    yield found
-    found.archive.close()
+def archived(tmp_path: Path) -> Iterator[ArchivedHome]:
+    opened = ArchivedHome(tmp_path)
+    yield opened
+    opened.archive.close()
 
 
-def whole(desk: Desk) -> None:
-    """Put a session with everything that may belong to it."""
-    desk.put(MAIN, LOG)
-    desk.put(f"tmp/webapp/chats/{SESSION}/{AGENT}.jsonl", log(header(AGENT, kind="subagent"), user("a1"), gemini("a2")))
-    desk.put(f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt", b"long output")
-    desk.put(f"tmp/webapp/tool-outputs/session-{AGENT}/deep/run_2.txt", b"long output of the subagent")
-    desk.put(f"tmp/webapp/{SESSION}/plans/plan.md", b"# Plan")
-    desk.put(f"tmp/webapp/logs/session-{SESSION}.jsonl", b"{}\n")
-    desk.put("tmp/webapp/logs.json", b"[]")
-    desk.put("tmp/webapp/chats/session-2026-11-15T19-30-b3e2640d.jsonl", log(header(builders.OTHER), user(), gemini()))
+def put_session(archived: ArchivedHome) -> None:
+    """Write a session with each kind of file that may belong to it."""
+    archived.put(MAIN, LOG)
+    archived.put(
+        f"tmp/webapp/chats/{SESSION}/{AGENT}.jsonl", log(header(AGENT, kind="subagent"), user("a1"), gemini("a2"))
+    )
+    archived.put(f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt", b"long output")
+    archived.put(f"tmp/webapp/tool-outputs/session-{AGENT}/deep/run_2.txt", b"long output of the subagent")
+    archived.put(f"tmp/webapp/{SESSION}/plans/plan.md", b"# Plan")
+    archived.put(f"tmp/webapp/logs/session-{SESSION}.jsonl", b"{}\n")
+    archived.put("tmp/webapp/logs.json", b"[]")
+    archived.put(
+        "tmp/webapp/chats/session-2026-11-15T19-30-b3e2640d.jsonl", log(header(builders.OTHER), user(), gemini())
+    )
 
 
-def test_all_of_a_session_comes_back_byte_for_byte(desk: Desk) -> None:
-    whole(desk)
-    before = desk.lose()
-    plan = desk.restore()
+def test_all_files_of_a_session_are_restored_byte_for_byte(archived: ArchivedHome) -> None:
+    put_session(archived)
+    before = archived.delete_files()
+    plan = archived.restore()
     expected = {path: data for path, data in before.items() if SESSION in path or AGENT in path or "root" in path}
-    assert desk.tree() == expected | {BACK: LOG + UPDATE}
-    assert plan.files[-1].place == plan.main == desk.home.root / BACK
+    assert archived.tree() == expected | {BACK: LOG + UPDATE}
+    assert plan.files[-1].place == plan.main == archived.home.root / BACK
     assert (plan.id, plan.n_messages, plan.notes) == (SESSION, 5, ())
 
 
-def test_the_client_sees_a_session_that_was_just_updated(desk: Desk) -> None:
-    whole(desk)
-    desk.lose()
-    desk.restore()
-    found = read(desk.home.root / BACK)
-    assert found.replay.is_readable
-    assert found.replay.metadata["lastUpdated"] == client_timestamp(NOW)
-    assert found.replay.metadata["startTime"] == builders.at(0)
-    assert not found.replay.problems
+def test_restored_session_is_readable_and_just_updated(archived: ArchivedHome) -> None:
+    put_session(archived)
+    archived.delete_files()
+    archived.restore()
+    reading = read(archived.home.root / BACK)
+    assert reading.replay.is_readable
+    assert reading.replay.metadata["lastUpdated"] == client_timestamp(NOW)
+    assert reading.replay.metadata["startTime"] == builders.at(0)
+    assert not reading.replay.problems
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are of POSIX")
-def test_nobody_else_can_read_it(desk: Desk) -> None:
-    whole(desk)
-    desk.lose()
-    plan = desk.restore()
-    for one in plan.files:
-        assert stat.S_IMODE(one.place.stat().st_mode) == 0o600
-        assert one.place.stat().st_nlink == 1
+def test_restored_files_are_readable_only_by_their_owner(archived: ArchivedHome) -> None:
+    put_session(archived)
+    archived.delete_files()
+    plan = archived.restore()
+    for file in plan.files:
+        assert stat.S_IMODE(file.place.stat().st_mode) == 0o600
+        assert file.place.stat().st_nlink == 1
     assert stat.S_IMODE(plan.main.parent.stat().st_mode) == 0o700
 
 
-def test_it_can_be_restored_again_and_again(desk: Desk) -> None:
-    desk.put(MAIN, LOG)
-    desk.lose()
-    desk.restore()
-    with (desk.home.root / BACK).open("ab") as file:
+def test_session_can_be_restored_repeatedly(archived: ArchivedHome) -> None:
+    archived.put(MAIN, LOG)
+    archived.delete_files()
+    archived.restore()
+    with (archived.home.root / BACK).open("ab") as file:
         file.write(log(user("u3", "more")))
-    desk.lose()
-    desk.restore()
-    assert desk.read() == LOG + UPDATE + log(user("u3", "more")) + UPDATE
-    assert desk.session().counts["user"] == 3
+    archived.delete_files()
+    archived.restore()
+    assert archived.read() == LOG + UPDATE + log(user("u3", "more")) + UPDATE
+    assert archived.session().counts["user"] == 3
 
 
-def test_a_last_line_without_an_end_stays_a_line_of_its_own(desk: Desk) -> None:
-    desk.put(MAIN, LOG + b'{"id":"torn')
-    desk.lose()
-    desk.restore()
-    assert desk.read() == LOG + b'{"id":"torn\n' + UPDATE
+def test_torn_last_line_stays_a_separate_line(archived: ArchivedHome) -> None:
+    archived.put(MAIN, LOG + b'{"id":"torn')
+    archived.delete_files()
+    archived.restore()
+    assert archived.read() == LOG + b'{"id":"torn\n' + UPDATE
 
 
-def test_what_is_there_in_full_is_left_alone(desk: Desk) -> None:
-    desk.put(MAIN, LOG)
-    plan = desk.plan()
-    assert (plan.files, plan.notes, plan.main) == ((), (), desk.home.root / MAIN)
+def test_complete_existing_session_is_not_restored(archived: ArchivedHome) -> None:
+    archived.put(MAIN, LOG)
+    plan = archived.plan()
+    assert (plan.files, plan.notes, plan.main) == ((), (), archived.home.root / MAIN)
 
 
-def test_stub_next_to_an_existing_session_is_reported(desk: Desk) -> None:
-    desk.put(MAIN, LOG)
-    desk.put("tmp/webapp/chats/session-2026-11-15T20-00-6ece72aa.jsonl", log(header(), preamble()))
-    plan = desk.plan()
+def test_stub_next_to_an_existing_session_is_reported(archived: ArchivedHome) -> None:
+    archived.put(MAIN, LOG)
+    archived.put("tmp/webapp/chats/session-2026-11-15T20-00-6ece72aa.jsonl", log(header(), preamble()))
+    plan = archived.plan()
     assert plan.files == ()
     assert "session-2026-11-15T20-00-6ece72aa.jsonl is a stub" in plan.notes[0]
 
 
-def test_what_is_there_with_less_in_it_is_not_overwritten(desk: Desk) -> None:
-    desk.put(MAIN, LOG)
-    desk.lose()
-    desk.put(MAIN, log(header(), user("u9", "something else")))
+def test_existing_shorter_session_is_not_overwritten(archived: ArchivedHome) -> None:
+    archived.put(MAIN, LOG)
+    archived.delete_files()
+    archived.put(MAIN, log(header(), user("u9", "something else")))
     with pytest.raises(CollisionError, match="with 1 of 5 messages and is not overwritten; use --new-id"):
-        desk.plan()
-    plan = desk.restore(new_id=NEW)
+        archived.plan()
+    plan = archived.restore(new_id=NEW)
     assert plan.main.read_bytes() == LOG.replace(SESSION.encode(), NEW.encode()) + UPDATE
 
 
-def test_what_the_client_cannot_read_is_not_overwritten_either(desk: Desk) -> None:
-    desk.put(MAIN, LOG)
-    desk.lose()
-    desk.put(BACK, log(user("u9", "header-less")))
+def test_existing_unreadable_file_is_not_overwritten(archived: ArchivedHome) -> None:
+    archived.put(MAIN, LOG)
+    archived.delete_files()
+    archived.put(BACK, log(user("u9", "header-less")))
     with pytest.raises(CollisionError, match="exists already and is not overwritten"):
-        desk.plan()
-    (desk.home.root / BACK).unlink()
-    (desk.home.root / BACK).mkdir()
+        archived.plan()
+    (archived.home.root / BACK).unlink()
+    (archived.home.root / BACK).mkdir()
     with pytest.raises(CollisionError, match="exists already and is not overwritten"):
-        desk.plan()
+        archived.plan()
 
 
 @pytest.mark.parametrize("name", [f"{NAME}.jsonl", "session-2026-11-16T08-00-6ece72aa.json"])
 @pytest.mark.parametrize("data", [log(header(), preamble()), log(user("u9", "header-less"))], ids=["stub", "no header"])
-def test_what_the_client_is_going_to_delete_does_not_take_it_along(desk: Desk, name: str, data: bytes) -> None:
-    desk.put(MAIN, LOG)
-    desk.lose()
-    desk.put(f"tmp/webapp/chats/{name}", data)
-    desk.restore()
-    assert desk.read(f"tmp/webapp/chats/{name}") == data
-    assert desk.read() == LOG + UPDATE
-    chats = [cleanup_file_from_reading(read(file.path), file, now=NOW) for file in locate([desk.home]).files]
+def test_restored_session_survives_the_next_clean_up(archived: ArchivedHome, name: str, data: bytes) -> None:
+    archived.put(MAIN, LOG)
+    archived.delete_files()
+    archived.put(f"tmp/webapp/chats/{name}", data)
+    archived.restore()
+    assert archived.read(f"tmp/webapp/chats/{name}") == data
+    assert archived.read() == LOG + UPDATE
+    chats = [cleanup_file_from_reading(read(file.path), file, now=NOW) for file in locate([archived.home]).files]
     going = forecast_deletions(chats, retention_policy([]), now=NOW)
     assert [path.name for path, fate in going.items() if fate.due <= NOW] == [name]
 
 
-def test_what_was_restored_is_the_same_session_as_before(desk: Desk) -> None:
-    desk.put(MAIN, LOG)
-    desk.lose()
-    desk.restore()
-    desk.sync()
-    found = open_session.history(desk.archive.database, locate([desk.home]))
-    assert [(one.id, one.deleted, one.counts["user"]) for one in found.sessions] == [(SESSION, False, 2)]
+def test_restored_files_are_the_same_session_in_the_archive(archived: ArchivedHome) -> None:
+    archived.put(MAIN, LOG)
+    archived.delete_files()
+    archived.restore()
+    archived.sync()
+    history = open_session.history(archived.archive.database, locate([archived.home]))
+    assert [(session.id, session.deleted, session.counts["user"]) for session in history.sessions] == [
+        (SESSION, False, 2)
+    ]
 
 
-def test_a_new_id_stands_everywhere(desk: Desk) -> None:
-    whole(desk)
+def test_new_id_replaces_the_old_one_everywhere(archived: ArchivedHome) -> None:
+    put_session(archived)
     output = f"tool-outputs/session-{SESSION}/run_1.txt"
     started = gemini("g3", f"see /x/{output}", toolCalls=[builders.call(agentId=AGENT)])
-    desk.put(MAIN, LOG + log(updates(sessionId=SESSION), started))
-    before = desk.tree()
-    plan = desk.restore(new_id=NEW)
-    after = desk.tree()
+    archived.put(MAIN, LOG + log(updates(sessionId=SESSION), started))
+    before = archived.tree()
+    plan = archived.restore(new_id=NEW)
+    after = archived.tree()
     assert {path: after[path] for path in before} == before
     new = {path: data for path, data in after.items() if path not in before}
     [agent] = [path.rpartition("/")[2][:36] for path in new if path.startswith(f"tmp/webapp/chats/{NEW}/")]
@@ -242,18 +248,18 @@ def test_a_new_id_stands_everywhere(desk: Desk) -> None:
         assert SESSION.encode() not in data, path
         assert AGENT.encode() not in data, path
     assert agent.encode() in plan.main.read_bytes()
-    desk.sync()
-    copy = desk.session(NEW)
-    assert (copy.counts["user"], copy.children, desk.session().children) == (2, (agent,), (AGENT,))
+    archived.sync()
+    copy = archived.session(NEW)
+    assert (copy.counts["user"], copy.children, archived.session().children) == (2, (agent,), (AGENT,))
 
 
-def test_an_id_that_is_a_common_word_is_only_replaced_where_it_is_one(desk: Desk) -> None:
+def test_id_that_is_a_common_word_is_replaced_only_as_an_id(archived: ArchivedHome) -> None:
     name = "session-2026-11-15T19-30-agent.jsonl"
     text = 'the agent wrote {"sessionId":"agent"}: /x/tool-outputs/session-agent/1.txt'
-    desk.put(f"tmp/webapp/chats/{name}", log(header("agent"), user("u1", text), {"id": "g1", "type": "gemini"}))
-    desk.put("tmp/webapp/chats/agent/a1b2c3.jsonl", log(header("a1b2c3", kind="subagent"), user("s1", "a1b2c3")))
-    plan = desk.restore("agent", new_id=NEW)
-    _, words, *_ = [json.loads(one) for one in plan.main.read_bytes().splitlines()]
+    archived.put(f"tmp/webapp/chats/{name}", log(header("agent"), user("u1", text), {"id": "g1", "type": "gemini"}))
+    archived.put("tmp/webapp/chats/agent/a1b2c3.jsonl", log(header("a1b2c3", kind="subagent"), user("s1", "a1b2c3")))
+    plan = archived.restore("agent", new_id=NEW)
+    _, words, *_ = [json.loads(line) for line in plan.main.read_bytes().splitlines()]
     assert words["content"] == text.replace("session-agent", f"session-{NEW}")
     assert read(plan.main).id == NEW
     [child] = (plan.main.parent / NEW).iterdir()
@@ -261,37 +267,38 @@ def test_an_id_that_is_a_common_word_is_only_replaced_where_it_is_one(desk: Desk
     assert b'"content":"a1b2c3"' in child.read_bytes()
 
 
-def test_a_file_with_a_name_of_its_own_keeps_it(desk: Desk) -> None:
+def test_file_with_another_name_keeps_it(archived: ArchivedHome) -> None:
     path = "tmp/webapp/chats/session-by-hand.jsonl"
-    desk.put(path, LOG)
-    desk.lose()
-    desk.restore()
-    assert desk.read(path) == LOG + UPDATE
-    assert desk.plan().files == ()
-    assert desk.restore(new_id=NEW).main == desk.home.root / BACK_WITH_NEW_ID
+    archived.put(path, LOG)
+    archived.delete_files()
+    archived.restore()
+    assert archived.read(path) == LOG + UPDATE
+    assert archived.plan().files == ()
+    assert archived.restore(new_id=NEW).main == archived.home.root / BACK_WITH_NEW_ID
 
 
-def test_an_id_that_is_the_name_of_a_folder_takes_nothing_else_along(desk: Desk) -> None:
-    desk.put("tmp/webapp/chats/session-2026-11-15T19-30-chats.jsonl", log(header("chats"), user(), gemini()))
-    desk.put("tmp/webapp/chats/chats/a1b2c3.jsonl", log(header("a1b2c3", kind="subagent"), user("s1")))
-    desk.put(MAIN, LOG)
-    desk.lose()
-    plan = desk.restore("chats")
-    assert [one.place.name for one in plan.files] == ["a1b2c3.jsonl", "session-2026-11-15T19-30-chats-pe3c260f.jsonl"]
+def test_session_named_like_a_folder_restores_only_its_own_files(archived: ArchivedHome) -> None:
+    archived.put("tmp/webapp/chats/session-2026-11-15T19-30-chats.jsonl", log(header("chats"), user(), gemini()))
+    archived.put("tmp/webapp/chats/chats/a1b2c3.jsonl", log(header("a1b2c3", kind="subagent"), user("s1")))
+    archived.put(MAIN, LOG)
+    archived.delete_files()
+    plan = archived.restore("chats")
+    assert [file.place.name for file in plan.files] == ["a1b2c3.jsonl", "session-2026-11-15T19-30-chats-pe3c260f.jsonl"]
 
 
-def test_a_log_that_has_lost_its_header_gets_one(desk: Desk) -> None:
+def test_log_without_a_header_gets_one(archived: ArchivedHome) -> None:
     lines = log(user(), updates(lastUpdated=builders.at(3)), gemini())
-    desk.put(MAIN, lines)
-    desk.put("tmp/webapp/logs.json", json.dumps([{"sessionId": SESSION, "messageId": 0, "type": "user"}]).encode())
-    desk.sync()
+    archived.put(MAIN, lines)
+    archived.put("tmp/webapp/logs.json", json.dumps([{"sessionId": SESSION, "messageId": 0, "type": "user"}]).encode())
+    archived.sync()
     id_ = next(
-        one.id for one in open_session.history(desk.archive.database, refresh(desk.archive, []).located).sessions
+        session.id
+        for session in open_session.history(archived.archive.database, refresh(archived.archive, []).located).sessions
     )
-    desk.lose()
-    plan = desk.restore(id_)
-    first, _, rest = plan.main.read_bytes().partition(b"\n")
-    assert rest == lines + UPDATE
+    archived.delete_files()
+    plan = archived.restore(id_)
+    first, _, following = plan.main.read_bytes().partition(b"\n")
+    assert following == lines + UPDATE
     assert json.loads(first) == {
         "sessionId": id_,
         "projectHash": builders.HASH,
@@ -306,12 +313,12 @@ def document(**fields: Any) -> bytes:  # noqa: ANN401
     return builders.document(user(), gemini(), **fields)
 
 
-def test_a_document_stays_one_with_only_its_time_changed(desk: Desk) -> None:
+def test_document_is_restored_with_only_its_time_changed(archived: ArchivedHome) -> None:
     name = MAIN.removesuffix("l")
     data = document(summary='"lastUpdated": "never"')
-    desk.put(name, data)
-    desk.lose()
-    main = desk.restore().main
+    archived.put(name, data)
+    archived.delete_files()
+    main = archived.restore().main
     assert main.read_bytes() == data.replace(
         f'"lastUpdated": "{builders.at(0)}"'.encode(), f'"lastUpdated": "{client_timestamp(NOW)}"'.encode()
     )
@@ -327,112 +334,114 @@ def test_a_document_stays_one_with_only_its_time_changed(desk: Desk) -> None:
     ],
     ids=["in one line", "with a mark", "cut short"],
 )
-def test_document_that_the_client_cannot_read_is_rebuilt(desk: Desk, data: bytes) -> None:
+def test_document_that_the_client_cannot_read_is_rebuilt(archived: ArchivedHome, data: bytes) -> None:
     name = MAIN.removesuffix("l")
-    desk.put(name, data)
-    desk.lose()
-    main = desk.restore().main
-    found = read(main)
-    assert found.replay.is_readable
-    assert found.replay.metadata["lastUpdated"] == client_timestamp(NOW)
-    assert [entry.id for entry in found.replay.timeline][:1] == ["u1"]
+    archived.put(name, data)
+    archived.delete_files()
+    main = archived.restore().main
+    reading = read(main)
+    assert reading.replay.is_readable
+    assert reading.replay.metadata["lastUpdated"] == client_timestamp(NOW)
+    assert [entry.id for entry in reading.replay.timeline][:1] == ["u1"]
     assert json.loads(main.read_bytes())["sessionId"] == SESSION
 
 
-def test_the_fullest_version_is_taken(desk: Desk) -> None:
+def test_fullest_version_is_restored(archived: ArchivedHome) -> None:
     name = MAIN.removesuffix("l")
-    desk.put(name, builders.document(user(), gemini(), user("u2"), gemini("g2")))
-    desk.sync()
-    desk.put(name, builders.document(user("u9", "another instance wrote over it"), lastUpdated=builders.at(50)))
-    desk.lose()
-    plan = desk.restore()
+    archived.put(name, builders.document(user(), gemini(), user("u2"), gemini("g2")))
+    archived.sync()
+    archived.put(name, builders.document(user("u9", "another instance wrote over it"), lastUpdated=builders.at(50)))
+    archived.delete_files()
+    plan = archived.restore()
     assert plan.n_messages == 4
     assert b"another instance" not in plan.main.read_bytes()
 
 
-def test_the_log_of_a_resumed_document_is_taken_and_not_its_twin(desk: Desk) -> None:
-    desk.put(MAIN.removesuffix("l"), builders.document(user(), gemini()))
-    desk.put(MAIN, log(header(), user(), gemini(), user("u2"), builders.checkpoint(user("u3", "<state_snapshot>"))))
-    desk.lose()
-    plan = desk.restore()
-    assert [one.place for one in plan.files] == [desk.home.root / BACK]
+def test_log_of_a_resumed_document_is_restored_without_its_twin(archived: ArchivedHome) -> None:
+    archived.put(MAIN.removesuffix("l"), builders.document(user(), gemini()))
+    archived.put(MAIN, log(header(), user(), gemini(), user("u2"), builders.checkpoint(user("u3", "<state_snapshot>"))))
+    archived.delete_files()
+    plan = archived.restore()
+    assert [file.place for file in plan.files] == [archived.home.root / BACK]
 
 
-def test_other_stretches_of_a_session_stay_in_the_archive(desk: Desk) -> None:
-    desk.put("tmp/webapp/chats/session-2026-11-15T19-30-6ece72aa.json", builders.document(user(), gemini(), user("u2")))
+def test_other_parts_of_a_session_are_not_restored(archived: ArchivedHome) -> None:
+    archived.put(
+        "tmp/webapp/chats/session-2026-11-15T19-30-6ece72aa.json", builders.document(user(), gemini(), user("u2"))
+    )
     later = builders.document(user("u5", "after a clear"), gemini("g5"), lastUpdated=builders.at(200))
-    desk.put("tmp/webapp/chats/session-2026-11-15T19-33-6ece72aa.json", later)
-    desk.lose()
-    plan = desk.restore()
+    archived.put("tmp/webapp/chats/session-2026-11-15T19-33-6ece72aa.json", later)
+    archived.delete_files()
+    plan = archived.restore()
     assert plan.main.name == "session-2026-11-15T19-33-6ece72aa-pc632d72.json"
     assert "only one file: session-2026-11-15T19-30-6ece72aa.json." in plan.notes[0]
 
 
-def test_the_same_under_another_name_is_not_missed(desk: Desk) -> None:
-    desk.put("tmp/webapp/chats/session-2026-11-15T18-00-6ece72aa.jsonl", LOG)
-    desk.put(MAIN, LOG + log(user("u3", "more")))
-    desk.lose()
-    plan = desk.restore()
-    assert (plan.main, plan.notes) == (desk.home.root / BACK, ())
+def test_equal_part_under_another_name_is_not_reported(archived: ArchivedHome) -> None:
+    archived.put("tmp/webapp/chats/session-2026-11-15T18-00-6ece72aa.jsonl", LOG)
+    archived.put(MAIN, LOG + log(user("u3", "more")))
+    archived.delete_files()
+    plan = archived.restore()
+    assert (plan.main, plan.notes) == (archived.home.root / BACK, ())
 
 
-def test_a_rescue_copy_gets_its_name_back(desk: Desk) -> None:
-    desk.put(f"{MAIN}.unreadable-1763238600000", LOG)
-    desk.lose()
-    desk.restore()
-    assert desk.read() == LOG + UPDATE
+def test_unreadable_copy_is_restored_under_its_original_name(archived: ArchivedHome) -> None:
+    archived.put(f"{MAIN}.unreadable-1763238600000", LOG)
+    archived.delete_files()
+    archived.restore()
+    assert archived.read() == LOG + UPDATE
 
 
-def test_a_session_without_a_conversation_is_not_restored(desk: Desk) -> None:
-    desk.put(MAIN, log(header(), preamble(), user("u1", "/help")))
-    desk.lose()
+def test_session_without_a_conversation_is_not_restored(archived: ArchivedHome) -> None:
+    archived.put(MAIN, log(header(), preamble(), user("u1", "/help")))
+    archived.delete_files()
     with pytest.raises(RestoreError, match="has no messages to resume"):
-        desk.plan()
+        archived.plan()
 
 
 EMPTIED = log(header(startTime=builders.at(60)), builders.checkpoint(preamble()))
-"""What `session/load` of ACP appends to the file that it loads."""
+"""The line that `session/load` of ACP appends to the file that it loads."""
 
 
-def test_a_session_that_was_emptied_is_restored_as_it_was_before(desk: Desk) -> None:
-    desk.put(MAIN, LOG + EMPTIED)
-    desk.lose()
-    plan = desk.restore()
+def test_emptied_session_is_restored_with_its_earlier_messages(archived: ArchivedHome) -> None:
+    archived.put(MAIN, LOG + EMPTIED)
+    archived.delete_files()
+    plan = archived.restore()
     again = log(header(startTime=builders.at(60)))
-    assert desk.read() == LOG + again + UPDATE
+    assert archived.read() == LOG + again + UPDATE
     assert [entry.id for entry in read(plan.main).replay.timeline] == [builders.PREAMBLE, "u1", "g1", "u2", "g2"]
     assert "the conversation before them is restored" in plan.notes[0]
-    assert desk.plan().files == ()  # all of it is there
+    assert archived.plan().files == ()  # it is complete
 
 
-def test_the_last_conversation_before_it_was_emptied_is_restored(desk: Desk) -> None:
+def test_last_conversation_before_a_session_was_emptied_is_restored(archived: ArchivedHome) -> None:
     later = log(user("u3", "once more"), gemini("g3", "again"))
-    desk.put(MAIN, LOG + EMPTIED + later + log(builders.rewind("u3")))
-    desk.lose()
-    plan = desk.restore()
-    assert desk.read() == LOG + EMPTIED + later + UPDATE
+    archived.put(MAIN, LOG + EMPTIED + later + log(builders.rewind("u3")))
+    archived.delete_files()
+    plan = archived.restore()
+    assert archived.read() == LOG + EMPTIED + later + UPDATE
     assert [*read(plan.main).replay.state] == [builders.PREAMBLE, "u3", "g3"]
 
 
-def test_a_message_in_the_header_is_conversation_too(desk: Desk) -> None:
+def test_messages_in_the_header_are_restored(archived: ArchivedHome) -> None:
     first = log(header(messages=[user()]))
-    desk.put(MAIN, first + EMPTIED)
-    desk.lose()
-    desk.restore()
-    assert desk.read().startswith(first)
+    archived.put(MAIN, first + EMPTIED)
+    archived.delete_files()
+    archived.restore()
+    assert archived.read().startswith(first)
 
 
-def test_an_emptied_file_that_went_on_is_restored_whole(desk: Desk) -> None:
+def test_emptied_file_that_continued_is_restored_completely(archived: ArchivedHome) -> None:
     later = log(user("u3", "once more"), gemini("g3", "again"))
-    desk.put(MAIN, LOG + EMPTIED + later)
-    desk.lose()
-    plan = desk.restore()
-    assert desk.read() == LOG + EMPTIED + later + UPDATE
+    archived.put(MAIN, LOG + EMPTIED + later)
+    archived.delete_files()
+    plan = archived.restore()
+    assert archived.read() == LOG + EMPTIED + later + UPDATE
     assert plan.notes == ()
 
 
 SHARED = "tmp/webapp/chats/session-2026-11-15T19-30-nightly-.jsonl"
-"""Where the client records sessions whose IDs begin alike, if they begin in the same minute."""
+"""The file in which the client records sessions whose IDs begin alike and that start in the same minute."""
 
 
 def _of_session(name: str) -> bytes:
@@ -442,12 +451,10 @@ def _of_session(name: str) -> bytes:
 
 
 @pytest.mark.parametrize(("name", "others"), [("A", "nightly-B, nightly-C"), ("C", "nightly-A, nightly-B")])
-def test_only_its_own_lines_of_a_file_that_holds_several_sessions_are_restored(
-    desk: Desk, name: str, others: str
-) -> None:
-    desk.put(SHARED, b"".join(map(_of_session, "ABC")))
-    desk.lose()
-    plan = desk.restore(f"nightly-{name}")
+def test_only_own_lines_of_a_shared_file_are_restored(archived: ArchivedHome, name: str, others: str) -> None:
+    archived.put(SHARED, b"".join(map(_of_session, "ABC")))
+    archived.delete_files()
+    plan = archived.restore(f"nightly-{name}")
     assert plan.main.read_bytes() == _of_session(name) + UPDATE
     assert plan.n_messages == 3
     assert plan.notes == (
@@ -455,10 +462,10 @@ def test_only_its_own_lines_of_a_file_that_holds_several_sessions_are_restored(
     )
 
 
-def test_sessions_of_one_file_are_restored_beside_each_other(desk: Desk) -> None:
-    desk.put(SHARED, _of_session("A") + _of_session("B") + log(builders.checkpoint(preamble())))
-    desk.lose()
-    first, second = desk.restore("nightly-A"), desk.restore("nightly-B")
+def test_sessions_of_one_file_are_restored_as_separate_files(archived: ArchivedHome) -> None:
+    archived.put(SHARED, _of_session("A") + _of_session("B") + log(builders.checkpoint(preamble())))
+    archived.delete_files()
+    first, second = archived.restore("nightly-A"), archived.restore("nightly-B")
     assert first.main.read_bytes() == _of_session("A") + UPDATE
     assert second.main.read_bytes() == _of_session("B") + UPDATE
     assert len(second.notes) == 2
@@ -472,52 +479,52 @@ def test_sessions_of_one_file_are_restored_beside_each_other(desk: Desk) -> None
         ("0.61.0/h-sameminute", "nightly-C", ["Job C?"]),
     ],
 )
-def test_what_the_client_emptied_or_shared_in_the_corpus_can_be_resumed(
-    desk: Desk, tree: str, id_: str, texts: list[str]
+def test_emptied_and_shared_files_of_the_corpus_can_be_resumed(
+    archived: ArchivedHome, tree: str, id_: str, texts: list[str]
 ) -> None:
-    shutil.copytree(tree_of(tree).folder / "gemini", desk.home.root, dirs_exist_ok=True)
-    desk.lose()
-    plan = desk.restore(id_)
-    found = read(plan.main)
-    assert (found.id, found.replay.is_readable, found.replay.earlier) == (id_, True, [])
-    entries = [entry for entry in found.replay.timeline if entry.id in found.replay.state]
+    shutil.copytree(tree_of(tree).folder / "gemini", archived.home.root, dirs_exist_ok=True)
+    archived.delete_files()
+    plan = archived.restore(id_)
+    reading = read(plan.main)
+    assert (reading.id, reading.replay.is_readable, reading.replay.earlier) == (id_, True, [])
+    entries = [entry for entry in reading.replay.timeline if entry.id in reading.replay.state]
     assert [entry.prompt for entry in entries if entry.origin == Origin.HUMAN] == texts
-    assert desk.plan(id_).files == ()
+    assert archived.plan(id_).files == ()
 
 
-def test_a_subagent_comes_with_its_parent(desk: Desk) -> None:
-    whole(desk)
-    desk.lose()
+def test_subagent_is_not_restored_without_its_parent(archived: ArchivedHome) -> None:
+    put_session(archived)
+    archived.delete_files()
     with pytest.raises(RestoreError, match=f"`pollux restore {SESSION}` restores both"):
-        desk.plan(AGENT)
+        archived.plan(AGENT)
 
 
-def test_what_is_left_of_it_keeps_its_contents(desk: Desk) -> None:
-    whole(desk)
-    desk.lose()
-    desk.put(f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt", b"long output")
-    desk.put(f"tmp/webapp/logs/session-{SESSION}.jsonl", b"{}\n{}\n")
-    (desk.home.root / f"tmp/webapp/{SESSION}").symlink_to(desk.root)
-    (desk.root / "plans" / "plan.md").mkdir(parents=True)
-    plan = desk.restore()
-    assert not {one.place.name for one in plan.files} & {"run_1.txt", f"session-{SESSION}.jsonl", "plan.md"}
-    assert desk.read(f"tmp/webapp/logs/session-{SESSION}.jsonl") == b"{}\n{}\n"
+def test_existing_files_of_a_session_keep_their_contents(archived: ArchivedHome) -> None:
+    put_session(archived)
+    archived.delete_files()
+    archived.put(f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt", b"long output")
+    archived.put(f"tmp/webapp/logs/session-{SESSION}.jsonl", b"{}\n{}\n")
+    (archived.home.root / f"tmp/webapp/{SESSION}").symlink_to(archived.root)
+    (archived.root / "plans" / "plan.md").mkdir(parents=True)
+    plan = archived.restore()
+    assert not {file.place.name for file in plan.files} & {"run_1.txt", f"session-{SESSION}.jsonl", "plan.md"}
+    assert archived.read(f"tmp/webapp/logs/session-{SESSION}.jsonl") == b"{}\n{}\n"
     assert [note.rpartition("/")[2] for note in plan.notes] == [
         "plan.md exists with other contents and is not changed."
     ]
 
 
-def test_another_home_gets_a_folder_that_the_client_will_take_over(desk: Desk) -> None:
-    whole(desk)
-    desk.lose()
-    bob = builders.home(desk.root / "bob")
-    before = desk.tree()
-    plan = desk.restore(to=bob)
-    tree = desk.tree(bob)
+def test_restore_into_another_home_creates_a_folder_known_to_the_client(archived: ArchivedHome) -> None:
+    put_session(archived)
+    archived.delete_files()
+    bob = builders.home(archived.root / "bob")
+    before = archived.tree()
+    plan = archived.restore(to=bob)
+    tree = archived.tree(bob)
     assert tree["tmp/webapp/.project_root"] == ROOT.encode()
     assert tree[BACK] == LOG + UPDATE
     assert plan.home == bob
-    assert desk.tree() == before
+    assert archived.tree() == before
 
 
 def registry(**folders: str) -> bytes:
@@ -537,142 +544,146 @@ def registry(**folders: str) -> bytes:
         ({"projects.json": registry(webapp="/a/webapp", **{"webapp-1": "/b/webapp"})}, "webapp-2"),
     ],
 )
-def test_the_folder_is_the_one_where_the_client_looks(desk: Desk, files: dict[str, bytes], folder: str) -> None:
-    desk.put(MAIN, LOG)
-    desk.lose()
-    bob = builders.home(desk.root / "bob")
+def test_session_is_restored_into_the_folder_that_the_client_reads(
+    archived: ArchivedHome, files: dict[str, bytes], folder: str
+) -> None:
+    archived.put(MAIN, LOG)
+    archived.delete_files()
+    bob = builders.home(archived.root / "bob")
     for path, data in files.items():
         put(bob.root / path, data)
-    plan = desk.restore(to=bob)
+    plan = archived.restore(to=bob)
     assert plan.main.relative_to(bob.tmp).parts[0] == folder
-    tree = desk.tree(bob)
+    tree = archived.tree(bob)
     assert {path: tree[path] for path in files} == files
 
 
-def test_a_session_of_the_time_of_hashes(desk: Desk) -> None:
-    shutil.rmtree(desk.home.tmp)
+def test_session_of_an_old_release_is_restored_into_a_hashed_folder(archived: ArchivedHome) -> None:
+    shutil.rmtree(archived.home.tmp)
     path = f"tmp/{builders.HASH}/chats/{NAME}.json"
-    desk.put(path, document())
-    desk.put("projects.json", registry(webapp=ROOT))
-    desk.lose(f"tmp/{builders.HASH}")
+    archived.put(path, document())
+    archived.put("projects.json", registry(webapp=ROOT))
+    archived.delete_files(f"tmp/{builders.HASH}")
     name = f"{NAME}-pc632d72.json"
-    assert desk.plan().main == desk.home.tmp / "webapp" / "chats" / name
-    bob, carol = builders.home(desk.root / "bob"), builders.home(desk.root / "carol")
+    assert archived.plan().main == archived.home.tmp / "webapp" / "chats" / name
+    bob, carol = builders.home(archived.root / "bob"), builders.home(archived.root / "carol")
     put(carol.root / "projects.json", b"{}")
-    assert desk.restore(to=bob).main == bob.tmp / builders.HASH / "chats" / name
-    assert desk.restore(to=carol).main == carol.tmp / "webapp" / "chats" / name
+    assert archived.restore(to=bob).main == bob.tmp / builders.HASH / "chats" / name
+    assert archived.restore(to=carol).main == carol.tmp / "webapp" / "chats" / name
 
 
-def test_a_project_whose_path_nobody_knows_keeps_its_folder(desk: Desk) -> None:
+def test_project_with_an_unknown_path_keeps_its_folder(archived: ArchivedHome) -> None:
     path = "tmp/Copied by hand/chats/session-2026-11-15T19-30-6ece72aa.jsonl"
-    desk.put(path, log(header(projectHash="0" * 64), user(), gemini()))
-    desk.lose("tmp/Copied by hand")
-    assert [one.place for one in desk.restore().files] == [desk.home.root / path.replace(".jsonl", "-pc632d72.jsonl")]
+    archived.put(path, log(header(projectHash="0" * 64), user(), gemini()))
+    archived.delete_files("tmp/Copied by hand")
+    assert [file.place for file in archived.restore().files] == [
+        archived.home.root / path.replace(".jsonl", "-pc632d72.jsonl")
+    ]
 
 
-def test_missing_home_is_replaced_by_the_first(desk: Desk) -> None:
-    desk.put(MAIN, LOG)
-    session = desk.session()
-    shutil.rmtree(desk.home.root)
-    bob = builders.home(desk.root / "bob")
-    plan = restore.plan(desk.archive.database, session, [bob], now=NOW)
+def test_missing_home_is_replaced_by_the_first(archived: ArchivedHome) -> None:
+    archived.put(MAIN, LOG)
+    session = archived.session()
+    shutil.rmtree(archived.home.root)
+    bob = builders.home(archived.root / "bob")
+    plan = restore.plan(archived.archive.database, session, [bob], now=NOW)
     assert plan.home == bob
-    desk.home.root.mkdir()
-    assert restore.plan(desk.archive.database, session, [bob], now=NOW).home == bob
-    assert restore.plan(desk.archive.database, session, [bob, desk.home], now=NOW).home == desk.home
+    archived.home.root.mkdir()
+    assert restore.plan(archived.archive.database, session, [bob], now=NOW).home == bob
+    assert restore.plan(archived.archive.database, session, [bob, archived.home], now=NOW).home == archived.home
     with pytest.raises(RestoreError, match="no Gemini home to restore to"):
-        restore.plan(desk.archive.database, session, [], now=NOW)
+        restore.plan(archived.archive.database, session, [], now=NOW)
 
 
-def test_an_imported_session_goes_to_the_first_home_and_never_where_the_import_says(desk: Desk) -> None:
-    desk.put(MAIN, LOG)
-    desk.sync()
-    desk.lose()
-    outside = desk.root / "outside"
+def test_imported_session_is_restored_into_the_first_home(archived: ArchivedHome) -> None:
+    archived.put(MAIN, LOG)
+    archived.sync()
+    archived.delete_files()
+    outside = archived.root / "outside"
     outside.mkdir()
-    desk.archive.database.execute("UPDATE files SET home = ?, machine = 'elsewhere'", (str(outside),))
-    desk.archive.database.execute("INSERT INTO imported SELECT id, 'other.db', 1 FROM versions")
-    desk.archive.database.execute("UPDATE readings SET n_bytes = -1")
-    plan = desk.restore()
-    assert plan.home == desk.home
+    archived.archive.database.execute("UPDATE files SET home = ?, machine = 'elsewhere'", (str(outside),))
+    archived.archive.database.execute("INSERT INTO imported SELECT id, 'other.db', 1 FROM versions")
+    archived.archive.database.execute("UPDATE readings SET n_bytes = -1")
+    plan = archived.restore()
+    assert plan.home == archived.home
     assert not [*outside.iterdir()]
 
 
-def test_what_this_machine_has_read_is_restored_before_a_fuller_import(desk: Desk, tmp_path: Path) -> None:
-    desk.put(MAIN, LOG)
-    desk.put(f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt", b"ours")
-    desk.sync()
+def test_own_files_are_preferred_to_a_fuller_import(archived: ArchivedHome, tmp_path: Path) -> None:
+    archived.put(MAIN, LOG)
+    archived.put(f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt", b"ours")
+    archived.sync()
     other = tmp_path / "other"
     put(other / ".gemini" / MAIN, LOG + log(user("u8", "forged"), gemini("g8")))
     put(other / ".gemini" / f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt", b"theirs")
     put(other / ".gemini" / f"tmp/webapp/tool-outputs/session-{SESSION}/run_2.txt", b"theirs alone")
     with store.open_archive(tmp_path / "other.db") as theirs:
         refresh(theirs, [builders.home(other)])
-        theirs.database.execute("UPDATE files SET home = ?", (f"{desk.home.root}",))
+        theirs.database.execute("UPDATE files SET home = ?", (f"{archived.home.root}",))
         theirs.database.execute("UPDATE files SET machine = 'a machine that comes first'")
     with foreign.open_foreign(tmp_path / "other.db") as theirs_opened:
-        import_archive(desk.archive, theirs_opened, memory={}, now_us=1)
-    desk.lose()
-    plan = desk.restore()
+        import_archive(archived.archive, theirs_opened, memory={}, now_us=1)
+    archived.delete_files()
+    plan = archived.restore()
     assert b"forged" not in plan.main.read_bytes()
-    assert desk.read(f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt") == b"ours"
-    assert desk.read(f"tmp/webapp/tool-outputs/session-{SESSION}/run_2.txt") == b"theirs alone"
+    assert archived.read(f"tmp/webapp/tool-outputs/session-{SESSION}/run_1.txt") == b"ours"
+    assert archived.read(f"tmp/webapp/tool-outputs/session-{SESSION}/run_2.txt") == b"theirs alone"
     assert "Not restored: 2 messages that only an import has; `pollux show` shows them." in plan.notes
 
 
-def test_a_name_that_leads_elsewhere_is_refused(desk: Desk) -> None:
-    whole(desk)
-    desk.lose()
-    desk.archive.database.execute(
+def test_name_that_leads_outside_is_rejected(archived: ArchivedHome) -> None:
+    put_session(archived)
+    archived.delete_files()
+    archived.archive.database.execute(
         "UPDATE files SET path = ? WHERE path LIKE '%run_1.txt'",
         (f"tmp/webapp/tool-outputs/session-{SESSION}/../../../evil",),
     )
     with pytest.raises(RestoreError, match="cannot be a file name on this system: it is not a plain name"):
-        desk.plan()
+        archived.plan()
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [("run\0.txt", r"'run\\x00.txt' in the archive .* contains a NUL"), ("x" * 300, "longer than 255 bytes")],
 )
-def test_impossible_file_name_is_reported_in_one_line(desk: Desk, name: str, words: str) -> None:
-    whole(desk)
-    desk.lose()
-    desk.archive.database.execute(
+def test_impossible_file_name_is_reported_in_one_line(archived: ArchivedHome, name: str, words: str) -> None:
+    put_session(archived)
+    archived.delete_files()
+    archived.archive.database.execute(
         "UPDATE files SET path = ? WHERE path LIKE '%run_1.txt'",
         (f"tmp/webapp/tool-outputs/session-{SESSION}/{name}",),
     )
     with pytest.raises(RestoreError, match=words):
-        desk.plan()
+        archived.plan()
 
 
-def test_what_comes_into_being_meanwhile_is_not_overwritten(desk: Desk) -> None:
-    whole(desk)
-    desk.lose()
-    plan = desk.plan()
-    desk.put(BACK, b"written by somebody else")
-    before = desk.tree()
+def test_file_created_meanwhile_is_not_overwritten(archived: ArchivedHome) -> None:
+    put_session(archived)
+    archived.delete_files()
+    plan = archived.plan()
+    archived.put(BACK, b"written by somebody else")
+    before = archived.tree()
     with pytest.raises(CollisionError, match="was created in the meantime; nothing was written"):
         restore.write_plan(plan)
-    assert desk.tree() == before
+    assert archived.tree() == before
 
 
-def test_without_hard_links_it_is_moved_into_its_place(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole(desk)
-    desk.lose()
-    plan = desk.plan()
+def test_file_is_moved_without_hard_links(archived: ArchivedHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_session(archived)
+    archived.delete_files()
+    plan = archived.plan()
     monkeypatch.setattr(os, "link", _fails)
     restore.write_plan(plan)
-    assert desk.read() == LOG + UPDATE
-    assert not [path for path in desk.tree() if ".pollux-" in path]
+    assert archived.read() == LOG + UPDATE
+    assert not [path for path in archived.tree() if ".pollux-" in path]
     monkeypatch.undo()
-    desk.lose()
-    plan = desk.plan()
+    archived.delete_files()
+    plan = archived.plan()
     monkeypatch.setattr(os, "link", _fails)
-    desk.put(BACK, b"written by somebody else")
+    archived.put(BACK, b"written by somebody else")
     with pytest.raises(CollisionError, match="in the meantime"):
         restore.write_plan(plan)
-    assert desk.read() == b"written by somebody else"
+    assert archived.read() == b"written by somebody else"
 
 
 def _fails(*_: object, **__: object) -> None:
@@ -688,13 +699,18 @@ STEPS += [("tempfile", "mkstemp", number) for number in range(6)]
 @pytest.mark.parametrize(
     "error", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=["full", "stopped"]
 )
-def test_a_restore_that_fails_leaves_nothing(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, module: str, name: str, number: int, error: BaseException
+def test_failed_restore_leaves_no_files(
+    archived: ArchivedHome,
+    monkeypatch: pytest.MonkeyPatch,
+    module: str,
+    name: str,
+    number: int,
+    error: BaseException,
 ) -> None:
-    whole(desk)
-    desk.lose()
-    before, folders = desk.tree(), _folders(desk)
-    plan = desk.plan()
+    put_session(archived)
+    archived.delete_files()
+    before, folders = archived.tree(), _folders(archived)
+    plan = archived.plan()
     assert len(plan.files) == 6
     _break(monkeypatch, sys.modules[module], name, number, error)
     if name == "link":
@@ -702,20 +718,20 @@ def test_a_restore_that_fails_leaves_nothing(
     with pytest.raises(RestoreError if isinstance(error, OSError) else KeyboardInterrupt):
         restore.write_plan(plan)
     monkeypatch.undo()
-    assert desk.tree() == before
-    assert _folders(desk) == folders
-    desk.restore()
-    assert desk.read() == LOG + UPDATE
+    assert archived.tree() == before
+    assert _folders(archived) == folders
+    archived.restore()
+    assert archived.read() == LOG + UPDATE
 
 
-def _folders(desk: Desk) -> set[Path]:
-    return {path for path in desk.home.root.rglob("*") if path.is_dir()}
+def _folders(archived: ArchivedHome) -> set[Path]:
+    return {path for path in archived.home.root.rglob("*") if path.is_dir()}
 
 
 def _break(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, number: int, error: BaseException) -> None:  # noqa: ANN401
     real, left = getattr(module, name), iter(range(number))
 
-    def broken(*args: Any, **more: Any) -> Any:  # noqa: ANN401  whatever it is
+    def broken(*args: Any, **more: Any) -> Any:  # noqa: ANN401  any arguments
         if next(left, None) is None:
             raise error
         return real(*args, **more)
@@ -723,17 +739,17 @@ def _break(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, number: int,
     monkeypatch.setattr(module, name, broken)
 
 
-def test_a_tidying_up_that_fails_takes_nothing_back(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole(desk)
-    desk.lose()
-    plan = desk.plan()
+def test_failed_clean_up_does_not_undo_a_restore(archived: ArchivedHome, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_session(archived)
+    archived.delete_files()
+    plan = archived.plan()
     monkeypatch.setattr(Path, "unlink", _fails)
     monkeypatch.setattr(
         os, "open", lambda *args, _open=os.open: _fails() if len(args) == 2 and args[1] == 0 else _open(*args)
     )
     restore.write_plan(plan)
     monkeypatch.undo()
-    assert desk.read() == LOG + UPDATE
+    assert archived.read() == LOG + UPDATE
 
 
 KILLED = """
@@ -761,47 +777,56 @@ restore.write_plan(plan)
 
 
 @pytest.mark.parametrize(("module", "name", "number"), [*STEPS[::2], ("os", "unlink", 2)])
-def test_a_restore_that_is_killed_leaves_no_half_file_and_can_be_done_again(
-    desk: Desk, module: str, name: str, number: int
+def test_killed_restore_leaves_no_partial_file_and_can_be_repeated(
+    archived: ArchivedHome, module: str, name: str, number: int
 ) -> None:
-    whole(desk)
-    before = desk.lose()
-    arguments = [sys.executable, "-c", textwrap.dedent(KILLED), str(desk.root), module, name, str(number), SESSION]
-    desk.archive.database.execute("PRAGMA wal_checkpoint")
+    put_session(archived)
+    before = archived.delete_files()
+    arguments = [
+        sys.executable,
+        "-c",
+        textwrap.dedent(KILLED),
+        str(archived.root),
+        module,
+        name,
+        str(number),
+        SESSION,
+    ]
+    archived.archive.database.execute("PRAGMA wal_checkpoint")
     assert subprocess.run(arguments, check=False).returncode == 9
-    found = {path: data for path, data in desk.tree().items() if ".pollux-" not in path}
+    restored = {path: data for path, data in archived.tree().items() if ".pollux-" not in path}
     expected = before | {BACK: LOG + UPDATE}
-    assert found == {path: expected[path] for path in found}
-    assert (BACK in found) is (name == "unlink")
+    assert restored == {path: expected[path] for path in restored}
+    assert (BACK in restored) is (name == "unlink")
     if name != "unlink":
-        desk.restore()
-    assert desk.read() == LOG + UPDATE
-    assert desk.plan().files == ()
+        archived.restore()
+    assert archived.read() == LOG + UPDATE
+    assert archived.plan().files == ()
 
 
-def test_characters_at_which_newer_releases_of_node_cut_a_line_are_escaped(desk: Desk) -> None:
+def test_unicode_line_separators_are_escaped(archived: ArchivedHome) -> None:
     text = "a\u2028b\u2029c"
     prompt = json.dumps(user("u1", text), ensure_ascii=False).encode()
     agent = json.dumps(user("a1", text), ensure_ascii=False).encode()
-    desk.put(MAIN, log(header(), prompt, gemini("g1")))
-    desk.put(f"tmp/webapp/chats/{SESSION}/{AGENT}.jsonl", log(header(AGENT, kind="subagent"), agent, gemini("a2")))
+    archived.put(MAIN, log(header(), prompt, gemini("g1")))
+    archived.put(f"tmp/webapp/chats/{SESSION}/{AGENT}.jsonl", log(header(AGENT, kind="subagent"), agent, gemini("a2")))
     before = {
         message.id: message.text
-        for message in open_session.open_session(desk.archive.database, synced(desk)).messages()
+        for message in open_session.open_session(archived.archive.database, synced(archived)).messages()
     }
-    desk.lose()
-    plan = desk.restore()
+    archived.delete_files()
+    plan = archived.restore()
     for path in (plan.main, plan.main.parent / SESSION / f"{AGENT}.jsonl"):
         assert b"a\\u2028b\\u2029c" in path.read_bytes()
         assert not any(separator in path.read_bytes() for separator in SEPARATORS)
     after = {
         message.id: message.text
-        for message in open_session.open_session(desk.archive.database, desk.session()).messages()
+        for message in open_session.open_session(archived.archive.database, archived.session()).messages()
     }
     assert after == before
     assert after["u1"] == text
 
 
-def synced(desk: Desk) -> Session:
-    desk.sync()
-    return desk.session()
+def synced(archived: ArchivedHome) -> Session:
+    archived.sync()
+    return archived.session()

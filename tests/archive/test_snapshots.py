@@ -19,7 +19,7 @@ LOGS = [path for path in SAMPLES if path.suffix == ".jsonl"]
 
 
 @pytest.fixture(autouse=True)
-def _every_file_is_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def _store_all_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readings, "SNAPSHOT_SIZE", 0)
 
 
@@ -30,7 +30,7 @@ def known(reading: FileReading) -> bytes:
     return msgspec.json.encode([*facts, result.first_words, result.scratchpad_is_stale, result.has_checkpoints])
 
 
-def test_there_are_samples() -> None:
+def test_samples_exist() -> None:
     assert len(LOGS) > 3
     assert len(SAMPLES) > len(LOGS)
 
@@ -38,32 +38,32 @@ def test_there_are_samples() -> None:
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
 @settings(max_examples=40)
 @given(data=st.data(), worth=st.sampled_from([0, 200, 2000]))
-def test_log_read_in_steps_is_the_log_read_at_once(path: Path, data: st.DataObject, worth: int) -> None:
-    whole = path.read_bytes()
-    cuts = data.draw(st.lists(st.integers(0, len(whole)), max_size=6))
+def test_log_read_in_steps_equals_the_log_read_at_once(path: Path, data: st.DataObject, worth: int) -> None:
+    content = path.read_bytes()
+    cuts = data.draw(st.lists(st.integers(0, len(content)), max_size=6))
     snapshot = None
-    for cut in [*sorted(cuts), len(whole)]:
+    for cut in [*sorted(cuts), len(content)]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(readings, "SNAPSHOT_SIZE", worth)
-            reading, snapshot = continue_reading(Source(path, data=whole[:cut]), snapshot)
-        at_once, _ = continue_reading(Source(path, data=whole[:cut]), None)
+            reading, snapshot = continue_reading(Source(path, data=content[:cut]), snapshot)
+        at_once, _ = continue_reading(Source(path, data=content[:cut]), None)
         assert known(reading) == known(at_once)
     assert snapshot is not None
-    assert known(load_reading(Source(path, data=whole), snapshot)) == known(reading)
+    assert known(load_reading(Source(path, data=content), snapshot)) == known(reading)
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
-def test_reading_is_taken_up_as_it_was_set_aside(path: Path) -> None:
+def test_reading_loaded_from_a_snapshot_equals_the_stored_one(path: Path) -> None:
     reading, snapshot = continue_reading(Source(path), None)
     again = load_reading(Source(path), snapshot)
     assert known(again) == known(reading)
     assert (again.format, again.path) == (reading.format, reading.path)
 
 
-def test_grown_log_is_read_from_where_it_was_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = LOGS[0].read_bytes()
-    cut = whole.rfind(b"\n", 0, -1) + 1
-    _, snapshot = continue_reading(Source(LOGS[0], data=whole[:cut]), None)
+def test_grown_log_is_read_from_its_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = LOGS[0].read_bytes()
+    cut = data.rfind(b"\n", 0, -1) + 1
+    _, snapshot = continue_reading(Source(LOGS[0], data=data[:cut]), None)
     seen: list[int] = []
     operations = log.operations
 
@@ -72,32 +72,32 @@ def test_grown_log_is_read_from_where_it_was_left(monkeypatch: pytest.MonkeyPatc
         return operations(line, at)
 
     monkeypatch.setattr(log, "operations", noted)
-    continue_reading(Source(LOGS[0], data=whole), snapshot)
+    continue_reading(Source(LOGS[0], data=data), snapshot)
     assert seen
     assert min(seen) >= cut
 
 
-def test_what_was_not_set_aside_is_read_anew() -> None:
+def test_log_without_a_snapshot_is_read_again() -> None:
     reading, _ = continue_reading(Source(LOGS[0]), None)
     assert known(load_reading(Source(LOGS[0]), b"")) == known(reading)
 
 
-def test_small_file_is_not_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_file_has_no_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readings, "SNAPSHOT_SIZE", 1 << 20)
     assert continue_reading(Source(LOGS[0]), None)[1] == b""
 
 
-def test_little_more_is_not_set_aside_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = LOGS[0].read_bytes()
-    _, snapshot = continue_reading(Source(LOGS[0], data=whole[:-100]), None)
-    monkeypatch.setattr(readings, "SNAPSHOT_SIZE", len(whole))
-    reading, again = continue_reading(Source(LOGS[0], data=whole), snapshot)
+def test_slightly_grown_log_keeps_its_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = LOGS[0].read_bytes()
+    _, snapshot = continue_reading(Source(LOGS[0], data=data[:-100]), None)
+    monkeypatch.setattr(readings, "SNAPSHOT_SIZE", len(data))
+    reading, again = continue_reading(Source(LOGS[0], data=data), snapshot)
     assert again == snapshot
-    assert known(reading) == known(continue_reading(Source(LOGS[0], data=whole), None)[0])
+    assert known(reading) == known(continue_reading(Source(LOGS[0], data=data), None)[0])
 
 
 @pytest.mark.parametrize("path", SAMPLES[:3], ids=lambda path: path.name)
-def test_a_damaged_snapshot_is_not_believed(path: Path) -> None:
+def test_damaged_snapshot_is_ignored(path: Path) -> None:
     reading, snapshot = continue_reading(Source(path), None)
     for place in range(0, len(snapshot), 7):
         data = bytearray(snapshot)

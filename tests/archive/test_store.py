@@ -1,4 +1,4 @@
-"""An archive is made, found, locked, shared with readers and closed."""
+"""An archive is created, opened, locked, shared with readers and closed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pollux.archive.store import open_archive
 from pollux.errors import ArchiveError
 
 
-def test_archive_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+def test_archive_is_readable_only_by_its_owner(tmp_path: Path) -> None:
     path = tmp_path / "new" / "deep" / "archive.db"
     with open_archive(path) as archive:
         assert (archive.is_writable, archive.read_only_reason) == (True, "")
@@ -31,7 +31,7 @@ def test_archive_is_made_for_its_owner_alone(tmp_path: Path) -> None:
         assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_second_writer_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_writer_becomes_a_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["pollux", "sync"])
     with open_archive(tmp_path / "archive.db") as first:
         with open_archive(tmp_path / "archive.db") as second:
@@ -47,7 +47,7 @@ def test_second_writer_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_second_writer_waits_on_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["pollux", "sync"])
     first = open_archive(tmp_path / "archive.db")
-    told: list[str] = []
+    writers: list[str] = []
     pauses: list[float] = []
 
     def pause(seconds: float) -> None:
@@ -56,19 +56,19 @@ def test_second_writer_waits_on_demand(tmp_path: Path, monkeypatch: pytest.Monke
             first.close()
 
     monkeypatch.setattr("pollux.archive.lock.time.sleep", pause)
-    with open_archive(tmp_path / "archive.db", wait=told.append) as second:
+    with open_archive(tmp_path / "archive.db", wait=writers.append) as second:
         assert second.is_writable
-    assert told == [f"pollux sync (process {os.getpid()})"]
+    assert writers == [f"pollux sync (process {os.getpid()})"]
     assert len(pauses) == 3
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "null", "{"])
-def test_owner_without_a_name_is_somebody(tmp_path: Path, text: str) -> None:
+def test_lock_without_a_name_has_an_unknown_owner(tmp_path: Path, text: str) -> None:
     builders.put(tmp_path / "archive.db.lock", text.encode())
     assert WriterLock(tmp_path / "archive.db").owner() == "another Pollux process"
 
 
-def test_lock_without_room_for_a_name_is_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lock_is_taken_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_value: object) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -83,7 +83,7 @@ def test_lock_without_room_for_a_name_is_a_lock(tmp_path: Path, monkeypatch: pyt
     other.release()
 
 
-def test_place_without_locks_is_only_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archive_on_a_file_system_without_locks_is_only_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lockless(_file: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -100,33 +100,33 @@ def test_missing_archive_is_reported(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
-def test_archive_that_is_just_being_made_is_not_there_yet(tmp_path: Path) -> None:
+def test_archive_without_content_is_missing(tmp_path: Path) -> None:
     builders.put(tmp_path / "archive.db", b"")
     with pytest.raises(ArchiveError, match="There is no archive at"):
         open_archive(tmp_path / "archive.db", write=False)
 
 
-def test_reader_during_the_very_first_sync_is_asked_to_wait(tmp_path: Path) -> None:
+def test_reader_during_the_first_sync_is_asked_to_wait(tmp_path: Path) -> None:
     path = tmp_path / "archive.db"
     lock = WriterLock(path)
     assert lock.take()
     first = sqlite3.connect(path, isolation_level=None)
     first.execute("PRAGMA journal_mode = WAL")
-    first.execute("CREATE TABLE other (id)")  # in the journal: the first table of ours is not there yet
+    first.execute("CREATE TABLE other (id)")  # in the journal: Pollux has not created its first table yet
     with pytest.raises(ArchiveError, match=r"is not ready: .* is writing to it. Try again"):
         open_archive(path)
     first.close()
     lock.release()
 
 
-def test_fault_inside_becomes_a_sentence_and_frees_the_lock(tmp_path: Path) -> None:
+def test_database_error_becomes_a_message_and_frees_the_lock(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match=r"cannot be used \(no such table: nowhere\); check its disk"):
         _ask(tmp_path / "archive.db", "SELECT 1 FROM nowhere")
     with open_archive(tmp_path / "archive.db") as again:
         assert again.is_writable
 
 
-def test_other_fault_stays_what_it_is(tmp_path: Path) -> None:
+def test_other_errors_are_raised_unchanged(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), open_archive(tmp_path / "archive.db"):
         raise KeyboardInterrupt
     with open_archive(tmp_path / "archive.db") as again:
@@ -146,15 +146,15 @@ def test_interrupt_while_opening_frees_the_lock(tmp_path: Path, monkeypatch: pyt
 
 
 def test_archive_cut_while_it_has_a_journal_is_left_to_sqlite(tmp_path: Path) -> None:
-    """Half a checkpoint looks like that: the journal has the rest."""
+    """The file looks the same during a checkpoint, when the journal contains the other pages."""
     path = tmp_path / "archive.db"
     with open_archive(path) as archive:
         archive.database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         archive.database.execute("INSERT INTO tombstones VALUES ('one', 1)")
         copy = builders.put(tmp_path / "copy" / "archive.db", path.read_bytes())
         builders.put(tmp_path / "copy" / "archive.db-wal", path.with_name("archive.db-wal").read_bytes())
-    with open_archive(copy) as found:
-        assert found.database.execute("SELECT * FROM tombstones").fetchall() == [("one", 1)]
+    with open_archive(copy) as opened:
+        assert opened.database.execute("SELECT * FROM tombstones").fetchall() == [("one", 1)]
 
 
 def _ask(path: Path, query: str) -> None:

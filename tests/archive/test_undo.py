@@ -1,4 +1,4 @@
-"""What was forgotten comes back with the same bytes, facts and seals, for as long as its undo copy exists."""
+"""A forgotten session is restored with the same bytes, facts and seals while its undo copy exists."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def forgotten(archive: Path, *ids: str, now_us: int = NOW) -> UndoCopy:
     return copy
 
 
-def brought_back(archive: Path, copy: UndoCopy) -> UndoResult:
+def restore_copy(archive: Path, copy: UndoCopy) -> UndoResult:
     with maintenance.writable(archive) as opened:
         return undo.bring_back(opened, copy, memory={})
 
@@ -37,12 +37,12 @@ def facts(archive: Path) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("session_id", [builders.SESSION, builders.OTHER, CHILD])
-def test_bytes_and_facts_are_as_before(tmp_path: Path, session_id: str) -> None:
+def test_undo_restores_bytes_and_facts(tmp_path: Path, session_id: str) -> None:
     _, archive = archived_home(tmp_path)
     before = sessions(archive), digests(archive), facts(archive)
     copy = forgotten(archive, session_id)
     assert session_id not in sessions(archive)
-    result = brought_back(archive, copy)
+    result = restore_copy(archive, copy)
     assert session_id in result.sessions
     assert result.files
     assert (sessions(archive), digests(archive), facts(archive)) == before
@@ -50,52 +50,54 @@ def test_bytes_and_facts_are_as_before(tmp_path: Path, session_id: str) -> None:
     assert not copy.path.parent.exists()
 
 
-def test_session_grows_after_it_was_brought_back(tmp_path: Path) -> None:
+def test_restored_session_continues_to_grow(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     copy = forgotten(archive, builders.SESSION)
     synced(archive, root)
     assert builders.SESSION not in sessions(archive)
-    brought_back(archive, copy)
+    restore_copy(archive, copy)
     synced(archive, root)
     assert builders.SESSION in sessions(archive)
     assert looked_at(archive).is_ok
 
 
-def test_numbers_that_were_given_away_are_not_taken_back(tmp_path: Path) -> None:
+def test_numbers_assigned_meanwhile_are_kept(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     before = digests(archive)
     copy = forgotten(archive, builders.SESSION)
     data = builders.log(builders.header("aaaaaaaa-1111-4222-8333-444455556666"), builders.user("u1", "new"))
     builders.put(root / ".gemini/tmp/webapp/chats/session-2026-11-16T10-00-aaaaaaaa.jsonl", data)
     synced(archive, root)
-    brought_back(archive, copy)
+    restore_copy(archive, copy)
     assert before.items() <= digests(archive).items()
     assert looked_at(archive).is_ok
 
 
-def test_session_that_shares_a_file_comes_back(tmp_path: Path) -> None:
+def test_session_that_shares_a_file_is_restored(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
-    lines = [builders.log(builders.header(f"nightly-{one}"), builders.user(f"u{one}", "a word")) for one in "AB"]
+    lines = [
+        builders.log(builders.header(f"nightly-{letter}"), builders.user(f"u{letter}", "a word")) for letter in "AB"
+    ]
     builders.put(root / ".gemini/tmp/webapp/chats/session-2026-11-15T19-30-nightly-.jsonl", b"".join(lines))
     synced(archive, root)
     before = facts(archive)
     copy = forgotten(archive, "nightly-A")
     assert "nightly-A" not in sessions(archive)
-    brought_back(archive, copy)
+    restore_copy(archive, copy)
     assert facts(archive) == before
 
 
-def test_copy_of_an_older_pollux_is_brought_back(tmp_path: Path) -> None:
+def test_undo_copy_of_an_older_pollux_is_restored(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     before = digests(archive)
     copy = forgotten(archive, builders.SESSION)
     damage(copy.path, "ALTER TABLE versions RENAME COLUMN archived_bytes TO kept")
-    brought_back(archive, copy)
+    restore_copy(archive, copy)
     assert digests(archive) == before
     assert looked_at(archive).is_ok
 
 
-def test_archive_itself_has_no_trace(tmp_path: Path) -> None:
+def test_archive_itself_keeps_no_trace_of_a_forgotten_session(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     copy = forgotten(archive, builders.SESSION)
     assert leaks(tmp_path) == []
@@ -103,7 +105,7 @@ def test_archive_itself_has_no_trace(tmp_path: Path) -> None:
     assert copy.path.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_copies_are_listed_newest_first_and_expire(tmp_path: Path) -> None:
+def test_undo_copies_are_listed_newest_first_and_expire(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     first = forgotten(archive, builders.OTHER)
     second = forgotten(archive, CHILD)
@@ -117,7 +119,7 @@ def test_copies_are_listed_newest_first_and_expire(tmp_path: Path) -> None:
     assert not third.path.parent.exists()
 
 
-def test_nothing_is_forgotten_without_room_for_the_copy(tmp_path: Path) -> None:
+def test_session_is_not_forgotten_without_room_for_its_undo_copy(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     (tmp_path / "archive.db.forgotten").write_text("in the way")
     with pytest.raises(PolluxError, match="pass --no-undo"):
@@ -125,7 +127,7 @@ def test_nothing_is_forgotten_without_room_for_the_copy(tmp_path: Path) -> None:
     assert builders.SESSION in sessions(archive)
 
 
-def test_interrupted_copy_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_undo_copy_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_args: object) -> None:
         raise KeyboardInterrupt
 
@@ -138,7 +140,7 @@ def test_interrupted_copy_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("data", [b"", b"not a database", b"SQLite format 3\0" + bytes(200)])
-def test_damaged_copy_changes_nothing(tmp_path: Path, data: bytes) -> None:
+def test_damaged_undo_copy_changes_nothing(tmp_path: Path, data: bytes) -> None:
     _, archive = archived_home(tmp_path)
     copy = forgotten(archive, builders.SESSION)
     before = digests(archive)
@@ -146,18 +148,18 @@ def test_damaged_copy_changes_nothing(tmp_path: Path, data: bytes) -> None:
     (listed,) = undo.undo_copies(archive)
     assert listed.sessions == ()
     with pytest.raises(PolluxError, match="cannot be used"):
-        brought_back(archive, copy)
+        restore_copy(archive, copy)
     assert digests(archive) == before
     assert looked_at(archive).is_ok
 
 
-def test_damaged_segment_comes_back_damaged(tmp_path: Path) -> None:
+def test_damaged_segment_is_restored_as_it_was(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     damage(archive, "UPDATE segments SET data = x'00' WHERE base_id IS NOT NULL")
     with sqlite3.connect(archive) as database:
         n_segments = database.execute("SELECT count(*) FROM segments").fetchone()
     copy = forgotten(archive, builders.SESSION)
-    brought_back(archive, copy)
+    restore_copy(archive, copy)
     with sqlite3.connect(archive) as database:
         assert database.execute("SELECT count(*) FROM segments").fetchone() == n_segments
     assert not looked_at(archive).is_ok

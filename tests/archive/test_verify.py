@@ -1,5 +1,5 @@
-"""Every kind of damage is named to the byte, and nothing is put back that is not what was lost."""
-# ruff: noqa: S608  it is done with statements made here
+"""Each kind of damage is reported with its bytes, and only the lost bytes are restored."""
+# ruff: noqa: S608  the statements contain only values of these tests
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ LOG = f"tmp/webapp/chats/{builders.NAME}.jsonl"
 DOCUMENT = f"tmp/{builders.HASH}/chats/session-2026-11-14T08-00-b3e2640d.json"
 
 
-def answer(number: int = 1, **more: Any) -> builders.Wire:  # noqa: ANN401  as on the wire
+def answer(number: int = 1, **more: Any) -> builders.Wire:  # noqa: ANN401  fields of the client
     return builders.gemini(f"g{number}", "the answer " * 40, second=2 * number, tokens=builders.tokens(number), **more)
 
 
 def lived_in(root: Path) -> Path:
-    """Make a home in which a session has left something everywhere, and another one beside it."""
+    """Write a home with a session that has each kind of file, and another session."""
     gemini = root / ".gemini"
     agent = builders.call("c1", "codebase_investigator", agentId=CHILD)
     first = builders.user("u1", f"look into {MARKER}, see run_shell_17.txt")
@@ -46,8 +46,8 @@ def lived_in(root: Path) -> Path:
     builders.chats(root)
     builders.put(gemini / LOG, asked)
     builders.put(gemini / "tmp/webapp/chats/session-2026-11-15T19-45-6ece72aa.jsonl", builders.log(builders.header()))
-    told = builders.log(builders.header(CHILD, kind="subagent"), builders.user("s1", MARKER), answer(7))
-    builders.put(gemini / f"tmp/webapp/chats/{builders.SESSION}/{CHILD}.jsonl", told)
+    subagent_log = builders.log(builders.header(CHILD, kind="subagent"), builders.user("s1", MARKER), answer(7))
+    builders.put(gemini / f"tmp/webapp/chats/{builders.SESSION}/{CHILD}.jsonl", subagent_log)
     for place in (
         f"tool-outputs/session-{builders.SESSION}/run.txt",
         f"{builders.SESSION}/plans/plan.md",
@@ -79,7 +79,7 @@ def synced(archive: Path, *roots: Path) -> None:
 
 
 def archived_home(tmp_path: Path) -> tuple[Path, Path]:
-    """Return a home and its archive: a log of two segments, a document with a version compressed against another."""
+    """Return a home and its archive, with a log of two segments and a document with a version based on another."""
     root, archive = lived_in(tmp_path / "home"), tmp_path / "archive.db"
     synced(archive, root)
     grown(root, LOG, builders.log(builders.user("u2", "go on", second=3), answer(2)))
@@ -90,7 +90,7 @@ def archived_home(tmp_path: Path) -> tuple[Path, Path]:
 
 @contextmanager
 def changed(archive: Path, *statements: str) -> Iterator[sqlite3.Connection]:
-    """Change an archive with SQL, past Pollux."""
+    """Change an archive with SQL, without Pollux."""
     database = sqlite3.connect(archive, isolation_level=None)
     try:
         for statement in statements:
@@ -141,23 +141,23 @@ def content_of(archive: Path, path: str) -> list[bytes]:
             "ORDER BY number",
             (path,),
         ).fetchall()
-        return [whole(opened.database, version_id, n_bytes) for version_id, n_bytes in versions]
+        return [version_bytes(opened.database, version_id, n_bytes) for version_id, n_bytes in versions]
 
 
-def whole(database: sqlite3.Connection, version_id: int, n_bytes: int) -> bytes:
-    """Return the bytes of a version, or a word if they are damaged."""
+def version_bytes(database: sqlite3.Connection, version_id: int, n_bytes: int) -> bytes:
+    """Return the bytes of a version, or `damaged` if they are."""
     try:
         return raw.reader(database, version_id)(0, n_bytes)
     except DamagedArchiveError:
         return b"damaged"
 
 
-def one(report: VerifyReport) -> Damage:
-    (found,) = report.damage
-    return found
+def only_damage(report: VerifyReport) -> Damage:
+    (damage_,) = report.damage
+    return damage_
 
 
-def test_undamaged_archive(tmp_path: Path) -> None:
+def test_undamaged_archive_has_no_findings(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     report = looked_at(archive)
     assert (report.damage, report.notes) == ([], [])
@@ -170,23 +170,23 @@ def test_undamaged_archive(tmp_path: Path) -> None:
 
 def test_progress_is_reported(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
-    told: list[tuple[int, int]] = []
+    steps: list[tuple[int, int]] = []
     with store.open_archive(archive, write=False) as opened:
-        report = verify(opened, progress=lambda done, whole: told.append((done, whole)))
-    assert told[-1] == (report.n_bytes, report.n_bytes)
+        report = verify(opened, progress=lambda done, total: steps.append((done, total)))
+    assert steps[-1] == (report.n_bytes, report.n_bytes)
 
 
-def test_a_flipped_byte_is_had_back_from_the_live_file(tmp_path: Path) -> None:
+def test_flipped_byte_is_restored_from_the_live_file(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     before = content_of(archive, LOG)
     segment_id, number, start, length = segments_of(archive, LOG)[1]
     flip(archive, segment_id)
-    found = one(looked_at(archive))
+    damage_ = only_damage(looked_at(archive))
     place = str(root / ".gemini" / LOG)
-    assert (found.code, found.file, found.version) == ("bytes", place, number)
-    assert (found.start, found.end, found.source) == (start, start + length, place)
-    assert found.machine
-    assert str(start) in found.message
+    assert (damage_.code, damage_.file, damage_.version) == ("bytes", place, number)
+    assert (damage_.start, damage_.end, damage_.source) == (start, start + length, place)
+    assert damage_.machine
+    assert str(start) in damage_.message
     report = looked_at(archive, repair=True)
     assert report.is_ok
     assert report.damage[0].is_repaired
@@ -194,7 +194,7 @@ def test_a_flipped_byte_is_had_back_from_the_live_file(tmp_path: Path) -> None:
     assert content_of(archive, LOG) == before
 
 
-def test_what_leans_on_damage_is_mended_with_it(tmp_path: Path) -> None:
+def test_segments_based_on_damage_are_repaired_with_it(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     before = content_of(archive, DOCUMENT)
     (first, *_), (second, *_) = segments_of(archive, DOCUMENT)
@@ -215,7 +215,7 @@ def test_what_leans_on_damage_is_mended_with_it(tmp_path: Path) -> None:
         assert database.execute("SELECT base_id FROM segments WHERE id = ?", (second,)).fetchone()[0] == first
 
 
-def test_bytes_are_had_back_from_another_version_or_copy(tmp_path: Path) -> None:
+def test_bytes_are_restored_from_another_version_or_copy(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     other = lived_in(tmp_path / "second")
     grown(other, LOG, builders.log(builders.user("u3", "elsewhere")))
@@ -225,14 +225,14 @@ def test_bytes_are_had_back_from_another_version_or_copy(tmp_path: Path) -> None
         (home / ".gemini" / LOG).unlink()
     first, *_ = segments_of(archive, LOG)
     flip(archive, first[0])
-    found = one(looked_at(archive))
-    assert found.source is not None
-    assert found.source.startswith(f"version 1 of {tmp_path}")
+    damage_ = only_damage(looked_at(archive))
+    assert damage_.source is not None
+    assert damage_.source.startswith(f"version 1 of {tmp_path}")
     assert looked_at(archive, repair=True).is_ok
     assert content_of(archive, LOG) == before
 
 
-def test_bytes_are_had_back_from_a_segment_with_the_same_hash(tmp_path: Path) -> None:
+def test_bytes_are_restored_from_a_segment_with_the_same_hash(tmp_path: Path) -> None:
     root, archive = lived_in(tmp_path / "home"), tmp_path / "archive.db"
     twin = "tmp/webapp/plans/same.txt"
     builders.put(root / ".gemini" / twin, f"all about {MARKER}".encode())
@@ -242,22 +242,22 @@ def test_bytes_are_had_back_from_a_segment_with_the_same_hash(tmp_path: Path) ->
         if place.is_file() and "chats" not in place.parts:
             place.unlink()
     flip(archive, segments_of(archive, twin)[0][0])
-    found = one(looked_at(archive))
-    assert found.source is not None
-    assert "bytes 0–" in found.source
+    damage_ = only_damage(looked_at(archive))
+    assert damage_.source is not None
+    assert "bytes 0–" in damage_.source
     assert looked_at(archive, repair=True).is_ok
     assert content_of(archive, twin) == before
 
 
-def test_a_live_file_that_is_different_is_not_taken(tmp_path: Path) -> None:
+def test_different_live_file_is_not_used_for_repair(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     flip(archive, segments_of(archive, LOG)[0][0])
     place = root / ".gemini" / LOG
     place.write_bytes(place.read_bytes().replace(b"answer", b"ANSWER"))
-    assert one(looked_at(archive, repair=True)).source is None
+    assert only_damage(looked_at(archive, repair=True)).source is None
 
 
-def test_a_copy_of_another_machine_is_as_good(tmp_path: Path) -> None:
+def test_copy_of_another_machine_is_used_for_repair(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     second = lived_in(tmp_path / "second")
     grown(second, LOG, builders.log(answer(3)))
@@ -265,13 +265,13 @@ def test_a_copy_of_another_machine_is_as_good(tmp_path: Path) -> None:
     damage(archive, f"UPDATE files SET machine = 'far away' WHERE home NOT LIKE '{root}%'")
     (root / ".gemini" / LOG).unlink()
     flip(archive, segments_of(archive, LOG)[0][0])
-    found = one(looked_at(archive, repair=True))
-    assert found.is_repaired
-    assert found.source is not None
-    assert found.source.startswith(f"version 1 of {second}")
+    damage_ = only_damage(looked_at(archive, repair=True))
+    assert damage_.is_repaired
+    assert damage_.source is not None
+    assert damage_.source.startswith(f"version 1 of {second}")
 
 
-def test_a_row_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_row_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, archive = archived_home(tmp_path)
 
     def torn(database: sqlite3.Connection, segment_id: int) -> StoredSegment:
@@ -280,10 +280,10 @@ def test_a_row_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.
         return stored_segment(database, segment_id)
 
     monkeypatch.setattr(module, "stored_segment", torn)
-    assert one(looked_at(archive)).message == "segment 2 cannot be read: database disk image is malformed"
+    assert only_damage(looked_at(archive)).message == "segment 2 cannot be read: database disk image is malformed"
 
 
-def test_what_only_looks_like_a_session_has_no_facts(tmp_path: Path) -> None:
+def test_file_that_only_looks_like_a_session_has_no_facts(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     for name in ("notes.json", "a/b/c.json"):
         builders.put(root / ".gemini/tmp/webapp/chats" / name, b"{}")
@@ -291,36 +291,36 @@ def test_what_only_looks_like_a_session_has_no_facts(tmp_path: Path) -> None:
     assert looked_at(archive).is_ok
 
 
-def test_a_changed_hash_is_named_and_never_believed(tmp_path: Path) -> None:
+def test_changed_hash_is_reported_and_not_accepted(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     segment_id, *_ = segments_of(archive, LOG)[0]
     damage(archive, f"UPDATE segments SET sha256 = zeroblob(32) WHERE id = {segment_id}")
-    found = one(looked_at(archive, repair=True))
-    assert "SHA-256" in found.message
-    assert found.source is None
+    damage_ = only_damage(looked_at(archive, repair=True))
+    assert "SHA-256" in damage_.message
+    assert damage_.source is None
 
 
-def test_bytes_of_another_machine_are_not_looked_for_here(tmp_path: Path) -> None:
+def test_bytes_of_another_machine_are_not_searched_on_this_one(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     flip(archive, segments_of(archive, LOG)[0][0])
     damage(archive, "UPDATE files SET machine = 'far away'")
-    assert one(looked_at(archive)).source is None
+    assert only_damage(looked_at(archive)).source is None
 
 
-def test_a_missing_segment_is_a_gap(tmp_path: Path) -> None:
+def test_missing_segment_is_a_gap(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     before = content_of(archive, LOG)
     segment_id, number, start, length = segments_of(archive, LOG)[0]
     damage(archive, f"DELETE FROM segments WHERE id = {segment_id}")
-    found = one(looked_at(archive))
-    assert (found.code, found.version, found.start, found.end) == ("gap", number, start, start + length)
-    assert found.source == str(root / ".gemini" / LOG)  # the hash of the beginning proves it
+    damage_ = only_damage(looked_at(archive))
+    assert (damage_.code, damage_.version, damage_.start, damage_.end) == ("gap", number, start, start + length)
+    assert damage_.source == str(root / ".gemini" / LOG)  # the hash of the beginning proves it
     assert looked_at(archive, repair=True).is_ok
     assert looked_at(archive).damage == []
     assert content_of(archive, LOG) == before
 
 
-def test_a_missing_end_is_a_gap(tmp_path: Path) -> None:
+def test_missing_end_is_a_gap(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     grown(root, LOG, builders.log(builders.user("u3", "long " * 3000, second=5), builders.user("u4", "short")))
     synced(archive, root)
@@ -328,7 +328,7 @@ def test_a_missing_end_is_a_gap(tmp_path: Path) -> None:
     synced(archive, root)
     segment_id, _, start, length = segments_of(archive, LOG)[-1]
     damage(archive, f"DELETE FROM segments WHERE id = {segment_id}")
-    assert one(looked_at(archive)).end == start + length
+    assert only_damage(looked_at(archive)).end == start + length
     assert looked_at(archive, repair=True).is_ok
     assert looked_at(archive).damage == []
     assert (start, length) == segments_of(archive, LOG)[-1][2:]
@@ -339,22 +339,24 @@ def test_gap_without_proof_is_archived_as_a_new_version(tmp_path: Path) -> None:
     for number in (3, 4):
         grown(root, LOG, builders.log(builders.user(f"u{number}", "long " * 3000, second=5)))
         synced(archive, root)
-    whole = (root / ".gemini" / LOG).read_bytes()
+    content = (root / ".gemini" / LOG).read_bytes()
     segment_id, *_ = segments_of(archive, LOG)[2]
     damage(archive, f"DELETE FROM segments WHERE id = {segment_id}")
-    found = one(looked_at(archive))
-    assert found.source is not None
-    assert "new version" in found.source
+    damage_ = only_damage(looked_at(archive))
+    assert damage_.source is not None
+    assert "new version" in damage_.source
     assert not looked_at(archive, repair=True).is_ok
     synced(archive, root)
-    assert content_of(archive, LOG)[-1] == whole
-    found = one(looked_at(archive, repair=True))  # what is lost is lost, and is not taken in over and over
-    assert (found.version, found.source) == (1, None)
+    assert content_of(archive, LOG)[-1] == content
+    damage_ = only_damage(
+        looked_at(archive, repair=True)
+    )  # the lost bytes cannot be restored, and the file is not archived again
+    assert (damage_.version, damage_.source) == (1, None)
     synced(archive, root)
     assert len(content_of(archive, LOG)) == 2
 
 
-def test_a_gap_while_the_facts_are_old(tmp_path: Path) -> None:
+def test_gap_is_repaired_while_facts_are_outdated(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     grown(root, LOG, builders.log(builders.user("u3", "long " * 3000, second=5)))
     synced(archive, root)
@@ -389,19 +391,19 @@ def test_a_gap_while_the_facts_are_old(tmp_path: Path) -> None:
         ("UPDATE sessions SET extra = x'01'", "facts", "rows of"),
     ],
 )
-def test_what_does_not_fit_together_is_named(tmp_path: Path, statement: str, code: str, words: str) -> None:
+def test_inconsistent_rows_are_reported(tmp_path: Path, statement: str, code: str, words: str) -> None:
     _, archive = archived_home(tmp_path)
     damage(archive, "PRAGMA foreign_keys = OFF", statement)
-    found = [damage for damage in looked_at(archive).damage if damage.code == code]
-    assert found
-    assert any(words in damage.message for damage in found), found
+    faults = [damage for damage in looked_at(archive).damage if damage.code == code]
+    assert faults
+    assert any(words in damage.message for damage in faults), faults
 
 
-def test_sessions_that_are_lost_to_the_facts_are_named(tmp_path: Path) -> None:
+def test_sessions_missing_in_the_facts_are_reported(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     damage(archive, *(f"DELETE FROM {table}" for table in schema.OF_SESSIONS))
-    found = [damage.file for damage in looked_at(archive).damage if "no session" in damage.message]
-    assert len(found) == 4
+    files = [damage.file for damage in looked_at(archive).damage if "no session" in damage.message]
+    assert len(files) == 4
     damage(archive, f"INSERT INTO tombstones VALUES ('{builders.SESSION}', 1)")
     assert len(looked_at(archive).damage) == 1
 
@@ -424,13 +426,13 @@ def test_facts_are_compared_with_a_rebuild(tmp_path: Path) -> None:
     )
     assert [damage.code for damage in looked_at(archive).damage] == ["facts"] * 3
     report = deeply(archive)
-    found = " ".join(damage.message for damage in report.damage)
+    messages = " ".join(damage.message for damage in report.damage)
     assert {damage.code for damage in report.damage} == {"facts"}
-    assert f"messages {builders.SESSION} g1: differs from a rebuild in n_chars" in found
-    assert f"model_calls {builders.SESSION} g2: is missing" in found
-    assert "problems 1 99: is in no rebuild" in found
-    assert "in title" in found
-    assert "projects" not in found
+    assert f"messages {builders.SESSION} g1: differs from a rebuild in n_chars" in messages
+    assert f"model_calls {builders.SESSION} g2: is missing" in messages
+    assert "problems 1 99: is in no rebuild" in messages
+    assert "in title" in messages
+    assert "projects" not in messages
     with store.open_archive(archive) as opened:
         rebuild(opened, memory={})
     assert deeply(archive).is_ok
@@ -448,7 +450,7 @@ def test_facts_are_compared_with_the_messages_that_show_reads(tmp_path: Path, mo
     ]
 
 
-def test_a_replay_set_aside_that_lacks_a_message_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snapshot_without_a_message_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, archive = archived_home(tmp_path)
 
     def without_the_last(source: Source, snapshot: bytes) -> FileReading:
@@ -470,7 +472,7 @@ def test_many_differences_of_a_session_are_counted(tmp_path: Path) -> None:
     assert words in [damage.message for damage in deeply(archive).damage]
 
 
-def test_a_session_that_show_cannot_open_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_that_show_cannot_open_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, archive = archived_home(tmp_path)
 
     def cannot_open(_source: Source, _snapshot: bytes) -> FileReading:
@@ -493,7 +495,7 @@ def test_facts_are_not_compared_while_bytes_are_damaged(tmp_path: Path) -> None:
     assert "not compared" in deeply(archive).notes[0]
 
 
-def test_facts_of_another_reader_are_no_damage(tmp_path: Path) -> None:
+def test_facts_of_another_reader_version_are_not_damage(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     damage(archive, "UPDATE facts_meta SET value = 'old' WHERE key = 'reader'")
     report = deeply(archive)
@@ -501,7 +503,7 @@ def test_facts_of_another_reader_are_no_damage(tmp_path: Path) -> None:
     assert len(report.notes) == 1
 
 
-def test_an_archive_that_grows_while_it_is_compared(tmp_path: Path) -> None:
+def test_archive_changed_during_a_comparison_is_not_damage(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     damage(archive, "UPDATE messages SET line = 77")
 
@@ -515,7 +517,7 @@ def test_an_archive_that_grows_while_it_is_compared(tmp_path: Path) -> None:
     assert "during the comparison" in report.notes[0]
 
 
-def test_what_is_just_being_read_is_no_damage(tmp_path: Path) -> None:
+def test_rows_being_written_are_not_damage(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     damage(archive, "UPDATE readings SET n_bytes = 1")
     lock = WriterLock(archive)
@@ -530,7 +532,7 @@ def test_what_is_just_being_read_is_no_damage(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["DELETE FROM readings", "UPDATE readings SET n_bytes = 1"])
-def test_archived_bytes_without_facts_are_no_damage(tmp_path: Path, what: str) -> None:
+def test_archived_bytes_without_facts_are_not_damage(tmp_path: Path, what: str) -> None:
     root, archive = archived_home(tmp_path)
     damage(archive, what)
     report = looked_at(archive)
@@ -540,7 +542,7 @@ def test_archived_bytes_without_facts_are_no_damage(tmp_path: Path, what: str) -
     assert not looked_at(archive).notes
 
 
-def test_prices_that_were_looked_up_are_no_damage(tmp_path: Path) -> None:
+def test_stored_prices_are_not_damage(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     with store.open_archive(archive) as opened:
         price_calls(opened.database, prices.load())
@@ -548,7 +550,7 @@ def test_prices_that_were_looked_up_are_no_damage(tmp_path: Path) -> None:
     assert deeply(archive).is_ok
 
 
-def test_a_writer_does_not_disturb(tmp_path: Path) -> None:
+def test_concurrent_writer_does_not_disturb_verification(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
     grown(root, LOG, builders.log(builders.user("u9", "more", second=9)))
     with store.open_archive(archive, write=False) as opened:
@@ -557,7 +559,7 @@ def test_a_writer_does_not_disturb(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt" or not hasattr(os, "geteuid"), reason="folders that take no files")
-def test_an_archive_on_a_disk_that_takes_no_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archive_on_a_read_only_disk_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, archive = archived_home(tmp_path)
     connect = sqlite3.connect
 
@@ -571,13 +573,13 @@ def test_an_archive_on_a_disk_that_takes_no_writes(tmp_path: Path, monkeypatch: 
     assert deeply(archive).is_ok
 
 
-def test_a_truncated_archive_is_one_sentence(tmp_path: Path) -> None:
+def test_truncated_archive_is_reported_in_one_sentence(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
-    whole = archive.read_bytes()
+    data = archive.read_bytes()
     for place in tmp_path.glob("archive.db-*"):
         place.unlink()
-    for size in (0, 1, 100, 1000, 4096, len(whole) // 2, len(whole) - 4096, len(whole) - 1):
-        archive.write_bytes(whole[:size])
+    for size in (0, 1, 100, 1000, 4096, len(data) // 2, len(data) - 4096, len(data) - 1):
+        archive.write_bytes(data[:size])
         try:
             is_ok = looked_at(archive, root).is_ok
         except ArchiveError:
@@ -585,23 +587,23 @@ def test_a_truncated_archive_is_one_sentence(tmp_path: Path) -> None:
         assert not is_ok, size
 
 
-def test_pages_of_rubbish_are_named(tmp_path: Path) -> None:
+def test_overwritten_pages_are_reported(tmp_path: Path) -> None:
     root, archive = archived_home(tmp_path)
-    whole = archive.read_bytes()
+    data = archive.read_bytes()
     for place in tmp_path.glob("archive.db-*"):
         place.unlink()
-    for page in range(1, len(whole) // 4096):
-        archive.write_bytes(whole[: page * 4096] + b"\xaa" * 4096 + whole[(page + 1) * 4096 :])
+    for page in range(1, len(data) // 4096):
+        archive.write_bytes(data[: page * 4096] + b"\xaa" * 4096 + data[(page + 1) * 4096 :])
         try:
             report = looked_at(archive, root)
         except ArchiveError:
             continue
         assert not report.is_ok, page
-        with store.open_archive(archive) as opened:  # whatever can be mended, nothing breaks
+        with store.open_archive(archive) as opened:  # repair raises nothing, whether it succeeds or not
             verify(opened, repair=opened.is_writable)
 
 
-def test_what_is_no_archive_is_one_sentence(tmp_path: Path) -> None:
+def test_other_file_is_reported_in_one_sentence(tmp_path: Path) -> None:
     archive = builders.put(tmp_path / "archive.db", b"this is a letter, and not a database at all" * 100)
     with pytest.raises(ArchiveError, match="not a valid archive"):
         looked_at(archive)

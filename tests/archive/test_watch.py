@@ -1,4 +1,4 @@
-"""A watch sees what comes, where it comes, and does not end over trouble."""
+"""A watch reports each change and its folder, and continues after errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PATIENCE = 20.0
 
 
 class Watched:
-    """A watch in a thread, and the times at which it told of something."""
+    """A watch in a thread, and the times of its reports."""
 
     def __init__(self, homes: tuple[Home, ...], *, poll: bool = False) -> None:
         self.times: list[float] = []
@@ -44,12 +44,12 @@ class Watched:
                 return
 
     def settled(self) -> None:
-        """Wait until it has told what there was in the beginning."""
+        """Wait until the watch has reported the existing files."""
         wait_for(lambda: len(self.times) >= 2)
         time.sleep(0.2)
 
     def saw(self, change: Callable[[], object]) -> float:
-        """Change something, and return after how many seconds it was told."""
+        """Make a change, and return the seconds until the watch reported it."""
         n_before, began = len(self.times), time.monotonic()
         change()
         wait_for(lambda: len(self.times) > n_before)
@@ -65,7 +65,7 @@ class Watched:
 def wait_for(condition: Callable[[], bool]) -> None:
     end = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < end, "it did not come"
+        assert time.monotonic() < end, "the watch reported nothing"
         time.sleep(0.01)
 
 
@@ -95,7 +95,7 @@ def test_change_is_reported_within_a_second(tmp_path: Path, poll: bool) -> None:
         assert min(took) < 1
 
 
-def test_folder_that_is_made_later_is_watched(tmp_path: Path) -> None:
+def test_folder_created_later_is_watched(tmp_path: Path) -> None:
     with watched(tmp_path) as one:
         one.settled()
         one.saw(lambda: builders.put(builders.chats(tmp_path) / "session-a.jsonl", b"{}\n"))
@@ -103,7 +103,7 @@ def test_folder_that_is_made_later_is_watched(tmp_path: Path) -> None:
         one.saw(lambda: builders.put(builders.chats(tmp_path, "new") / "session-b.jsonl", b"{}\n"))
 
 
-def test_folder_in_anothers_place_is_watched(tmp_path: Path) -> None:
+def test_folder_that_replaces_another_is_watched(tmp_path: Path) -> None:
     tmp = builders.home(tmp_path).tmp
     builders.chats(tmp_path)
     with watched(tmp_path) as one:
@@ -114,7 +114,7 @@ def test_folder_in_anothers_place_is_watched(tmp_path: Path) -> None:
         one.saw(lambda: builders.put(builders.chats(tmp_path) / "session-b.jsonl", b"{}\n"))
 
 
-def test_quiet_folder_is_looked_at_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quiet_folder_is_scanned_at_intervals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builders.chats(tmp_path)
     monkeypatch.setattr(watch, "_MAX_WAIT", 0.0)
     with watched(tmp_path) as one:
@@ -122,7 +122,7 @@ def test_quiet_folder_is_looked_at_now_and_then(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("kind", [OSError, RuntimeError])
-def test_system_that_does_not_tell_is_asked(
+def test_system_without_notifications_is_scanned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
 ) -> None:
     builders.chats(tmp_path)
@@ -138,7 +138,7 @@ def test_system_that_does_not_tell_is_asked(
     assert one.said == ["The system cannot report changes (OS file watch limit reached); polling the folders instead."]
 
 
-def test_watch_that_ends_is_restarted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ended_watch_is_restarted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builders.chats(tmp_path)
     monkeypatch.setattr(watchfiles, "watch", lambda *_, **_options: iter(()))
     with watched(tmp_path) as one:
@@ -146,7 +146,7 @@ def test_watch_that_ends_is_restarted(tmp_path: Path, monkeypatch: pytest.Monkey
         one.saw(lambda: builders.put(builders.chats(tmp_path) / "session-a.jsonl", b"{}\n"))
 
 
-def test_two_changes_within_a_second_are_two(tmp_path: Path) -> None:
+def test_two_changes_within_a_second_are_both_reported(tmp_path: Path) -> None:
     file = builders.put(builders.chats(tmp_path) / "session-a.jsonl", b"{}\n")
     with watched(tmp_path, poll=True) as one:
         one.settled()
@@ -154,7 +154,7 @@ def test_two_changes_within_a_second_are_two(tmp_path: Path) -> None:
             one.saw(functools.partial(os.utime, file, ns=(0, nanosecond)))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere one watch is enough for all folders")
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems watch all folders at once")
 def test_folder_behind_a_link_is_not_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     chats = builders.put(builders.chats(tmp_path) / "session-a.jsonl", b"{}\n").parent
     for number in range(50):
@@ -178,12 +178,12 @@ def test_folder_behind_a_link_is_not_watched(tmp_path: Path, monkeypatch: pytest
     assert not any(folder.startswith(elsewhere) for folders, _ in asked for folder in folders)
 
 
-def test_file_that_vanishes_while_it_is_listed_is_no_fault(tmp_path: Path) -> None:
+def test_file_that_vanishes_during_a_scan_is_not_an_error(tmp_path: Path) -> None:
     (builders.put(tmp_path / "there", b"").with_name("dangling")).symlink_to(tmp_path / "nowhere")
     assert [Path(path).name for path, _, _ in watch._stamps([str(tmp_path)])] == ["there"]
 
 
-def test_watch_takes_in_at_every_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_watch_archives_each_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "changes", lambda _homes, **_options: iter((None, None)))
     coming = iter((3, 4))
     watched = watch.watch(
@@ -201,7 +201,7 @@ def test_sync_to_an_unwritable_archive_is_reported(tmp_path: Path, monkeypatch: 
         captured(tmp_path)
 
 
-def test_folder_that_vanishes_while_it_is_listed_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_that_vanishes_during_a_scan_is_awaited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builders.chats(tmp_path)
     real, n_asked = watchfiles.watch, []
 
@@ -230,7 +230,7 @@ def test_folder_that_vanishes_while_it_is_listed_is_waited_for(tmp_path: Path, m
         ("/net/x", True),
     ],
 )
-def test_folder_on_a_network_is_known(folder: str, far: bool) -> None:  # noqa: FBT001
+def test_network_folder_is_recognised(folder: str, far: bool) -> None:  # noqa: FBT001
     mounts = """\
 /dev/sda1 / ext4 rw 0 0
 server:/home/alice /home/alice nfs4 rw 0 0
@@ -244,13 +244,13 @@ me@there:/ /net fuse.sshfs rw 0 0
     assert is_remote([folder], "") is False
 
 
-def test_capture_names_what_it_took_in(tmp_path: Path) -> None:
+def test_capture_lists_archived_files(tmp_path: Path) -> None:
     for number in range(5):
         data = builders.log(builders.header(f"{number}{builders.SESSION[1:]}"), builders.user("u1", f"ask {number}"))
         builders.put(builders.chats(tmp_path) / f"session-2026-11-15T19-30-{number}ece72aa.jsonl", data)
-    found = captured(tmp_path)
-    assert (found.n_files, len(found.sessions)) == (6, 5)
-    assert [*found.titles.values()] == ["ask 0", "ask 1", "ask 2"]
+    result = captured(tmp_path)
+    assert (result.n_files, len(result.sessions)) == (6, 5)
+    assert [*result.titles.values()] == ["ask 0", "ask 1", "ask 2"]
     assert captured(tmp_path).titles == {}
 
 
@@ -260,18 +260,18 @@ def captured(root: Path, waiting: Callable[[str], None] = lambda _who: None) -> 
 
 
 def test_capture_waits_for_another_writer(tmp_path: Path) -> None:
-    told: list[str] = []
+    writers: list[str] = []
     other = open_archive(tmp_path / "archive.db")
 
     def waiting(who: str) -> None:
-        told.append(who)
+        writers.append(who)
         other.close()
 
     captured(tmp_path, waiting)
-    assert len(told) == 1
+    assert len(writers) == 1
 
 
-def test_trouble_is_said_once_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_is_reported_once_and_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     troubles: list[Exception | None] = [
         ArchiveError("It is full."),
         ArchiveError("It is full."),
@@ -279,7 +279,7 @@ def test_trouble_is_said_once_and_tried_again(tmp_path: Path, monkeypatch: pytes
         *[OSError("broken")] * 8,
         None,
     ]
-    said: list[str] = []
+    reports: list[str] = []
     pauses: list[float] = []
     monkeypatch.setattr("pollux.archive.watch.time.sleep", pauses.append)
 
@@ -291,8 +291,8 @@ def test_trouble_is_said_once_and_tried_again(tmp_path: Path, monkeypatch: pytes
 
     builders.chats(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        [*watch.watch(lambda: (builders.home(tmp_path),), take_in, poll=False, tell=said.append)]
-    assert said == [
+        [*watch.watch(lambda: (builders.home(tmp_path),), take_in, poll=False, tell=reports.append)]
+    assert reports == [
         "It is full. Trying again until it works.",
         "locked Trying again until it works.",
         "broken Trying again until it works.",

@@ -96,6 +96,20 @@ def test_nothing_found_is_status_1_with_what_to_try(run: Runner) -> None:
     assert "fewer options" in run("search", "xyzzyplugh", "--last", "99y").err
 
 
+@pytest.mark.parametrize(
+    ("query", "advice"),
+    [
+        ("xyzzyplugh", " Try the beginning of a word with a star, such as time*."),
+        ("xyzzyplugh alarms", " Try fewer words or the beginning of a word with a star, such as time*."),
+        ("re:/xyzzy plugh/", " Try an i after the last slash, which ignores upper and lower case."),
+        ("re:/xyzzy/mi", ""),
+        ("cost:>900", ""),
+    ],
+)
+def test_advice_fits_the_query(run: Runner, query: str, advice: str) -> None:
+    assert run("search", query).err.splitlines()[-1] == f"Nothing matches '{query}'.{advice}"
+
+
 def test_home_without_sessions_is_told_from_a_query_without_hits(run: Runner, tmp_path: Path) -> None:
     for args in (("x",), (), ("x", "--count"), ("--files", "x"), ("--commands",), ("x", "--no-archive")):
         ended = run("search", *args, home=tmp_path)

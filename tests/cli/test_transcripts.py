@@ -133,7 +133,7 @@ def usage_of(run: Runner, prefix: str, home: Path) -> tuple[str, str, str]:
     html = run("export", prefix, "-f", "html", home=home).out
     lines = [line.partition(" for ")[2] for line in shown.splitlines()[:8] if "tokens in" in line]
     markdown_row = markdown.partition("**Usage:** ")[2].partition("\n")[0]
-    return "; ".join(lines), markdown_row, html.partition('<dt>Usage</dt><dd class="num">')[2].partition("</dd>")[0]
+    return "; ".join(lines), markdown_row, html.partition("<dt>Usage</dt><dd>")[2].partition("</dd>")[0]
 
 
 def test_header_counts_subagents_as_ls_does(run: Runner) -> None:

@@ -133,6 +133,7 @@ def syncs(monkeypatch: pytest.MonkeyPatch, *reports: SyncReport) -> None:
             raise KeyboardInterrupt from None
 
     monkeypatch.setattr(freshness, "sync", sync)
+    monkeypatch.setattr(freshness, "index", lambda *_: ("", ()))
     monkeypatch.setattr(archive_watch, "changes", lambda homes, **_: (None for _ in range(99) if homes()))
 
 

@@ -1,4 +1,4 @@
-"""Released clients, run headless against an API that is invented, and the archive of what they leave behind.
+"""Released clients, run headless against a fake API, and the archive of the files that they write.
 
 `POLLUX_CLIENTS` names a folder with `v<release>/node_modules`, `FAKE_GEMINI` the one with `fake_gemini.py`
 (`make test-client` sets both).
@@ -45,7 +45,7 @@ _SECONDS = 180
 
 
 def why_not() -> str | None:
-    """Say what is missing to run clients."""
+    """Return what is missing to run clients, if anything."""
     if not _CLIENTS:
         return "no clients: `make test-client` installs them and sets POLLUX_CLIENTS"
     if not shutil.which("node"):
@@ -67,20 +67,20 @@ def _fake() -> Any:  # noqa: ANN401  a script without types
     return module
 
 
-def client(root: Path, release: str) -> Iterator[Client]:
+def client(root: Path, release: str) -> Iterator[ReleasedClient]:
     """Return a client with an empty home, an empty project and an empty archive."""
     assert _CLIENTS is not None
     package = Path(_CLIENTS) / f"v{release}" / "node_modules" / "@google" / "gemini-cli"
     if not package.is_dir():
         pytest.skip(f"no client {release} in {_CLIENTS}")
-    found = Client(root, release)
-    yield found
-    found.archive.close()
-    _fake().stop(found.server)
+    opened = ReleasedClient(root, release)
+    yield opened
+    opened.archive.close()
+    _fake().stop(opened.server)
 
 
-class Client:
-    """One user, one project, and whichever release of the client is wanted."""
+class ReleasedClient:
+    """One user, one project, and any release of the client."""
 
     def __init__(self, root: Path, release: str) -> None:
         self.release = release
@@ -95,12 +95,12 @@ class Client:
         self.home = Home(self.user / ".gemini", self.user / ".gemini" / "tmp", "--home")
 
     def __call__(self, *args: str, release: str | None = None, user: Path | None = None) -> str:
-        """Run the client in the project's folder; return what it prints."""
+        """Run the client in the project's folder, and return its output."""
         assert _CLIENTS is not None
         package = Path(_CLIENTS) / f"v{release or self.release}" / "node_modules" / "@google" / "gemini-cli"
         script = package / json.loads((package / "package.json").read_bytes())["bin"]["gemini"]
         done = subprocess.run(
-            ["node", str(script), *args],  # noqa: S607  whichever Node.js there is
+            ["node", str(script), *args],  # noqa: S607  the installed Node.js
             cwd=self.project,
             env=self._environment(user or self.user),
             stdin=subprocess.DEVNULL,
@@ -128,18 +128,18 @@ class Client:
         }
 
     def say(self, words: str, *more: str, release: str | None = None, user: Path | None = None) -> list[str]:
-        """Say something; return all words that the model was then sent."""
+        """Send a prompt, and return all texts that the client sent to the model."""
         self("-p", words, "--yolo", *more, release=release, user=user)
         last = max(self.requests.glob("*-main.json"))
         contents = json.loads(last.read_bytes())["contents"]
         return [part["text"] for content in contents for part in content["parts"] if "text" in part]
 
     def chats(self, user: Path | None = None) -> list[Path]:
-        """Return the sessions' own files."""
+        """Return the files of the sessions."""
         return sorted(((user or self.user) / ".gemini" / "tmp").glob("*/chats/session-*"))
 
     def recorded(self, words: str, *, days_ago: int) -> tuple[str, Path]:
-        """Record a session as if it had been some time ago; return its id and its file."""
+        """Record a session that is some days old, and return its ID and its file."""
         self.say(words)
         [path] = self.chats()
         now, then = datetime.now(UTC), datetime.now(UTC).timestamp() - days_ago * 86_400
@@ -159,15 +159,15 @@ class Client:
         located = refresh(self.archive, [self.home]).located
         return next(one for one in open_session.history(self.archive.database, located).sessions if one.id == id_)
 
-    def restore(self, id_: str, **more: Any) -> WritePlan:  # noqa: ANN401  the options of the function
-        """Restore from the archive as it is."""
+    def restore(self, id_: str, **more: Any) -> WritePlan:  # noqa: ANN401  options of `restore.plan`
+        """Restore a session from the archive, without a sync."""
         plan = restore.plan(self.archive.database, self.session(id_), [self.home], now=datetime.now(UTC), **more)
         restore.write_plan(plan)
         return plan
 
 
 def _settled(user: Path) -> Path:
-    """Make a user's folder with settings in it."""
+    """Return a new home of a user with settings."""
     settings = user / ".gemini" / "settings.json"
     settings.parent.mkdir(parents=True)
     settings.write_text(json.dumps(_SETTINGS), "utf-8")
@@ -175,5 +175,5 @@ def _settled(user: Path) -> Path:
 
 
 def another_user(root: Path) -> Path:
-    """Make another user, whose client was never started."""
+    """Return the home of another user, whose client was never started."""
     return _settled(root / "bob")

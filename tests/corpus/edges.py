@@ -1,4 +1,4 @@
-"""Hand-made session files: each has one thing that a reader may get wrong (`gemini-format.md` §5 and beyond)."""
+"""Hand-made session files, each with one detail that a reader may get wrong (`gemini-format.md` §5 and later)."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ LOGS = {
     "answer of calls only": log(HEADER, gemini("g1", "", toolCalls=[CALL])),
     "answer of thoughts only": log(HEADER, gemini("g1", "", thoughts=[{"subject": "s", "description": "d"}])),
     "indented records": json.dumps(HEADER, indent=1).encode() + b"\n" + log(USER, GEMINI),
-    "log in a list": b"[" + b",".join(line(one) for one in TURN) + b"]",
+    "log in a list": b"[" + b",".join(line(record) for record in TURN) + b"]",
 }
 
 DOCUMENTS = {

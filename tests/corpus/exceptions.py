@@ -1,7 +1,7 @@
-"""What the client's recorder lost or wrote otherwise, tree by tree: each row is a test of its own.
+"""Messages, calls and counts that the client's recorder lost or changed, for each tree; each row is tested.
 
-A row names a tree, or all trees that fit a pattern, and says exactly what is found there instead of what was typed,
-asked or answered. The facts are those of the corpus' own README.
+A row names a tree, or all trees that match a pattern, and lists exactly what its files contain instead of what was
+typed, called or answered. The facts are those of the README of the corpus.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ Table = Mapping[str, Mapping[str, _Row]]
 
 
 class Counted(NamedTuple):
-    """What the usage of a tree comes to."""
+    """The sums of the usage of a tree."""
 
     calls: int
     total: int
 
 
 class Prompts(NamedTuple):
-    """Which prompts are not found, and what is found instead."""
+    """The prompts missing in a tree, and those found instead."""
 
     missing: tuple[str, ...]
     instead: tuple[str, ...] = ()
 
 
 class Calls(NamedTuple):
-    """Which tool calls are not found, how many by name, and which are found too often."""
+    """The number of missing tool calls by name, and of those found too often."""
 
     missing: Mapping[str, int]
     extra: Mapping[str, int] = {}
@@ -279,7 +279,7 @@ FAILED: Mapping[str, Failed] = {
     "i-decline2": (("run_shell_command", "cancelled"), ("write_file", "cancelled")),
     "i-subpar": (("agent", "cancelled"),) * 2,
 }
-"""By scenario: what its script asked for in vain, and what the user refused or broke off."""
+"""By scenario: the calls that failed, and those that the user declined or cancelled."""
 
 STATUSES: Table[Failed] = {
     "the shell of 0.11 and 0.16 refuses what it cannot parse": {
@@ -299,17 +299,17 @@ AGENTS: Table[int] = {
     AGENT_INSIDE: {"0.1?.*/*": 0, "0.2?.*/*": 0, "0.31.0/*": 0, "0.32.1/*": 0},
     AGENT_UNRECORDED: {"0.34.0/*": 0, "0.36.0/*": 0},
 }
-"""How many sessions of subagents there are, where it is not one for each run."""
+"""The number of sessions of subagents, where it differs from one for each run."""
 
 
 def row(table: Table[_Row], tree: str) -> _Row | None:
-    """Find the row of a tree; there must not be two."""
-    rows = [one for rows in table.values() for pattern, one in rows.items() if fnmatchcase(tree, pattern)]
-    assert len(rows) < 2, f"{tree} is named twice"
+    """Return the row of a tree, after a check that there is at most one."""
+    rows = [exception for rows in table.values() for pattern, exception in rows.items() if fnmatchcase(tree, pattern)]
+    assert len(rows) < 2, f"{tree} has two rows"
     return rows[0] if rows else None
 
 
 def reason(table: Table[_Row], tree: str) -> str | None:
-    """Tell why a tree has a row."""
-    found = (why for why, rows in table.items() if any(fnmatchcase(tree, pattern) for pattern in rows))
-    return next(found, None)
+    """Return the reason for the row of a tree."""
+    reasons = (why for why, rows in table.items() if any(fnmatchcase(tree, pattern) for pattern in rows))
+    return next(reasons, None)

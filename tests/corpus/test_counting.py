@@ -1,4 +1,4 @@
-"""The quick way to count gives what a whole reading gives, or nothing; on ordinary sessions it does not give up."""
+"""The quick count equals that of a complete reading or gives up, which it does not on ordinary sessions."""
 
 from __future__ import annotations
 
@@ -25,29 +25,31 @@ ORDINARY = ("qa", "tools", "image", "todos", "mcp", "subagent")
 
 
 def both(bundle: list[SessionFile]) -> tuple[list[usage_quick.CountedSession] | None, list[usage_quick.CountedSession]]:
-    """Count a bundle in both ways; the order of calls means nothing."""
+    """Return the quick count of a bundle and that of a complete reading, without the order of calls."""
     quick = usage_quick.quick_sessions(bundle, PRICE)
-    whole = [_counted(usage_quick._counted(one, PRICE)) for one in SessionReader({}).sessions(bundle)]
-    return (None if quick is None else ordered(quick)), ordered(whole)
+    read = [_counted(usage_quick._counted(session, PRICE)) for session in SessionReader({}).sessions(bundle)]
+    return (None if quick is None else ordered(quick)), ordered(read)
 
 
 def _counted(session: usage_quick.CountedSession) -> usage_quick.CountedSession:
-    """Leave out the problem that changes no sum, and that `usage` never reports."""
-    return session._replace(problems=tuple(one for one in session.problems if one.code != "split-by-newer-node"))
+    """Return a session without the problem that changes no sum and that `usage` never reports."""
+    return session._replace(
+        problems=tuple(problem for problem in session.problems if problem.code != "split-by-newer-node")
+    )
 
 
-def ordered(found: list[usage_quick.CountedSession]) -> list[usage_quick.CountedSession]:
-    return sorted(one._replace(calls=sorted(one.calls, key=str)) for one in found)
+def ordered(sessions: list[usage_quick.CountedSession]) -> list[usage_quick.CountedSession]:
+    return sorted(session._replace(calls=sorted(session.calls, key=str)) for session in sessions)
 
 
 @every_release
-def test_both_ways_agree(trees: list[Tree]) -> None:
+def test_quick_count_equals_a_complete_reading(trees: list[Tree]) -> None:
     for tree in trees:
         home = tree.folder / "gemini"
-        found = homes([home], {}, tree.folder / "nowhere") if home.is_dir() else ()
-        for bundle in bundles(locate(found).files):
-            quick, whole = both(bundle)
-            assert quick in (None, whole), tree.name
+        searched = homes([home], {}, tree.folder / "nowhere") if home.is_dir() else ()
+        for bundle in bundles(locate(searched).files):
+            quick, read = both(bundle)
+            assert quick in (None, read), tree.name
             has_agent_inside = tree.folder.name == "subagent" and tree.version < (0, 32)
             if tree.folder.name in ORDINARY and tree.version[1] > 3 and not has_agent_inside:
                 assert quick is not None, tree.name
@@ -73,20 +75,22 @@ LINES = [
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
-def test_both_ways_agree_on_any_lines_and_any_damage(tmp_path_factory: TempPathFactory, data: st.DataObject) -> None:
+def test_quick_count_of_damaged_lines_equals_a_complete_reading(
+    tmp_path_factory: TempPathFactory, data: st.DataObject
+) -> None:
     chosen = data.draw(st.lists(st.sampled_from(LINES), max_size=14))
-    whole = builders.log(LINES[0], *chosen)
-    cut = data.draw(st.integers(0, len(whole)))
+    content = builders.log(LINES[0], *chosen)
+    cut = data.draw(st.integers(0, len(content)))
     instead = data.draw(st.sampled_from([b"", b"\n", b"}", b"\0", b'"', b"{"]))
-    for one in (whole, whole[:cut] + instead + whole[cut + 1 :]):
+    for damaged in (content, content[:cut] + instead + content[cut + 1 :]):
         home = tmp_path_factory.getbasetemp() / "counting"
-        builders.put(builders.chats(home) / f"{builders.NAME}.jsonl", one)
+        builders.put(builders.chats(home) / f"{builders.NAME}.jsonl", damaged)
         quick, exact = both([*locate([builders.home(home)]).files])
         assert quick in (None, exact)
 
 
-def test_ordinary_lines_need_no_replay(tmp_path: Path) -> None:
+def test_quick_count_reads_ordinary_lines(tmp_path: Path) -> None:
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", builders.log(*LINES[:9], LINES[10], LINES[13]))
     quick, exact = both([*locate([builders.home(tmp_path)]).files])
     assert quick == exact
-    assert [(call[1], call[4]) for one in exact for call in one.calls] == [("g1", "active"), ("g2", "rewound")]
+    assert [(call[1], call[4]) for session in exact for call in session.calls] == [("g1", "active"), ("g2", "rewound")]

@@ -1,4 +1,4 @@
-"""Every exception is about some tree: one that names none is out of date."""
+"""Each exception matches a tree; others are out of date."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ N_TREES = 464
 
 @needs_corpus
 @pytest.mark.parametrize("table", TABLES)
-def test_a_row_names_a_tree(table: str) -> None:
+def test_each_row_matches_a_tree(table: str) -> None:
     names = [tree.name for tree in (*all_trees(WHOLE), *all_trees(SECOND))]
     for rows in getattr(exceptions, table).values():
         for pattern in rows:
@@ -22,7 +22,7 @@ def test_a_row_names_a_tree(table: str) -> None:
 
 
 @needs_corpus
-def test_the_corpus_is_whole() -> None:
+def test_corpus_is_complete() -> None:
     trees = all_trees(WHOLE)
     assert len(trees) == N_TREES
     assert all(manifest(tree)["prompts"] for tree in trees)

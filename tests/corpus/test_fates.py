@@ -1,4 +1,4 @@
-"""What became of each message: rewound, compressed, rolled back or still there; checked by hand against the files."""
+"""Each message has the right fate (rewound, compressed, rolled back or active), checked by hand in the files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _rewound(*, with_results: bool) -> Fates:
 
 
 def _compressed(fate: Fate) -> Fates:
-    """Return the timeline around /compress: what it drops, and its last exchange, which it keeps under new ids."""
+    """Return the timeline around /compress: the dropped messages, and the last exchange, kept under new IDs."""
     is_traced = fate == C
     return [
         *([(CONTEXT, A)] if is_traced else []),
@@ -61,7 +61,7 @@ def _compressed(fate: Fate) -> Fates:
         ("Question three.", A),
         (_LONG, A),
         *([("<state_snapshot>", A), ("Got it. Thanks for the additional contex", A)] if is_traced else []),
-        ("", A),  # the notice of the compression has no words
+        ("", A),  # the notice of the compression has no text
         ("Question four.", A),
         ("After the compression all is short.", A),
     ]
@@ -100,7 +100,7 @@ TIMELINES = {
     "0.40.1/i-rewind": _rewound(with_results=False),
     "0.47.0/i-rewind": _rewound(with_results=True),
     "0.61.0/i-rewind": _rewound(with_results=True),
-    "0.40.1/i-compress": _compressed(A),  # to 0.43 nothing tells of it
+    "0.40.1/i-compress": _compressed(A),  # up to 0.43 the client does not record it
     "0.55.1/i-compress": _compressed(C),
     "0.61.0/i-compress": _compressed(C),
     "0.40.1/i-abort": _aborted(A, with_results=False),
@@ -139,67 +139,69 @@ PROMPT_LOST = ("0.61.0/h-hooks",)
 
 
 @pytest.mark.parametrize("name", TIMELINES)
-def test_timeline(name: str) -> None:
-    ((session, found),) = timelines(tree_of(name))
-    assert found == TIMELINES[name]
-    assert session.fates == Counter(fate for _, fate in found)
+def test_timeline_has_the_expected_fates(name: str) -> None:
+    ((session, entries),) = timelines(tree_of(name))
+    assert entries == TIMELINES[name]
+    assert session.fates == Counter(fate for _, fate in entries)
 
 
 @pytest.mark.parametrize("name", DROPPED)
-def test_what_left_the_conversation(name: str) -> None:
-    said = [one for _, found in timelines(tree_of(name)) for one in found]
-    assert {head: fate for head, fate in said if fate != A and head != RESULT} == DROPPED[name]
+def test_dropped_messages_are_those_checked_by_hand(name: str) -> None:
+    entries = [entry for _, timeline in timelines(tree_of(name)) for entry in timeline]
+    assert {head: fate for head, fate in entries if fate != A and head != RESULT} == DROPPED[name]
 
 
 @pytest.mark.parametrize("name", ACTIVE_TOKENS)
-def test_tokens_of_what_is_active(name: str) -> None:
+def test_tokens_of_active_messages_are_those_checked_by_hand(name: str) -> None:
     calls = [call for session, _ in groups(tree_of(name)) for call in session.calls]
     assert sum(call.tokens.total for call in calls if call.fate == A) == ACTIVE_TOKENS[name]
 
 
 @every_release
-def test_what_is_active_is_what_the_client_would_load(trees: list[Tree]) -> None:
+def test_active_messages_equal_the_state_of_the_client(trees: list[Tree]) -> None:
     for tree in trees:
         if tree.name not in (*FUSED, *PROMPT_LOST):
             check_active(tree)
 
 
 @pytest.mark.parametrize("name", FUSED)
-def test_what_was_loaded_with_the_preamble_is_not_lost(name: str) -> None:
+def test_messages_loaded_with_the_preamble_are_kept(name: str) -> None:
     check_active(tree_of(name))
 
 
 def check_active(tree: Tree) -> None:
-    """Compare the active part of the timeline with the client's state, in which some things stand twice."""
+    """Check that the active part of the timeline equals the client's state, which contains some messages twice."""
     for path in tree.files:
         reading = read(path)
         if reading.format == "log" and reading.replay.is_readable:
             entries = [entry for entry in reading.replay.timeline if entry.fate == Fate.ACTIVE]
-            active = {one for entry in entries for one in said(entry.kind, build_message(reading, entry).parts)}
+            active = {
+                item for entry in entries for item in texts_and_calls(entry.kind, build_message(reading, entry).parts)
+            }
             state = json.loads(b"".join(gemini.render_state(reading)))["messages"]
-            loaded = {text for one in state for text in said(one["type"], parts(one["content"]))}
+            loaded = {item for message in state for item in texts_and_calls(message["type"], parts(message["content"]))}
             assert active == loaded, tree.name
 
 
-def said(kind: str, found: Sequence[Part]) -> Iterator[tuple[str, str]]:
-    """Yield what a message says besides the preamble, and the IDs of the calls it answers, which may be fused.
+def texts_and_calls(kind: str, message_parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
+    """Yield the text of a message without the preamble, and the IDs of the calls that it answers.
 
-    Notices are never in a list, and an answer may be a call alone.
+    Notices are never in a list, and an answer may be only a call.
     """
     if kind not in (Kind.USER, Kind.GEMINI):
         return
-    text = "".join(part.text for part in found if isinstance(part, Text)).strip()
+    text = "".join(part.text for part in message_parts if isinstance(part, Text)).strip()
     if text.startswith("<session_context>"):
         text = text.partition("</session_context>")[2].strip()
     if text:
         yield kind, text
-    for part in found:
+    for part in message_parts:
         if isinstance(part, FunctionResponse):
             yield kind, f"response {part.id}"
 
 
 def timelines(tree: Tree) -> list[tuple[Session, Fates]]:
-    found = []
+    result = []
     for session, group in groups(tree):
         fates = []
         for message in group.messages():
@@ -213,5 +215,5 @@ def timelines(tree: Tree) -> list[tuple[Session, Fates]]:
             elif message.kind == Kind.GEMINI and not head and message.tool_calls:
                 head = CALL
             fates.append((head, message.fate))
-        found.append((session, fates))
-    return found
+        result.append((session, fates))
+    return result

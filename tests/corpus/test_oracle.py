@@ -1,9 +1,9 @@
-"""The state that Pollux reads from a file is what the client's own reader returns, to the letter.
+"""The state that Pollux reads from a file equals the result of the client's own reader.
 
-What that reader returned for the selected trees and for the hand-made files is kept beside them. With `POLLUX_ORACLE`,
-the folder of an installed `@google/gemini-cli-core`, the reader itself is asked, for every file of the whole corpus too
-(`make test-oracle`); with `POLLUX_REWRITE` as well, its answers are kept anew. `POLLUX_NODE` names another Node.js to
-run it on: from 24 on the reader cuts lines at U+2028 and U+2029, and the kept answers are those of 20.
+Its results for the selected trees and the hand-made files are stored beside them. With `POLLUX_ORACLE`, the folder of
+an installed `@google/gemini-cli-core`, the tests run the reader itself, also on each file of the full corpus
+(`make test-oracle`); with `POLLUX_REWRITE`, they store its results. `POLLUX_NODE` names another Node.js for it: since
+24, the reader splits lines at U+2028 and U+2029, and the stored results are those of 20.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ DIFFERENCES = {
     "document with deep nesting": _DEEP,
     "document with a header behind": "a log behind a document is not read as one",
 }
-"""Where our state is not the client's, and how; a row without a difference fails."""
+"""The differences between our state and the client's; a row without a difference fails."""
 
 ALL_TREES = [*all_trees(WHOLE), *all_trees(SECOND)]
 selected_trees = [pytest.param(tree, id=tree.name) for tree in all_trees(SELECTED) if tree.files]
@@ -71,7 +71,7 @@ def test_selected_tree(tree: Tree) -> None:
 
 @needs_corpus
 @needs_oracle
-def test_the_corpus_is_whole(asked: dict[Path, Any]) -> None:
+def test_selected_trees_are_complete(asked: dict[Path, Any]) -> None:
     first = {path: record for path, record in asked.items() if path.is_relative_to(WHOLE)}
     assert len(first) == N_FILES
     assert sum(record is None for record in first.values()) == N_REFUSED
@@ -80,20 +80,20 @@ def test_the_corpus_is_whole(asked: dict[Path, Any]) -> None:
 @needs_corpus
 @needs_oracle
 @pytest.mark.parametrize("tree", [pytest.param(tree, id=tree.name) for tree in ALL_TREES if tree.files])
-def test_tree(tree: Tree, asked: dict[Path, Any], tmp_path: Path) -> None:
+def test_state_of_a_tree_equals_that_of_the_client(tree: Tree, asked: dict[Path, Any], tmp_path: Path) -> None:
     for number, path in enumerate(tree.files):
         check(as_cut(path, tmp_path / str(number)), asked[path])
 
 
 @pytest.mark.parametrize("name", [name for name in EDGES if name not in DIFFERENCES])
-def test_edge(name: str, tmp_path: Path) -> None:
+def test_state_of_an_edge_case_equals_that_of_the_client(name: str, tmp_path: Path) -> None:
     with deep():
         record = json.loads(_edge_answers()[name])["record"]
     check(edge_file(tmp_path, name), record)
 
 
 @pytest.mark.parametrize("name", [name for name, why in DIFFERENCES.items() if why != _DEEP])
-def test_a_difference_is_one(name: str, tmp_path: Path) -> None:
+def test_listed_differences_still_exist(name: str, tmp_path: Path) -> None:
     record = json.loads(_edge_answers()[name])["record"]
     with pytest.raises(AssertionError):
         check(edge_file(tmp_path, name), record)
@@ -102,7 +102,7 @@ def test_a_difference_is_one(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [name for name, why in DIFFERENCES.items() if why == _DEEP])
 def test_too_deep_nesting_is_reported(name: str, tmp_path: Path) -> None:
     reading = read(edge_file(tmp_path, name))
-    with deep():  # newer Pythons go deeper, and then there is nothing to tell
+    with deep():  # newer Pythons read deeper nesting, and report nothing
         record = json.loads(_edge_answers()[name])["record"]
         is_same = bool(reading.replay.is_readable) and json.loads(b"".join(gemini.render_state(reading))) == record
     assert is_same or reading.replay.problems
@@ -123,7 +123,7 @@ def test_stored_answers_are_those_of_the_client(tmp_path: Path) -> None:
         kept = {EDGE_ANSWERS: b"".join(kept_lines)}
         for tree in trees:
             if any(has_separator(path.read_bytes()) for path in tree.files) and cuts_at_separators():
-                continue  # its kept answers are those of an older Node.js; `test_tree` compares these files
+                continue  # its stored results are those of an older Node.js; the test of trees compares these files
             kept[tree.folder / ANSWERS] = b"".join(_answer(_name(tree, path), answers[path]) for path in tree.files)
     for path, data in kept.items():
         if "POLLUX_REWRITE" in os.environ and data:
@@ -132,25 +132,25 @@ def test_stored_answers_are_those_of_the_client(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", EDGES)
-def test_no_edge_ends_in_a_traceback(name: str, tmp_path: Path) -> None:
+def test_edge_cases_raise_nothing(name: str, tmp_path: Path) -> None:
     home = tmp_path / ".gemini"
     path = edge_file(home / "tmp" / "webapp" / "chats", name)
-    found = reader.history(homes([home], {}, tmp_path))
-    assert [ref.path for session in found.sessions for ref in session.files] == [path]
-    for session in found.sessions:
+    history = reader.history(homes([home], {}, tmp_path))
+    assert [ref.path for session in history.sessions for ref in session.files] == [path]
+    for session in history.sessions:
         assert all(message.id is not None for message in reader.opened(session).messages())
 
 
-def test_missing_times_are_those_of_the_messages(tmp_path: Path) -> None:
+def test_missing_times_are_taken_from_the_messages(tmp_path: Path) -> None:
     path = tmp_path / "session-2026-11-15T19-30-6ece72aa.jsonl"
     path.write_bytes(log(without("startTime", "lastUpdated"), USER))
     state = json.loads(b"".join(gemini.render_state(read(path))))
-    assert (state["startTime"], state["lastUpdated"]) == (AT, AT)  # the client takes the time of day
+    assert (state["startTime"], state["lastUpdated"]) == (AT, AT)  # the client uses the current time
     assert state["sessionId"] == HEADER["sessionId"]
 
 
 def check(path: Path, record: Any) -> None:  # noqa: ANN401  as decoded
-    """Compare our reading of a file with the client's record of it."""
+    """Check that our reading of a file equals the client's."""
     reading = read(path)
     if record is None:
         assert not reading.replay.is_readable
@@ -164,12 +164,12 @@ def check(path: Path, record: Any) -> None:  # noqa: ANN401  as decoded
 
 
 def as_python(value: Any) -> Any:  # noqa: ANN401
-    """Take away what JavaScript's numbers cannot hold."""
+    """Return a value rounded to the numbers of JavaScript."""
     match value:
         case dict():
-            return {key: as_python(one) for key, one in value.items()}
+            return {key: as_python(member) for key, member in value.items()}
         case list():
-            return [as_python(one) for one in value]
+            return [as_python(member) for member in value]
         case bool():
             return value
         case int() | float():
@@ -181,7 +181,7 @@ def as_python(value: Any) -> Any:  # noqa: ANN401
 
 @pytest.fixture(scope="module")
 def asked() -> dict[Path, Any]:
-    """Ask the client's reader about every file of the whole corpus, once."""
+    """Return the results of the client's reader for each file of the full corpus, computed once."""
     return ask([path for tree in ALL_TREES for path in tree.files])
 
 
@@ -190,7 +190,7 @@ def ask(paths: Iterable[Path]) -> dict[Path, Any]:
     paths = list(paths)
     answers: dict[Path, Any] = {}
     with deep():
-        for start in range(0, len(paths), 100):  # a command line has an end
+        for start in range(0, len(paths), 100):  # the length of a command line is limited
             command = [NODE, str(script), str(ORACLE), *map(str, paths[start : start + 100])]
             lines = subprocess.run(command, capture_output=True, check=True).stdout.splitlines()
             answers |= {Path(answer["file"]): answer["record"] for answer in map(json.loads, lines)}
@@ -219,7 +219,7 @@ def as_cut(path: Path, folder: Path) -> Path:
 
 @contextmanager
 def deep() -> Iterator[None]:
-    """Let Python compare what is nested as deeply as the client takes it."""
+    """Raise the recursion limit, so that Python compares values nested as deeply as the client reads."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(20_000)
     try:
@@ -237,7 +237,7 @@ def edge_file(folder: Path, name: str) -> Path:
 
 @cache
 def _edge_answers() -> dict[str, bytes]:
-    """Return the kept answers, undecoded: some are nested too deeply to be read in passing."""
+    """Return the stored results undecoded, because some are nested too deeply for a normal decoder."""
     lines = EDGE_ANSWERS.read_bytes().splitlines()
     return dict(zip(EDGES, lines, strict=True))
 

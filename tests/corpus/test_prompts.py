@@ -1,4 +1,4 @@
-"""What a human typed is found, word for word, and nothing else is taken for it."""
+"""Typed prompts are read word for word, and no other text is read as a prompt."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ FIRST_WITH_FILES = (0, 4)
 
 
 @every_tree
-def test_tree(tree: Tree) -> None:
+def test_prompts_of_a_tree_are_those_typed(tree: Tree) -> None:
     typed = [prompt["text"] for prompt in manifest(tree)["prompts"]]
-    found = logged(tree) if tree.version < FIRST_WITH_FILES else [message.text for message in human(tree)]
+    texts = logged(tree) if tree.version < FIRST_WITH_FILES else [message.text for message in human(tree)]
     expected = row(PROMPTS, tree.name)
     if expected is None:
-        if tree.folder.name == "concurrent":  # nobody knows who was first
-            typed, found = sorted(typed), sorted(found)
-        assert found == typed
+        if tree.folder.name == "concurrent":  # the order of the two is unknown
+            typed, texts = sorted(typed), sorted(texts)
+        assert texts == typed
         return
-    assert Counter(found) == Counter(typed) - Counter(expected.missing) + Counter(expected.instead), reason(
+    assert Counter(texts) == Counter(typed) - Counter(expected.missing) + Counter(expected.instead), reason(
         PROMPTS, tree.name
     )
     assert Counter(expected.missing) <= Counter(typed)
@@ -39,7 +39,7 @@ def test_interactive_prompts_are_logged(trees: list[Tree]) -> None:
 
 
 @every_release
-def test_a_list_shows_the_same_prompts(trees: list[Tree]) -> None:
+def test_list_shows_the_same_prompts(trees: list[Tree]) -> None:
     for tree in trees:
         for session, group in groups(tree):
             texts = [message.text.strip() for message in group.messages() if message.origin == Origin.HUMAN]
@@ -51,25 +51,25 @@ def test_a_list_shows_the_same_prompts(trees: list[Tree]) -> None:
 
 def human(tree: Tree) -> list[Message]:
     """Return the prompts of all main sessions by time; those of an imported session are not typed twice."""
-    found: dict[str, Message] = {}
+    by_id: dict[str, Message] = {}
     for session, group in groups(tree):
         if session.kind == "main":
             for message in group.messages():
                 if message.origin == Origin.HUMAN:
-                    found.setdefault(message.id, message)
-    return sorted(found.values(), key=_at)
+                    by_id.setdefault(message.id, message)
+    return sorted(by_id.values(), key=_at)
 
 
 def logged(tree: Tree) -> list[str]:
     """Return what was typed according to `logs.json`, without slash commands and shell mode; copies count once."""
     paths = [folder.logs for folder in history(tree).located.folders if folder.logs]
-    entries = {one for path in paths for one in _entries(prompts.read(path.read_bytes()))}
+    entries = {entry for path in paths for entry in _entries(prompts.read(path.read_bytes()))}
     return [text for _, text in sorted(entries) if not text.startswith("/") and text != "ls"]
 
 
-def _entries(found: prompts.Prompts) -> list[tuple[datetime, str]]:
-    assert not found.problems
-    return [(prompt.at, prompt.text) for prompt in found.prompts if prompt.at]
+def _entries(logged_prompts: prompts.Prompts) -> list[tuple[datetime, str]]:
+    assert not logged_prompts.problems
+    return [(prompt.at, prompt.text) for prompt in logged_prompts.prompts if prompt.at]
 
 
 def _at(message: Message) -> datetime:

@@ -1,4 +1,4 @@
-"""Every subagent's session is found, and linked to the session and the call that started it."""
+"""Each session of a subagent is found and linked to the session and the call that started it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pollux.model import Origin, Session
 
 
 @every_tree
-def test_tree(tree: Tree) -> None:
+def test_subagents_of_a_tree_are_linked(tree: Tree) -> None:
     expected = row(AGENTS, tree.name)
     assert len(agents(tree)) == (n_runs(tree) if expected is None else expected), reason(AGENTS, tree.name)
 
@@ -27,28 +27,28 @@ def check_links(tree: Tree) -> None:
     started = set()
     for session in agents(tree):
         assert session.parent in by_id
-        found = [call for message in by_id[session.parent].messages() for call in message.tool_calls]
-        (starter,) = [call for call in found if call.id == session.parent_call]
+        calls = [call for message in by_id[session.parent].messages() for call in message.tool_calls]
+        (starter,) = [call for call in calls if call.id == session.parent_call]
         assert tool(starter.name, starter.display_name).is_agent
         assert starter.agent_id in (None, session.id)
         assert isinstance(starter.args, dict)
-        told = starter.args.get("prompt") or starter.args.get("objective")
-        assert isinstance(told, str)
+        prompt = starter.args.get("prompt") or starter.args.get("objective")
+        assert isinstance(prompt, str)
         first = next(message for message in by_id[session.id].messages() if message.kind == "user")
-        assert told in first.text
+        assert prompt in first.text
         started.add(starter.id)
     assert len(started) == len(agents(tree))
 
 
 @every_release
-def test_children(trees: list[Tree]) -> None:
+def test_each_subagent_is_a_child_of_its_parent(trees: list[Tree]) -> None:
     for tree in trees:
         of_parents = [(session.id, child) for session in history(tree).sessions for child in session.children]
-        assert sorted(of_parents) == sorted((str(one.parent), one.id) for one in agents(tree)), tree.name
+        assert sorted(of_parents) == sorted((str(agent.parent), agent.id) for agent in agents(tree)), tree.name
 
 
 @every_release
-def test_task_of_an_agent_is_no_prompt(trees: list[Tree]) -> None:
+def test_task_of_a_subagent_is_not_a_prompt(trees: list[Tree]) -> None:
     for tree in trees:
         messages = [message for _, group in groups(tree) for message in group.messages()]
         n_told = sum(1 for message in messages if message.origin == Origin.AGENT_PROMPT)
@@ -60,21 +60,21 @@ def test_task_of_an_agent_is_no_prompt(trees: list[Tree]) -> None:
 def test_agents_of_all_layouts_are_found(tmp_path: Path, *, is_flat: bool) -> None:
     tree = turned_around(tmp_path, is_flat=is_flat)
     (main,) = [session for session in history(tree).sessions if session.kind == "main"]
-    found = agents(tree)
-    assert len(found) == n_runs(tree) == 3
-    assert {session.parent for session in found} == {main.id}
+    subagents = agents(tree)
+    assert len(subagents) == n_runs(tree) == 3
+    assert {session.parent for session in subagents} == {main.id}
     group = next(group for session, group in groups(tree) if session is main)
     asked = {call.id for message in group.messages() for call in message.tool_calls}
-    assert {session.parent_call for session in found} == asked
+    assert {session.parent_call for session in subagents} == asked
 
 
 @pytest.mark.parametrize("is_flat", [False, True], ids=["nested", "flat"])
-def test_words_decide_and_not_the_order(tmp_path: Path, *, is_flat: bool) -> None:
+def test_subagents_are_linked_by_prompt_before_order(tmp_path: Path, *, is_flat: bool) -> None:
     check_links(turned_around(tmp_path, is_flat=is_flat))
 
 
 def turned_around(folder: Path, *, is_flat: bool) -> Tree:
-    """Turn a real tree's agents around in time; flat, as 0.31 to 0.36 left those of another minute."""
+    """Write a real tree with its subagents in reverse order of time, and flat as in 0.31 to 0.36."""
     source = SELECTED / "0.38.2" / "i-subagent"
     tree = Tree(Path(shutil.copytree(source, folder / source.parent.name / source.name)))
     paths = sorted((path for path in tree.files if path.parent.name != "chats"), key=_started, reverse=True)
@@ -101,6 +101,6 @@ def agents(tree: Tree) -> list[Session]:
 
 
 def n_runs(tree: Tree) -> int:
-    """Count the first calls of subagents: only these have nothing but a prompt to send."""
+    """Return the number of first calls of subagents, the only ones that send just a prompt."""
     calls = manifest(tree)["ground_truth"]["api_calls"]
     return sum(1 for call in calls if call["kind"] == "subagent" and call["contents"] == 1)

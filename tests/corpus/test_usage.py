@@ -1,4 +1,4 @@
-"""The usage of a tree is what the API was asked for: every finished call once, with all six counts."""
+"""The usage of a tree contains each finished call to the API once, with all six counts."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pollux.model import Tokens
 Counts: TypeAlias = "Counter[Tokens]"
 
 TORN = {"0.38.2/diskfull": Tokens(input=11007, output=27, thoughts=5, total=11039)}
-"""What stands whole in a file that is no JSON as a whole."""
+"""The calls in complete records of a file that is not valid JSON."""
 
 EMPTY_ANSWERS = ("0.47.0/oddstream",)
-"""Where an answer without words was recorded without its model, too."""
+"""The trees in which an answer without text was also recorded without its model."""
 
 
 @every_tree
-def test_tree(tree: Tree) -> None:
+def test_usage_of_a_tree_equals_the_calls_to_the_api(tree: Tree) -> None:
     ours, truth = usage(tree), asked_for(tree)
     expected = row(USAGE, tree.name)
     if expected is None:
@@ -32,20 +32,22 @@ def test_tree(tree: Tree) -> None:
 
 
 @every_release
-def test_what_is_not_counted_is_not_in_the_files(trees: list[Tree]) -> None:
+def test_uncounted_calls_are_not_in_the_files(trees: list[Tree]) -> None:
     for tree in trees:
         torn = [TORN[tree.name]] if tree.name in TORN else []
         missing = Counter([*recorded(tree).values(), *torn]) - usage(tree)
-        if reason(USAGE, tree.name) == AGENT_MERGED:  # the first chunk of an answer stands beside it
+        if reason(USAGE, tree.name) == AGENT_MERGED:  # the first chunk of an answer is recorded beside it
             (chunk,) = missing
-            assert any(chunk.input == one.input and chunk.output < one.output for one in usage(tree)), tree.name
+            assert any(
+                chunk.input == model_call.input and chunk.output < model_call.output for model_call in usage(tree)
+            ), tree.name
         else:
             assert not missing, tree.name
         assert usage(tree) <= Counter([*recorded(tree).values(), *torn]), tree.name
 
 
 @every_release
-def test_every_call_knows_its_model_and_its_time(trees: list[Tree]) -> None:
+def test_each_call_has_its_model_and_time(trees: list[Tree]) -> None:
     for tree in trees:
         for session in history(tree).sessions:
             assert session.started, tree.name
@@ -62,23 +64,23 @@ def usage(tree: Tree) -> Counts:
 
 def asked_for(tree: Tree) -> Counts:
     calls = manifest(tree)["ground_truth"]["api_calls"]
-    finished = [one for one in calls if one["kind"] in ("main", "subagent") and one.get("finished")]
-    usages = [one["usage"] for one in finished if one.get("usage")]  # an error that the API sent has none
+    finished = [call for call in calls if call["kind"] in ("main", "subagent") and call.get("finished")]
+    usages = [call["usage"] for call in finished if call.get("usage")]  # an error from the API has none
     return Counter(
         Tokens(
-            input=one["promptTokenCount"],
-            cached=one.get("cachedContentTokenCount", 0),
-            output=one.get("candidatesTokenCount", 0),
-            thoughts=one.get("thoughtsTokenCount", 0),
-            tool=one.get("toolUsePromptTokenCount", 0),
-            total=one["totalTokenCount"],
+            input=usage["promptTokenCount"],
+            cached=usage.get("cachedContentTokenCount", 0),
+            output=usage.get("candidatesTokenCount", 0),
+            thoughts=usage.get("thoughtsTokenCount", 0),
+            tool=usage.get("toolUsePromptTokenCount", 0),
+            total=usage["totalTokenCount"],
         )
-        for one in usages
+        for usage in usages
     )
 
 
 def recorded(tree: Tree) -> dict[str, Tokens]:
-    """Return the counts that stand in the files, the last for each message, read in the simplest way."""
+    """Return the last counts of each message in the files, read without Pollux."""
     messages = (message for path in tree.files for message in raw_messages(path))
     return {message["id"]: Tokens(**message["tokens"]) for message in messages if message.get("tokens")}
 

@@ -1,4 +1,4 @@
-"""The trees of the corpus: real `.gemini` folders, each with a manifest of what was typed, asked and answered."""
+"""The trees of the corpus: real `.gemini` folders, each with a manifest of its prompts, calls and answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECOND = WHOLE.parent / "corpus2"
 
 @dataclass(frozen=True)
 class Tree:
-    """One tree, by the release and the scenario that made it."""
+    """One tree, named by its release and scenario."""
 
     folder: Path
 
@@ -57,7 +57,7 @@ def _params(*folders: Path) -> Iterator[Any]:
 
 
 def _releases(*folders: Path) -> Iterator[Any]:
-    """Return the trees of a release together, for what needs no test of its own for each."""
+    """Return the trees of each release together, for tests that need no case for each tree."""
     trees = [tree for folder in folders for tree in all_trees(folder)] or all_trees(SELECTED)
     for release in sorted({tree.version for tree in trees}):
         name = ".".join(map(str, release))
@@ -67,11 +67,11 @@ def _releases(*folders: Path) -> Iterator[Any]:
 NO_CORPUS = f"no corpus at {WHOLE}: set POLLUX_CORPUS to its folder"
 needs_corpus = pytest.mark.skipif(not WHOLE.is_dir(), reason=NO_CORPUS)
 each_tree = pytest.mark.parametrize("tree", list(_params(WHOLE)))
-"""Runs a test with the selection that is kept with the tests, and with the whole corpus where there is one."""
+"""Runs a test with the selected trees in the repository, and with the full corpus if it exists."""
 each_release = pytest.mark.parametrize("trees", list(_releases(WHOLE)))
-"""Runs a test with all trees of a release: of the whole corpus, else of the selection."""
+"""Runs a test with all trees of a release, from the full corpus or else from the selection."""
 every_tree = pytest.mark.parametrize("tree", list(_params(WHOLE, SECOND)))
-"""The same with the second corpus too, which holds what no reader expects."""
+"""Runs a test also with the second corpus, whose files are unusual."""
 every_release = pytest.mark.parametrize("trees", list(_releases(WHOLE, SECOND)))
 
 
@@ -83,26 +83,26 @@ def manifest(tree: Tree) -> Any:  # noqa: ANN401  as decoded
 @cache
 def history(tree: Tree) -> reader.History:
     home = tree.folder / "gemini"
-    found = homes([home], {}, tree.folder / "nowhere") if home.is_dir() else ()  # 0.3.4 left nothing at all headless
-    return reader.history(found)
+    searched = homes([home], {}, tree.folder / "nowhere") if home.is_dir() else ()  # 0.3.4 wrote nothing when headless
+    return reader.history(searched)
 
 
 @cache
 def groups(tree: Tree) -> tuple[tuple[Session, OpenSession], ...]:
-    """Return every session, oldest first, with its messages."""
+    """Yield each session with its messages, oldest first."""
     return tuple((session, reader.opened(session)) for session in reversed(history(tree).sessions))
 
 
 def tree_of(name: str) -> Tree:
-    """Find a tree by its name, in the whole corpus or in the selection."""
+    """Return a tree by its name, from the full corpus or the selection."""
     folder = next((top / name for top in (WHOLE, SECOND, SELECTED) if (top / name).is_dir()), None)
     if folder is None:
-        pytest.skip(f"not among the selected trees, and {NO_CORPUS}")
+        pytest.skip(f"not one of the selected trees, and {NO_CORPUS}")
     return Tree(folder)
 
 
 def raw_messages(path: Path) -> Iterator[dict[str, Any]]:
-    """Read every message of a file in the simplest way, again and again as often as it was recorded."""
+    """Yield each recording of each message of a file, read without Pollux."""
     data = path.read_bytes().decode("utf-8", "replace")
     try:
         records = [json.loads(data)]
@@ -110,8 +110,8 @@ def raw_messages(path: Path) -> Iterator[dict[str, Any]]:
         records = [record for line in data.split("\n") if (record := _record(line))]
     for record in records:
         inner = record.get("$set", record)
-        found = inner.get("messages", [record])
-        yield from (one for one in found if isinstance(one.get("id"), str))
+        listed = inner.get("messages", [record])
+        yield from (message for message in listed if isinstance(message.get("id"), str))
 
 
 def _record(line: str) -> dict[str, Any]:

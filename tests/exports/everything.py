@@ -1,4 +1,4 @@
-"""A session in which everything occurs: every kind of message, part, tool, status, display and fate, and an agent."""
+"""A session with each kind of message, part, tool, status, display and fate, and a subagent."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from pollux.model import (
 from pollux.sessions.grouping import OpenSession
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEklEQVR4nGM4kWGLFTEMLQkAkPV/gX44U0oAAAAASUVORK5CYII="
-"""A PNG of eight by eight."""
+"""A PNG of 8 by 8 pixels."""
 
 ANSWER = """\
 # Counting
@@ -110,7 +110,7 @@ def shell(command: str, **more: Any) -> ToolCall:  # noqa: ANN401
 
 
 def files() -> tuple[ToolCall, ...]:
-    """Give calls that read, look for and change files."""
+    """Return calls that read, search and change files."""
     matches = (
         GrepMatch("app/board.py", 7, "    def __init__(self):"),
         GrepMatch("a.py", None, "x"),
@@ -139,7 +139,7 @@ def files() -> tuple[ToolCall, ...]:
 
 
 def commands() -> tuple[ToolCall, ...]:
-    """Give calls of the shell, with all that can come of them."""
+    """Return calls of the shell, with each possible outcome."""
     screen = ScreenDisplay(
         (
             (Cell("ok", fg="#008000", bold=True), Cell(" green "), Cell("note", bg="#123456", italic=True)),
@@ -261,7 +261,7 @@ def messages() -> tuple[Message, ...]:
 
 
 def agent_messages() -> tuple[Message, ...]:
-    """Return what the agent did."""
+    """Return the messages of the subagent."""
     return (
         added(Origin.AGENT_PROMPT, "Find out why.\nThen stop.", minute=5),
         message("Looking.", model="gemini-3-flash", tool_calls=(call("read_file", {"file_path": "why.md"}),), minute=5),
@@ -270,7 +270,7 @@ def agent_messages() -> tuple[Message, ...]:
 
 
 def session() -> Session:
-    """Say what a list says of it."""
+    """Return the facts of the session."""
     tokens = Tokens(49_000, 12_000, 1_200, 300, 0, 50_500)
     return Session(
         "5ff4ad2e-8f6e-4c7a-9d51-000000000000",
@@ -293,7 +293,7 @@ def session() -> Session:
 
 
 def agent() -> Session:
-    """Say what a list says of the agent."""
+    """Return the facts of the subagent."""
     return Session(
         "agent-1",
         "subagent",
@@ -309,7 +309,7 @@ def agent() -> Session:
 
 @dataclass(frozen=True, slots=True)
 class Made(ExportSource):
-    """A subject whose messages come from no file."""
+    """An export source whose messages come from no file."""
 
     timeline: Sequence[Message] = ()
     agents: Sequence[ExportSource] = ()
@@ -333,16 +333,16 @@ def made(
     agents: Sequence[ExportSource] = (),
     **more: Any,  # noqa: ANN401
 ) -> Made:
-    """Make a subject of messages."""
+    """Return an export source of messages."""
     about = about or session()
-    by_id: Mapping[str, Session] = {about.id: about, **{one.session.id: one.session for one in agents}}
+    by_id: Mapping[str, Session] = {about.id: about, **{agent.session.id: agent.session for agent in agents}}
     return Made(
         about, OpenSession(about.id, about.kind, []), by_id, _never, PRICES, timeline=timeline, agents=agents, **more
     )
 
 
 def subject(options: ExportOptions | None = None, **more: Any) -> Made:  # noqa: ANN401
-    """Make a subject of everything."""
+    """Return an export source of the session with everything."""
     options = options or ExportOptions()
     return made(
         messages(),

@@ -1,4 +1,4 @@
-"""A small family of sessions for the formats of others: a prompt, calls that work and fail, a subagent, a rewind."""
+"""A small family of sessions: a prompt, calls that succeed and fail, a subagent and a rewind."""
 
 from __future__ import annotations
 
@@ -66,16 +66,16 @@ def put(root: Path, *more: builders.Wire) -> Path:
 
 
 def of_home(root: Path, id_: str = builders.SESSION, **options: Any) -> ExportSource:  # noqa: ANN401
-    """Open one of the family."""
-    found = reader.history([builders.home(root)])
-    by_id = {one.id: one for one in found.sessions}
+    """Return an export source of one session of the family."""
+    read = reader.history([builders.home(root)])
+    by_id = {session.id: session for session in read.sessions}
     return export_source(
         by_id[id_], reader.opened(by_id[id_]), by_id, reader.opened, PRICES, options=ExportOptions(**options)
     )
 
 
 def placed(made: ExportSource, folder: Path) -> ExportSource:
-    """Return a subject a place for files beside it."""
+    """Return an export source that writes side files into a folder."""
     return replace(made, write_side_file=partial(_put, folder))
 
 
@@ -85,7 +85,7 @@ def _put(folder: Path, name: str, data: bytes) -> str:
 
 
 def same(name: str, data: bytes, root: Path) -> None:
-    """Compare with what is stored, or store it: where it was written and by which version does not count."""
+    """Check that data equal the stored file except for paths and versions; write it with POLLUX_REWRITE=1."""
     text = data.decode().replace(json.dumps(str(root))[1:-1], "HOME").replace(f'"{__version__}"', '"VERSION"')
     file = EXPECTED / name
     if "POLLUX_REWRITE" in os.environ:

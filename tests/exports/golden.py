@@ -1,4 +1,4 @@
-"""Expected exports, kept beside the tests and written anew with POLLUX_REWRITE=1."""
+"""Expected exports, stored in `tests/data` and rewritten with POLLUX_REWRITE=1."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pollux.views.transcript import Branches, Detail
 
 DATA = Path(__file__).parents[1] / "data" / "exports" / "transcripts"
 
-# Chosen so that everything in the demo occurs: agents, plans, diffs, screens, pictures, tables, broken files,
+# These contain everything in the demo: agents, plans, diffs, screens, pictures, tables, broken files,
 # compressed, rewound and rolled back messages, Windows paths, other scripts, the oldest and the newest generation.
 SESSIONS = ("e92f6bc2", "4eed6371", "408a8bb2", "9ba706d8", "7bbedca9", "0363a0b0", "099159e0")
 KINDS = {"normal": ExportOptions(), "full": ExportOptions(Detail.FULL, Branches.ALL)}
@@ -30,15 +30,15 @@ def demo() -> History:
 
 
 def demo_subject(prefix: str, options: ExportOptions | None = None, **more: Any) -> ExportSource:  # noqa: ANN401
-    """Open a session of the demo by the beginning of its id."""
-    found = demo()
-    session = next(one for one in found.sessions if one.id.startswith(prefix) and one.kind == "main")
-    by_id = {one.id: one for one in found.sessions}
+    """Return an export source of the demo session whose ID begins like this."""
+    history = demo()
+    session = next(session for session in history.sessions if session.id.startswith(prefix) and session.kind == "main")
+    by_id = {session.id: session for session in history.sessions}
     return export_source(session, opened(session), by_id, opened, PRICES, options=options or ExportOptions(), **more)
 
 
 def same(name: str, data: bytes) -> None:
-    """Compare with what is kept, or keep it: paths, versions, styles and scripts do not count."""
+    """Check that data equal the stored file except for paths, versions, styles and scripts, or rewrite it."""
     text = data.decode().replace(str(HOME), "DEMO").replace(f"Pollux {__version__}", "Pollux VERSION")
     text = re.sub(r"<(style|script)>.*?</\1>", r"<\1></\1>", text, flags=re.DOTALL)
     text = re.sub(r"sha256-[A-Za-z0-9+/=]{44}", "sha256-DIGEST", text)

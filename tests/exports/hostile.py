@@ -1,4 +1,4 @@
-"""A session in which everything tries to be more than text."""
+"""A session whose texts all contain markup and control characters."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ LINKS = (
 LINES = "# heading\n\n- list\n\nx\n===\n\n| a |\n| - |\n| `|` |\n\n[^1]: note\n\n> quote\n\n```\nnever closed"
 EVIL = f"{SCRIPTS}\n{TRICKS}\n{LINKS}\n{LINES}"
 LONG_LINE = "<b>5 MB</b> " * 440_000
-"""Five megabytes."""
+"""The length of a line of five megabytes."""
 
 
 def messages(evil: str = EVIL) -> tuple[Message, ...]:
-    """Return a message of every kind that says nothing but this."""
+    """Return a message of each kind with only this text."""
     todo, step = Todo(evil, evil), Activity(evil, evil, evil, evil)
     calls = (
         call(evil, {evil: evil}, output=evil, error=evil, status=evil, display_name=evil, agent_id=evil, markdown=True),
@@ -95,7 +95,7 @@ def messages(evil: str = EVIL) -> tuple[Message, ...]:
 
 
 def hostile(options: ExportOptions | None = None, *, line: str = LONG_LINE[:300_000], **more: Any) -> Made:  # noqa: ANN401
-    """Make a subject of all this, and of a very long line."""
+    """Return an export source of all hostile texts and a very long line."""
     about = msgspec.structs.replace(
         session(),
         id=EVIL,

@@ -1,4 +1,4 @@
-"""Reads pages as a browser does, with the standard library alone, and complains of what does not nest."""
+"""A parser of HTML pages with the standard library alone, which fails on elements that do not nest."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ VOID = {"br", "circle", "hr", "img", "input", "line", "link", "meta", "rect", "p
 
 
 class Tag(NamedTuple):
-    """An element as it began."""
+    """The start tag of an element."""
 
     name: str
     attributes: dict[str, str | None]
 
 
 class Page(HTMLParser):
-    """A page that was read."""
+    """A parsed page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -29,17 +29,17 @@ class Page(HTMLParser):
         assert self._open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert len(attrs) == len({name for name, _ in attrs}), f"an attribute of {tag} is there twice"
+        assert len(attrs) == len({name for name, _ in attrs}), f"{tag} has an attribute twice"
         self.tags.append(Tag(tag, dict(attrs)))
         if tag not in VOID:
             self._open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in VOID, f"<{tag}/> is closed only inside a drawing"
+        assert tag in VOID, f"<{tag}/> is allowed only inside an SVG"
         self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
-        assert self._open, f"</{tag}> closes nothing"
+        assert self._open, f"</{tag}> closes no element"
         assert self._open.pop() == tag
 
     def handle_data(self, data: str) -> None:
@@ -50,10 +50,10 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        """All words, as they stand."""
+        """The text of the page."""
         return "".join(self.words)
 
     def named(self, name: str, **attributes: str) -> list[Tag]:
-        """Return all elements of a name that have these attributes."""
-        wanted = {key.rstrip("_"): value for key, value in attributes.items()}
-        return [one for one in self.tags if one.name == name and wanted.items() <= one.attributes.items()]
+        """Return all elements with a name and these attributes."""
+        expected = {key.rstrip("_"): value for key, value in attributes.items()}
+        return [tag for tag in self.tags if tag.name == name and expected.items() <= tag.attributes.items()]

@@ -1,4 +1,4 @@
-"""Our values in the client's own words: read again, they are the same values."""
+"""Values written in the client's format are read again as the same values."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ PARTS: list[Part] = [
 ]
 
 
-def test_every_display_has_a_sample() -> None:
-    assert {type(one) for one in DISPLAYS} == {*get_args(Display)}
+def test_each_display_has_a_sample() -> None:
+    assert {type(display) for display in DISPLAYS} == {*get_args(Display)}
 
 
 @pytest.mark.parametrize("shown", DISPLAYS)
-def test_displays_are_read_back(shown: Display) -> None:
+def test_displays_round_trip(shown: Display) -> None:
     assert display(values.display_json(shown)) == shown
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_parts_are_read_back(part: Part) -> None:
+def test_parts_round_trip(part: Part) -> None:
     assert parts([values.part_json(part)]) == (part,)
 
 
@@ -62,6 +62,6 @@ def test_bytes_of_an_attachment_are_not_written() -> None:
     assert parts([values.part_json(everything.picture())]) == (Attachment("image/png", 0, data=""),)
 
 
-def test_thought_comes_back() -> None:
-    told = Thought("Look first.", "Plan", START)
-    assert thoughts([values.thought_json(told)]) == (told,)
+def test_thought_round_trips() -> None:
+    thought = Thought("Look first.", "Plan", START)
+    assert thoughts([values.thought_json(thought)]) == (thought,)

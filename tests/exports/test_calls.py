@@ -1,4 +1,4 @@
-"""One record per model call: the facts that usage dashboards expect, and what they get wrong put right."""
+"""Exports have one record per model call, with the fields that usage dashboards expect and correct counts."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def counts(input_: int, output: int, cached: int, thoughts: int, tool: int = 0) 
 
 
 def records(folder: Path, data: bytes, name: str = f"{builders.NAME}.jsonl") -> list[dict[str, Any]]:
-    return [json.loads(one) for one in render_lines(builders.subject(builders.put(folder / name, data)))]
+    return [json.loads(line) for line in render_lines(builders.subject(builders.put(folder / name, data)))]
 
 
-def test_document_with_two_answers(tmp_path: Path) -> None:
+def test_each_answer_of_a_document_is_a_record(tmp_path: Path) -> None:
     shell = {"name": "run_command", "args": {"command": "cargo test | tail -5"}}
     data = builders.document(
         user("u1", "run the tests"),
@@ -58,62 +58,62 @@ def test_document_with_two_answers(tmp_path: Path) -> None:
     assert len(first["source_sha256"]) == 64
 
 
-def test_long_prompt_is_cut_and_code_is_counted(tmp_path: Path) -> None:
+def test_long_prompt_is_shortened_and_lines_of_code_are_counted(tmp_path: Path) -> None:
     answer = "Look:\n```rust\nfn main() {\n}\n```\n"
     data = log(header(), user("u1", "x" * 600), gemini("g1", answer, tokens=counts(1, 1, 0, 0)))
-    (one,) = records(tmp_path, data)
-    assert (len(one["user_message"]), one["prompt_chars"]) == (MAX_PROMPT, 600)
-    assert one["code_blocks"] == [{"language": "rust", "loc": 2}]
+    (record,) = records(tmp_path, data)
+    assert (len(record["user_message"]), record["prompt_chars"]) == (MAX_PROMPT, 600)
+    assert record["code_blocks"] == [{"language": "rust", "loc": 2}]
 
 
-def test_cached_beyond_the_input_saturates_and_arguments_may_be_text(tmp_path: Path) -> None:
+def test_input_is_never_negative_and_arguments_may_be_text(tmp_path: Path) -> None:
     args = json.dumps({"cmd": "make; make install"})
     answer = gemini("g1", tokens=counts(10, 1, 15, 0), toolCalls=[{"name": "Shell", "args": args}])
-    (one,) = records(tmp_path, log(header(), user(), answer))
-    assert (one["input_tokens"], one["cached_input_tokens"]) == (0, 15)
-    assert one["bash_commands"] == ["make", "make install"]
+    (record,) = records(tmp_path, log(header(), user(), answer))
+    assert (record["input_tokens"], record["cached_input_tokens"]) == (0, 15)
+    assert record["bash_commands"] == ["make", "make install"]
 
 
 @pytest.mark.parametrize("args", ["no JSON", {"command": 7}, [], {}])
-def test_arguments_that_name_no_command_have_none(tmp_path: Path, args: object) -> None:
+def test_arguments_without_a_command_give_no_command(tmp_path: Path, args: object) -> None:
     answer = gemini("g1", tokens=counts(1, 1, 0, 0), toolCalls=[{"name": "run_shell_command", "args": args}])
-    (one,) = records(tmp_path, log(header(), answer))
-    assert (one["tools"], one["bash_commands"]) == (["Bash"], [])
+    (record,) = records(tmp_path, log(header(), answer))
+    assert (record["tools"], record["bash_commands"]) == (["Bash"], [])
 
 
-def test_time_falls_back_to_the_sessions(tmp_path: Path) -> None:
+def test_missing_time_is_that_of_the_session(tmp_path: Path) -> None:
     answer = gemini("g1", tokens=counts(1, 1, 0, 0)) | {"timestamp": "not a time"}
-    (one,) = records(tmp_path, log(header(), answer))
-    assert (one["timestamp"], one["timestamp_from"], one["elapsed_ms"]) == (builders.at(0), "session", None)
+    (record,) = records(tmp_path, log(header(), answer))
+    assert (record["timestamp"], record["timestamp_from"], record["elapsed_ms"]) == (builders.at(0), "session", None)
 
 
-def test_tool_tokens_belong_to_the_prompt(tmp_path: Path) -> None:
-    (one,) = records(tmp_path, log(header(), gemini("g1", tokens=counts(100, 20, 10, 3, tool=5))))
-    assert (one["input_tokens"], one["output_tokens"], one["tool_prompt_tokens"]) == (95, 23, 5)
+def test_tool_tokens_are_input_tokens(tmp_path: Path) -> None:
+    (record,) = records(tmp_path, log(header(), gemini("g1", tokens=counts(100, 20, 10, 3, tool=5))))
+    assert (record["input_tokens"], record["output_tokens"], record["tool_prompt_tokens"]) == (95, 23, 5)
 
 
-def test_total_that_does_not_add_up_is_flagged_and_nothing_is_added(tmp_path: Path) -> None:
-    (one,) = records(tmp_path, log(header(), gemini("g1", tokens=counts(100, 20, 10, 3, tool=5) | {"total": 150})))
-    assert (one["output_tokens"], one["total_tokens"], one["total_is_consistent"]) == (23, 150, False)
+def test_total_that_differs_from_the_sum_is_flagged(tmp_path: Path) -> None:
+    (record,) = records(tmp_path, log(header(), gemini("g1", tokens=counts(100, 20, 10, 3, tool=5) | {"total": 150})))
+    assert (record["output_tokens"], record["total_tokens"], record["total_is_consistent"]) == (23, 150, False)
 
 
 @pytest.mark.parametrize("data", [b"", b"no JSON at all\n", log(header()), log(header(), user(), gemini())])
-def test_what_holds_no_counts_has_no_calls(tmp_path: Path, data: bytes) -> None:
+def test_messages_without_counts_have_no_records(tmp_path: Path, data: bytes) -> None:
     assert records(tmp_path, data) == []
 
 
-def test_second_pass_gives_the_same_keys(tmp_path: Path) -> None:
+def test_keys_of_records_are_the_same_after_the_session_grows(tmp_path: Path) -> None:
     data = log(header(), gemini("g1", tokens=counts(1, 1, 0, 0)))
     more = data + log(gemini("g2", second=3, tokens=counts(1, 1, 0, 0)))
-    seen = {one["dedup_key"] for one in records(tmp_path, data)}
-    assert [one["message_id"] for one in records(tmp_path, more) if one["dedup_key"] not in seen] == ["g2"]
+    seen = {record["dedup_key"] for record in records(tmp_path, data)}
+    assert [record["message_id"] for record in records(tmp_path, more) if record["dedup_key"] not in seen] == ["g2"]
 
 
-def test_message_without_an_id_has_a_key_all_the_same(tmp_path: Path) -> None:
+def test_message_without_id_has_a_key(tmp_path: Path) -> None:
     answer = gemini(tokens=counts(120, 30, 20, 5))
     del answer["id"]
-    (one,) = records(tmp_path, builders.document(user(), answer), f"{builders.NAME}.json")
-    assert one["dedup_key"] == f"gemini:{builders.SESSION}:{builders.at(2)}:gemini-2.5-pro:120:30:20:5:0:155"
+    (record,) = records(tmp_path, builders.document(user(), answer), f"{builders.NAME}.json")
+    assert record["dedup_key"] == f"gemini:{builders.SESSION}:{builders.at(2)}:gemini-2.5-pro:120:30:20:5:0:155"
 
 
 @pytest.mark.parametrize(
@@ -126,24 +126,24 @@ def test_message_without_an_id_has_a_key_all_the_same(tmp_path: Path) -> None:
         *(("Shell", "Bash"), ("run_shell_command", "Bash"), ("web_search", "WebSearch"), ("my_own", "my_own")),
     ],
 )
-def test_tools_have_their_labels(tmp_path: Path, name: str, label: str) -> None:
-    (one,) = records(tmp_path, log(header(), gemini("g1", tokens=counts(1, 1, 0, 0), toolCalls=[call(name=name)])))
-    assert one["tools"] == [label]
+def test_tools_are_exported_by_label(tmp_path: Path, name: str, label: str) -> None:
+    (record,) = records(tmp_path, log(header(), gemini("g1", tokens=counts(1, 1, 0, 0), toolCalls=[call(name=name)])))
+    assert record["tools"] == [label]
 
 
-def test_tool_calls_that_came_after_the_counts_are_there(tmp_path: Path) -> None:
+def test_tool_calls_recorded_after_the_counts_are_exported(tmp_path: Path) -> None:
     bare = gemini("g1", tokens=counts(1, 1, 0, 0))
     stopped = call("c2", "run_shell_command", args={"command": "sleep 9"}, status="cancelled")
-    (one,) = records(tmp_path, log(header(), user(), bare, bare | {"toolCalls": [call(), stopped]}))
-    assert (one["tools"], one["bash_commands"], one["is_canceled"]) == (["Read", "Bash"], ["sleep 9"], True)
+    (record,) = records(tmp_path, log(header(), user(), bare, bare | {"toolCalls": [call(), stopped]}))
+    assert (record["tools"], record["bash_commands"], record["is_canceled"]) == (["Read", "Bash"], ["sleep 9"], True)
 
 
-def test_model_without_a_price_has_none(tmp_path: Path) -> None:
-    (one,) = records(tmp_path, log(header(), gemini("g1", tokens=counts(1, 1, 0, 0), model="gemini-9.9-ultra")))
-    assert (one["model"], one["cost_nanousd"], one["price_id"]) == ("gemini-9.9-ultra", None, None)
+def test_model_without_a_price_has_no_cost(tmp_path: Path) -> None:
+    (record,) = records(tmp_path, log(header(), gemini("g1", tokens=counts(1, 1, 0, 0), model="gemini-9.9-ultra")))
+    assert (record["model"], record["cost_nanousd"], record["price_id"]) == ("gemini-9.9-ultra", None, None)
 
 
-def test_csv_holds_the_same(tmp_path: Path) -> None:
+def test_csv_equals_json_lines(tmp_path: Path) -> None:
     prompt = '=HYPERLINK("x"), "quoted"\nnext line'
     answer = gemini("g1", tokens=counts(120, 30, 20, 5), toolCalls=[call()])
     nobody = gemini("g2", second=3, tokens=counts(1, 1, 0, 0), model=None)
@@ -156,19 +156,19 @@ def test_csv_holds_the_same(tmp_path: Path) -> None:
     row = dict(zip(names, first, strict=True))
     assert (row["input_tokens"], row["tools"], row["user_message"]) == ("100", '["Read"]', f"'{prompt}")
     assert (row["is_canceled"], dict(zip(names, second, strict=True))["cost_nanousd"]) == ("false", "")
-    (lines, *_) = [json.loads(one) for one in render_lines(subject)]
+    (lines, *_) = [json.loads(line) for line in render_lines(subject)]
     assert tuple(lines) == COLUMNS
 
 
-def test_call_recorded_under_the_id_of_a_copy_is_not_lost(tmp_path: Path) -> None:
+def test_call_recorded_under_the_id_of_a_copy_is_exported(tmp_path: Path) -> None:
     subject = builders.subject(
         builders.put(
             tmp_path / f"{builders.NAME}.jsonl", log(header(), user(), gemini("g1", tokens=counts(1, 1, 0, 0)))
         )
     )
     subject.group.timeline.clear()
-    (one,) = [json.loads(line) for line in render_lines(subject)]
-    assert (one["message_id"], one["tools"], one["user_message"]) == ("g1", [], "")
+    (record,) = [json.loads(line) for line in render_lines(subject)]
+    assert (record["message_id"], record["tools"], record["user_message"]) == ("g1", [], "")
 
 
 def test_docs_list_every_column_in_order() -> None:

@@ -1,4 +1,4 @@
-"""Conversations to train on: roles that alternate, calls with results, and only turns that one can learn from."""
+"""Conversations for training have alternating roles, calls with results, and only turns useful for training."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def row(made: ExportSource) -> Any:  # noqa: ANN401  as decoded
 
 def roles(made: ExportSource) -> str:
     """Return the first letters of the roles."""
-    return "".join(one["role"][0] for one in row(made)["messages"])
+    return "".join(message["role"][0] for message in row(made)["messages"])
 
 
-def test_snapshots(tmp_path: Path) -> None:
+def test_exports_equal_their_snapshots(tmp_path: Path) -> None:
     made = family.of_home(family.put(tmp_path))
     family.same("chat.jsonl", b"".join(chat.render(made)), tmp_path)
     family.same("sharegpt.jsonl", b"".join(chat.render_sharegpt(made)), tmp_path)
@@ -47,7 +47,7 @@ def test_arguments_are_text_or_objects(tmp_path: Path) -> None:
         assert answer["tool_calls"][0]["function"] == {"name": "read_file", "arguments": expected}
 
 
-def test_answers_that_follow_each_other_become_one(tmp_path: Path) -> None:
+def test_consecutive_answers_are_joined(tmp_path: Path) -> None:
     made = of_log(
         tmp_path,
         *(user(), gemini("g1", "One.", thoughts=family.THOUGHTS), gemini("g2", "", toolCalls=[call()])),
@@ -73,17 +73,17 @@ def test_answers_that_follow_each_other_become_one(tmp_path: Path) -> None:
         ([user("u2"), gemini("g2"), rewind("u2")], "a retracted message"),
     ],
 )
-def test_turns_that_teach_nothing_are_left_out(tmp_path: Path, turn: list[builders.Wire], why: str) -> None:
+def test_turns_without_a_useful_answer_are_left_out(tmp_path: Path, turn: list[builders.Wire], why: str) -> None:
     made = of_log(tmp_path, user("u1", "first"), gemini("g1"), *turn, user("u3", "last"), gemini("g3"))
-    assert [one["content"] for one in row(made)["messages"]] == ["first", "hi", "last", "hi"]
+    assert [message["content"] for message in row(made)["messages"]] == ["first", "hi", "last", "hi"]
     assert made.losses[why]
 
 
-def test_results_at_the_end_stay(tmp_path: Path) -> None:
+def test_results_at_the_end_are_kept(tmp_path: Path) -> None:
     assert roles(of_log(tmp_path, user(), gemini(toolCalls=[call()]))) == "uat"
 
 
-def test_what_the_client_said_goes_where_the_model_saw_it(tmp_path: Path) -> None:
+def test_texts_of_the_client_are_in_the_prompts_that_the_model_received(tmp_path: Path) -> None:
     made = of_log(
         tmp_path,
         *(preamble(), user("u1"), gemini("g1")),
@@ -91,20 +91,20 @@ def test_what_the_client_said_goes_where_the_model_saw_it(tmp_path: Path) -> Non
         *(user("u2", "And?"), gemini("g2", "More"), user("c1", "Please continue."), gemini("g3", " and more.")),
         *(notice(), user("c2", "Please continue.")),
     )
-    found = row(made)["messages"]
+    exported = row(made)["messages"]
     assert roles(made) == "suauaua"
-    assert found[0]["content"].startswith("<session_context>")
-    assert found[3]["content"] == "<hook_context>Be brief.</hook_context>\n\nAnd?"
-    assert found[5]["content"] == "Please continue."
+    assert exported[0]["content"].startswith("<session_context>")
+    assert exported[3]["content"] == "<hook_context>Be brief.</hook_context>\n\nAnd?"
+    assert exported[5]["content"] == "Please continue."
 
 
-def test_summary_of_what_stands_there_in_full_is_left_out(tmp_path: Path) -> None:
+def test_summary_is_left_out_if_all_its_messages_are_exported(tmp_path: Path) -> None:
     snapshot = user("s1", "<state_snapshot>all</state_snapshot>")
     ack = gemini("x1", "Got it. Thanks for the additional context!", model=None)
     made = of_log(
         tmp_path, user("u1"), gemini("g1"), builders.checkpoint(snapshot, ack), user("u2", "On."), gemini("g2")
     )
-    assert [one["content"] for one in row(made)["messages"]] == ["hello", "hi", "On.", "hi"]
+    assert [message["content"] for message in row(made)["messages"]] == ["hello", "hi", "On.", "hi"]
 
 
 def test_tools_are_inferred_and_marked(tmp_path: Path) -> None:
@@ -124,18 +124,18 @@ def test_tools_are_inferred_and_marked(tmp_path: Path) -> None:
     assert row(made)["metadata"]["tool_schemas"] == "inferred"
 
 
-def test_metadata_has_no_counts_where_there_are_none(tmp_path: Path) -> None:
+def test_missing_counts_are_omitted_from_metadata(tmp_path: Path) -> None:
     assert row(of_log(tmp_path, user(), gemini()))["metadata"]["tokens"] is None
     assert row(of_log(tmp_path, user(), gemini(tokens=tokens(10))))["metadata"]["tokens"]["total"] == 15
 
 
 @pytest.mark.parametrize("records", [[], [user()], [gemini()], [notice()]])
-def test_session_that_teaches_nothing_has_no_row(tmp_path: Path, records: list[builders.Wire]) -> None:
+def test_session_without_useful_turns_has_no_row(tmp_path: Path, records: list[builders.Wire]) -> None:
     made = of_log(tmp_path, *records)
     assert b"".join(chat.render(made)) == b"".join(chat.render_sharegpt(made)) == b""
 
 
-def test_unknown_things_to_include_are_a_mistake(tmp_path: Path) -> None:
+def test_unknown_value_of_include_raises(tmp_path: Path) -> None:
     with pytest.raises(InvalidFilterError, match="argument-objects"):
         [*chat.render(of_log(tmp_path, user(), include=frozenset({"words"})))]
 
@@ -143,19 +143,19 @@ def test_unknown_things_to_include_are_a_mistake(tmp_path: Path) -> None:
 @every_release
 def test_roles_alternate_in_all_sessions(trees: list[Tree]) -> None:
     for tree in trees:
-        found = history(tree)
-        by_id = {one.id: one for one in found.sessions}
-        for session in found.sessions:
+        read = history(tree)
+        by_id = {session.id: session for session in read.sessions}
+        for session in read.sessions:
             made = export_source(session, opened(session), by_id, opened, PRICES)
             data = b"".join(chat.render(made))
             if not data:
                 continue
-            told = json.loads(data)["messages"]
-            asked = [one["id"] for message in told for one in message.get("tool_calls", ())]
-            assert [one["tool_call_id"] for one in told if one["role"] == "tool"] == asked
-            spoken = [one["role"] for one in told if one["role"] not in {"tool", "system"}]
+            exported = json.loads(data)["messages"]
+            asked = [call_["id"] for message in exported for call_ in message.get("tool_calls", ())]
+            assert [message["tool_call_id"] for message in exported if message["role"] == "tool"] == asked
+            spoken = [message["role"] for message in exported if message["role"] not in {"tool", "system"}]
             turns = json.loads(b"".join(chat.render_sharegpt(made)))["conversations"]
-            who = [one["from"] for one in turns if one["from"] != "system"]
+            who = [turn["from"] for turn in turns if turn["from"] != "system"]
             assert spoken[0] == "user"
             assert set(who[::2]) <= {"human", "observation"}
             assert set(who[1::2]) <= {"gpt", "function_call"}
@@ -169,8 +169,8 @@ def test_answers_without_a_prompt_are_left_out(tmp_path: Path) -> None:
 
 def test_continue_prompt_after_a_result_is_left_out(tmp_path: Path) -> None:
     asked = gemini("g1", "I read.", toolCalls=[call()])
-    told = user("c1", "Please continue.")
-    made = of_log(tmp_path, user("u1"), asked, user("r1", [answers()]), told, gemini("g2", "Fine."))
+    continuation = user("c1", "Please continue.")
+    made = of_log(tmp_path, user("u1"), asked, user("r1", [answers()]), continuation, gemini("g2", "Fine."))
     assert roles(made) == "uata"
     assert made.losses["text of the client after the result of a call"] == 1
 

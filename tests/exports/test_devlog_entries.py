@@ -1,4 +1,4 @@
-"""What is told of a session to writers: kept, noted or left out, by one table."""
+"""Messages are kept, noted or left out of a dev log by one table of rules."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def entries_of(*messages: Message, branches: Branches = Branches.ACTIVE) -> list
     return [*entries(messages, branches=branches, root=ROOT)]
 
 
-def did(one: ToolCall) -> ToolEntry:
-    (found,) = (entry for entry in entries_of(message(tool_calls=(one,))) if isinstance(entry, ToolEntry))
-    return found
+def only_tool_entry(tool_call: ToolCall) -> ToolEntry:
+    (tool_entry,) = (entry for entry in entries_of(message(tool_calls=(tool_call,))) if isinstance(entry, ToolEntry))
+    return tool_entry
 
 
-def test_every_kind_of_message_has_a_rule() -> None:
+def test_each_kind_of_message_has_a_rule() -> None:
     notices = {Kind.INFO, Kind.WARNING, Kind.ERROR, Kind.UNKNOWN}
     assert set(RULES) == {*Origin, *notices} - {Origin.NOTICE}
     assert rule_of(notice("x", Kind.ERROR)) is DevlogRule.NOTE
@@ -40,21 +40,21 @@ def test_every_kind_of_message_has_a_rule() -> None:
 
 
 def test_text_precedes_calls_in_its_order() -> None:
-    found = entries_of(
+    result = entries_of(
         prompt("Help me configure TypeScript"),
         message("I'll help you.", minute=1, tool_calls=(call("read_file", {"file_path": f"{ROOT}/src/auth.ts"}),)),
     )
-    assert [type(one) for one in found] == [DialogueEntry, DialogueEntry, ToolEntry]
-    asked, answered, one = found
+    assert [type(entry) for entry in result] == [DialogueEntry, DialogueEntry, ToolEntry]
+    asked, answered, called = result
     assert isinstance(asked, DialogueEntry)
     assert isinstance(answered, DialogueEntry)
     assert (asked.origin, asked.text.head, asked.at) == (Origin.HUMAN, "Help me configure TypeScript", START)
     assert (answered.origin, answered.text.head) == (Origin.MODEL, "I'll help you.")
-    assert one == ToolEntry(answered.at, Fate.ACTIVE, "read_file", "src/auth.ts")
+    assert called == ToolEntry(answered.at, Fate.ACTIVE, "read_file", "src/auth.ts")
 
 
 @pytest.mark.parametrize(
-    "one",
+    "skipped",
     [
         notice("Update available", Kind.INFO),
         notice("Careful", Kind.WARNING),
@@ -67,14 +67,14 @@ def test_text_precedes_calls_in_its_order() -> None:
         message(thoughts=(Thought("secret"),), tokens=Tokens(1, total=1)),
         message("  "),
     ],
-    ids=lambda one: str(one.origin),
+    ids=lambda message: str(message.origin),
 )
-def test_the_rest_is_left_out(one: Message) -> None:
-    assert entries_of(one) == []
+def test_messages_of_other_kinds_are_left_out(skipped: Message) -> None:
+    assert entries_of(skipped) == []
 
 
 @pytest.mark.parametrize(
-    ("one", "words", "code"),
+    ("noted", "words", "code"),
     [
         (notice("[API Error: quota]\nmore", Kind.ERROR), "error", "[API Error: quota] more"),
         (notice("x" * 300, Kind.ERROR), "error", "x" * (FAILURE - 1) + "…"),
@@ -83,8 +83,8 @@ def test_the_rest_is_left_out(one: Message) -> None:
     ],
     ids=["error", "long error", "shell mode", "summary"],
 )
-def test_what_belongs_to_the_story_is_noted(one: Message, words: str, code: str) -> None:
-    assert entries_of(one) == [NoteEntry(START, Fate.ACTIVE, words, code)]
+def test_events_of_a_session_are_noted(noted: Message, words: str, code: str) -> None:
+    assert entries_of(noted) == [NoteEntry(START, Fate.ACTIVE, words, code)]
 
 
 @pytest.mark.parametrize(
@@ -105,12 +105,12 @@ def test_what_belongs_to_the_story_is_noted(one: Message, words: str, code: str)
     ],
 )
 def test_calls_are_described_by_their_important_arguments(name: str, args: Json, about: str) -> None:
-    found = did(call(name, args, output="never this either"))
-    assert (found.name, found.arguments, found.failure) == (name, about, "")
+    entry = only_tool_entry(call(name, args, output="never this either"))
+    assert (entry.name, entry.arguments, entry.failure) == (name, about, "")
 
 
 @pytest.mark.parametrize(
-    ("one", "trouble"),
+    ("failed", "trouble"),
     [
         (call("read_file", status="error", error="File not found: a\nstack"), "failed: File not found: a"),
         (call("my_own", status="error", display=TextDisplay("It broke")), "failed: It broke"),
@@ -122,21 +122,21 @@ def test_calls_are_described_by_their_important_arguments(name: str, args: Json,
         (call("run_shell_command", {"command": "true"}, exit_code=0), ""),
     ],
 )
-def test_failures_are_described(one: ToolCall, trouble: str) -> None:
-    assert did(one).failure == trouble
+def test_failed_calls_have_a_description(failed: ToolCall, trouble: str) -> None:
+    assert only_tool_entry(failed).failure == trouble
 
 
-def test_answers_to_questions_are_words_of_the_human() -> None:
+def test_answer_to_a_question_is_a_text_of_the_human() -> None:
     args = {"questions": [{"question": "Which colour?"}, {"question": "Which size?"}]}
-    one = call("ask_user", args, output='{"answers": {"0": "Red"}}', at=START)
-    found = entries_of(message(tool_calls=(one,)))
-    assert [type(entry) for entry in found] == [ToolEntry, DialogueEntry]
-    assert found[0] == ToolEntry(START, Fate.ACTIVE, "ask_user", "Which colour?; Which size?")
-    assert isinstance(found[1], DialogueEntry)
-    assert (found[1].origin, found[1].text.head) == (Origin.HUMAN, "Red")
+    question = call("ask_user", args, output='{"answers": {"0": "Red"}}', at=START)
+    result = entries_of(message(tool_calls=(question,)))
+    assert [type(entry) for entry in result] == [ToolEntry, DialogueEntry]
+    assert result[0] == ToolEntry(START, Fate.ACTIVE, "ask_user", "Which colour?; Which size?")
+    assert isinstance(result[1], DialogueEntry)
+    assert (result[1].origin, result[1].text.head) == (Origin.HUMAN, "Red")
 
 
-def test_pasted_texts_are_shortened_and_answers_are_not() -> None:
+def test_only_prompts_are_shortened() -> None:
     long = "\n".join(f"line {number}" for number in range(1000))
     asked, answered = entries_of(prompt(long), message(long))
     assert isinstance(asked, DialogueEntry)
@@ -144,19 +144,19 @@ def test_pasted_texts_are_shortened_and_answers_are_not() -> None:
     assert (asked.text.hidden_lines, answered.text.head) == (920, long)
 
 
-def test_attachments_stand_with_the_words() -> None:
+def test_attachments_are_listed_with_their_prompt() -> None:
     picture = Attachment("image/png", 8)
-    (found,) = entries_of(prompt(picture))
-    assert isinstance(found, DialogueEntry)
-    assert found.attachments == (picture,)
+    (entry,) = entries_of(prompt(picture))
+    assert isinstance(entry, DialogueEntry)
+    assert entry.attachments == (picture,)
 
 
 def test_compressed_messages_are_described_too() -> None:
-    found = entries_of(prompt("one", fate=Fate.COMPRESSED), message("answer", fate=Fate.COMPRESSED), prompt("two"))
-    assert [one.text.head for one in found if isinstance(one, DialogueEntry)] == ["one", "answer", "two"]
+    result = entries_of(prompt("one", fate=Fate.COMPRESSED), message("answer", fate=Fate.COMPRESSED), prompt("two"))
+    assert [entry.text.head for entry in result if isinstance(entry, DialogueEntry)] == ["one", "answer", "two"]
 
 
-def test_other_branches_leave_a_line() -> None:
+def test_dropped_branch_leaves_one_line() -> None:
     rewound, rolled = Fate.REWOUND, Fate.ROLLED_BACK
     messages = (
         prompt("one"),
@@ -168,9 +168,9 @@ def test_other_branches_leave_a_line() -> None:
         prompt("five", fate=rewound),
     )
     assert [
-        one.text if isinstance(one, NoteEntry) else one.text.head
-        for one in entries_of(*messages)
-        if not isinstance(one, ToolEntry)
+        entry.text if isinstance(entry, NoteEntry) else entry.text.head
+        for entry in entries_of(*messages)
+        if not isinstance(entry, ToolEntry)
     ] == [
         "one",
         "2 messages rewound",
@@ -179,10 +179,10 @@ def test_other_branches_leave_a_line() -> None:
         "1 message rewound",
     ]
     every = entries_of(*messages, branches=Branches.ALL)
-    assert [one.fate for one in every] == ["active", rewound, rewound, rewound, rolled, "active", rewound]
+    assert [entry.fate for entry in every] == ["active", rewound, rewound, rewound, rolled, "active", rewound]
 
 
 def test_text_recorded_under_the_id_of_a_notice_is_described() -> None:
-    (found,) = entries_of(notice("instead", kind=Kind.USER))
-    assert isinstance(found, DialogueEntry)
-    assert found.text.head == "instead"
+    (entry,) = entries_of(notice("instead", kind=Kind.USER))
+    assert isinstance(entry, DialogueEntry)
+    assert entry.text.head == "instead"

@@ -1,4 +1,4 @@
-"""Normalised events: the seed's types, names and rules for any session, with its own ids and times."""
+"""Normalised events have the specified types, names and rules, with the IDs and times of the session."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.corpus.exceptions import PROMPTS, TOOLS, row
 from tests.corpus.test_prompts import FIRST_WITH_FILES
 from tests.corpus.test_tools import FIRST_WITH_CALLS
 from tests.corpus.trees import Tree, every_tree, groups, manifest
-from tests.growth import EVERYTHING, Told, lines_of
+from tests.growth import EVERYTHING, Events, lines_of
 
 from pollux import __version__, homes
 from pollux.cli.demo import HOME
@@ -53,22 +53,22 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return Runner(monkeypatch, capsys)
 
 
-def events_from(path: Path, *include: str) -> Told:
-    """Return the events between the two boundaries."""
-    found = lines_of(events.render(builders.subject(path, options=ExportOptions(include=frozenset(include)))))
-    assert (found[0]["type"], found[-1]["type"]) == ("session_start", "session_end")
-    return found[1:-1]
+def events_from(path: Path, *include: str) -> Events:
+    """Return the events without `session_start` and `session_end`."""
+    result = lines_of(events.render(builders.subject(path, options=ExportOptions(include=frozenset(include)))))
+    assert (result[0]["type"], result[-1]["type"]) == ("session_start", "session_end")
+    return result[1:-1]
 
 
-def told_of(folder: Path, *records: object, include: tuple[str, ...] = ()) -> Told:
+def events_of(folder: Path, *records: object, include: tuple[str, ...] = ()) -> Events:
     return events_from(builders.put(folder / f"{builders.NAME}.jsonl", log(header(), *records)), *include)
 
 
-def brief(found: Told) -> list[tuple[str, str]]:
-    return [(event["type"], event["id"]) for event in found]
+def brief(result: Events) -> list[tuple[str, str]]:
+    return [(event["type"], event["id"]) for event in result]
 
 
-def test_session_in_full(tmp_path: Path) -> None:
+def test_events_of_a_session_are_complete(tmp_path: Path) -> None:
     records = [
         preamble(),
         user("u1", "fix the test"),
@@ -162,39 +162,39 @@ def answered(response: object) -> list[builders.Wire]:
         ({"result": "old text"}, {"success": True, "output": "old text"}),
     ],
 )
-def test_outcome_of_a_call(tmp_path: Path, more: builders.Wire, expected: dict[str, Any]) -> None:
-    use, result = told_of(tmp_path, gemini("g1", toolCalls=[call("c1", **more)]))
+def test_outcome_of_a_call_follows_its_status(tmp_path: Path, more: builders.Wire, expected: dict[str, Any]) -> None:
+    use, result = events_of(tmp_path, gemini("g1", toolCalls=[call("c1", **more)]))
     assert (use["type"], result["type"], result["tool_result"]) == ("tool_use", "tool_result", expected)
     assert result["metadata"]["status"] == more.get("status", "success")
 
 
 @pytest.mark.parametrize("status", ["executing", "scheduled", "awaiting_approval", None])
-def test_call_that_is_not_done_has_no_result(tmp_path: Path, status: str | None) -> None:
-    found = told_of(tmp_path, gemini("g1", toolCalls=[call("c1", status=status, result=None)]))
-    assert brief(found) == [("tool_use", "c1")]
+def test_unfinished_call_has_no_result(tmp_path: Path, status: str | None) -> None:
+    result = events_of(tmp_path, gemini("g1", toolCalls=[call("c1", status=status, result=None)]))
+    assert brief(result) == [("tool_use", "c1")]
 
 
-def test_exit_code_is_exported_next_to_the_success_of_the_seed(tmp_path: Path) -> None:
+def test_exit_code_is_exported_beside_success(tmp_path: Path) -> None:
     output = "Output: nothing\nExit Code: 2"
     shell = call("c1", "run_shell_command", args={"command": "make"}, result=[answers("c1", "x", output)])
-    _, result = told_of(tmp_path, gemini("g1", toolCalls=[shell]))
+    _, result = events_of(tmp_path, gemini("g1", toolCalls=[shell]))
     assert result["tool_result"] == {"success": True, "output": output}
     assert result["metadata"]["exit_code"] == 2
 
 
-def test_names_of_servers_and_unknown_tools(tmp_path: Path) -> None:
+def test_servers_and_unknown_tools_are_named(tmp_path: Path) -> None:
     calls = [call("c1", "mcp_jira_Lookup", args={}), call("c2", "My_Own", args={})]
-    found = told_of(tmp_path, gemini("g1", toolCalls=calls))
-    names = [(event["tool_name"], event["metadata"]["raw_tool_name"]) for event in found]
+    result = events_of(tmp_path, gemini("g1", toolCalls=calls))
+    names = [(event["tool_name"], event["metadata"]["raw_tool_name"]) for event in result]
     assert names == [("mcp_jira_lookup", "mcp_jira_Lookup"), ("my_own", "My_Own")] * 2
-    assert [event["metadata"].get("mcp_server") for event in found[:2]] == ["jira", None]
-    assert not any("tool_input" in event for event in found)
+    assert [event["metadata"].get("mcp_server") for event in result[:2]] == ["jira", None]
+    assert not any("tool_input" in event for event in result)
 
 
-def test_batches_of_one_message_come_one_after_the_other(tmp_path: Path) -> None:
+def test_batches_of_calls_are_exported_in_order(tmp_path: Path) -> None:
     batches = [call(f"c{number}", timestamp=builders.at(second)) for number, second in ((1, 5), (2, 5), (3, 9))]
-    found = told_of(tmp_path, gemini("g1", second=2, toolCalls=batches))
-    assert [(event["id"], event["timestamp"][17:19], event["metadata"].get("synthesised")) for event in found] == [
+    result = events_of(tmp_path, gemini("g1", second=2, toolCalls=batches))
+    assert [(event["id"], event["timestamp"][17:19], event["metadata"].get("synthesised")) for event in result] == [
         ("c1", "02", None),
         ("c2", "02", None),
         ("c1/result", "05", None),
@@ -204,25 +204,25 @@ def test_batches_of_one_message_come_one_after_the_other(tmp_path: Path) -> None
     ]
 
 
-def test_result_of_which_only_the_response_is_left(tmp_path: Path) -> None:
-    found = told_of(
+def test_response_without_a_record_is_a_result(tmp_path: Path) -> None:
+    result = events_of(
         tmp_path,
         gemini("g1", [asks("read_file__a")], toolCalls=[call("read_file__a")]),
         user(
             "r1", [answers("a"), {"text": "."}, answers("b", output="orphan"), {"functionResponse": {"name": "glob"}}]
         ),
     )
-    assert brief(found) == [
+    assert brief(result) == [
         ("tool_use", "read_file__a"),
         ("tool_result", "read_file__a/result"),
         ("tool_result", "b/result"),
         ("tool_result", "r1/3"),
     ]
-    assert found[2]["tool_result"] == {"success": True, "output": "orphan"}
-    assert found[3]["metadata"]["synthesised"] == ["id"]
+    assert result[2]["tool_result"] == {"success": True, "output": "orphan"}
+    assert result[3]["metadata"]["synthesised"] == ["id"]
 
 
-def test_only_what_somebody_typed_is_a_prompt(tmp_path: Path) -> None:
+def test_only_typed_messages_are_prompts(tmp_path: Path) -> None:
     texts = [
         "<hook_context>be careful</hook_context>",
         "<state_snapshot>so far</state_snapshot>",
@@ -231,20 +231,20 @@ def test_only_what_somebody_typed_is_a_prompt(tmp_path: Path) -> None:
     ]
     records = [preamble(), *(user(f"u{number}", [{"text": text}]) for number, text in enumerate(texts))]
     pushed = user("u9", [{"text": "Please continue."}], displayContent=[{"text": "typed"}])
-    assert brief(told_of(tmp_path, *records, pushed, notice())) == [("user_prompt", "u3")]
+    assert brief(events_of(tmp_path, *records, pushed, notice())) == [("user_prompt", "u3")]
     picture = user("u5", [{"inlineData": {"mimeType": "image/png", "data": "AAAA"}}])
-    (event,) = told_of(tmp_path, picture)
+    (event,) = events_of(tmp_path, picture)
     assert (event["message"], event["metadata"]["attachments"]) == ("", ["image/png"])
 
 
-def test_prompt_is_what_was_typed_and_not_what_was_sent(tmp_path: Path) -> None:
+def test_prompt_is_the_typed_text_and_not_the_sent_one(tmp_path: Path) -> None:
     sent = [{"text": "look at @a.txt"}, {"text": "\n--- Content from referenced files ---"}, {"text": "long"}]
-    (event,) = told_of(tmp_path, user("u1", sent, displayContent=[{"text": "look at @a.txt"}]))
+    (event,) = events_of(tmp_path, user("u1", sent, displayContent=[{"text": "look at @a.txt"}]))
     assert event["message"] == "look at @a.txt"
 
 
-def test_prompts_that_were_loaded_or_are_an_agents_say_so(tmp_path: Path) -> None:
-    (event,) = told_of(tmp_path, checkpoint(preamble(), user("u1", "from elsewhere")))
+def test_loaded_prompts_and_agent_prompts_are_marked(tmp_path: Path) -> None:
+    (event,) = events_of(tmp_path, checkpoint(preamble(), user("u1", "from elsewhere")))
     assert event["metadata"]["origin"] == "loaded"
     path = builders.put(tmp_path / "agent.jsonl", log(header(kind="subagent"), user("u1", "do it"), user("u2", "stop")))
     assert [event["metadata"].get("origin") for event in events_from(path)] == ["agent_prompt"]
@@ -272,59 +272,59 @@ FULL = gemini(
         ("thoughts", {"type": "thought", "id": "g1/thought/0", "message": "think", "metadata": {"subject": "Plan"}}),
     ],
 )
-def test_what_the_seed_leaves_out_comes_when_asked_for(tmp_path: Path, include: str, expected: dict[str, Any]) -> None:
+def test_optional_events_are_exported_on_demand(tmp_path: Path, include: str, expected: dict[str, Any]) -> None:
     snapshot = user("u9", [{"text": "<state_snapshot>so far</state_snapshot>"}])
     records = [user("u1", "go"), FULL, notice("i1", "Stop", kind="warning"), snapshot]
-    assert {event["type"] for event in told_of(tmp_path, *records)} == TYPES - {"session_start", "session_end"}
-    found = told_of(tmp_path, *records, include=(include,))
-    event = next(event for event in found if event["type"] == expected["type"])
+    assert {event["type"] for event in events_of(tmp_path, *records)} == TYPES - {"session_start", "session_end"}
+    result = events_of(tmp_path, *records, include=(include,))
+    event = next(event for event in result if event["type"] == expected["type"])
     assert {key: event.get(key) for key in expected if key != "metadata"} == {
         key: value for key, value in expected.items() if key != "metadata"
     }
     assert event["metadata"].items() >= expected["metadata"].items()
 
 
-def test_order_within_an_answer(tmp_path: Path) -> None:
-    found = told_of(tmp_path, FULL, include=("text", "thoughts", "usage"))
-    assert [event["id"] for event in found] == [
+def test_events_of_an_answer_are_in_order(tmp_path: Path) -> None:
+    result = events_of(tmp_path, FULL, include=("text", "thoughts", "usage"))
+    assert [event["id"] for event in result] == [
         *("g1/thought/0", "g1/thought/1", "g1", "g1/usage", "c1", "c1/result"),
     ]
-    assert [event["timestamp"] for event in found[:3]] == [builders.at(1), builders.at(2), builders.at(2)]
+    assert [event["timestamp"] for event in result[:3]] == [builders.at(1), builders.at(2), builders.at(2)]
 
 
-def test_blank_words_are_no_text_and_unknown_kinds_are_notices(tmp_path: Path) -> None:
+def test_blank_texts_are_left_out_and_unknown_kinds_are_notices(tmp_path: Path) -> None:
     records = [gemini("g1", " \n"), {"id": "x1", "timestamp": builders.at(3), "type": "riddle", "content": "?"}]
-    found = told_of(tmp_path, *records, include=("text", "notices"))
-    assert [(event["type"], event["metadata"]["kind"], event["message"]) for event in found] == [
+    result = events_of(tmp_path, *records, include=("text", "notices"))
+    assert [(event["type"], event["metadata"]["kind"], event["message"]) for event in result] == [
         ("notice", "unknown", "?")
     ]
 
 
 def test_rewound_messages_are_events_and_their_fate_is_exported_on_demand(tmp_path: Path) -> None:
     records = [user("u1", "one"), user("u2", "two"), rewind("u2"), user("u3", "three")]
-    assert [event["id"] for event in told_of(tmp_path, *records)] == ["u1", "u2", "u3"]
-    found = told_of(tmp_path, *records, include=("fates",))
-    assert [event["metadata"]["fate"] for event in found] == ["active", "rewound", "active"]
+    assert [event["id"] for event in events_of(tmp_path, *records)] == ["u1", "u2", "u3"]
+    result = events_of(tmp_path, *records, include=("fates",))
+    assert [event["metadata"]["fate"] for event in result] == ["active", "rewound", "active"]
 
 
 @pytest.mark.parametrize("include", [{"everything"}, {"text", "fate"}])
-def test_unknown_thing_to_include_is_refused(tmp_path: Path, include: set[str]) -> None:
+def test_unknown_value_of_include_raises(tmp_path: Path, include: set[str]) -> None:
     path = builders.put(tmp_path / "a.jsonl", log(header(), user()))
-    one = builders.subject(path, options=ExportOptions(include=frozenset(include)))
+    subject = builders.subject(path, options=ExportOptions(include=frozenset(include)))
     with pytest.raises(InvalidFilterError, match="Use text, thoughts, usage, notices, fates"):
-        next(events.render(one))
+        next(events.render(subject))
 
 
 def without(wire: builders.Wire, *names: str) -> builders.Wire:
     return {name: value for name, value in wire.items() if name not in names}
 
 
-def test_missing_times_are_made_up_in_order_and_marked(tmp_path: Path) -> None:
-    asked = without(gemini("g1", toolCalls=[call("c1")]), "timestamp")
-    found = told_of(
-        tmp_path, user("u1", second=3), without(user("u2", "two"), "timestamp"), asked, user("u3", second=9)
+def test_missing_times_are_derived_in_order_and_marked(tmp_path: Path) -> None:
+    prompt_ids = without(gemini("g1", toolCalls=[call("c1")]), "timestamp")
+    result = events_of(
+        tmp_path, user("u1", second=3), without(user("u2", "two"), "timestamp"), prompt_ids, user("u3", second=9)
     )
-    assert [(event["id"], event["timestamp"][17:23], event["metadata"].get("synthesised")) for event in found] == [
+    assert [(event["id"], event["timestamp"][17:23], event["metadata"].get("synthesised")) for event in result] == [
         ("u1", "03.000", None),
         ("u2", "03.001", ["timestamp"]),
         ("c1", "03.002", ["timestamp"]),
@@ -333,10 +333,10 @@ def test_missing_times_are_made_up_in_order_and_marked(tmp_path: Path) -> None:
     ]
 
 
-def test_missing_ids_are_made_up_and_marked(tmp_path: Path) -> None:
-    asked = gemini("g1", toolCalls=[without(call(), "id"), without(call(), "id")])
-    found = told_of(tmp_path, without(user("u1", "hello"), "id"), asked)
-    assert [(event["id"], event["metadata"].get("synthesised")) for event in found] == [
+def test_missing_ids_are_derived_and_marked(tmp_path: Path) -> None:
+    prompt_ids = gemini("g1", toolCalls=[without(call(), "id"), without(call(), "id")])
+    result = events_of(tmp_path, without(user("u1", "hello"), "id"), prompt_ids)
+    assert [(event["id"], event["metadata"].get("synthesised")) for event in result] == [
         ("line-2", ["id"]),
         ("g1/0", ["id"]),
         ("g1/1", ["id"]),
@@ -345,40 +345,40 @@ def test_missing_ids_are_made_up_and_marked(tmp_path: Path) -> None:
     ]
 
 
-def test_ids_that_are_taken_get_a_number(tmp_path: Path) -> None:
-    found = told_of(tmp_path, gemini("g1", toolCalls=[call("c1"), call("c1")]), gemini("g2", toolCalls=[call("c1")]))
-    ids = [event["id"] for event in found]
+def test_repeated_ids_get_a_number(tmp_path: Path) -> None:
+    result = events_of(tmp_path, gemini("g1", toolCalls=[call("c1"), call("c1")]), gemini("g2", toolCalls=[call("c1")]))
+    ids = [event["id"] for event in result]
     assert ids == ["c1", "c1#2", "c1/result", "c1/result#2", "c1#3", "c1/result#3"]
-    assert [event["metadata"]["call_id"] for event in found] == ["c1"] * 6
-    assert found[1]["metadata"]["synthesised"] == ["id"]
-    assert "id" in found[3]["metadata"]["synthesised"]
+    assert [event["metadata"]["call_id"] for event in result] == ["c1"] * 6
+    assert result[1]["metadata"]["synthesised"] == ["id"]
+    assert "id" in result[3]["metadata"]["synthesised"]
 
 
-def test_captured_output_has_its_own_times_and_call_ids() -> None:
-    found = events_from(Path(__file__).parents[1] / "data" / "stream" / "tools.jsonl", "text")
-    marks = {event["type"]: event["metadata"].get("synthesised") for event in reversed(found)}
+def test_captured_output_keeps_its_times_and_call_ids() -> None:
+    result = events_from(Path(__file__).parents[1] / "data" / "stream" / "tools.jsonl", "text")
+    marks = {event["type"]: event["metadata"].get("synthesised") for event in reversed(result)}
     assert marks == {"user_prompt": ["id"], "text": ["id"], "tool_use": None, "tool_result": None}
-    results = [event["tool_result"] for event in found if event["type"] == "tool_result"]
+    results = [event["tool_result"] for event in result if event["type"] == "tool_result"]
     assert results[0] == {"success": True, "output": "README.md"}
     assert results[1]["success"] is False
 
 
-def test_captured_object_has_no_times(tmp_path: Path) -> None:
+def test_captured_object_has_derived_times(tmp_path: Path) -> None:
     path = builders.put(tmp_path / "out.json", b'{"session_id": "s", "response": "hi", "stats": {}}')
     (event,) = events_from(path, "text")
     assert (event["session_id"], event["metadata"]["synthesised"]) == ("s", ["id", "timestamp"])
 
 
 @pytest.mark.parametrize("at", ["9999-12-31T23:59:59.999Z", "0001-01-01T00:00:00.000Z"])
-def test_clock_at_the_end_of_time(tmp_path: Path, at: str) -> None:
-    found = told_of(tmp_path, user("u1", timestamp=at), without(user("u2", "two"), "timestamp"))
-    assert len(found) == 2
+def test_derived_times_do_not_exceed_the_last_date(tmp_path: Path, at: str) -> None:
+    result = events_of(tmp_path, user("u1", timestamp=at), without(user("u2", "two"), "timestamp"))
+    assert len(result) == 2
     late = Message("a#0", Kind.USER, Origin.HUMAN, Fate.ACTIVE, datetime.max.replace(tzinfo=UTC), (Text("hi"),))
     assert [draft.at for draft in history_drafts(late, ())] == [late.at]
 
 
-def test_half_a_surrogate_pair_is_carried_along(tmp_path: Path) -> None:
-    (event,) = told_of(tmp_path, user("u1", "half \ud83d"))
+def test_lone_surrogate_is_kept(tmp_path: Path) -> None:
+    (event,) = events_of(tmp_path, user("u1", "half \ud83d"))
     assert event["message"] == "half \ud83d"
 
 
@@ -389,8 +389,8 @@ def test_agent_of_an_old_release_is_named_by_the_call_that_started_it(tmp_path: 
     parent = Session(
         **{**{name: getattr(session, name) for name in session.__struct_fields__}, "children": ("child", "?")}
     )
-    found = lines_of(events.render(export_source(parent, group, {"child": child}, opened, PRICES)))
-    assert {event["id"]: event["metadata"].get("agent_session_id") for event in found[1:-1]} == {
+    exported = lines_of(events.render(export_source(parent, group, {"child": child}, opened, PRICES)))
+    assert {event["id"]: event["metadata"].get("agent_session_id") for event in exported[1:-1]} == {
         "c1": None,
         "c2": "child",
         "c1/result": None,
@@ -398,7 +398,7 @@ def test_agent_of_an_old_release_is_named_by_the_call_that_started_it(tmp_path: 
     }
 
 
-# The demo, and the corpus.
+# The demo and the corpus
 
 
 @cache
@@ -407,69 +407,69 @@ def demo() -> reader.History:
 
 
 def demo_subject(session: Session, include: frozenset[str] = frozenset()) -> ExportSource:
-    by_id = {one.id: one for one in demo().sessions}
+    by_id = {session.id: session for session in demo().sessions}
     return export_source(session, opened(session), by_id, opened, PRICES, options=ExportOptions(include=include))
 
 
-def asked(messages: list[Message]) -> list[str]:
-    return [one.id for one in messages if one.origin in ("human", "agent_prompt", "loaded")]
+def prompt_ids(messages: list[Message]) -> list[str]:
+    return [message.id for message in messages if message.origin in ("human", "agent_prompt", "loaded")]
 
 
-def has_what_happened(found: Told, messages: list[Message]) -> None:
-    """Compare with the messages: each prompt and each call, once and in order, and one result for what was done."""
-    by_type: dict[str, Told] = {}
-    for event in found:
+def check_events(exported: Events, messages: list[Message]) -> None:
+    """Check that events contain each prompt and call of the messages once and in order, and a result of each call."""
+    by_type: dict[str, Events] = {}
+    for event in exported:
         by_type.setdefault(event["type"], []).append(event)
-    calls = [one for message in messages if message.origin == "model" for one in message.tool_calls]
-    assert [event["id"] for event in by_type.get("user_prompt", [])] == asked(messages)
+    calls = [call for message in messages if message.origin == "model" for call in message.tool_calls]
+    assert [event["id"] for event in by_type.get("user_prompt", [])] == prompt_ids(messages)
     assert Counter(event["metadata"].get("call_id") for event in by_type.get("tool_use", [])) == Counter(
-        one.id for one in calls
+        call.id for call in calls
     )
-    done = {one.id: one.status == "success" and one.error is None for one in calls if one.status != "pending"}
+    done = {call.id: call.status == "success" and call.error is None for call in calls if call.status != "pending"}
     results = {
         event["metadata"]["call_id"]: event["tool_result"]["success"] for event in by_type.get("tool_result", [])
     }
     assert {id_: results.get(id_) for id_ in done} == done
-    assert len({event["id"] for event in found}) == len(found)
+    assert len({event["id"] for event in exported}) == len(exported)
     assert by_type.keys() <= TYPES
 
 
 @pytest.mark.parametrize("number", range(23))
-def test_demo_holds_what_happened(number: int) -> None:
+def test_events_of_the_demo_are_complete(number: int) -> None:
     session = demo().sessions[number]
-    found = lines_of(events.render(demo_subject(session)))
-    has_what_happened(found, list(opened(session).messages()))
-    assert {event["session_id"] for event in found} == {session.id}
-    assert found[0]["metadata"].get("parent_session_id") == session.parent
+    exported = lines_of(events.render(demo_subject(session)))
+    check_events(exported, list(opened(session).messages()))
+    assert {event["session_id"] for event in exported} == {session.id}
+    assert exported[0]["metadata"].get("parent_session_id") == session.parent
 
 
-def of_tree(tree: Tree) -> Told:
-    found: Told = []
+def of_tree(tree: Tree) -> Events:
+    exported: Events = []
     for session, group in groups(tree):
         own = lines_of(events.render(export_source(session, group, {}, opened, PRICES)))
-        has_what_happened(own, list(group.messages()))
-        found += own
-    return found
+        check_events(own, list(group.messages()))
+        exported += own
+    return exported
 
 
 @every_tree
-def test_corpus_holds_what_was_typed_and_asked_for(tree: Tree) -> None:
-    found = of_tree(tree)
+def test_events_of_the_corpus_contain_typed_prompts_and_requested_calls(tree: Tree) -> None:
+    exported = of_tree(tree)
     if tree.version >= FIRST_WITH_CALLS and row(TOOLS, tree.name) is None:
-        options = Counter(one["name"] for one in manifest(tree)["ground_truth"]["tool_calls_requested"])
-        used = {event["id"]: event["metadata"]["raw_tool_name"] for event in found if event["type"] == "tool_use"}
+        options = Counter(request["name"] for request in manifest(tree)["ground_truth"]["tool_calls_requested"])
+        used = {event["id"]: event["metadata"]["raw_tool_name"] for event in exported if event["type"] == "tool_use"}
         assert Counter(used.values()) == options  # an import repeats calls, with their ids
     if tree.version >= FIRST_WITH_FILES and row(PROMPTS, tree.name) is None:
         typed = {
             event["id"]: event["message"]
-            for event in found
+            for event in exported
             if event["type"] == "user_prompt" and "origin" not in event["metadata"]
         }
-        assert Counter(typed.values()) == Counter(one["text"] for one in manifest(tree)["prompts"])
+        assert Counter(typed.values()) == Counter(prompt["text"] for prompt in manifest(tree)["prompts"])
 
 
-def test_events_of_the_demo_are_as_they_were(run: Runner) -> None:
-    found = lines_of([run("export", "--all", "--format", "events").out.encode()])
+def test_events_of_the_demo_equal_their_snapshot(run: Runner) -> None:
+    exported = lines_of([run("export", "--all", "--format", "events").out.encode()])
     rows = (
         (
             event["session_id"][:8],
@@ -479,12 +479,12 @@ def test_events_of_the_demo_are_as_they_were(run: Runner) -> None:
             str(event.get("tool_result", {}).get("success", "")),
             json.dumps(event.get("message", event.get("tool_input", "")), ensure_ascii=False)[:60],
         )
-        for event in found
+        for event in exported
     )
     same("events.txt", "".join("  ".join(filter(None, row)) + "\n" for row in rows))
 
 
-def test_every_kind_of_event_is_as_it_was(run: Runner) -> None:
+def test_each_kind_of_event_equals_its_snapshot(run: Runner) -> None:
     kinds: dict[str, str] = {}
     everything = ",".join(events.INCLUDABLE)
     for line in run("export", "--all", "--format", "events", "--include", everything).out.splitlines():
@@ -507,10 +507,10 @@ def keys(event: dict[str, Any]) -> set[str]:
     return inner | (event.keys() - {"metadata", "tool_result"})
 
 
-def test_page_describes_every_field_type_and_word() -> None:
-    found = [event for session in demo().sessions for event in lines_of(events.render(demo_subject(session)))]
-    assert set(described("Fields")) == {key for event in found for key in keys(event)}
-    assert set(described("Types")) == {event["type"] for event in found} == TYPES
+def test_page_describes_each_field_type_and_word() -> None:
+    exported = [event for session in demo().sessions for event in lines_of(events.render(demo_subject(session)))]
+    assert set(described("Fields")) == {key for event in exported for key in keys(event)}
+    assert set(described("Types")) == {event["type"] for event in exported} == TYPES
     assert tuple(described("More")) == events.INCLUDABLE
 
 

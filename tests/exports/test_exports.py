@@ -1,4 +1,4 @@
-"""The table of formats: every row says what it is, and writes what it says."""
+"""Each row of the table of export formats is complete and writes its media type."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ RENDERED = [name for name, row in EXPORTERS.items() if not row.reads_archive]
 def test_row_is_complete_and_works(name: str) -> None:
     exporter = EXPORTERS[name]
     assert exporter.suffix.startswith(".")
-    known = ("application/json", "application/cbor", "text/csv", "text/markdown", "text/html")
-    assert exporter.media_type.startswith(known)
+    media_types = ("application/json", "application/cbor", "text/csv", "text/markdown", "text/html")
+    assert exporter.media_type.startswith(media_types)
     assert exporter.summary
     data = b"".join(exporter.render(builders.subject(FILE)))
     if exporter.suffix == ".cbor":

@@ -1,4 +1,4 @@
-"""Traces for the Hub: every call, thought and error is there, and nobody is taken for somebody else."""
+"""Traces for the Hub contain each call, thought and error, under the right author."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pollux.exports.source import ExportSource
 
 
 def entries(made: ExportSource) -> list[Any]:
-    return [json.loads(one) for one in b"".join(hf.render(made)).decode().splitlines()]
+    return [json.loads(line) for line in b"".join(hf.render(made)).decode().splitlines()]
 
 
 def of_log(folder: Path, *records: object) -> ExportSource:
@@ -24,46 +24,50 @@ def of_log(folder: Path, *records: object) -> ExportSource:
 
 
 def messages(made: ExportSource) -> list[Any]:
-    return [one["message"] for one in entries(made) if one["type"] == "message"]
+    return [entry["message"] for entry in entries(made) if entry["type"] == "message"]
 
 
-def test_snapshot(tmp_path: Path) -> None:
+def test_export_equals_its_snapshot(tmp_path: Path) -> None:
     made = family.of_home(family.put(tmp_path))
     family.same("hf.jsonl", b"".join(hf.render(made)), tmp_path)
 
 
-def test_header_says_whose_it_is(tmp_path: Path) -> None:
+def test_header_names_the_session_and_its_client(tmp_path: Path) -> None:
     head = entries(family.of_home(family.put(tmp_path), family.AGENT))[0]
     assert (head["type"], head["version"], head["harness"]) == ("session", 3, "gemini-cli")
     assert head["parentSession"] == builders.SESSION
     assert len(head["pollux"]["source_sha256"][0]) == 64
 
 
-def test_every_entry_names_the_one_before(tmp_path: Path) -> None:
+def test_each_entry_names_its_predecessor(tmp_path: Path) -> None:
     _, first, *others = entries(family.of_home(family.put(tmp_path)))
     assert first["parentId"] is None
     before = first["id"]
-    for one in others:
-        assert one["parentId"] == before
-        before = one["id"]
-    assert len({one["id"] for one in (first, *others)}) == len(others) + 1
+    for entry in others:
+        assert entry["parentId"] == before
+        before = entry["id"]
+    assert len({entry["id"] for entry in (first, *others)}) == len(others) + 1
 
 
-def test_calls_thoughts_and_errors_are_there(tmp_path: Path) -> None:
+def test_calls_thoughts_and_errors_are_exported(tmp_path: Path) -> None:
     asked, answer, *results = messages(family.of_home(family.put(tmp_path)))[:5]
     assert asked == {"role": "user", "content": [{"type": "text", "text": "What is in a.txt and b.txt?"}]} | {
         "timestamp": asked["timestamp"]
     }
-    assert [one["type"] for one in answer["content"]] == ["thinking", "toolCall", "toolCall", "toolCall"]
+    assert [part["type"] for part in answer["content"]] == ["thinking", "toolCall", "toolCall", "toolCall"]
     assert answer["content"][0]["thinking"] == "Plan\nLook first."
-    assert [(one["toolCallId"], one["isError"]) for one in results] == [("c1", False), ("c2", True), ("c3", False)]
+    assert [(result["toolCallId"], result["isError"]) for result in results] == [
+        ("c1", False),
+        ("c2", True),
+        ("c3", False),
+    ]
     assert results[1]["content"][0]["text"] == "File not found: b.txt"
 
 
-def test_usage_counts_the_cache_apart(tmp_path: Path) -> None:
+def test_usage_separates_cached_input(tmp_path: Path) -> None:
     counts = tokens(100) | {"tool": 7, "total": 112}
-    _, told, bare = messages(of_log(tmp_path, user(), gemini("g1", tokens=counts), gemini("g2")))
-    assert {key: told["usage"][key] for key in ("input", "cacheRead", "output", "totalTokens")} == {
+    _, counted, bare = messages(of_log(tmp_path, user(), gemini("g1", tokens=counts), gemini("g2")))
+    assert {key: counted["usage"][key] for key in ("input", "cacheRead", "output", "totalTokens")} == {
         "input": 106,
         "cacheRead": 1,
         "output": 5,
@@ -72,14 +76,14 @@ def test_usage_counts_the_cache_apart(tmp_path: Path) -> None:
     assert "usage" not in bare
 
 
-def test_tool_tokens_are_input_though_more_is_cached_than_went_in(tmp_path: Path) -> None:
+def test_tool_tokens_are_input_even_if_more_tokens_are_cached(tmp_path: Path) -> None:
     counts = {"input": 5, "output": 1, "cached": 9, "thoughts": 0, "tool": 3, "total": 9}
     subject = of_log(tmp_path, user(), gemini(tokens=counts))
     [record] = [json.loads(line) for line in EXPORTERS["calls"].render(subject)]
     assert messages(subject)[1]["usage"]["input"] == record["input_tokens"] == 3
 
 
-def test_what_the_client_said_is_nobodys_message(tmp_path: Path) -> None:
+def test_texts_of_the_client_are_not_messages_of_a_user(tmp_path: Path) -> None:
     made = of_log(
         tmp_path,
         preamble(),
@@ -89,7 +93,7 @@ def test_what_the_client_said_is_nobodys_message(tmp_path: Path) -> None:
         user("s1", "<state_snapshot>all so far</state_snapshot>"),
         gemini(),
     )
-    kinds = [(one["type"], one.get("customType")) for one in entries(made)[1:]]
+    kinds = [(entry["type"], entry.get("customType")) for entry in entries(made)[1:]]
     assert kinds == [
         ("custom_message", "gemini-cli.session_context"),
         ("custom", "gemini-cli.notice"),
@@ -101,31 +105,31 @@ def test_what_the_client_said_is_nobodys_message(tmp_path: Path) -> None:
     ]
 
 
-def test_what_was_taken_back_is_only_counted(tmp_path: Path) -> None:
+def test_dropped_messages_are_only_counted(tmp_path: Path) -> None:
     made = of_log(tmp_path, user("u1"), gemini("g1"), user("u2", "secret"), gemini("g2"), rewind("u2"), user("u3"))
-    found = entries(made)
-    (left_out,) = [one for one in found if one["type"] == "branch_summary"]
+    exported = entries(made)
+    (left_out,) = [entry for entry in exported if entry["type"] == "branch_summary"]
     assert (left_out["summary"][:10], left_out["fromId"]) == ("2 messages", "g1")
-    assert "secret" not in json.dumps(found)
+    assert "secret" not in json.dumps(exported)
     assert made.losses["a retracted message"] == 2
 
 
-def test_line_ends_that_only_some_know_do_not_split_a_line(tmp_path: Path) -> None:
-    said = "one\u2028two\u2029three\x85four\x0bfive"
-    data = b"".join(hf.render(of_log(tmp_path, user("u1", said)))).decode()
+def test_unicode_line_separators_do_not_split_a_line(tmp_path: Path) -> None:
+    text = "one\u2028two\u2029three\x85four\x0bfive"
+    data = b"".join(hf.render(of_log(tmp_path, user("u1", text)))).decode()
     assert len(data.splitlines()) == data.count("\n") == 2
-    assert json.loads(data.splitlines()[1])["message"]["content"][0]["text"] == said
+    assert json.loads(data.splitlines()[1])["message"]["content"][0]["text"] == text
 
 
-def test_odd_calls(tmp_path: Path) -> None:
+def test_calls_with_odd_arguments_are_exported(tmp_path: Path) -> None:
     odd = [{"name": "shell", "args": "ls"}, call("c1", result=None, status="cancelled")]
     answer = messages(of_log(tmp_path, gemini("g1", toolCalls=odd)))
-    (told,) = answer
-    assert [(one["id"], one["arguments"]) for one in told["content"] if one["type"] == "toolCall"] == [
+    (exported,) = answer
+    assert [(part["id"], part["arguments"]) for part in exported["content"] if part["type"] == "toolCall"] == [
         ("g1#0", {"value": "ls"}),
         ("c1", {"file_path": "a.txt"}),
     ]
-    assert told["stopReason"] == "aborted"
+    assert exported["stopReason"] == "aborted"
 
 
 def test_pictures_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -134,9 +138,9 @@ def test_pictures_are_left_out_and_counted(tmp_path: Path) -> None:
     assert made.losses["an attachment"] == 1
 
 
-def test_card_tells_numbers_and_nothing_else(tmp_path: Path) -> None:
+def test_card_contains_only_counts(tmp_path: Path) -> None:
     made = [family.of_home(family.put(tmp_path), id_) for id_ in (builders.SESSION, family.AGENT)]
-    ((name, data),) = hf.pages([ExportedSession(one.session, "x.jsonl") for one in made], PRICES)
+    ((name, data),) = hf.pages([ExportedSession(item.session, "x.jsonl") for item in made], PRICES)
     text = data.decode()
     assert name == "README.md"
     assert text.startswith("---\n")
@@ -153,32 +157,30 @@ def test_card_tells_numbers_and_nothing_else(tmp_path: Path) -> None:
         assert private not in text
 
 
-def test_is_always_redacted_and_never_one_stream() -> None:
+def test_format_is_always_redacted_and_never_one_stream() -> None:
     assert EXPORTERS["hf"].is_public
     assert not EXPORTERS["hf"].is_stream
 
 
 @pytest.mark.parametrize("records", [[], [notice()]])
-def test_session_without_a_conversation_is_a_header_and_little_more(
-    tmp_path: Path, records: list[builders.Wire]
-) -> None:
-    assert [one["type"] for one in entries(of_log(tmp_path, *records))] == ["session", *(["custom"] * len(records))]
+def test_session_without_messages_has_a_header_and_settings(tmp_path: Path, records: list[builders.Wire]) -> None:
+    assert [entry["type"] for entry in entries(of_log(tmp_path, *records))] == ["session", *(["custom"] * len(records))]
 
 
-def test_summary_is_the_name_and_lost_counts_are_counted(tmp_path: Path) -> None:
+def test_summary_is_the_name_and_unassigned_counts_are_a_loss(tmp_path: Path) -> None:
     made = of_log(tmp_path, user("u1"), gemini("g1", tokens=tokens()), builders.updates(summary="Counting things"))
     assert entries(made)[-1]["name"] == "Counting things"
     made.group.timeline.clear()
-    assert [one["type"] for one in entries(made)] == ["session", "session_info"]
+    assert [entry["type"] for entry in entries(made)] == ["session", "session_info"]
     assert made.losses["the counts of a model call without a message"] == 1
 
 
-def test_rewind_at_the_end_and_ids_that_clash(tmp_path: Path) -> None:
+def test_clashing_ids_are_made_unique_after_a_rewind_at_the_end(tmp_path: Path) -> None:
     made = of_log(tmp_path, user("g1~model"), gemini("g1"), user("u2"), rewind("u2"))
-    assert [one["id"] for one in entries(made)[1:]] == ["g1~model", "g1~model~", "g1", "u2~left-out"]
+    assert [entry["id"] for entry in entries(made)[1:]] == ["g1~model", "g1~model~", "g1", "u2~left-out"]
 
 
-def test_result_that_is_no_text_is_json(tmp_path: Path) -> None:
+def test_result_that_is_not_a_text_is_json(tmp_path: Path) -> None:
     odd = [{"functionResponse": {"id": "c1", "name": "x", "response": {"rows": [1]}}}]
-    *_, told = messages(of_log(tmp_path, gemini(toolCalls=[call(result=odd)])))
-    assert json.loads(told["content"][0]["text"]) == {"rows": [1]}
+    *_, exported = messages(of_log(tmp_path, gemini(toolCalls=[call(result=odd)])))
+    assert json.loads(exported["content"][0]["text"]) == {"rows": [1]}

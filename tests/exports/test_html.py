@@ -73,46 +73,46 @@ def page(subject: ExportSource) -> Page:
 
 
 @pytest.mark.parametrize("prefix", SESSIONS)
-def test_demo(prefix: str) -> None:
+def test_demo_pages_equal_their_snapshots(prefix: str) -> None:
     golden.same(f"{prefix}-normal.html", written(demo_subject(prefix)).encode())
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_everything(kind: str) -> None:
+def test_page_of_everything_equals_its_snapshot(kind: str) -> None:
     golden.same(f"everything-{kind}.html", written(everything.subject(KINDS[kind])).encode())
 
 
 @pytest.mark.parametrize("detail", Detail)
-def test_page_is_well_formed_and_its_links_have_targets(detail: Detail) -> None:
-    found = page(everything.subject(ExportOptions(detail, Branches.ALL)))
-    ids = [one.attributes["id"] for one in found.tags if "id" in one.attributes]
+def test_page_is_well_formed_and_its_anchors_exist(detail: Detail) -> None:
+    parsed = page(everything.subject(ExportOptions(detail, Branches.ALL)))
+    ids = [tag.attributes["id"] for tag in parsed.tags if "id" in tag.attributes]
     assert len(ids) == len({*ids})
-    for one in found.tags:
-        if (place := one.attributes.get("href") or "").startswith("#"):
+    for tag in parsed.tags:
+        if (place := tag.attributes.get("href") or "").startswith("#"):
             assert place[1:] in ids
 
 
-def test_page_contains_every_word() -> None:
+def test_page_contains_each_word() -> None:
     shown = page(everything.subject(FULL)).text
-    for one in (*everything.messages(), *everything.agent_messages()):
-        for word in re.findall(r"\w+", one.text):
+    for each in (*everything.messages(), *everything.agent_messages()):
+        for word in re.findall(r"\w+", each.text):
             assert word in shown
 
 
-def test_anchors_are_the_same_in_every_detail() -> None:
-    """The last prompt has the same anchor in all of them."""
+def test_anchors_are_the_same_in_each_detail() -> None:
+    """The last prompt has the same anchor in each."""
     last = f"m{len(everything.messages())}"
     for detail in Detail:
         assert page(everything.subject(ExportOptions(detail))).named("article", id=last)
 
 
 def test_navigation_lists_the_prompts() -> None:
-    found = page(everything.subject(FULL))
-    (navigation,) = found.named("nav")
-    start = found.tags.index(navigation)
-    listed = [one.attributes["href"] for one in found.tags[start:] if one.name == "a"][1:]
-    prompts = [one for one in found.named("article") if one.attributes.get("class") == "msg prompt"]
-    assert listed == [f"#{one.attributes['id']}" for one in prompts]
+    parsed = page(everything.subject(FULL))
+    (navigation,) = parsed.named("nav")
+    start = parsed.tags.index(navigation)
+    listed = [tag.attributes["href"] for tag in parsed.tags[start:] if tag.name == "a"][1:]
+    prompts = [tag for tag in parsed.named("article") if tag.attributes.get("class") == "msg prompt"]
+    assert listed == [f"#{prompt.attributes['id']}" for prompt in prompts]
     assert len(listed) == 9
 
 
@@ -135,73 +135,73 @@ def test_agents_without_a_call_come_last() -> None:
 
 
 @pytest.mark.parametrize("name", ["html", "markdown"])
-def test_agents_that_started_each_other_are_shown_once(name: str) -> None:
-    one = made(everything.agent_messages(), Session("one", "subagent", Project()))
-    two = made(everything.agent_messages(), Session("two", "subagent", Project()), agents=(one,))
-    object.__setattr__(one, "agents", (two,))
-    data = b"".join(EXPORTERS[name].render(made((prompt("Go."),), agents=(one,))))
+def test_subagents_with_circular_parents_are_shown_once(name: str) -> None:
+    first = made(everything.agent_messages(), Session("one", "subagent", Project()))
+    second = made(everything.agent_messages(), Session("two", "subagent", Project()), agents=(first,))
+    object.__setattr__(first, "agents", (second,))
+    data = b"".join(EXPORTERS[name].render(made((prompt("Go."),), agents=(first,))))
     assert data.count(b"Find out why.") == 2
 
 
-# What must never happen
+# Hostile texts
 
 
 @pytest.mark.parametrize("branches", Branches)
 @pytest.mark.parametrize("detail", Detail)
-def test_hostile_text_stays_text(detail: Detail, branches: Branches) -> None:
+def test_hostile_text_adds_no_elements_or_attributes(detail: Detail, branches: Branches) -> None:
     data = written(hostile(ExportOptions(detail, branches, thoughts=True)))
-    found = Page(data)
+    parsed = Page(data)
     calm = page(everything.subject(ExportOptions(detail, branches, thoughts=True)))
-    assert {one.name for one in found.tags} <= {one.name for one in page(everything.subject(FULL)).tags} | {"h5", "h6"}
-    assert len(found.named("script")) == len(found.named("style")) == len(calm.named("style")) == 1
-    for one in found.tags:
-        assert not {name for name in one.attributes if name.startswith("on")} | {"style"} & one.attributes.keys()
+    assert {tag.name for tag in parsed.tags} <= {tag.name for tag in page(everything.subject(FULL)).tags} | {"h5", "h6"}
+    assert len(parsed.named("script")) == len(parsed.named("style")) == len(calm.named("style")) == 1
+    for tag in parsed.tags:
+        assert not {name for name in tag.attributes if name.startswith("on")} | {"style"} & tag.attributes.keys()
         for name in ("href", "src"):
-            place = one.attributes.get(name)
+            place = tag.attributes.get(name)
             assert place is None or HARMLESS.match(place)
     assert not INVISIBLE.search(data)
 
 
 def test_policy_allows_only_the_style_and_the_script_of_the_page() -> None:
     for data in (written(everything.subject()), dict(index.pages([], PRICES))["index.html"].decode()):
-        found = Page(data)
-        (policy,) = (one.attributes["content"] for one in found.tags if "http-equiv" in one.attributes)
-        hashes = {kind: hashlib.sha256(raw.encode()).digest() for kind, raw in found.raw.items()}
+        parsed = Page(data)
+        (policy,) = (tag.attributes["content"] for tag in parsed.tags if "http-equiv" in tag.attributes)
+        hashes = {kind: hashlib.sha256(raw.encode()).digest() for kind, raw in parsed.raw.items()}
         digests = {kind: base64.b64encode(made_of).decode() for kind, made_of in hashes.items()}
         assert policy == (
             f"default-src 'none'; style-src 'sha256-{digests['style']}'; script-src 'sha256-{digests['script']}'; "
             "img-src data:; base-uri 'none'; form-action 'none'"
         )
-        assert "url(" not in found.raw["style"]
-        assert "@import" not in found.raw["style"]
-        assert not re.search(r"fetch\(|XMLHttpRequest|import\(|innerHTML|eval\(|https?://", found.raw["script"])
+        assert "url(" not in parsed.raw["style"]
+        assert "@import" not in parsed.raw["style"]
+        assert not re.search(r"fetch\(|XMLHttpRequest|import\(|innerHTML|eval\(|https?://", parsed.raw["script"])
 
 
 @given(st.text())
-def test_any_text_is_shown_as_it_is(words: str) -> None:
+def test_any_text_is_shown_unchanged(words: str) -> None:
     assert Page(element("p", words, title=words)).text == escape_controls(words)
     assert Page(element("p", long_text(words))).text == escape_controls(words)
     assert Page(coloured(words)).text == escape_controls(re.sub(r"\x1b\[[0-9;:]*m", "", words.replace("\r\n", "\n")))
 
 
 @given(st.text(alphabet=st.sampled_from("<>/!ab&;`~[]()\\#=-|*_:\n \tx"), max_size=80))
-def test_any_markdown_is_well_formed_and_adds_no_words(words: str) -> None:
-    found = Page(markdown.answer(words))
-    assert {*re.sub(r"Copy|▣ picture|\W", "", found.text)} <= {*words}
-    assert not {"script", "img", "iframe"} & {one.name for one in found.tags}
-    known = {"class", "href", "rel", "tabindex", "type", "start"}
-    assert {name for one in found.tags for name in one.attributes} <= known
+def test_any_markdown_is_well_formed_and_adds_no_text(words: str) -> None:
+    parsed = Page(markdown.answer(words))
+    assert {*re.sub(r"Copy|▣ picture|\W", "", parsed.text)} <= {*words}
+    assert not {"script", "img", "iframe"} & {tag.name for tag in parsed.tags}
+    allowed = {"class", "href", "rel", "tabindex", "type", "start"}
+    assert {name for tag in parsed.tags for name in tag.attributes} <= allowed
 
 
 @given(st.text(max_size=200), st.sampled_from(["python", "sh", "json", "html", "diff", "no such", "<b>", "php", "c++"]))
-def test_coloured_code_is_the_same_code(words: str, language: str) -> None:
+def test_coloured_code_has_the_same_text(words: str, language: str) -> None:
     assert Page(colours.coloured_code(make_visible(words), language)).text == make_visible(words)
 
 
-# Pieces
+# Parts of a page
 
 
-def test_element_escapes_what_is_not_html() -> None:
+def test_element_escapes_plain_text() -> None:
     assert element("b", "<i>", Html("<i></i>"), class_='a"b', data_n=3, hidden=True, id=None) == (
         '<b class="a&quot;b" data-n="3" hidden>&lt;i&gt;<i></i></b>'
     )
@@ -210,12 +210,12 @@ def test_element_escapes_what_is_not_html() -> None:
     assert joined(["&", Html("&amp;")]) == "&amp;&amp;"
 
 
-def test_long_text_is_cut_after_lines_or_anywhere() -> None:
+def test_long_text_is_split_at_lines_if_possible() -> None:
     assert long_text("x" * PIECE) == "x" * PIECE
     lines = Page(long_text("line of text\n" * PIECE))
     assert len(lines.words) > 5
-    assert all(one.endswith("\n") for one in lines.words)
-    assert [len(one) for one in Page(long_text("x" * (2 * PIECE + 1))).words] == [PIECE, PIECE, 1]
+    assert all(word.endswith("\n") for word in lines.words)
+    assert [len(word) for word in Page(long_text("x" * (2 * PIECE + 1))).words] == [PIECE, PIECE, 1]
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_long_text_is_cut_after_lines_or_anywhere() -> None:
         ("\x1b[2K\x1b[31", "\u241b[2K\u241b[31"),
     ],
 )
-def test_colours_of_a_terminal_are_classes(given_: str, expected: str) -> None:
+def test_terminal_colours_become_classes(given_: str, expected: str) -> None:
     assert coloured(given_) == expected
 
 
@@ -248,8 +248,8 @@ def test_palette_has_all_colours() -> None:
     assert ".f255{color:#eeeeee}" in palette()
 
 
-def test_terminal_colours_can_be_read_on_the_terminals_of_both_themes() -> None:
-    """Blue as `\\e[38;5;21m` was #0000ff on black: 2.4 to 1."""
+def test_terminal_colours_have_enough_contrast_in_both_themes() -> None:
+    """Blue as `\\e[38;5;21m` once was #0000ff on black, a contrast of 2.4 to 1."""
     style = Page(written(everything.subject())).raw["style"]
     written_style = style_sheet("session.css")
     pairs = re.findall(r"--term:light-dark\((#\w{6}),(#\w{6})\)", written_style)
@@ -285,23 +285,23 @@ def _rgb(colour: str) -> tuple[int, int, int]:
         ("[x]: y", "<p>[x]: y</p>\n"),
     ],
 )
-def test_markdown_is_laid_out(given_: str, expected: str) -> None:
+def test_markdown_is_rendered(given_: str, expected: str) -> None:
     assert markdown.answer(given_) == expected
 
 
-def test_markdown_that_is_long_deep_or_empty_stays_text() -> None:
+def test_long_deep_or_empty_markdown_is_shown_as_text() -> None:
     for words in ("*x* " * markdown.LONG, "> " * markdown.DEEP + "*x*", "", "\n"):
         assert Page(markdown.answer(words)).text == words
         assert markdown.answer(words).startswith('<div class="words">')
 
 
-def test_code_that_is_long_or_of_no_known_language_is_not_coloured() -> None:
+def test_long_code_and_unknown_languages_are_not_coloured() -> None:
     assert "<span" in colours.coloured_code("return 1", "python")
     assert "sk" not in colours.coloured_code("return 1\n" * LONGEST, "python")
     assert colours.coloured_code("return 1", "klingon") == "return 1"
 
 
-def test_code_that_a_lexer_would_change_is_not_coloured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_changed_by_a_lexer_is_not_coloured(monkeypatch: pytest.MonkeyPatch) -> None:
     class Lossy:
         def get_tokens(self, _code: str) -> list[tuple[object, str]]:
             return [(Token.Keyword, "retur")]
@@ -310,10 +310,10 @@ def test_code_that_a_lexer_would_change_is_not_coloured(monkeypatch: pytest.Monk
     assert colours.coloured_code("return 1", "python") == "return 1"
 
 
-def test_only_pictures_are_shown() -> None:
-    found = page(everything.subject(FULL))
-    assert {str(one.attributes["src"])[:22] for one in found.named("img")} == {"data:image/png;base64,"}
-    assert [one.attributes["download"] for one in found.tags if "download" in one.attributes] == [
+def test_only_raster_pictures_are_shown() -> None:
+    parsed = page(everything.subject(FULL))
+    assert {str(tag.attributes["src"])[:22] for tag in parsed.named("img")} == {"data:image/png;base64,"}
+    assert [tag.attributes["download"] for tag in parsed.tags if "download" in tag.attributes] == [
         "picture-2.svg",
         "file-3.pdf",
     ]
@@ -322,7 +322,7 @@ def test_only_pictures_are_shown() -> None:
     assert "▣ image/png, 9 B" in broken.text
 
 
-def test_long_blocks_are_folded_and_notable_calls_are_open() -> None:
+def test_long_blocks_are_folded_and_diffs_and_failures_are_open() -> None:
     """A diff is open unless it is long, an output is closed unless it failed, a long prompt is closed."""
     log = "\n".join(map(str, range(100)))
     long_diff = "@@ -1 +1 @@\n" + "\n".join(f"+{n}" for n in range(100))
@@ -333,9 +333,9 @@ def test_long_blocks_are_folded_and_notable_calls_are_open() -> None:
         call("run_shell_command", {"command": "d"}, display=TextDisplay("no"), exit_code=1),
         call("run_shell_command", {"command": "e"}, display=TextDisplay(log), exit_code=1),
     )
-    found = page(made((prompt(log), message(tool_calls=calls)), export_options=ExportOptions(Detail.FULL)))
-    folds = [one for one in found.named("details") if one.attributes["class"] != "sources"]
-    assert [("open" in one.attributes, one.attributes["class"]) for one in folds] == [
+    parsed = page(made((prompt(log), message(tool_calls=calls)), export_options=ExportOptions(Detail.FULL)))
+    folds = [tag for tag in parsed.named("details") if tag.attributes["class"] != "sources"]
+    assert [("open" in fold.attributes, fold.attributes["class"]) for fold in folds] == [
         (False, "long"),
         (True, "tool"),
         (False, "tool"),
@@ -359,24 +359,24 @@ def test_long_blocks_are_folded_and_notable_calls_are_open() -> None:
 def test_long_results_are_folded_even_if_the_call_failed(display: Display) -> None:
     few = msgspec.structs.replace(display, **{name: getattr(display, name)[:3] for name in _many(display)})
     for shown, is_open in ((display, False), (few, True)):
-        found = page(made((message(tool_calls=(call("x", display=shown, exit_code=1),)),), export_options=FULL))
-        assert [("open" in one.attributes) for one in found.named("details", class_="tool failed")] == [is_open]
+        parsed = page(made((message(tool_calls=(call("x", display=shown, exit_code=1),)),), export_options=FULL))
+        assert [("open" in tag.attributes) for tag in parsed.named("details", class_="tool failed")] == [is_open]
 
 
 def _many(display: Display) -> list[str]:
     return [name for name in ("matches", "files", "lines", "activity", "todos", "value") if hasattr(display, name)]
 
 
-def test_long_diff_is_in_pieces() -> None:
+def test_long_diff_is_split_into_parts() -> None:
     long_diff = "@@ -1 +1 @@\n" + "\n".join(f"+{n}" for n in range(500))
-    found = page(
+    parsed = page(
         made((message(tool_calls=(call("replace", {}, display=DiffDisplay(long_diff)),)),), export_options=FULL)
     )
-    assert len(found.named("span", class_="piece")) == 3
-    assert len(found.named("span", class_="add")) == 500
+    assert len(parsed.named("span", class_="piece")) == 3
+    assert len(parsed.named("span", class_="add")) == 500
 
 
-def test_pieces_are_yielded_while_messages_are_read() -> None:
+def test_page_is_yielded_while_messages_are_read() -> None:
     read: list[int] = []
 
     def talk() -> Iterator[Message]:
@@ -407,7 +407,7 @@ def fold(data: str, classes: str) -> tuple[str, str]:
     return Page(summary).text, Page(inside).text
 
 
-def test_hidden_lines_of_an_output_open() -> None:
+def test_hidden_lines_of_an_output_are_in_a_fold() -> None:
     shell = call("run_shell_command", {"command": "make"}, display=TextDisplay(LOG), exit_code=1)
     summary, inside = fold(written(made((message(tool_calls=(shell,)),))), "more")
     assert summary == "… 30 more lines, 237 characters"
@@ -424,29 +424,29 @@ def test_hidden_lines_of_an_output_open() -> None:
         (DiffDisplay("@@ -1 +1 @@\n" + "\n".join(f"+{n}" for n in range(100))), "… 81 more lines"),
     ],
 )
-def test_hidden_items_open(display: Display, summary: str) -> None:
+def test_hidden_items_are_in_a_fold(display: Display, summary: str) -> None:
     data = written(made((message(tool_calls=(call("x", display=display, exit_code=1),)),)))
     assert fold(data, "more")[0] == summary
 
 
-def test_middle_of_a_pasted_prompt_opens() -> None:
+def test_middle_of_a_long_prompt_is_in_a_fold() -> None:
     data = written(made((prompt("\n".join(f"word {number}" for number in range(200))),)))
     assert "word 100" in fold(data, "more")[1]
 
 
-def test_session_context_opens() -> None:
+def test_session_context_is_in_a_fold() -> None:
     data = written(made((added(Origin.SESSION_CONTEXT, "<session_context>\nThis is\nthe context"), prompt("Go."))))
     summary, inside = fold(data, "added")
-    assert summary == "session context (3 lines, 37 characters)"
+    assert summary == "Session context (3 lines, 37 characters)"
     assert "the context" in inside
 
 
-def test_hidden_text_that_is_too_long_is_left_out_with_a_note() -> None:
+def test_hidden_text_over_the_limit_is_replaced_by_a_note() -> None:
     log = "\n".join(map(str, range(MAX_FOLDED_CHARS)))
     shell = call("run_shell_command", {"command": "make"}, display=TextDisplay(log))
-    found = page(made((message(tool_calls=(shell,)),)))
-    assert re.search(r"more lines, [0-9,]+ characters, only in an export with --detail full", found.text)
-    assert not found.named("details", class_="more")
+    parsed = page(made((message(tool_calls=(shell,)),)))
+    assert re.search(r"more lines, [0-9,]+ characters, only in an export with --detail full", parsed.text)
+    assert not parsed.named("details", class_="more")
 
 
 REWOUND = (
@@ -457,22 +457,22 @@ REWOUND = (
 )
 
 
-def test_dropped_messages_open() -> None:
+def test_dropped_messages_are_in_a_fold() -> None:
     data = written(made(REWOUND))
     summary, inside = fold(data, "branch rewound")
     assert summary.strip() == "2 messages rewound 19:02, $0.0628"
     assert "Wrong way." in inside
     assert "Indeed." in inside
     assert "Better way." not in inside
-    assert [one.attributes["id"] for one in Page(data).named("article")] == ["m1", "m2", "m3", "m4"]
+    assert [tag.attributes["id"] for tag in Page(data).named("article")] == ["m1", "m2", "m3", "m4"]
 
 
 def test_redacted_page_has_dropped_messages_only_with_all_branches() -> None:
-    """Who checks a page before sending it may not open every fold."""
+    """A reader who checks a page before sending it may not open each fold."""
     for branches, has_dropped in ((Branches.ACTIVE, False), (Branches.ALL, True)):
-        found = page(made(REWOUND, export_options=ExportOptions(branches=branches), redactor=Unchanged()))
-        assert ("Wrong way." in found.text) is has_dropped
-        assert ("2 messages rewound" in found.text) is not has_dropped
+        parsed = page(made(REWOUND, export_options=ExportOptions(branches=branches), redactor=Unchanged()))
+        assert ("Wrong way." in parsed.text) is has_dropped
+        assert ("2 messages rewound" in parsed.text) is not has_dropped
 
 
 class Unchanged:
@@ -494,7 +494,7 @@ def test_dropped_messages_are_open_with_all_branches() -> None:
     assert "2 messages rewound" not in data
 
 
-def test_branch_too_long_to_be_held_is_written_without_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_branch_over_the_memory_limit_is_written_without_a_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transcript, "HELD", 2)
     summary, inside = fold(written(made(REWOUND)), "branch rewound")
     assert summary.strip().startswith("messages rewound 19:02")
@@ -502,13 +502,13 @@ def test_branch_too_long_to_be_held_is_written_without_its_number(monkeypatch: p
     assert "Indeed." in inside
 
 
-def test_day_that_begins_in_a_closed_branch_is_shown_after_it() -> None:
+def test_day_that_begins_in_a_closed_branch_is_named_after_it() -> None:
     timeline = (prompt("A"), prompt("B", fate=Fate.REWOUND, minute=24 * 60), prompt("C", minute=24 * 60))
     data = written(made(timeline))
     assert data.rindex('class="day"') > data.index("</details>", data.index("branch rewound"))
 
 
-def test_branch_that_is_split_between_files_loses_nothing() -> None:
+def test_branch_split_between_files_is_complete() -> None:
     files: dict[str, bytes] = {}
 
     def beside(name: str, data: bytes) -> str:
@@ -524,63 +524,63 @@ def test_branch_that_is_split_between_files_loses_nothing() -> None:
     assert "Wrong 2." in fold(second.decode(), "branch rewound")[1]
 
 
-def test_dropped_messages_of_which_nothing_is_shown_are_counted() -> None:
+def test_dropped_messages_hidden_by_the_detail_are_counted() -> None:
     timeline = (prompt("Go."), message("Indeed.", fate=Fate.COMPRESSED))
     data = written(made(timeline, export_options=ExportOptions(Detail.PROMPTS)))
     assert "1 message compressed" in Page(data).text
     assert '<details class="branch' not in data
 
 
-def test_times_are_marked_up_and_say_utc() -> None:
-    found = page(everything.subject(FULL))
-    times = found.named("time")
-    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", one.attributes["datetime"] or "") for one in times)
-    assert {one.attributes.get("data-form") for one in times} == {None, "full", "day", "second"}
-    assert "Times are UTC." in found.text
+def test_times_are_machine_readable_and_in_utc() -> None:
+    parsed = page(everything.subject(FULL))
+    times = parsed.named("time")
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", time.attributes["datetime"] or "") for time in times)
+    assert {time.attributes.get("data-form") for time in times} == {None, "full", "day", "second"}
+    assert "Times are UTC." in parsed.text
 
 
 def test_controls_and_marks_have_labels() -> None:
     data = written(everything.subject(FULL))
     buttons = re.findall(r"<button[^>]*>(.*?)</button>", data)
     assert all(re.search(r"[A-Z][a-z]+", Page(inside).text) for inside in buttons)
-    marks = [one for one in Page(data).tags if one.attributes.get("class") == "mark"]
+    marks = [tag for tag in Page(data).tags if tag.attributes.get("class") == "mark"]
     assert marks
-    assert all(one.attributes["role"] == "img" and one.attributes["aria-label"] for one in marks)
+    assert all(mark.attributes["role"] == "img" and mark.attributes["aria-label"] for mark in marks)
 
 
 # The index
 
 
-def test_index_of_nothing_is_a_page() -> None:
+def test_index_without_sessions_is_a_page() -> None:
     ((name, data),) = index.pages([], PRICES)
     assert name == EXPORTERS["html"].index_page
     assert "0 sessions" in Page(data.decode()).text
 
 
-def test_index_shows_tokens_where_there_is_no_money() -> None:
+def test_index_shows_tokens_without_prices() -> None:
     about = everything.session()
     (_, data), *_ = index.pages([ExportedSession(about, "a.html")], PRICES)
     assert "Cost by day (UTC)" in Page(data.decode()).text
     unpriced = Session("x", "main", Project(), calls=about.calls[1:])
     (_, data), *_ = index.pages([ExportedSession(unpriced, "a b.html")], PRICES)
-    found = Page(data.decode())
-    assert "Tokens by day (UTC), at most 50.5k" in found.text
-    assert "1 call without a price" in found.text
-    assert found.named("a", href="a%20b.html")
+    parsed = Page(data.decode())
+    assert "Tokens by day (UTC), at most 50.5k" in parsed.text
+    assert "1 call without a price" in parsed.text
+    assert parsed.named("a", href="a%20b.html")
 
 
-def test_index_is_in_pages_that_need_no_script() -> None:
+def test_index_has_pages_that_work_without_a_script() -> None:
     projects = [Project(path="/alpha"), Project(path="/beta")]
     sessions = [Session(f"s{number}", "main", projects[number // 150]) for number in range(250)]
-    (_, data), *_ = index.pages([ExportedSession(one, f"{one.id}.html") for one in sessions], PRICES)
-    found = Page(data.decode())
-    assert [one.attributes["id"] for one in found.named("div", class_="page")] == ["page-1", "page-2", "page-3"]
-    assert len(found.named("tr")) == 250 + len(found.named("table"))
-    targets = {one.attributes["href"] for one in found.named("a") if (one.attributes["href"] or "").startswith("#")}
+    (_, data), *_ = index.pages([ExportedSession(session, f"{session.id}.html") for session in sessions], PRICES)
+    parsed = Page(data.decode())
+    assert [tag.attributes["id"] for tag in parsed.named("div", class_="page")] == ["page-1", "page-2", "page-3"]
+    assert len(parsed.named("tr")) == 250 + len(parsed.named("table"))
+    targets = {tag.attributes["href"] for tag in parsed.named("a") if (tag.attributes["href"] or "").startswith("#")}
     assert targets == {"#main", "#page-1", "#page-2", "#page-3", "#project-1", "#project-2"}
-    assert all(one[1:] in data.decode() for one in targets if one)
+    assert all(target[1:] in data.decode() for target in targets if target)
     for words in ("Page 2 of 3", "Next →", "← Previous", "alpha, continued", "beta, continued"):
-        assert words in found.text
+        assert words in parsed.text
 
 
 def test_short_index_has_one_page_and_no_page_links() -> None:

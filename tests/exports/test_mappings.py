@@ -18,14 +18,14 @@ IN_SPAN_NAMES = {"gen_ai.operation.name", "gen_ai.agent.name", "gen_ai.agent.id"
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    told = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", *(f"| {' | '.join(line)} |" for line in lines)]
-    return "\n".join(told)
+    rows = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", *(f"| {' | '.join(line)} |" for line in lines)]
+    return "\n".join(rows)
 
 
 def same(page: Path, mark: str, expected: str) -> None:
     """Compare the table behind a mark, or write it."""
     text = page.read_text("utf-8")
-    made = re.sub(rf"(<!-- {mark} -->\n)(?:\n\|[^\n]*(?:\n\|[^\n]*)*)?", lambda found: f"{found[1]}\n{expected}", text)
+    made = re.sub(rf"(<!-- {mark} -->\n)(?:\n\|[^\n]*(?:\n\|[^\n]*)*)?", lambda match: f"{match[1]}\n{expected}", text)
     if "POLLUX_REWRITE" in os.environ:
         page.write_text(made, "utf-8", newline="\n")
         text = made
@@ -46,8 +46,8 @@ def test_page_has_the_tables_of_the_lake() -> None:
     lines = [
         (
             f"`{name}`",
-            ", ".join(f"`{one.name}`" for one in columns(name) if one.is_key),
-            ", ".join(f"`{one.name}`" for one in columns(name) if not one.is_key),
+            ", ".join(f"`{column.name}`" for column in columns(name) if column.is_key),
+            ", ".join(f"`{column.name}`" for column in columns(name) if not column.is_key),
         )
         for name in TABLES
     ]

@@ -1,4 +1,4 @@
-"""Markdown transcripts: readable, complete, and whatever a session holds stays within its place."""
+"""Markdown transcripts are readable and complete, and keep each text inside its block."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pollux.text.escape import make_visible
 from pollux.views.transcript import Branches, Detail
 
 READER = MarkdownIt("commonmark", {"html": True, "maxNesting": 200}).enable(["table", "strikethrough"])
-"""An ordinary reader of Markdown, to which tags are tags."""
+"""A CommonMark parser that accepts HTML."""
 OURS = re.compile(r"</?details>|</?summary>|<details>\n<summary>[^<>\n]*</summary>\n?")
 
 
@@ -40,17 +40,17 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def tags(text: str) -> list[str]:
-    """Return all HTML in a document that is not ours."""
-    found = (token.content for token in tokens(text) if token.type in {"html_block", "html_inline"})
-    return [one for one in found if not OURS.fullmatch(one.strip())]
+    """Return the HTML in a document that Pollux did not write."""
+    html = (token.content for token in tokens(text) if token.type in {"html_block", "html_inline"})
+    return [tag for tag in html if not OURS.fullmatch(tag.strip())]
 
 
 def headings(text: str) -> list[tuple[int, str]]:
-    """Return the headings that stand in no quotation or list, with their rank."""
-    found = READER.parse(text)
+    """Return the headings outside quotations and lists, with their level."""
+    parsed = READER.parse(text)
     return [
-        (int(token.tag[1:]), found[number + 1].content)
-        for number, token in enumerate(found)
+        (int(token.tag[1:]), parsed[number + 1].content)
+        for number, token in enumerate(parsed)
         if token.type == "heading_open" and token.level == 0
     ]
 
@@ -60,35 +60,35 @@ def headings(text: str) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("prefix", SESSIONS)
-def test_demo(prefix: str, kind: str) -> None:
+def test_demo_transcripts_equal_their_snapshots(prefix: str, kind: str) -> None:
     golden.same(f"{prefix}-{kind}.md", written(demo_subject(prefix, KINDS[kind])).encode())
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_everything(kind: str) -> None:
+def test_transcript_of_everything_equals_its_snapshot(kind: str) -> None:
     golden.same(f"everything-{kind}.md", written(everything.subject(KINDS[kind])).encode())
 
 
 @pytest.mark.parametrize("detail", Detail)
-def test_prompts_are_the_headings_of_second_rank(detail: Detail) -> None:
-    found = headings(written(everything.subject(ExportOptions(detail))))
-    prompts = [words for rank, words in found if rank == 2]
-    assert [rank for rank, _ in found].count(1) == 1
+def test_prompts_are_the_headings_of_level_two(detail: Detail) -> None:
+    titles = headings(written(everything.subject(ExportOptions(detail))))
+    prompts = [words for rank, words in titles if rank == 2]
+    assert [rank for rank, _ in titles].count(1) == 1
     assert [re.match(r"\d+", words)[0] for words in prompts] == [str(n + 1) for n in range(len(prompts))]  # type: ignore[index]
-    n_human = sum(one.origin is Origin.HUMAN and one.fate == "active" for one in everything.messages())
-    n_loaded = sum(one.origin is Origin.LOADED for one in everything.messages())
+    n_human = sum(message.origin is Origin.HUMAN and message.fate == "active" for message in everything.messages())
+    n_loaded = sum(message.origin is Origin.LOADED for message in everything.messages())
     assert len(prompts) == n_human + (n_loaded if detail is not Detail.PROMPTS else 0)
 
 
-def test_everything_that_was_said_is_there() -> None:
+def test_transcript_contains_each_message() -> None:
     text = written(everything.subject(ExportOptions(Detail.FULL, Branches.ALL)))
     shown = "\n".join(token.content for token in tokens(text))
-    for one in (*everything.messages(), *everything.agent_messages()):
-        for word in re.findall(r"\w+", one.text):
+    for each in (*everything.messages(), *everything.agent_messages()):
+        for word in re.findall(r"\w+", each.text):
             assert word in shown
 
 
-def test_an_agent_stands_in_a_quotation_where_it_was_started() -> None:
+def test_subagent_is_quoted_after_the_call_that_started_it() -> None:
     text = written(everything.subject())
     before, _, after = text.partition("> **Subagent** `agent-1`")
     assert before.rstrip().endswith("Because.\n```")
@@ -102,7 +102,7 @@ def test_an_agent_stands_in_a_quotation_where_it_was_started() -> None:
 
 @pytest.mark.parametrize("branches", Branches)
 @pytest.mark.parametrize("detail", Detail)
-def test_nothing_hostile_gets_out_of_its_place(detail: Detail, branches: Branches) -> None:
+def test_hostile_text_stays_in_its_block(detail: Detail, branches: Branches) -> None:
     text = written(hostile(ExportOptions(detail, branches, thoughts=True)))
     assert tags(text) == []
     assert {rank for rank, _ in headings(text)} <= {1, 2, 3, 4, 5, 6}
@@ -114,34 +114,36 @@ def test_nothing_hostile_gets_out_of_its_place(detail: Detail, branches: Branche
         assert not re.match(r"\s*(javascript|data|vbscript|file):", target, re.IGNORECASE)
 
 
-@pytest.mark.parametrize("one", messages(), ids=lambda one: f"{one.kind}-{one.origin}")
-def test_each_hostile_message_leaves_the_next_one_alone(one: Message) -> None:
-    """Whatever stands before it, the last prompt is a heading and its answer a paragraph."""
-    text = written(made((one, prompt("The end?"), message("The *end*.")), export_options=ExportOptions(Detail.FULL)))
-    found = READER.parse(text)
+@pytest.mark.parametrize("hostile_message", messages(), ids=lambda source: f"{source.kind}-{source.origin}")
+def test_hostile_message_does_not_change_the_next_one(hostile_message: Message) -> None:
+    """After any message, the last prompt is a heading and its answer a paragraph."""
+    text = written(
+        made((hostile_message, prompt("The end?"), message("The *end*.")), export_options=ExportOptions(Detail.FULL))
+    )
+    parsed = READER.parse(text)
     assert headings(text)[-1][1].endswith("The end?")
-    assert [token.type for token in found[-3:]] == ["paragraph_open", "inline", "paragraph_close"]
-    assert found[-2].content == "The *end*."
+    assert [token.type for token in parsed[-3:]] == ["paragraph_open", "inline", "paragraph_close"]
+    assert parsed[-2].content == "The *end*."
 
 
 @given(st.text(alphabet=st.sampled_from("<>/!ab&;`~[]()\\#=-|*_:\n \tx"), max_size=60))
-def test_no_text_brings_forth_tags_pictures_or_definitions(text: str) -> None:
+def test_any_text_creates_no_tags_pictures_or_definitions(text: str) -> None:
     document = f"{inert(text)}\n\n## Next\n\n[a] [b] [ab]\n"
-    found = [*tokens(document)]
-    assert not {"html_block", "html_inline", "image"} & {token.type for token in found}
+    parsed = [*tokens(document)]
+    assert not {"html_block", "html_inline", "image"} & {token.type for token in parsed}
     assert headings(document)[-1] == (2, "Next")
-    assert found[-4].content == "[a] [b] [ab]" or any(token.content == "[a] [b] [ab]" for token in found[-6:])
+    assert parsed[-4].content == "[a] [b] [ab]" or any(token.content == "[a] [b] [ab]" for token in parsed[-6:])
     assert not any(token.type == "link_open" for token in READER.parseInline("[a] [b] [ab]")[0].children or ())
 
 
 @given(st.text(alphabet=st.sampled_from("`~ \n>-x"), max_size=40))
-def test_text_in_a_fence_stays_as_it_is(text: str) -> None:
+def test_text_in_a_fence_is_unchanged(text: str) -> None:
     (only,) = READER.parse(fence(text))
     assert (only.type, only.content) == ("fence", make_visible(text) + "\n")
 
 
 @given(st.text(max_size=40))
-def test_text_on_a_line_is_shown_as_it_is(text: str) -> None:
+def test_text_on_a_line_is_shown_unchanged(text: str) -> None:
     words = make_visible(" ".join(text.split()))
     assume(words)
     for written_so in (f"x{plain(text)}x", f"x{code(text)}x"):
@@ -174,24 +176,24 @@ def test_text_on_a_line_is_shown_as_it_is(text: str) -> None:
         ("<https://example.org>", "&lt;https://example.org>"),
     ],
 )
-def test_only_what_would_act_is_changed(text: str, expected: str) -> None:
+def test_only_active_markup_is_escaped(text: str, expected: str) -> None:
     assert inert(text) == expected
 
 
-def test_lines_of_a_prompt_stay_apart() -> None:
+def test_lines_of_a_prompt_are_kept() -> None:
     assert inert("one\ntwo\n\n```\nthree\nfour\n```", keeps_lines=True) == "one  \ntwo\n\n```\nthree\nfour\n```"
     assert quoted("one\n\ntwo") == "> one\n>\n> two"
 
 
-def test_what_is_too_long_or_too_deep_is_fenced() -> None:
+def test_text_that_is_too_long_or_too_deep_is_fenced() -> None:
     assert inert("<b>" * LONG).startswith("```text\n<b><b>")
     assert inert("> " * DEEP + "<b>").startswith("```text\n> > ")
 
 
-# Files beside
+# Side files
 
 
-def test_pictures_are_put_beside() -> None:
+def test_pictures_are_written_as_side_files() -> None:
     files: dict[str, bytes] = {}
 
     def put(name: str, data: bytes) -> str:
@@ -212,18 +214,18 @@ def test_pictures_are_put_beside() -> None:
     assert not subject.losses
 
 
-def test_pictures_that_have_no_place_are_named_and_counted() -> None:
+def test_pictures_without_side_files_are_named_and_counted() -> None:
     subject = everything.subject()
     assert "\n▣ image/png, 74 B\n" in written(subject)
     assert subject.losses == {"attachments": 4}
 
 
-def test_picture_that_is_broken_is_named() -> None:
+def test_broken_picture_is_named() -> None:
     subject = made((prompt("Look.", Attachment("image/png", 9, data="%%%")),), write_side_file=lambda name, _data: name)
     assert "\n▣ image/png, 9 B\n" in written(subject)
 
 
-def test_pieces_come_while_messages_are_read() -> None:
+def test_transcript_is_yielded_while_messages_are_read() -> None:
     read: list[int] = []
 
     def talk() -> Iterator[Message]:
@@ -239,7 +241,7 @@ def test_pieces_come_while_messages_are_read() -> None:
     assert len(read) < 7
 
 
-def test_evil_title_is_one_line() -> None:
+def test_hostile_title_is_one_line() -> None:
     first = written(hostile()).partition("\n")[0]
     assert first.startswith("# owned &lt;script>")
     assert EVIL not in first

@@ -1,4 +1,4 @@
-"""Our own form loses nothing: what is exported holds every message, call, result and count of every demo session."""
+"""Pollux JSON contains each message, call, result and count of each demo session."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def demo() -> History:
 
 
 def exported(number: int, name: str) -> bytes:
-    found = demo()
-    session = found.sessions[number]
-    by_id = {one.id: one for one in found.sessions}
+    history = demo()
+    session = history.sessions[number]
+    by_id = {session.id: session for session in history.sessions}
     return b"".join(EXPORTERS[name].render(export_source(session, opened(session), by_id, opened, PRICES)))
 
 
 @pytest.mark.parametrize("number", range(23))
-def test_nothing_is_lost(number: int) -> None:
+def test_document_contains_all_values(number: int) -> None:
     session = demo().sessions[number]
     document = json.loads(exported(number, "json"))
     messages = [*opened(session).messages()]
-    assert [msgspec.convert(one, Message) for one in document["timeline"]] == messages
-    assert [one["id"] for one in document["timeline"]] == [one.id for one in messages]
+    assert [msgspec.convert(entry, Message) for entry in document["timeline"]] == messages
+    assert [entry["id"] for entry in document["timeline"]] == [message.id for message in messages]
     for written, message in zip(document["timeline"], messages, strict=True):
         assert "".join(part["text"] for part in written["parts"] if part["type"] == "text") == "".join(
             part.text for part in message.parts if hasattr(part, "text") and part.__class__.__name__ == "Text"
@@ -52,7 +52,7 @@ def test_nothing_is_lost(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", range(0, 23, 5))
-def test_lines_say_the_same(number: int) -> None:
+def test_lines_equal_the_document(number: int) -> None:
     document = json.loads(exported(number, "json"))
     records: list[dict[str, Any]] = [json.loads(line) for line in exported(number, "jsonl").splitlines()]
     by_type: dict[str, list[dict[str, Any]]] = {}
@@ -79,7 +79,7 @@ def test_sources_are_named_with_their_digests(tmp_path: Path) -> None:
         ]
 
 
-def test_half_a_character_survives(tmp_path: Path) -> None:
+def test_lone_surrogate_is_kept(tmp_path: Path) -> None:
     file = builders.put(tmp_path / "log.jsonl", builders.log(builders.header(), builders.user("u", "half \ud83d")))
     document = json.loads(b"".join(pollux_json.render_json(builders.subject(file))))
     assert document["timeline"][0]["parts"][0]["text"] == "half \ud83d"

@@ -1,4 +1,4 @@
-"""What is said of a session before its transcript begins."""
+"""The facts above a transcript, and the facts of an index of sessions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_minimal_session_has_few_facts() -> None:
     assert [*header_facts(made((), session(kind="subagent")))] == [
         ("Kind", "subagent"),
         ("Project", "[8d46cd8e]"),
-        ("Messages", "0 prompts, 0 answers"),
+        ("Messages", "0 answers"),
         ("Session", "abc"),
     ]
 
@@ -47,19 +47,19 @@ def test_a_minimal_session_has_few_facts() -> None:
     ],
 )
 def test_times_are_in_utc(ended: timedelta | None, words: str) -> None:
-    told = session(started=START, ended=None if ended is None else START + ended)
-    assert period(told, UTC, "UTC") == words
+    timed = session(started=START, ended=None if ended is None else START + ended)
+    assert period(timed, UTC, "UTC") == words
 
 
 def test_cost_names_calls_without_a_price() -> None:
-    """A million tokens of a prompt this long cost $2.50."""
+    """A million tokens of a prompt of this length cost $2.50."""
     unpriced = one_call(model="gemini-99")
     assert cost_text(usage_of([one_call()], PRICES)) == "$2.50"
     assert cost_text(usage_of([one_call(), unpriced], PRICES)) == "$2.50+"
     assert cost_text(usage_of([unpriced], PRICES)) == "no price"
 
 
-def test_site_has_a_day_for_each_day_but_not_for_ever() -> None:
+def test_site_has_one_bar_for_each_day_up_to_a_limit() -> None:
     two = session(calls=(one_call(), one_call(3), one_call().__class__("abc", "n", None, None, Fate.ACTIVE, Tokens())))
     days = build_site([ExportedSession(two, "a")], PRICES).days
     assert [(day.day, used.calls) for day, used in days] == [(15, 1), (16, 0), (17, 0), (18, 1)]
@@ -68,7 +68,7 @@ def test_site_has_a_day_for_each_day_but_not_for_ever() -> None:
     assert build_site([ExportedSession(session(), "a")], PRICES).days == ()
 
 
-def test_site_counts_agents_with_their_session() -> None:
+def test_site_counts_subagents_with_their_session() -> None:
     agent = session(id="agent", kind="subagent", calls=(one_call(),))
     site = build_site(
         [
@@ -81,8 +81,8 @@ def test_site_counts_agents_with_their_session() -> None:
     assert [shelf.usage.calls for shelf in site.groups] == [2, 0]
 
 
-def test_site_has_the_session_last_used_first_and_a_shelf_for_each_project() -> None:
-    one = session(id="one", project=Project("h1", "web"), started=START, updated=START + timedelta(days=2))
+def test_site_groups_sessions_by_project_last_used_first() -> None:
+    recent = session(id="one", project=Project("h1", "web"), started=START, updated=START + timedelta(days=2))
     two = session(id="two", project=Project("h2", "web"), started=START, ended=START + timedelta(days=1))
-    site = build_site([ExportedSession(two, "b"), ExportedSession(one, "a")], PRICES)
+    site = build_site([ExportedSession(two, "b"), ExportedSession(recent, "a")], PRICES)
     assert [shelf.rows[0].session.id for shelf in site.groups] == ["one", "two"]

@@ -1,4 +1,4 @@
-"""A session as a verifiable agent record: everything is in it, in the place where the schema wants it."""
+"""A session exported as a verifiable agent record is complete and fits the schema."""
 
 from __future__ import annotations
 
@@ -49,40 +49,40 @@ def of_demo(number: int, options: ExportOptions | None = None) -> Any:  # noqa: 
     return decoded(subject_of(demo(), demo().sessions[number], options))
 
 
-# As seed 001 maps it
+# The mapping of the specification
 
 
 def mapped(message: dict[str, Any]) -> dict[str, Any]:
-    """Map a message in the words of the seed alone."""
+    """Return the entry of a message as the specification maps it."""
     children = [
         {"type": "reasoning", "content": thought["description"], "subject": thought["subject"]}
         for thought in message.get("thoughts", [])
     ]
-    for one in message.get("toolCalls", []):
-        shared = {"call-id": one["id"], "timestamp": one.get("timestamp", message["timestamp"])}
-        children.append({"type": "tool-call", "name": one["name"], "input": one["args"], **shared})
-        if one.get("result") is not None:
-            children.append({"type": "tool-result", "output": one["result"], "status": one["status"], **shared})
-    found = {"type": "assistant" if message["type"] == "gemini" else "user", "children": children or None}
-    found |= {name: message.get(name) for name in ("id", "timestamp", "content")} | {"model-id": message.get("model")}
-    return {name: value for name, value in found.items() if value is not None}
+    for call_ in message.get("toolCalls", []):
+        shared = {"call-id": call_["id"], "timestamp": call_.get("timestamp", message["timestamp"])}
+        children.append({"type": "tool-call", "name": call_["name"], "input": call_["args"], **shared})
+        if call_.get("result") is not None:
+            children.append({"type": "tool-result", "output": call_["result"], "status": call_["status"], **shared})
+    entry = {"type": "assistant" if message["type"] == "gemini" else "user", "children": children or None}
+    entry |= {name: message.get(name) for name in ("id", "timestamp", "content")} | {"model-id": message.get("model")}
+    return {name: value for name, value in entry.items() if value is not None}
 
 
 def assert_within(part: Any, whole: Any) -> None:  # noqa: ANN401
-    """Compare all that a part has with the same of the whole, which may have more."""
+    """Check that each value of a part equals that of the whole, which may contain more."""
     if isinstance(part, dict):
         for name, value in part.items():
             assert_within(value, whole[name])
     elif isinstance(part, list) and part and "type" in part[0]:
         assert len(part) == len(whole)
-        for one, other in zip(part, whole, strict=True):
-            assert_within(one, other)
+        for inner_part, inner_whole in zip(part, whole, strict=True):
+            assert_within(inner_part, inner_whole)
     else:
         assert part == whole
 
 
-def test_example_of_the_seed_has_all_that_the_seed_maps() -> None:
-    file = next(one for one in SEEDS if "08c1f87b" in one.name)
+def test_record_of_the_example_has_the_specified_values() -> None:
+    file = next(file for file in SEEDS if "08c1f87b" in file.name)
     native, made = json.loads(file.read_bytes()), decoded(builders.subject(file))
     assert_within([mapped(message) for message in native["messages"]], made["session"]["entries"])
     assert made["id"] == made["session"]["session-id"] == native["sessionId"]
@@ -93,19 +93,19 @@ def test_example_of_the_seed_has_all_that_the_seed_maps() -> None:
     )
 
 
-def test_values_that_the_seed_drops_are_exported() -> None:
-    file = next(one for one in SEEDS if "08c1f87b" in one.name)
+def test_values_missing_in_the_specification_are_exported() -> None:
+    file = next(file for file in SEEDS if "08c1f87b" in file.name)
     native, session = json.loads(file.read_bytes()), decoded(builders.subject(file))["session"]
     assert [session[name] for name in ("projectHash", "lastUpdated")] == [
         native[name] for name in ("projectHash", "lastUpdated")
     ]
-    _, called, said = session["entries"]
+    _, called, answer = session["entries"]
     thought, asked, answered = called["children"]
     assert thought["timestamp"] == "2026-02-10T17:28:03.479Z"
-    one = native["messages"][1]["toolCalls"][0]
-    assert (asked["displayName"], asked["description"]) == (one["displayName"], one["description"])
+    seed_call = native["messages"][1]["toolCalls"][0]
+    assert (asked["displayName"], asked["description"]) == (seed_call["displayName"], seed_call["description"])
     assert (answered["display"]["text"], answered["renderOutputAsMarkdown"]) == ("Found 22 matches", True)
-    assert said["token-usage"] == {
+    assert answer["token-usage"] == {
         "input": 154032,
         "output": 1282,
         "cached": 142880,
@@ -117,16 +117,16 @@ def test_values_that_the_seed_drops_are_exported() -> None:
 
 
 @pytest.mark.parametrize("file", SEEDS, ids=lambda file: file.stem)
-def test_seeds_fit_the_schema(file: Path) -> None:
+def test_specified_examples_fit_the_schema(file: Path) -> None:
     assert problems(decoded(builders.subject(file))) == []
 
 
-# Whole sessions
+# Complete sessions
 
 
 @pytest.mark.parametrize("options", [None, ALL], ids=["active", "all"])
 @pytest.mark.parametrize("number", range(23))
-def test_every_demo_session_fits_the_schema(number: int, options: ExportOptions | None) -> None:
+def test_each_demo_session_fits_the_schema(number: int, options: ExportOptions | None) -> None:
     assert problems(of_demo(number, options)) == []
 
 
@@ -134,27 +134,27 @@ def selected() -> list[tuple[Tree, Session]]:
     return [(tree, session) for tree in all_trees(SELECTED) for session in history_of(tree).sessions]
 
 
-@pytest.mark.parametrize(("tree", "session"), selected(), ids=lambda one: getattr(one, "name", None))
-def test_every_session_of_the_corpus_is_whole(tree: Tree, session: Session) -> None:
+@pytest.mark.parametrize(("tree", "session"), selected(), ids=lambda case: getattr(case, "name", None))
+def test_each_session_of_the_corpus_is_complete(tree: Tree, session: Session) -> None:
     made = subject_of(history_of(tree), session, ALL)
-    found = decoded(made)
-    assert problems(found) == []
-    kept = [entry for _, entry in walked(found["session"]["entries"])]
+    exported = decoded(made)
+    assert problems(exported) == []
+    kept = [entry for _, entry in walked(exported["session"]["entries"])]
     used = (entry["token-usage"] for entry in kept if "token-usage" in entry)
-    total = sum(one["total"] for one in used if "repeated" not in one)
-    assert total == sum(one.tokens.total for one in calls_of(session, made.by_id))
-    results = {json.dumps(one["output"]) for one in kept if one["type"] == "tool-result"}
+    total = sum(usage["total"] for usage in used if "repeated" not in usage)
+    assert total == sum(model_call.tokens.total for model_call in calls_of(session, made.by_id))
+    results = {json.dumps(child["output"]) for child in kept if child["type"] == "tool-result"}
     recorded = [
-        one
+        call_
         for ref in session.files
         for message in raw_messages(ref.path)
-        for one in message.get("toolCalls") or ()
-        if len(one.get("result") or ()) == 1 and "tool_output_masked" not in str(one["result"])
+        for call_ in message.get("toolCalls") or ()
+        if len(call_.get("result") or ()) == 1 and "tool_output_masked" not in str(call_["result"])
     ]
-    assert {json.dumps(one["result"]) for one in recorded} <= results
+    assert {json.dumps(call_["result"]) for call_ in recorded} <= results
 
 
-def test_json_is_that_of_rfc_8785() -> None:
+def test_json_is_canonical_as_in_rfc_8785() -> None:
     data = b"".join(render_json(subject_of(demo(), demo().sessions[0])))
     assert data == rfc8785.dumps(json.loads(data))
 
@@ -186,31 +186,31 @@ def test_sources_are_named_with_their_digests(tmp_path: Path) -> None:
     assert (made["version"], made["profile"]) == ("3.0.0-draft", "vac-00")
 
 
-def test_time_of_making_and_version_control_are_put_in_when_given(tmp_path: Path) -> None:
+def test_export_time_and_version_control_are_written_if_given(tmp_path: Path) -> None:
     file = put(tmp_path / "s.jsonl", log(header(), user()))
     made = record(builders.subject(file), created=datetime(2026, 11, 15, tzinfo=UTC), vcs={"type": "git"})
-    found = json.loads(b"".join(json_pieces(made)))
-    assert (found["created"], found["vcs"]) == ("2026-11-15T00:00:00.000Z", {"type": "git"})
-    assert problems(found) == []
+    exported = json.loads(b"".join(json_pieces(made)))
+    assert (exported["created"], exported["vcs"]) == ("2026-11-15T00:00:00.000Z", {"type": "git"})
+    assert problems(exported) == []
     assert not {"created", "vcs"} & set(decoded(builders.subject(file)))
 
 
-def test_what_could_not_be_read_is_said(tmp_path: Path) -> None:
+def test_problems_are_exported(tmp_path: Path) -> None:
     made = record_of(tmp_path, user(), b'{"id":"torn","type":"us')
-    assert [(one["code"], one["line"]) for one in made["problems"]] == [("torn-line", 3)]
+    assert [(problem["code"], problem["line"]) for problem in made["problems"]] == [("torn-line", 3)]
 
 
-# Of the session
+# Fields of the session
 
 
 def test_folder_is_exported_only_when_proven(tmp_path: Path) -> None:
     chats = builders.chats(tmp_path)
     put(chats / f"{builders.NAME}.jsonl", log(header(), user()))
     put(chats / "session-2026-11-15T19-31-b3e2640d.jsonl", log(header(builders.OTHER, projectHash="0" * 64), user()))
-    proven, told = (home_record(tmp_path, id_)["session"] for id_ in (builders.SESSION, builders.OTHER))
+    proven, unproven = (home_record(tmp_path, id_)["session"] for id_ in (builders.SESSION, builders.OTHER))
     assert proven["environment"] == {"working-dir": builders.ROOT}
-    assert "environment" not in told
-    assert (told["project"]["path"], told["project"]["proven"]) == (builders.ROOT, False)
+    assert "environment" not in unproven
+    assert (unproven["project"]["path"], unproven["project"]["proven"]) == (builders.ROOT, False)
 
 
 def test_unknown_metadata_is_exported_separately(tmp_path: Path) -> None:
@@ -232,14 +232,14 @@ def test_unknown_metadata_is_exported_separately(tmp_path: Path) -> None:
         (["qwen-3"], "qwen-3", "unknown"),
     ],
 )
-def test_models_and_who_runs_them(tmp_path: Path, models: list[str], first: str, provider: str) -> None:
+def test_models_have_their_provider(tmp_path: Path, models: list[str], first: str, provider: str) -> None:
     answers = [gemini(f"g{n}", "x", model=model, tokens=None if n else tokens()) for n, model in enumerate(models)]
     meta = record_of(tmp_path, user(), *answers)["session"]["agent-meta"]
     assert (meta["model-id"], meta["model-provider"]) == (first, provider)
     assert meta.get("models", [first]) == (models or ["unknown"])
 
 
-# Of messages
+# Fields of messages
 
 
 @pytest.mark.parametrize(
@@ -260,12 +260,12 @@ def test_models_and_who_runs_them(tmp_path: Path, models: list[str], first: str,
         (user("u", "hello") | {"type": "human"}, "user"),
     ],
 )
-def test_only_what_people_and_models_say_is_a_turn(tmp_path: Path, message: dict[str, Any], kind: str) -> None:
+def test_only_texts_of_users_and_models_are_turns(tmp_path: Path, message: dict[str, Any], kind: str) -> None:
     (entry,) = entries_of(tmp_path, message)
     assert entry.get("event-type", entry["type"]) == kind
     assert entry["id"] == message["id"]
-    said = entry.get("data", entry)["content"]
-    assert said == (message["content"] if isinstance(message["content"], str) else message["content"][0]["text"])
+    content = entry.get("data", entry)["content"]
+    assert content == (message["content"] if isinstance(message["content"], str) else message["content"][0]["text"])
 
 
 def test_content_is_text_or_parts_as_the_client_writes_them(tmp_path: Path) -> None:
@@ -277,17 +277,17 @@ def test_content_is_text_or_parts_as_the_client_writes_them(tmp_path: Path) -> N
         {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
         {"odd": [1]},
     ]
-    one, many = entries_of(tmp_path, user("u1", [{"text": "one"}]), user("u2", parts))
-    assert (one["content"], many["content"]) == ("one", parts)
+    single, several = entries_of(tmp_path, user("u1", [{"text": "one"}]), user("u2", parts))
+    assert (single["content"], several["content"]) == ("one", parts)
 
 
-def test_thoughts_among_what_was_typed_are_marked(tmp_path: Path) -> None:
+def test_thoughts_in_a_typed_message_are_marked(tmp_path: Path) -> None:
     typed = [{"text": "see"}, {"text": "hm", "thought": True}]
     (entry,) = entries_of(tmp_path, user("u", "see it", displayContent=typed))
     assert entry["displayContent"] == typed
 
 
-def test_what_was_typed_stands_beside_what_was_sent(tmp_path: Path) -> None:
+def test_typed_text_is_exported_beside_the_sent_one(tmp_path: Path) -> None:
     (entry,) = entries_of(tmp_path, user("u", [{"text": "see @a"}, {"text": "text of a"}], displayContent="see @a"))
     assert (entry["content"], entry["displayContent"]) == ([{"text": "see @a"}, {"text": "text of a"}], "see @a")
 
@@ -307,15 +307,15 @@ def test_what_was_typed_stands_beside_what_was_sent(tmp_path: Path) -> None:
     ],
 )
 def test_status_and_errors_are_exported(tmp_path: Path, fields: dict[str, Any], status: str, *, is_error: bool) -> None:
-    one = call(**fields)
-    (entry,) = entries_of(tmp_path, gemini("g", "", toolCalls=[one]))
+    failed_call = call(**fields)
+    (entry,) = entries_of(tmp_path, gemini("g", "", toolCalls=[failed_call]))
     asked, answered = entry["children"]
     assert asked["status"] == answered["status"] == status
     assert answered["is-error"] is is_error
-    assert answered["output"] == (one["result"] or [])
+    assert answered["output"] == (failed_call["result"] or [])
 
 
-def test_call_that_was_never_answered_has_no_result(tmp_path: Path) -> None:
+def test_unanswered_call_has_no_result(tmp_path: Path) -> None:
     (entry,) = entries_of(tmp_path, gemini("g", [builders.asks("c1", file_path="a")], model=None))
     (asked,) = entry["children"]
     assert (asked["type"], asked["status"], asked["input"]) == ("tool-call", "pending", {"file_path": "a"})
@@ -350,7 +350,7 @@ def test_extras_of_messages_and_calls_are_exported_separately(tmp_path: Path) ->
     assert (asked["native"], asked["agentId"]) == ({"is_error": "no"}, "a1")
 
 
-def test_tokens_that_another_session_paid_for_are_marked(tmp_path: Path) -> None:
+def test_tokens_billed_in_another_session_are_marked(tmp_path: Path) -> None:
     chats = builders.chats(tmp_path)
     paid = [user("u"), gemini("g", "hi", tokens=tokens())]
     put(chats / f"{builders.NAME}.jsonl", log(header(), *paid))
@@ -358,9 +358,9 @@ def test_tokens_that_another_session_paid_for_are_marked(tmp_path: Path) -> None
     started = header(builders.OTHER, startTime=builders.at(60))
     put(chats / "session-1794771160000-b3e2640d.jsonl", log(started, *copy))
     entries = home_record(tmp_path, builders.OTHER)["session"]["entries"]
-    assert [one["token-usage"].get("repeated") for one in entries if "token-usage" in one] == [True, None]
+    assert [entry["token-usage"].get("repeated") for entry in entries if "token-usage" in entry] == [True, None]
     entries = home_record(tmp_path, builders.SESSION)["session"]["entries"]
-    assert [one["token-usage"].get("repeated") for one in entries if "token-usage" in one] == [None]
+    assert [entry["token-usage"].get("repeated") for entry in entries if "token-usage" in entry] == [None]
 
 
 def test_model_call_without_a_message_is_exported_at_the_end(tmp_path: Path) -> None:
@@ -380,7 +380,7 @@ def test_model_call_without_a_message_is_exported_at_the_end(tmp_path: Path) -> 
     assert event["data"]["token-usage"]["total"] == 15
 
 
-# What became of messages
+# Fates of messages
 
 
 REWOUND = (
@@ -393,7 +393,7 @@ REWOUND = (
 )
 
 
-def test_messages_that_were_rewound_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_rewound_messages_are_left_out_and_counted(tmp_path: Path) -> None:
     first, second, event, last = entries_of(tmp_path, *REWOUND)
     assert [first["id"], second["id"], last["id"]] == ["u1", "g1", "u3"]
     assert (event["type"], event["event-type"]) == ("system-event", "rewind")
@@ -404,8 +404,8 @@ def test_messages_that_were_rewound_are_left_out_and_counted(tmp_path: Path) -> 
 
 def test_rewound_messages_are_exported_on_demand(tmp_path: Path) -> None:
     event = entries_of(tmp_path, *REWOUND, options=ALL)[2]
-    assert [(one["id"], one["fate"]) for one in event["children"]] == [("u2", "rewound"), ("g2", "rewound")]
-    assert [one["type"] for one in event["children"][1]["children"]] == ["tool-call", "tool-result"]
+    assert [(child["id"], child["fate"]) for child in event["children"]] == [("u2", "rewound"), ("g2", "rewound")]
+    assert [child["type"] for child in event["children"][1]["children"]] == ["tool-call", "tool-result"]
     assert event["data"] == {"messages": 2, "token-usage": event["data"]["token-usage"]}
 
 
@@ -416,19 +416,19 @@ def test_compression_and_rollback_are_events_of_their_own(tmp_path: Path) -> Non
         gemini("s2", "Got it. Thanks for the additional context!", model=None),
     )
     compressed = entries_of(tmp_path, *begun, checkpoint(*summed), options=ALL)
-    assert [one.get("event-type") for one in compressed] == ["compression", "state-snapshot", "synthetic"]
+    assert [event.get("event-type") for event in compressed] == ["compression", "state-snapshot", "synthetic"]
     assert len(compressed[0]["children"]) == 4
     rolled_back = entries_of(tmp_path, *begun, checkpoint(*begun[:2]), options=ALL)
-    assert [one.get("event-type") for one in rolled_back] == [None, None, "rollback"]
+    assert [event.get("event-type") for event in rolled_back] == [None, None, "rollback"]
     replaced = entries_of(tmp_path, *begun, checkpoint(user("x1", "elsewhere")), options=ALL)
-    assert [one.get("event-type") for one in replaced] == ["replacement", None]
+    assert [event.get("event-type") for event in replaced] == ["replacement", None]
 
 
 # Subagents
 
 
 def family(root: Path, depth: int) -> None:
-    """Write a session that starts a subagent, which starts another, and so on; all of them lie in one folder."""
+    """Write a session that starts a subagent, which starts another, and so on, all in one folder."""
     chats = builders.chats(root)
     put(chats / f"{builders.NAME}.jsonl", log(header(), user(), asking(1)))
     for number in range(1, depth + 1):
@@ -449,50 +449,50 @@ def test_subagent_is_below_its_call(tmp_path: Path) -> None:
     made = home_record(tmp_path, builders.SESSION)
     asked, answered = made["session"]["entries"][1]["children"]
     assert (asked["type"], answered["type"]) == ("tool-call", "tool-result")
-    assert [one["id"] for one in asked["children"]] == ["p1", "a1"]
+    assert [child["id"] for child in asked["children"]] == ["p1", "a1"]
     assert asked["children"][0]["origin"] == "agent_prompt"
     agent = asked["agent-session"]
     assert (agent["session-id"], agent["kind"]) == ("agent-1", "subagent")
     assert (agent["parent-session-id"], agent["parent-call-id"]) == (builders.SESSION, "c1")
     assert made["session"]["agent-meta"]["models"] == ["gemini-2.5-pro", "gemini-1"]
-    assert [one["session-id"] for one in made["sources"]] == [builders.SESSION, "agent-1"]
+    assert [source["session-id"] for source in made["sources"]] == [builders.SESSION, "agent-1"]
     assert asked["children"][0]["source"] == {"file": 1, "line": 2}
 
 
-def test_subagent_of_a_message_that_is_left_out_is_left_out_with_it(tmp_path: Path) -> None:
+def test_subagent_of_a_left_out_message_is_left_out(tmp_path: Path) -> None:
     family(tmp_path, 1)
     file = builders.chats(tmp_path) / f"{builders.NAME}.jsonl"
     file.write_bytes(file.read_bytes() + log(rewind("g1")))
     event = home_record(tmp_path, builders.SESSION)["session"]["entries"][1]
     assert event["data"]["subagents"] == ["agent-1"]
     event = home_record(tmp_path, builders.SESSION, ALL)["session"]["entries"][1]
-    assert [one["id"] for one in event["children"][0]["children"][0]["children"]] == ["p1", "a1"]
+    assert [child["id"] for child in event["children"][0]["children"][0]["children"]] == ["p1", "a1"]
 
 
-def test_subagent_whose_call_is_not_known_comes_at_the_end(tmp_path: Path) -> None:
+def test_subagent_without_a_known_call_is_last(tmp_path: Path) -> None:
     chats = builders.chats(tmp_path)
     put(chats / f"{builders.NAME}.jsonl", log(header(), user()))
     put(chats / builders.SESSION / "x1.jsonl", log(header("x1", kind="subagent"), user("p", "task")))
     event = home_record(tmp_path, builders.SESSION)["session"]["entries"][1]
     assert (event["event-type"], event["agent-session"]["session-id"]) == ("subagent", "x1")
-    assert [one["id"] for one in event["children"]] == ["p"]
+    assert [child["id"] for child in event["children"]] == ["p"]
 
 
-def test_nesting_is_bounded_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_nesting_is_bounded_and_all_entries_are_exported(tmp_path: Path) -> None:
     family(tmp_path, 20)
     made = home_record(tmp_path, builders.SESSION)
-    found = [*walked(made["session"]["entries"])]
-    assert max(depth for depth, _ in found) <= 2 * MAX_NESTING + 2
-    assert sorted(entry["id"] for _, entry in found if entry["type"] == "user") == sorted(
+    exported = [*walked(made["session"]["entries"])]
+    assert max(depth for depth, _ in exported) <= 2 * MAX_NESTING + 2
+    assert sorted(entry["id"] for _, entry in exported if entry["type"] == "user") == sorted(
         ["u1", *(f"p{number}" for number in range(1, 21))]
     )
-    assert sum(entry["token-usage"]["total"] for _, entry in found if "token-usage" in entry) == sum(range(6, 26))
+    assert sum(entry["token-usage"]["total"] for _, entry in exported if "token-usage" in entry) == sum(range(6, 26))
     assert problems(made) == []
     apart = [entry["agent-session"] for entry in made["session"]["entries"] if "agent-session" in entry]
     assert (apart[0]["session-id"], apart[0]["parent-call-id"]) == (f"agent-{MAX_NESTING + 1}", f"c{MAX_NESTING + 1}")
 
 
-def test_subagents_that_started_each_other_end(tmp_path: Path) -> None:
+def test_subagents_with_circular_parents_are_exported_once(tmp_path: Path) -> None:
     chats = builders.chats(tmp_path)
     put(chats / f"{builders.NAME}.jsonl", log(header(), user()))
     for number, other in ((1, 2), (2, 1)):
@@ -502,13 +502,13 @@ def test_subagents_that_started_each_other_end(tmp_path: Path) -> None:
         assert problems(home_record(tmp_path, id_)) == []
 
 
-# What does not fit
+# Values that do not fit
 
 
-def test_half_a_character_is_replaced_and_counted(tmp_path: Path) -> None:
+def test_lone_surrogates_are_replaced_and_counted(tmp_path: Path) -> None:
     file = put(tmp_path / "s.jsonl", log(header(), user("u", "half \ud83d"), gemini("g", "\ud83d\ude00")))
     subject = builders.subject(file)
-    assert [one["content"] for one in decoded(subject)["session"]["entries"]] == ["half \ufffd", "\U0001f600"]
+    assert [entry["content"] for entry in decoded(subject)["session"]["entries"]] == ["half \ufffd", "\U0001f600"]
     assert subject.losses["text with an unpaired surrogate, replaced"] == 2  # once for each form
 
 
@@ -519,13 +519,13 @@ def test_half_a_character_is_replaced_and_counted(tmp_path: Path) -> None:
         (-0.0, 0),
         (0.1, 0.1),
         (2**53 - 1, 2**53 - 1),
-        (12345678901234567000, 12345678901234567000),  # as the client writes a number of its own
+        (12345678901234567000, 12345678901234567000),  # as the client writes numbers
         (2**53 + 1, "9007199254740993"),
         (10**21, 1e21),
         (10**400, str(10**400)),
     ],
 )
-def test_numbers_are_those_of_the_client(tmp_path: Path, value: Json, kept: Json) -> None:
+def test_numbers_are_written_as_the_client_does(tmp_path: Path, value: Json, kept: Json) -> None:
     (entry,) = entries_of(tmp_path, gemini("g", "", toolCalls=[call(args={"n": value})]))
     assert entry["children"][0]["input"]["n"] == kept
     assert type(entry["children"][0]["input"]["n"]) is type(kept)
@@ -546,7 +546,7 @@ def test_values_that_are_nested_too_deeply_become_text(tmp_path: Path) -> None:
     assert subject.losses
 
 
-def test_values_without_end_do_not_stop_it() -> None:
+def test_infinite_values_do_not_stop_an_export() -> None:
     deep: list[Any] = []
     for _ in range(5000):
         deep = [deep]
@@ -555,29 +555,29 @@ def test_values_without_end_do_not_stop_it() -> None:
     assert sum(losses.values()) == 1
 
 
-def test_what_is_no_value_is_refused() -> None:
+def test_objects_that_are_not_values_raise() -> None:
     with pytest.raises(TypeError, match="Path cannot be part of a record"):
         representable({"a": Path()}, Counter())
 
 
 @pytest.mark.parametrize("count", [0, 23, 24, 255, 256, 65535, 65536])
-def test_counts_of_entries_are_written_as_the_library_does(count: int) -> None:
+def test_counts_of_entries_equal_those_of_the_library(count: int) -> None:
     made = LazyMap(entries=LazyEntries(count, lambda: iter([{"a": 1}] * count)))
     assert b"".join(cbor_pieces(made)) == cbor2.dumps({"entries": [{"a": 1}] * count}, canonical=True)
     assert json.loads(b"".join(json_pieces(made))) == {"entries": [{"a": 1}] * count}
 
 
-def test_counts_that_are_none_are_left_out(tmp_path: Path) -> None:
+def test_missing_counts_are_omitted(tmp_path: Path) -> None:
     (entry,) = entries_of(tmp_path, gemini("g", "hi", tokens=tokens() | {"input": -5}))
     assert "input" not in entry["token-usage"]
     assert entry["token-usage"]["total"] == 15
 
 
-# Nothing secret
+# Secrets
 
 
 class Masking:
-    """Takes a word out of everything."""
+    """A redactor that removes one word everywhere."""
 
     def json(self, value: Json) -> Json:
         return json.loads(json.dumps(value).replace("hunter2", "[hidden]"))  # type: ignore[no-any-return]
@@ -591,7 +591,7 @@ class Masking:
         return msgspec.json.decode(plain, type=Session, dec_hook=lambda type_, value: type_(value))
 
 
-def test_secrets_do_not_get_through(tmp_path: Path) -> None:
+def test_secrets_are_redacted_everywhere(tmp_path: Path) -> None:
     chats = builders.chats(tmp_path)
     display = {
         "fileDiff": "@@ -0,0 +1 @@\n+hunter2",
@@ -620,19 +620,19 @@ def test_secrets_do_not_get_through(tmp_path: Path) -> None:
     ]
     put(chats / f"{builders.NAME}.jsonl", log(*records))
     for options in (None, ALL):
-        found = home_record(tmp_path, builders.SESSION, options, Masking())  # type: ignore[arg-type]
-        assert "hunter2" not in json.dumps(found)
-        assert found["redacted"] is True
-        (file,) = found["file-attribution"]["files"]
+        exported = home_record(tmp_path, builders.SESSION, options, Masking())  # type: ignore[arg-type]
+        assert "hunter2" not in json.dumps(exported)
+        assert exported["redacted"] is True
+        (file,) = exported["file-attribution"]["files"]
         assert file["path"] == "/[hidden]/a"
         assert "content-hash" not in file["conversations"][0]["ranges"][0]
-        assert problems(found) == []
+        assert problems(exported) == []
 
 
-# The page
+# The documentation
 
 
-def test_every_field_is_in_the_table_of_the_page() -> None:
+def test_each_field_is_in_the_table_of_the_docs() -> None:
     _, _, table = PAGE.read_text("utf-8").partition("| In the file | In the record | |\n| --- | --- | --- |\n")
     rows = table.partition("\n\n")[0].splitlines()
     named = {name for row in rows for name in re.findall(r"`([^`]+)`", row.split(" | ")[0])}

@@ -1,4 +1,4 @@
-"""Which lines the model wrote: compared with the files that the client really left, and through all kinds of edits."""
+"""Lines are attributed to the model as in the files that the client left, and after each kind of edit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def edits(
     path: str = f"{builders.ROOT}/a.txt",
     **more: Any,  # noqa: ANN401
 ) -> dict[str, Any]:
-    """Edit with a diff, as the client shows it."""
+    """Return a message with an edit and its diff, as the client shows it."""
     display = {"fileDiff": patch(before or "", after), "filePath": path, "originalContent": before, "newContent": after}
     args = {"file_path": path} | more.pop("args", {})
     fields = gemini(f"m-{id_}", "", toolCalls=[call(id_, "replace", args=args, resultDisplay=display)])
@@ -53,12 +53,12 @@ def patch(before: str, after: str) -> str:
 
 def files_of(folder: Path, *messages: object) -> dict[str, list[dict[str, Any]]]:
     """Return the conversations of each file."""
-    found = record_of(folder, *messages).get("file-attribution", {"files": []})
-    return {file["path"]: file["conversations"] for file in found["files"]}
+    attribution = record_of(folder, *messages).get("file-attribution", {"files": []})
+    return {file["path"]: file["conversations"] for file in attribution["files"]}
 
 
 def lines(conversation: dict[str, Any]) -> list[tuple[int, int]]:
-    return [(one["start-line"], one["end-line"]) for one in conversation["ranges"]]
+    return [(range_["start-line"], range_["end-line"]) for range_ in conversation["ranges"]]
 
 
 def only(folder: Path, *messages: object) -> list[tuple[int, int]]:
@@ -66,7 +66,7 @@ def only(folder: Path, *messages: object) -> list[tuple[int, int]]:
     return lines(conversation)
 
 
-# The truth
+# Files of real sessions
 
 
 def written() -> list[Any]:
@@ -78,15 +78,15 @@ def written() -> list[Any]:
 
 @needs_corpus
 @pytest.mark.parametrize("tree", written())
-def test_lines_are_those_of_the_files_that_the_client_left(tree: Tree) -> None:
-    found = history(tree)
+def test_attributed_lines_equal_the_files_that_the_client_left(tree: Tree) -> None:
+    read = history(tree)
     n_ranges = 0
-    for session in found.main:
-        for file in decoded(subject_of(found, session)).get("file-attribution", {"files": []})["files"]:
+    for session in read.main:
+        for file in decoded(subject_of(read, session)).get("file-attribution", {"files": []})["files"]:
             left = lines_of((tree.folder / "project-files" / file["path"]).read_bytes().decode())
-            for one in (one for conversation in file["conversations"] for one in conversation["ranges"]):
-                text = "".join(left[one["start-line"] - 1 : one["end-line"]])
-                assert hashlib.sha256(text.encode()).hexdigest() == one["content-hash"]
+            for lines_ in (range_ for conversation in file["conversations"] for range_ in conversation["ranges"]):
+                text = "".join(left[lines_["start-line"] - 1 : lines_["end-line"]])
+                assert hashlib.sha256(text.encode()).hexdigest() == lines_["content-hash"]
                 n_ranges += 1
     assert n_ranges >= 2
 
@@ -94,7 +94,7 @@ def test_lines_are_those_of_the_files_that_the_client_left(tree: Tree) -> None:
 # Edits of all kinds
 
 
-def test_a_written_file_is_all_of_the_model(tmp_path: Path) -> None:
+def test_all_lines_of_a_written_file_belong_to_the_model(tmp_path: Path) -> None:
     ((path, (conversation,)),) = files_of(tmp_path, writes("c1", "one\ntwo\n")).items()
     assert path == "a.txt"
     assert conversation == {
@@ -111,21 +111,21 @@ def test_a_written_file_is_all_of_the_model(tmp_path: Path) -> None:
     }
 
 
-def test_only_the_lines_that_an_edit_changed_are_of_the_model(tmp_path: Path) -> None:
+def test_only_lines_changed_by_an_edit_belong_to_the_model(tmp_path: Path) -> None:
     assert only(tmp_path, edits("c1", "a\nb\nc\nd\n", "a\nB\nc\nd\ne\n")) == [(2, 2), (5, 5)]
 
 
 def test_lines_move_with_later_edits(tmp_path: Path) -> None:
     first, second = "a\nNEW\nb\n", "x\ny\na\nNEW\nb\n"
-    found = files_of(tmp_path, edits("c1", "a\nb\n", first), edits("c2", first, second, model="gemini-3-pro-preview"))
-    ((one, other),) = found.values()
-    assert (one["contributor"]["model-id"], lines(one)) == ("gemini-2.5-pro", [(4, 4)])
-    assert (other["contributor"]["model-id"], lines(other)) == ("gemini-3-pro-preview", [(1, 2)])
+    files = files_of(tmp_path, edits("c1", "a\nb\n", first), edits("c2", first, second, model="gemini-3-pro-preview"))
+    ((earlier, later),) = files.values()
+    assert (earlier["contributor"]["model-id"], lines(earlier)) == ("gemini-2.5-pro", [(4, 4)])
+    assert (later["contributor"]["model-id"], lines(later)) == ("gemini-3-pro-preview", [(1, 2)])
 
 
 def test_lines_changed_between_edits_have_no_owner(tmp_path: Path) -> None:
-    left, found = "one\ntwo\nthree\n", "one\nhers\nthree\nfour\n"
-    assert only(tmp_path, edits("c1", None, left), edits("c2", found, found + "five\n")) == [(1, 1), (3, 3), (5, 5)]
+    left, changed = "one\ntwo\nthree\n", "one\nhers\nthree\nfour\n"
+    assert only(tmp_path, edits("c1", None, left), edits("c2", changed, changed + "five\n")) == [(1, 1), (3, 3), (5, 5)]
 
 
 def test_overwritten_lines_are_not_attributed(tmp_path: Path) -> None:
@@ -145,11 +145,11 @@ def test_an_edit_modified_by_the_user_is_mixed(tmp_path: Path) -> None:
         (replaces("c2", "one\n", ""), [(1, 2)]),
         (replaces("c2", "o", "0", allow_multiple=True), [(1, 3)]),
         (replaces("c2", "o", "0", expected_replacements=2), [(1, 3)]),
-        (replaces("c2", "o", "0"), []),  # where, is not said
+        (replaces("c2", "o", "0"), []),  # the place is not recorded
         (replaces("c2", "nowhere", "x"), []),
     ],
 )
-def test_edits_of_old_releases_apply_to_known_text(
+def test_edits_of_old_releases_are_applied_to_known_text(
     tmp_path: Path, edit: dict[str, Any], expected: list[tuple[int, int]]
 ) -> None:
     assert only(tmp_path, writes("c1", "one\ntwo\nthree\n"), edit) == expected
@@ -159,22 +159,22 @@ def test_edit_in_an_unknown_place_still_names_the_file(tmp_path: Path) -> None:
     assert only(tmp_path, replaces("c1", "a", "b")) == []
 
 
-def test_new_file_by_replacing_nothing(tmp_path: Path) -> None:
+def test_replacing_an_empty_text_creates_a_file(tmp_path: Path) -> None:
     assert only(tmp_path, replaces("c1", "", "a\nb")) == [(1, 2)]
 
 
 @pytest.mark.parametrize("status", ["error", "cancelled"])
-def test_edits_that_failed_wrote_nothing(tmp_path: Path, status: str) -> None:
+def test_failed_edits_are_not_attributed(tmp_path: Path, status: str) -> None:
     assert files_of(tmp_path, writes("c1", "a\n", status=status)) == {}
 
 
-def test_arguments_may_be_text(tmp_path: Path) -> None:
-    one = gemini("m", "", toolCalls=[call("c1", "write_file", args='{"file_path": "a.txt", "content": "x"}')])
-    assert only(tmp_path, one) == [(1, 1)]
+def test_arguments_may_be_a_json_text(tmp_path: Path) -> None:
+    answer = gemini("m", "", toolCalls=[call("c1", "write_file", args='{"file_path": "a.txt", "content": "x"}')])
+    assert only(tmp_path, answer) == [(1, 1)]
     assert files_of(tmp_path, gemini("m", "", toolCalls=[call("c1", "write_file", args="{")])) == {}
 
 
-def test_calls_are_named_as_fragments(tmp_path: Path) -> None:
+def test_calls_are_named_by_url_fragments(tmp_path: Path) -> None:
     ((conversation,),) = files_of(tmp_path, writes("a b#c", "x")).values()
     assert conversation["related"] == [{"type": "tool-call", "url": "#a%20b%23c"}]
 
@@ -191,21 +191,21 @@ def test_calls_are_named_as_fragments(tmp_path: Path) -> None:
         (None, "/a.py", "/a.py"),
     ],
 )
-def test_files_are_named_from_the_project(root: str | None, path: str, named: str) -> None:
+def test_paths_of_files_are_relative_to_the_project(root: str | None, path: str, named: str) -> None:
     assert attribution._relative_path(path, root) == named
 
 
-def test_subagents_write_too_and_in_their_turn(tmp_path: Path) -> None:
+def test_edits_of_subagents_are_attributed_in_order(tmp_path: Path) -> None:
     chats = builders.chats(tmp_path)
     asking = gemini("g", "", toolCalls=[call("c0", "invoke_agent", agentId="agent-1")])
-    told = [edits("c1", None, "a\n"), asking, edits("c3", "a\nb\n", "a\nb\nc\n")]
-    builders.put(chats / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user(), *told))
+    records = [edits("c1", None, "a\n"), asking, edits("c3", "a\nb\n", "a\nb\nc\n")]
+    builders.put(chats / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user(), *records))
     inner = edits("c2", "a\n", "a\nb\n", model="gemini-agent")
     head = builders.header("agent-1", kind="subagent")
     builders.put(chats / builders.SESSION / "agent-1.jsonl", builders.log(head, builders.user("p", "task"), inner))
     (file,) = home_record(tmp_path, builders.SESSION)["file-attribution"]["files"]
     assert file["path"] == "a.txt"
-    assert [lines(one) for one in file["conversations"]] == [[(1, 1), (3, 3)], [(2, 2)]]
+    assert [lines(conversation) for conversation in file["conversations"]] == [[(1, 1), (3, 3)], [(2, 2)]]
 
 
 # Line by line
@@ -218,7 +218,7 @@ def diff_of(before: str, after: str) -> Any:  # noqa: ANN401
 
 
 @given(texts, texts)
-def test_a_diff_says_which_lines_stayed(before: str, after: str) -> None:
+def test_diff_gives_the_unchanged_lines(before: str, after: str) -> None:
     old, new = lines_of(before), lines_of(after)
     kept = kept_blocks(diff_of(before, after), len(old), len(new))
     assert kept is not None
@@ -229,12 +229,12 @@ def test_a_diff_says_which_lines_stayed(before: str, after: str) -> None:
 
 
 @given(texts, texts, texts)
-def test_a_diff_of_other_texts_is_not_believed_or_harmless(before: str, after: str, other: str) -> None:
+def test_diff_of_other_texts_is_rejected_or_within_the_file(before: str, after: str, other: str) -> None:
     page = FileLines()
     page.observe(other)
     page.write(after, AI, diff_of(before, after))
     assert len(page.owners) == len(lines_of(after))
-    assert all(one.end <= len(lines_of(after)) for one in page.ranges(AI))
+    assert all(range_.end <= len(lines_of(after)) for range_ in page.ranges(AI))
 
 
 @pytest.mark.parametrize(
@@ -246,11 +246,11 @@ def test_a_diff_of_other_texts_is_not_believed_or_harmless(before: str, after: s
         "@@ -9 +9 @@\n-a\n+b\n",  # behind the end
     ],
 )
-def test_a_diff_that_does_not_fit_is_not_believed(diff: str) -> None:
+def test_diff_that_does_not_fit_is_rejected(diff: str) -> None:
     assert kept_blocks(diff_from_display(DiffDisplay(diff), None).lines, 2, 2) is None
 
 
-def test_long_texts_are_compared_at_their_ends_alone() -> None:
+def test_long_texts_are_compared_only_at_their_ends() -> None:
     old = [f"{n}\n" for n in range(3000)]
     new = ["0\n", *(f"x{n}\n" for n in range(3000)), "2999\n"]
     assert compared(old, new) == [(0, 0, 1), (2999, 3001, 1)]

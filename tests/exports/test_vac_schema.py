@@ -1,4 +1,4 @@
-"""Our own check of records: it takes what the schema takes, refuses what it refuses, and says where."""
+"""The checker of records accepts and rejects the same values as the schema, and names the place of each problem."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tests.exports.vac_schema import problems
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_what_fits_is_taken(name: str) -> None:
+def test_valid_records_have_no_problems(name: str) -> None:
     assert problems(VALID[name]) == []
 
 
 @pytest.mark.parametrize("name", INVALID)
-def test_what_does_not_fit_is_refused(name: str) -> None:
+def test_invalid_records_have_problems(name: str) -> None:
     (problem,) = problems(INVALID[name])
     assert problem
 
 
 @pytest.mark.parametrize("name", [*VALID, *INVALID])
-def test_a_decoder_changes_nothing(name: str) -> None:
+def test_decoded_record_has_no_problems(name: str) -> None:
     value = VALID.get(name, INVALID.get(name))
     assert bool(problems(cbor2.loads(cbor2.dumps(value)))) is (name in INVALID)
 
@@ -51,19 +51,19 @@ def test_a_decoder_changes_nothing(name: str) -> None:
         (record(CALL | {"name": cbor2.CBORTag(1, 2)}), "session.entries[0].name: should be a text, not CBOR tag 1"),
     ],
 )
-def test_a_problem_says_what_and_where(value: Any, problem: str | None) -> None:  # noqa: ANN401
-    (found,) = problems(value)
+def test_problem_names_reason_and_path(value: Any, problem: str | None) -> None:  # noqa: ANN401
+    (actual,) = problems(value)
     if problem is None:
-        assert found.endswith(f"not '{'y' * 40}'")
+        assert actual.endswith(f"not '{'y' * 40}'")
     else:
-        assert found == problem
+        assert actual == problem
 
 
-def test_a_hostile_record_is_not_listed_to_its_end() -> None:
+def test_number_of_listed_problems_is_bounded() -> None:
     assert len(problems(record(*[7] * 10_000))) == 100
 
 
-def test_nesting_without_end_is_a_problem() -> None:
+def test_deep_nesting_is_a_problem() -> None:
     entry = CALL
     for _ in range(5000):
         entry = CALL | {"children": [entry]}
@@ -71,8 +71,8 @@ def test_nesting_without_end_is_a_problem() -> None:
 
 
 @given(st.sampled_from([*VALID]), st.data())
-def test_a_value_in_the_place_of_another_never_stops_it(name: str, data: st.DataObject) -> None:
+def test_record_with_swapped_values_is_checked_to_its_end(name: str, data: st.DataObject) -> None:
     value = VALID[name]
     if isinstance(value, dict):
         changed = dict(value) | {data.draw(st.sampled_from([*value])): data.draw(st.none() | st.integers() | st.text())}
-        assert all(isinstance(one, str) for one in problems(changed))
+        assert all(isinstance(problem, str) for problem in problems(changed))

@@ -1,4 +1,4 @@
-"""What a folder has checked out: compared with what git itself says, where it is installed."""
+"""The checkout of a folder is read as git reports it, where git is installed."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def repository(folder: Path, head: str = "ref: refs/heads/main\n") -> Path:
     return folder
 
 
-def test_folder_outside_of_any_repository(tmp_path: Path) -> None:
+def test_folder_outside_a_repository_has_no_checkout(tmp_path: Path) -> None:
     assert read_vcs(tmp_path) is None
 
 
-def test_branch_commit_and_address(tmp_path: Path) -> None:
+def test_branch_commit_and_address_are_read(tmp_path: Path) -> None:
     repository(tmp_path)
     put(
         tmp_path / ".git" / "config",
@@ -40,7 +40,7 @@ def test_branch_commit_and_address(tmp_path: Path) -> None:
     }
 
 
-def test_branch_in_the_list_of_all(tmp_path: Path) -> None:
+def test_packed_branch_is_read(tmp_path: Path) -> None:
     repository(tmp_path, "ref: refs/heads/a/b\n")
     put(
         tmp_path / ".git" / "packed-refs", f"# pack-refs\n{'2' * 40} refs/heads/a\n{'3' * 40} refs/heads/a/b\n".encode()
@@ -48,9 +48,9 @@ def test_branch_in_the_list_of_all(tmp_path: Path) -> None:
     assert (read_vcs(tmp_path) or {})["revision"] == "3" * 40
 
 
-def test_commit_without_a_branch(tmp_path: Path) -> None:
-    found = read_vcs(repository(tmp_path, f"{REVISION}\n"))
-    assert found == {"type": "git", "observed": "when the record was made", "revision": REVISION}
+def test_detached_commit_is_read_without_a_branch(tmp_path: Path) -> None:
+    checkout = read_vcs(repository(tmp_path, f"{REVISION}\n"))
+    assert checkout == {"type": "git", "observed": "when the record was made", "revision": REVISION}
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_unknown_values_are_left_out(tmp_path: Path, head: str) -> None:
 
 
 @pytest.mark.skipif(GIT is None, reason="git is not installed")
-def test_as_git_says(tmp_path: Path) -> None:
+def test_checkout_equals_the_output_of_git(tmp_path: Path) -> None:
     def git(*arguments: str, folder: Path = tmp_path) -> str:
         options = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
         command = (str(GIT), *options, *arguments)
@@ -76,7 +76,7 @@ def test_as_git_says(tmp_path: Path) -> None:
     git("commit", "--allow-empty", "-m", "second", folder=tmp_path / "there")
     for folder, branch in ((tmp_path, "trunk"), (tmp_path / "there", "side")):
         for _ in range(2):
-            found = read_vcs(folder) or {}
-            assert (found["branch"], found["revision"]) == (branch, git("rev-parse", "HEAD", folder=folder))
-            assert found["repository"] == "https://example.org/r.git"
+            checkout = read_vcs(folder) or {}
+            assert (checkout["branch"], checkout["revision"]) == (branch, git("rev-parse", "HEAD", folder=folder))
+            assert checkout["repository"] == "https://example.org/r.git"
             git("pack-refs", "--all")

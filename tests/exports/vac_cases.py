@@ -1,4 +1,4 @@
-"""Records and envelopes that fit the schema, and such that do not: for our own check, and for the judge of it."""
+"""Records and envelopes that fit the schema, and others that do not, for the checker and for the CDDL judge."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import cbor2
 TIME = "2026-11-15T19:30:00.000Z"
 
 
-def entry(**members: Any) -> dict[str, Any]:  # noqa: ANN401  whatever a record may hold
+def entry(**members: Any) -> dict[str, Any]:  # noqa: ANN401  any value of a record
     return {name.replace("_", "-"): value for name, value in members.items()}
 
 
@@ -26,17 +26,17 @@ def session(*entries: Any, **more: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def record(*entries: Any, **more: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Make a record with these entries."""
+    """Return a record with these entries."""
     return {"version": "3.0.0-draft", "id": "r1", "session": session(*entries)} | entry(**more)
 
 
 def traced(**more: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Make a record whose session has other members."""
+    """Return a record whose session has other members."""
     return record(session=session(USER, **more))
 
 
 def without(value: dict[Any, Any], name: Any) -> dict[Any, Any]:  # noqa: ANN401
-    return {key: one for key, one in value.items() if key != name}
+    return {key: member for key, member in value.items() if key != name}
 
 
 def used(**counts: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -62,7 +62,7 @@ FILE = {"path": "a.txt", "conversations": [CONVERSATION]}
 
 
 def attributed(**more: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Make a record with an attribution that differs in one of its maps."""
+    """Return a record with an attribution that differs in one of its maps."""
     range_ = RANGE | entry(**more.get("range_", {}))
     conversation = CONVERSATION | {"ranges": [range_]} | entry(**more.get("conversation", {}))
     file = FILE | {"conversations": [conversation]} | entry(**more.get("file", {}))

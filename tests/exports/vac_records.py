@@ -1,4 +1,4 @@
-"""Records of sessions, decoded, and ways through them."""
+"""Decoded records of sessions, and their entries."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ ALL = ExportOptions(branches=Branches.ALL)
 
 
 def decoded(made: ExportSource) -> Any:  # noqa: ANN401  as decoded
-    """Make a record in both forms, and see that they say the same."""
-    found = json.loads(b"".join(render_json(made)))
-    assert cbor2.loads(b"".join(render_cbor(made))) == found
-    return found
+    """Return a decoded record, after a check that JSON and CBOR are equal."""
+    exported = json.loads(b"".join(render_json(made)))
+    assert cbor2.loads(b"".join(render_cbor(made))) == exported
+    return exported
 
 
 def record_of(folder: Path, *records: object, options: ExportOptions | None = None) -> Any:  # noqa: ANN401
-    """Make the record of a log with these lines after its header."""
+    """Return the record of a log with these lines after its header."""
     file = builders.put(folder / f"{builders.NAME}.jsonl", builders.log(builders.header(), *records))
     return decoded(builders.subject(file, options=options))
 
@@ -40,21 +40,21 @@ def entries_of(folder: Path, *records: object, options: ExportOptions | None = N
 
 
 def subject_of(
-    found: History, session: Session, options: ExportOptions | None = None, redactor: Redactor | None = None
+    read: History, session: Session, options: ExportOptions | None = None, redactor: Redactor | None = None
 ) -> ExportSource:
-    """Open a session of a home to be handed over."""
-    by_id = {one.id: one for one in found.sessions}
+    """Return the export source of a session of a home."""
+    by_id = {session.id: session for session in read.sessions}
     return export_source(session, opened(session), by_id, opened, PRICES, options=options, redactor=redactor)
 
 
 def home_record(root: Path, id_: str, options: ExportOptions | None = None, redactor: Redactor | None = None) -> Any:  # noqa: ANN401
-    """Make the record of a session of a home."""
-    found = history([builders.home(root)])
-    return decoded(subject_of(found, next(one for one in found.sessions if one.id == id_), options, redactor))
+    """Return the record of a session of a home."""
+    read = history([builders.home(root)])
+    return decoded(subject_of(read, next(session for session in read.sessions if session.id == id_), options, redactor))
 
 
 def walked(entries: list[dict[str, Any]], depth: int = 1) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Return every entry with its depth, children after their parents."""
+    """Yield each entry with its depth, children after their parents."""
     for entry in entries:
         yield depth, entry
         yield from walked(entry.get("children", []), depth + 1)

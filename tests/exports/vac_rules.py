@@ -1,4 +1,4 @@
-"""What the rules of a schema are made of: each takes a decoded value and yields what is wrong with it."""
+"""The rules of a schema; each takes a decoded value and yields its problems."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 Rule: TypeAlias = Callable[[Any, str], Iterator[str]]
-"""Yields what is wrong with a value, each time with the path that leads there."""
+"""Yields the problems of a value, each with its path."""
 
 _LARGEST = 2**64 - 1
-"""Of the integers that CBOR has without a tag."""
+"""The range of integers that CBOR has without a tag."""
 _SHOWN = 40
-"""Characters of a text that does not fit."""
+"""Number of characters shown of a text that does not fit."""
 
 
 def is_integer(value: object, least: int) -> bool:
-    """Tell whether a value is an integer of CBOR; true and false are none."""
+    """Return whether a value is an integer of CBOR, which true and false are not."""
     return type(value) is int and least <= value <= _LARGEST
 
 
-def anything(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401, ARG001  as every rule
-    """Take every value."""
+def anything(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401, ARG001  signature of a rule
+    """Accept any value."""
     return iter(())
 
 
 def plain(options: str, fits: Callable[[Any], bool]) -> Rule:
-    """Make the rule of a value that has no members."""
+    """Return the rule of a value without members."""
 
     def rule(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401
         if not fits(value):
@@ -44,23 +44,23 @@ number = plain("a number", lambda value: isinstance(value, float) or is_integer(
 
 
 def words(*known: str) -> Rule:
-    """Make the rule of a text that is one of a few."""
+    """Return the rule of a text that is one of a few."""
     return plain(" or ".join(known), lambda value: isinstance(value, str) and value in known)
 
 
 def matching(options: str, pattern: str) -> Rule:
-    """Make the rule of a text that has a form."""
+    """Return the rule of a text that matches a pattern."""
     form = re.compile(pattern)
     return plain(options, lambda value: isinstance(value, str) and form.fullmatch(value) is not None)
 
 
 def either(options: str, *rules: Rule) -> Rule:
-    """Make the rule of a value that fits one of several."""
+    """Return the rule of a value that fits one of several rules."""
     return plain(options, lambda value: any(next(rule(value, ""), None) is None for rule in rules))
 
 
 def array(each: Rule, least: int = 0) -> Rule:
-    """Make the rule of an array."""
+    """Return the rule of an array."""
 
     def rule(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401
         if not isinstance(value, list | tuple):
@@ -68,21 +68,21 @@ def array(each: Rule, least: int = 0) -> Rule:
             return
         if len(value) < least:
             yield f"{path}: at least {least} should be here"
-        for place, one in enumerate(value):
-            yield from each(one, f"{path}[{place}]")
+        for place, item in enumerate(value):
+            yield from each(item, f"{path}[{place}]")
 
     return rule
 
 
 def row(*rules: Rule) -> Rule:
-    """Make the rule of an array in which each place has its own meaning."""
+    """Return the rule of an array in which each position has its own rule."""
 
     def rule(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401
         if not isinstance(value, list | tuple) or len(value) != len(rules):
             yield _wrong(path, f"an array of {len(rules)}", value)
             return
-        for place, (one, inner) in enumerate(zip(value, rules, strict=True)):
-            yield from inner(one, f"{path}[{place}]")
+        for place, (item, rule_of_item) in enumerate(zip(value, rules, strict=True)):
+            yield from rule_of_item(item, f"{path}[{place}]")
 
     return rule
 
@@ -94,19 +94,19 @@ def members(
     keys: tuple[type, ...] = (str,),
     is_open: bool = True,
 ) -> Rule:
-    """Make the rule of a map; other members may be there only if it is open, and only with such keys."""
-    known = {**required, **(optional or {})}
+    """Return the rule of a map; only an open one may have other members, with keys that match `more`."""
+    all_rules = {**required, **(optional or {})}
 
     def rule(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401
         if not isinstance(value, Mapping):
             yield _wrong(path, "a map", value)
             return
         yield from (f"{_below(path, key)}: is missing" for key in required if key not in value)
-        for key, one in value.items():
+        for key, member in value.items():
             if type(key) not in keys:
                 yield f"{path}: {_kind(key)} is no name of a member".removeprefix(": ")
-            elif key in known:
-                yield from known[key](one, _below(path, key))
+            elif key in all_rules:
+                yield from all_rules[key](member, _below(path, key))
             elif not is_open:
                 yield f"{_below(path, key)}: there is no such member"
 
@@ -114,7 +114,7 @@ def members(
 
 
 def encoded(inner: Rule) -> Rule:
-    """Make the rule of bytes that hold CBOR."""
+    """Return the rule of bytes that contain CBOR."""
 
     def rule(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401
         from pollux.proofs.cose import InvalidEnvelopeError, decode_cbor  # noqa: PLC0415  heavy, and only for envelopes
@@ -123,17 +123,17 @@ def encoded(inner: Rule) -> Rule:
             yield _wrong(path, "a byte string", value)
             return
         try:
-            found = decode_cbor(value)
+            decoded = decode_cbor(value)
         except InvalidEnvelopeError:
             yield f"{path}: these bytes are no CBOR"
             return
-        yield from inner(found, path)
+        yield from inner(decoded, path)
 
     return rule
 
 
 def tagged(tag: int, inner: Rule) -> Rule:
-    """Make the rule of a value with a CBOR tag."""
+    """Return the rule of a value with a CBOR tag."""
 
     def rule(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401
         if getattr(value, "tag", None) != tag:

@@ -1,4 +1,4 @@
-"""The schema of records and their signed envelopes, and what of a value does not fit it.
+"""The schema of records and their signed envelopes, and a checker of values.
 
 Written from the CDDL of the draft, rule for rule and in its order. The judge in `tests/interop` reads the CDDL itself.
 """
@@ -30,11 +30,11 @@ from tests.exports.vac_rules import (
 )
 
 _MOST = 100
-"""Problems that are named; a hostile record has as many as it likes."""
+"""The number of problems listed; a hostile record may have any number."""
 
 
-def problems(value: Any) -> list[str]:  # noqa: ANN401  whatever a file holds
-    """Say what of a record or an envelope does not fit the schema, and where; nothing if all does."""
+def problems(value: Any) -> list[str]:  # noqa: ANN401  any decoded file
+    """Return the problems of a record or an envelope, each with its path; none if it fits the schema."""
     rule = SIGNED_RECORD if hasattr(value, "tag") else RECORD
     try:
         return list(islice(rule(value, ""), _MOST))
@@ -52,7 +52,7 @@ _session_id = either("a text or a byte string", text, byte_string)
 
 
 def _entry(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401
-    """Look at an entry by its type."""
+    """Yield the problems of an entry by the rule of its type."""
     kind = value.get("type") if isinstance(value, Mapping) else None
     rule = ENTRIES.get(kind) if isinstance(kind, str) else None
     return (rule or members({"type": words(*ENTRIES)}))(value, path)
@@ -138,7 +138,7 @@ _PROTECTED = members(
 
 
 def _receipt(value: Any, path: str) -> Iterator[str]:  # noqa: ANN401
-    """Look at a receipt; the draft wants each to hold another, so that none can ever fit."""
+    """Yield the problems of a receipt; the draft requires each to contain another, so that none can fit."""
     headers = members({_RECEIPTS: array(encoded(_receipt), least=1)}, keys=_LABELS)
     inner = row(encoded(members({}, keys=_LABELS)), headers, _payload, byte_string)
     return tagged(_COSE_SIGN1, inner)(value, path)

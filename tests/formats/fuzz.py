@@ -1,4 +1,4 @@
-"""Write small session files full of faults, and read each; runs in a child process that a hang ends."""
+"""Write small session files full of faults, and read each, in a child process that is killed if it hangs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SEPARATORS = ((",", ":"), (", ", ": "), (" ,  ", " :\t"))
 
 
 def main() -> None:
-    """Read the files of some seeds; the file given first names the seed at hand."""
+    """Read the files of some seeds, and write the current seed to the file named by the first argument."""
     place, first, last = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def read(data: bytes) -> None:
-    """Read a file in every way there is."""
+    """Read a file through its format, its replay, its messages and its state."""
     original = Source(Path("fuzzed"), data=data)
     source, format_, operations = formats.opened(original)
     reading = finish_reading(source, format_, replay(operations, *record_lookups(source)), original)
@@ -71,7 +71,7 @@ def read(data: bytes) -> None:
 
 
 def fuzzed(seed: int) -> bytes:
-    """Return the file of a seed."""
+    """Return the bytes of the file that a seed generates."""
     rng = random.Random(seed)  # noqa: S311  no secret
     if rng.random() < 0.2:
         return _document(rng)
@@ -83,8 +83,8 @@ def fuzzed(seed: int) -> bytes:
 
 def _document(rng: random.Random) -> bytes:
     messages = [_message(rng) for _ in range(rng.randint(0, 3))]
-    whole = _spoiled(rng, header(messages=messages))
-    data = json.dumps(whole, indent=rng.choice((2, 2, 1, None)), ensure_ascii=rng.random() < 0.8)
+    spoiled = _spoiled(rng, header(messages=messages))
+    data = json.dumps(spoiled, indent=rng.choice((2, 2, 1, None)), ensure_ascii=rng.random() < 0.8)
     return _torn(rng, data.encode("utf-8", "surrogatepass"))
 
 
@@ -118,7 +118,7 @@ def _message(rng: random.Random) -> Any:  # noqa: ANN401
 
 
 def _spoiled(rng: random.Random, value: Any) -> Any:  # noqa: ANN401
-    """Put values of any type where the client never wrote them."""
+    """Return a record with values of types that the client never writes."""
     for _ in range(rng.choice((0, 0, 1, 1, 2))):
         value = {**value, rng.choice(KEYS + MORE_KEYS): rng.choice(ODD)}
     for key in ("tokens", "toolCalls"):

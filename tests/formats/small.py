@@ -1,4 +1,4 @@
-"""Limits so low that a few hundred bytes are a long line."""
+"""Limits low enough that a few hundred bytes are a long line."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pollux.formats import source as source_module
 from pollux.sessions.replay import reading
 
 
-def make_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make everything long that has more than a few hundred bytes."""
+def lower_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lower all limits so that more than a few hundred bytes count as long."""
     limits = (module._Limit(200, 60, 30), module._Limit(100, 60, 30), module._Limit(80, 40, 20))
     monkeypatch.setattr(module, "_LIMITS", limits)
     monkeypatch.setattr(module, "_PIECE", 64)

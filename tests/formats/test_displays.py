@@ -87,7 +87,7 @@ FORMS = ("fileDiff", "todos", "isSubagentProgress", "matches", "files")
         ({"summary": "2 files", "files": ["a", 7], "payload": 1}, FileDisplay("2 files", ("a", "7"))),
     ],
 )
-def test_every_form(value: object, expected: Display | None) -> None:
+def test_each_form_of_display_is_decoded(value: object, expected: Display | None) -> None:
     assert display(value) == expected
 
 
@@ -107,13 +107,13 @@ def test_every_form(value: object, expected: Display | None) -> None:
         [[7]],
     ],
 )
-def test_unknown_form_is_read(value: object) -> None:
+def test_unknown_display_is_kept(value: object) -> None:
     assert display(value) == UnknownDisplay(value)  # type: ignore[arg-type]
 
 
 @given(st.dictionaries(st.sampled_from([*FORMS, "summary", "diffStat", "recentActivity", "new"]), values) | values)
-def test_nothing_raises_and_nothing_is_dropped(value: Any) -> None:  # noqa: ANN401
-    found = display(value)
-    assert (found is None) is (value is None or value == "")
-    if isinstance(found, UnknownDisplay):
-        assert found.value == value
+def test_any_value_is_decoded_or_kept(value: Any) -> None:  # noqa: ANN401
+    result = display(value)
+    assert (result is None) is (value is None or value == "")
+    if isinstance(result, UnknownDisplay):
+        assert result.value == value

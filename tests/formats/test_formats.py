@@ -45,38 +45,38 @@ def test_generation_is_determined_by_content(tmp_path: Path, data: bytes, expect
             assert opened(source).format == expected
 
 
-def test_every_generation_can_be_read() -> None:
-    for one in GENERATIONS:
-        assert one.name
-        assert (one.read is None) or (one.convert is None)
-        assert not one.sniff(b"")
+def test_each_generation_is_either_read_or_converted() -> None:
+    for generation in GENERATIONS:
+        assert generation.name
+        assert (generation.read is None) or (generation.convert is None)
+        assert not generation.sniff(b"")
 
 
-def test_an_empty_file_is_reported(tmp_path: Path) -> None:
+def test_empty_file_is_a_problem(tmp_path: Path) -> None:
     with Source(put(tmp_path / "a.json", b"")) as source:
         (problem,) = opened(source).operations
     assert isinstance(problem, Problem)
     assert (problem.code, problem.file, problem.line) == ("empty-file", str(tmp_path / "a.json"), 1)
 
 
-def test_logged_prompts_are_no_session(tmp_path: Path) -> None:
+def test_file_of_logged_prompts_is_not_a_session(tmp_path: Path) -> None:
     with Source(put(tmp_path / "logs.json", PROMPTS.encode())) as source:
         (problem,) = opened(source).operations
     assert isinstance(problem, Problem)
     assert (problem.code, problem.file) == ("no-session", str(tmp_path / "logs.json"))
 
 
-def test_another_shape_is_written_anew_as_a_log(tmp_path: Path) -> None:
-    found = opened(Source(put(tmp_path / "checkpoint-a.json", HISTORY.encode())))
-    head, *puts = found.operations
+def test_history_is_converted_to_a_log(tmp_path: Path) -> None:
+    result = opened(Source(put(tmp_path / "checkpoint-a.json", HISTORY.encode())))
+    head, *puts = result.operations
     assert isinstance(head, Header)
     assert head.fields["projectHash"] == ""
-    texts = [found.source.slice(one.record.span) for one in puts if isinstance(one, Put)]
+    texts = [result.source.slice(operation.record.span) for operation in puts if isinstance(operation, Put)]
     assert [b"hello" in texts[0], b"hi" in texts[1]] == [True, True]
 
 
-def test_the_problems_of_another_shape_name_the_file(tmp_path: Path) -> None:
+def test_problems_of_a_converted_file_name_its_path(tmp_path: Path) -> None:
     path = put(tmp_path / "checkpoint-a.json", HISTORY[:-5].encode())
-    problems = [one for one in opened(Source(path)).operations if isinstance(one, Problem)]
+    problems = [operation for operation in opened(Source(path)).operations if isinstance(operation, Problem)]
     assert problems
     assert {problem.file for problem in problems} == {str(path)}

@@ -14,7 +14,7 @@ SCRIPT = "from tests.formats.fuzz import main; main()"
 
 
 @pytest.mark.parametrize("part", range(N_PARTS))
-def test_every_small_file_is_read_to_its_end(part: int, tmp_path: Path) -> None:
+def test_fuzzed_files_are_read_without_errors(part: int, tmp_path: Path) -> None:
     size = N_FILES // N_PARTS
     note = tmp_path / "seed"
     seeds = (str(part * size), str((part + 1) * size))

@@ -1,4 +1,4 @@
-"""Saved histories: seed 000's session shape, checkpoints, shares, restore points and dumps of failed calls."""
+"""Saved histories are read: checkpoints, shared files, restore points and requests of failed calls."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ def _list(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401  as decoded
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
-def test_sample(path: Path) -> None:
+def test_sample_equals_its_expected_result(path: Path) -> None:
     data = path.read_bytes()
     assert history.sniff(data)
-    found = msgspec.json.format(
+    actual = msgspec.json.format(
         msgspec.json.encode(history.convert(data, name=path.name, modified=MODIFIED), order="deterministic")
     )
     expected = path.with_suffix(".expected.json")
     if "POLLUX_REWRITE" in os.environ:
-        expected.write_bytes(found + b"\n")
-    assert json.loads(found) == json.loads(expected.read_bytes())
+        expected.write_bytes(actual + b"\n")
+    assert json.loads(actual) == json.loads(expected.read_bytes())
 
 
-def test_corpus(corpus: Path) -> None:
+def test_histories_of_the_corpus_are_read_without_problems(corpus: Path) -> None:
     paths = [*corpus.glob("*/*/gemini/tmp/*/checkpoint-*.json"), *corpus.glob("*/*/gemini/tmp/*/checkpoints/*.json")]
     paths += corpus.glob("*/*/project-files/shared.json")
     assert len(paths) > 50
@@ -101,7 +101,7 @@ def test_session_files_are_not_histories(corpus: Path) -> None:
         rb'[{"role": "a \" b", "parts": []',
     ],
 )
-def test_sniff(head: bytes) -> None:
+def test_histories_are_recognised(head: bytes) -> None:
     assert history.sniff(head)
 
 
@@ -121,7 +121,7 @@ def test_sniff(head: bytes) -> None:
         b'[{"role": "user", "content": "of another vendor"}]',
     ],
 )
-def test_sniff_refuses(head: bytes) -> None:
+def test_other_files_are_not_recognised(head: bytes) -> None:
     assert not history.sniff(head)
 
 
@@ -133,7 +133,7 @@ def test_roles_and_parts_are_read() -> None:
     assert converted.synthesised == {"id", "timestamp", "session_id"}
 
 
-def test_ids_and_times_are_made_up_from_the_name() -> None:
+def test_ids_and_times_are_derived_from_the_name() -> None:
     converted = convert([user("a"), model("b")])
     assert converted.header == {
         "sessionId": "session-2025-09-18T02-45-3b44bc68",
@@ -164,17 +164,17 @@ def test_ids_and_times_are_made_up_from_the_name() -> None:
         ("", None),
     ],
 )
-def test_start_by_name(name: str, start: str | None) -> None:
+def test_start_is_the_time_in_the_name(name: str, start: str | None) -> None:
     assert convert([user("a")], name=name).header["startTime"] == (start or "2026-11-15T19:00:00.000Z")
 
 
-def test_end_of_time() -> None:
+def test_times_do_not_exceed_the_last_date() -> None:
     converted = convert([user("a"), user("b")], name="", modified=datetime.max.replace(tzinfo=UTC))
     assert converted.messages[1]["timestamp"] == "9999-12-31T23:59:59.999Z"
     assert converted.header["sessionId"] == "unknown"
 
 
-def test_tag_of_a_checkpoint() -> None:
+def test_tag_of_a_checkpoint_is_decoded_from_its_name() -> None:
     converted = convert({"history": [], "authType": "vertex-ai"}, name="checkpoint-my%20tag%2Fwith%3A%20odd.json")
     assert converted.header["tag"] == "my tag/with: odd"
     assert converted.header["authType"] == "vertex-ai"
@@ -182,7 +182,7 @@ def test_tag_of_a_checkpoint() -> None:
     assert "tag" not in convert([], name="checkpoint.json").header
 
 
-def test_a_session_id_of_its_own() -> None:
+def test_valid_session_id_in_the_file_is_used() -> None:
     converted = convert({"sessionId": "own", "history": []})
     assert converted.header["sessionId"] == "own"
     assert converted.synthesised == {"id", "timestamp"}
@@ -191,7 +191,7 @@ def test_a_session_id_of_its_own() -> None:
     assert converted.header["other"] == {"sessionId": 1, "id": "a", "$rewindTo": "b", "messages": []}
 
 
-def test_restore_point_keeps_the_screen_aside() -> None:
+def test_restore_point_stores_the_screen_in_its_header() -> None:
     screen = [{"type": "user", "text": "hi", "id": 1}]
     converted = convert({"history": screen, "clientHistory": [user("hi")], "commitHash": "c", "messageId": "m"})
     assert [message["content"] for message in converted.messages] == [[{"text": "hi"}]]
@@ -201,7 +201,7 @@ def test_restore_point_keeps_the_screen_aside() -> None:
 
 
 @pytest.mark.parametrize("request_", ["again", {"text": "again"}, [{"text": "again"}]])
-def test_failed_request(request_: object) -> None:
+def test_failed_request_is_the_last_prompt(request_: object) -> None:
     converted = convert({"error": {"message": "no"}, "context": [user("hi"), request_, None]})
     assert converted.messages[1]["type"] == "user"
     assert converted.messages[1]["content"] in ([{"text": "again"}], ["again"])
@@ -226,7 +226,7 @@ def test_failed_request(request_: object) -> None:
         ({"error": "[Operation Cancelled] Reason: the user said no"}, "cancelled"),
     ],
 )
-def test_whole_cycle(answer: object, status: str) -> None:
+def test_call_and_response_are_joined(answer: object, status: str) -> None:
     converted = convert([user("do"), model("I read.", call()), user(response(answer)), model("Done.")])
     assert records(converted) == [
         {
@@ -241,7 +241,7 @@ def test_whole_cycle(answer: object, status: str) -> None:
     assert converted.messages[2]["content"] == [response(answer)]
 
 
-def test_two_calls_in_one_turn_by_order() -> None:
+def test_responses_without_ids_are_matched_by_name_and_order() -> None:
     answers = [response({"output": "1"}), response({"output": "2"}, "Strange_Name"), response({"output": "3"})]
     converted = convert([model(call(), call("Strange_Name")), model(call()), user(*answers)])
     assert [record["name"] for record in records(converted)] == ["read_file", "Strange_Name", "read_file"]
@@ -249,19 +249,19 @@ def test_two_calls_in_one_turn_by_order() -> None:
     assert [record["timestamp"][-5:] for record in records(converted)] == [".000Z", ".001Z", ".002Z"]
 
 
-def test_two_calls_in_one_turn_by_id() -> None:
+def test_responses_with_ids_are_matched_by_id() -> None:
     second, first = response({"output": "2"}, id="b"), response({"output": "1"}, id="a")
     converted = convert([model(call(id="a"), call(id="read_file__b")), user(second), user(first)])
     assert [record["result"] for record in records(converted)] == [[first], [second]]
     assert [record["id"] for record in records(converted)] == ["a", "read_file__b"]
 
 
-def test_the_response_lends_its_id() -> None:
+def test_call_without_id_takes_that_of_its_response() -> None:
     converted = convert([model(call()), user(response({}, id="read_file-1794772146802-10ff"))])
     assert records(converted)[0]["id"] == "read_file-1794772146802-10ff"
 
 
-def test_a_late_response_is_found_by_id_alone() -> None:
+def test_late_response_is_matched_only_by_id() -> None:
     entries = [model(call(id="a"), call()), user("wait"), model(call()), user(response({"output": "now"}))]
     converted = convert([*entries, user(response({"output": "late"}, id="a")), user(response({}, id="x"))])
     assert [record.get("result") for record in records(converted)] == [
@@ -272,12 +272,12 @@ def test_a_late_response_is_found_by_id_alone() -> None:
     assert records(converted)[1]["status"] == "pending"
 
 
-def test_ids_that_differ_do_not_match() -> None:
+def test_responses_with_other_ids_do_not_match() -> None:
     converted = convert([model(call(id="a")), user(response({}, id="b"))])
     assert records(converted)[0]["status"] == "pending"
 
 
-def test_media_go_with_their_response() -> None:
+def test_media_belong_to_the_response_before_them() -> None:
     picture = {"inlineData": {"mimeType": "image/png", "data": ""}}
     file = {"fileData": {"fileUri": "gs://a"}}
     first, second = response({"output": "1"}), response({"output": "2"})
@@ -285,7 +285,7 @@ def test_media_go_with_their_response() -> None:
     assert [record["result"] for record in records(converted)] == [[first, picture, file], [second]]
 
 
-def test_calls_without_args_or_name() -> None:
+def test_call_without_a_name_is_not_recorded() -> None:
     converted = convert(
         [model({"functionCall": {"name": "glob"}}, {"functionCall": {"args": {}}}, {"functionCall": 1})]
     )
@@ -307,7 +307,7 @@ def test_calls_without_args_or_name() -> None:
         ({"role": "user", "parts": 3}, "user", [3], "no-parts"),
     ],
 )
-def test_degenerate_entries(entry: object, kind: str, content: object, code: str) -> None:
+def test_malformed_entries_are_kept_and_reported(entry: object, kind: str, content: object, code: str) -> None:
     converted = convert({"history": [entry, user("good")]})
     assert converted.messages[0]["type"] == kind
     assert converted.messages[0]["content"] == content
@@ -316,7 +316,7 @@ def test_degenerate_entries(entry: object, kind: str, content: object, code: str
     assert "history[0]" in converted.problems[0].message
 
 
-def test_loose_parts_and_unknown_keys() -> None:
+def test_single_parts_and_unknown_keys_are_kept() -> None:
     converted = convert([{"role": "user", "parts": "text", "id": 1}, {"role": "user", "parts": {"text": "a"}}])
     assert [message["content"] for message in converted.messages] == [["text"], [{"text": "a"}]]
     assert converted.messages[0]["entry"] == {"id": 1}
@@ -324,7 +324,7 @@ def test_loose_parts_and_unknown_keys() -> None:
 
 
 @pytest.mark.parametrize("document", [{"authType": "x"}, {"history": 1}, {}, 1, "text", None, True])
-def test_no_history(document: object) -> None:
+def test_document_without_history_is_reported(document: object) -> None:
     converted = convert(document)
     assert codes(converted) == ["no-history"]
     assert not converted.messages
@@ -351,7 +351,7 @@ def test_broken_json(data: bytes, line: int) -> None:
     assert converted.problems[0].line == line
 
 
-def test_cut_file_keeps_what_is_whole() -> None:
+def test_complete_entries_of_a_cut_file_are_kept() -> None:
     data = json.dumps({"authType": "x", "history": [user("a"), model("b"), user("c")]}, indent=2).encode()
     converted = convert(data[: data.index(b'"c"')])
     assert [message["type"] for message in converted.messages] == ["user", "gemini"]
@@ -379,7 +379,7 @@ def test_odd_text(data: bytes, text: str) -> None:
 
 
 @given(st.binary() | st.text().map(str.encode))
-def test_any_bytes(data: bytes) -> None:
+def test_any_bytes_are_converted(data: bytes) -> None:
     history.sniff(data)
     msgspec.json.encode(convert(data))
 
@@ -399,7 +399,7 @@ JSON = st.recursive(
 
 
 @given(st.lists(JSON, max_size=4), st.sampled_from(["history", "clientHistory", "context", None]))
-def test_any_entries(entries: list[object], holder: str | None) -> None:
+def test_any_entries_are_converted(entries: list[object], holder: str | None) -> None:
     converted = convert({holder: entries} if holder else entries)
     assert len(converted.messages) == len(entries)
     assert len({message["id"] for message in converted.messages}) == len(entries)
@@ -407,12 +407,12 @@ def test_any_entries(entries: list[object], holder: str | None) -> None:
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(["role", "parts"]), JSON), max_size=4), st.data())
-def test_cut_at_any_byte(entries: list[object], data: st.DataObject) -> None:
+def test_file_cut_at_any_byte_keeps_complete_entries(entries: list[object], data: st.DataObject) -> None:
     texts = [json.dumps(entry, ensure_ascii=False, indent=1).encode() for entry in entries]
-    whole = b'{"history": [' + b", ".join(texts) + b"]}"
-    cut = data.draw(st.integers(0, len(whole) - 1))
+    document = b'{"history": [' + b", ".join(texts) + b"]}"
+    cut = data.draw(st.integers(0, len(document) - 1))
     ends = [len(b'{"history": [' + b", ".join(texts[: n + 1])) for n in range(len(texts))]
-    converted = convert(whole[:cut])
+    converted = convert(document[:cut])
     assert converted.problems
     kept = sum(end <= cut for end in ends)
     assert converted.messages == convert({"history": entries[:kept]}).messages

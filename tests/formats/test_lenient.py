@@ -12,7 +12,7 @@ from pollux.formats.lenient import BOM, decode, encode, fragments, leading_field
 from pollux.formats.source import Span
 
 
-def found_in(data: bytes) -> list[bytes]:
+def fragment_texts(data: bytes) -> list[bytes]:
     return [data[span.start : span.end] for span in fragments(data)]
 
 
@@ -36,7 +36,7 @@ def test_all_json_is_decoded(value: Any) -> None:  # noqa: ANN401
         (b"[" + b"9" * 30 + b',"\xff"]', [10**30 - 1, "\ufffd"]),
     ],
 )
-def test_what_javascript_takes(data: bytes, expected: object) -> None:
+def test_values_that_javascript_accepts_are_decoded(data: bytes, expected: object) -> None:
     assert decode(data) == expected
 
 
@@ -44,12 +44,12 @@ def test_what_javascript_takes(data: bytes, expected: object) -> None:
     "data",
     [b"", b"{", b"NaN", b"[Infinity]", b'["a\nb"]', b"{'a':1}", b"[1,]", BOM + b"{}", b"01", b'"\\x"', b"[" * 5000],
 )
-def test_what_is_no_json_raises(data: bytes) -> None:
+def test_invalid_json_raises(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         decode(data)
 
 
-def test_broken_text_that_is_nested_too_deeply_raises() -> None:
+def test_deeply_nested_invalid_text_raises() -> None:
     with pytest.raises(ValueError, match="too deeply"):
         decode(b'["\xff",' + b"[" * 5000 + b"]" * 5001)
 
@@ -65,25 +65,25 @@ def test_broken_text_that_is_nested_too_deeply_raises() -> None:
         (b'"\xe2\x82"', b'"??"'),
     ],
 )
-def test_mask_keeps_every_byte_in_its_place(data: bytes, expected: bytes) -> None:
+def test_mask_changes_no_positions(data: bytes, expected: bytes) -> None:
     assert mask(data) == expected
     assert len(mask(data)) == len(data)
 
 
 @given(st.binary())
-def test_what_is_masked_is_text_of_the_same_length(data: bytes) -> None:
+def test_masked_bytes_are_text_of_the_same_length(data: bytes) -> None:
     masked = mask(data)
     masked.decode()
     assert len(masked) == len(data)
 
 
-def test_encode_replaces_what_is_no_character() -> None:
+def test_encode_replaces_lone_surrogates() -> None:
     assert encode({"a": "ä\ud83d"}) == '{"a":"ä?"}'.encode()
 
 
-def test_fragments_are_whole_records() -> None:
+def test_fragments_are_complete_records() -> None:
     data = b'x{"id":"a"}{"id":{"id":1},"n":[{"id":2}]} {"$set":{}}, {"sessionId":"s"} {"$rewindTo":"a"}{"other":1}'
-    assert found_in(data) == [
+    assert fragment_texts(data) == [
         b'{"id":"a"}',
         b'{"id":{"id":1},"n":[{"id":2}]}',
         b'{"$set":{}}',
@@ -92,28 +92,28 @@ def test_fragments_are_whole_records() -> None:
     ]
 
 
-def test_half_a_record_hides_none_behind_it() -> None:
-    assert found_in(b'{"id":"a","content":"half of i{"id":"b"}') == [b'{"id":"b"}']
-    assert found_in(b'{"id":"a","list":[{"id":"b"},{"id":"c"') == [b'{"id":"b"}']
+def test_half_a_record_does_not_hide_the_next() -> None:
+    assert fragment_texts(b'{"id":"a","content":"half of i{"id":"b"}') == [b'{"id":"b"}']
+    assert fragment_texts(b'{"id":"a","list":[{"id":"b"},{"id":"c"') == [b'{"id":"b"}']
 
 
-def test_fragments_can_begin_later() -> None:
+def test_fragments_start_at_a_given_position() -> None:
     assert [*fragments(b'{"id":1}{"id":2}', 1)] == [Span(8, 16)]
 
 
-def test_fragments_give_up_in_the_end() -> None:
-    assert found_in(b'{"id":' * 999 + b' {"id":1}') == [b'{"id":1}']
-    assert found_in(b'{"id":' * 1000 + b' {"id":1}') == []
+def test_fragments_stop_after_1000_attempts() -> None:
+    assert fragment_texts(b'{"id":' * 999 + b' {"id":1}') == [b'{"id":1}']
+    assert fragment_texts(b'{"id":' * 1000 + b' {"id":1}') == []
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=3), values, max_size=2), max_size=4), st.text("xyz,[", max_size=3))
 def test_records_between_garbage_are_found(bodies: list[dict[str, Any]], garbage: str) -> None:
     records = [encode({"id": "a", **body}) for body in bodies]
-    whole = [one for one in records if one.startswith(b'{"id":')]
-    assert found_in(garbage.encode().join([b"", *whole])) == whole
+    expected = [record for record in records if record.startswith(b'{"id":')]
+    assert fragment_texts(garbage.encode().join([b"", *expected])) == expected
 
 
-def test_leading_fields_of_a_torn_header() -> None:
+def test_leading_fields_of_a_torn_header_are_read() -> None:
     assert leading_fields(b'{"sessionId":"s","projectHash":"h","startTime":"2026') == {
         "sessionId": "s",
         "projectHash": "h",

@@ -50,18 +50,18 @@ def ids(operation: Operation) -> list[str] | None:
         b'{"kind":1}',
     ],
 )
-def test_sniff(head: bytes) -> None:
+def test_logs_are_recognised(head: bytes) -> None:
     assert sniff(head)
 
 
 @pytest.mark.parametrize("head", [b"", b"{", b'{\n  "sessionId": 1', b"[]", b'{"type":"init"}', b"text"])
-def test_sniff_something_else(head: bytes) -> None:
+def test_other_files_are_not_recognised(head: bytes) -> None:
     assert not sniff(head)
 
 
-def test_every_record() -> None:
-    found = operations(header(), ONE, updates(lastUpdated="x"), checkpoint(ONE, TWO), rewind("g1"))
-    head, put, update, check, back = found
+def test_each_kind_of_record_is_read() -> None:
+    result = operations(header(), ONE, updates(lastUpdated="x"), checkpoint(ONE, TWO), rewind("g1"))
+    head, put, update, check, back = result
     assert isinstance(head, Header)
     assert head.fields["sessionId"] == SESSION
     assert isinstance(put, Put)
@@ -72,7 +72,7 @@ def test_every_record() -> None:
     assert back == Rewind(5, "g1")
 
 
-def test_spans_lead_to_the_bytes() -> None:
+def test_spans_contain_the_bytes_of_their_records() -> None:
     data = log(header(), ONE, checkpoint(ONE, TWO, ONE), header(messages=[TWO]))
     place = source(data)
     spans: list[Span] = []
@@ -82,58 +82,58 @@ def test_spans_lead_to_the_bytes() -> None:
                 spans.append(record.span)
             case Update() | Header():
                 spans += [record.span for record in operation.records or ()]
-    assert [place.slice(span) for span in spans] == [line(one) for one in (ONE, ONE, TWO, ONE, TWO)]
+    assert [place.slice(span) for span in spans] == [line(record) for record in (ONE, ONE, TWO, ONE, TWO)]
     assert len(set(spans)) == 5
 
 
-def test_the_first_test_that_fits_decides() -> None:
-    everything = {"$rewindTo": "a", "id": "b", "$set": {"x": 1}, "sessionId": "s", "projectHash": "h"}
-    assert isinstance(operations(everything)[0], Rewind)
-    del everything["$rewindTo"]
-    assert isinstance(operations(everything)[0], Put)
-    del everything["id"]
-    assert isinstance(operations(everything)[0], Update)
-    del everything["$set"]
-    assert isinstance(operations(everything)[0], Header)
-    del everything["projectHash"]
-    assert codes(operations(everything)) == ["unknown-record"]
+def test_kind_is_decided_by_the_first_matching_key() -> None:
+    record = {"$rewindTo": "a", "id": "b", "$set": {"x": 1}, "sessionId": "s", "projectHash": "h"}
+    assert isinstance(operations(record)[0], Rewind)
+    del record["$rewindTo"]
+    assert isinstance(operations(record)[0], Put)
+    del record["id"]
+    assert isinstance(operations(record)[0], Update)
+    del record["$set"]
+    assert isinstance(operations(record)[0], Header)
+    del record["projectHash"]
+    assert codes(operations(record)) == ["unknown-record"]
 
 
-def test_wrong_types_let_the_next_test_decide() -> None:
-    found = operations({"$rewindTo": 7, "id": 8, "$set": None, "sessionId": "s", "projectHash": "h"})
-    assert codes(found) == ["bad-value"]
-    assert isinstance(found[1], Header)
+def test_keys_of_a_wrong_type_do_not_decide_the_kind() -> None:
+    result = operations({"$rewindTo": 7, "id": 8, "$set": None, "sessionId": "s", "projectHash": "h"})
+    assert codes(result) == ["bad-value"]
+    assert isinstance(result[1], Header)
 
 
 @pytest.mark.parametrize("value", ["x", 7, None, {}, {"length": 0}])
-def test_messages_that_are_no_list_are_none(value: object) -> None:
-    (found,) = operations(updates(messages=value))
-    assert ids(found) is None
+def test_update_whose_messages_are_not_a_list_has_none(value: object) -> None:
+    (update,) = operations(updates(messages=value))
+    assert ids(update) is None
 
 
-def test_an_empty_list_is_a_list() -> None:
+def test_empty_checkpoint_has_an_empty_list() -> None:
     assert ids(operations(checkpoint())[0]) == []
 
 
-def test_set_of_a_list_sets_nothing() -> None:
-    (found,) = operations({"$set": [1]})
-    assert isinstance(found, Update)
-    assert (found.fields, found.records) == ({}, None)
+def test_update_with_a_list_sets_nothing() -> None:
+    (update,) = operations({"$set": [1]})
+    assert isinstance(update, Update)
+    assert (update.fields, update.records) == ({}, None)
 
 
 def test_elements_without_an_id_are_reported() -> None:
-    found = operations(checkpoint(ONE, {"type": "user"}, {"id": 7}, TWO))
-    assert ids(found[0]) == ["u1", "g1"]
-    assert codes(found) == ["no-message", "bad-value", "no-message"]
-    assert {problem.line for problem in found if isinstance(problem, Problem)} == {1}
+    result = operations(checkpoint(ONE, {"type": "user"}, {"id": 7}, TWO))
+    assert ids(result[0]) == ["u1", "g1"]
+    assert codes(result) == ["no-message", "bad-value", "no-message"]
+    assert {problem.line for problem in result if isinstance(problem, Problem)} == {1}
 
 
-def test_a_compact_document_on_one_line() -> None:
-    (found,) = operations(header(messages=[ONE, TWO], summary="s"))
-    assert ids(found) == ["u1", "g1"]
-    assert isinstance(found, Header)
-    assert found.fields["summary"] == "s"
-    assert "messages" not in found.fields
+def test_compact_document_is_a_header_with_messages() -> None:
+    (head,) = operations(header(messages=[ONE, TWO], summary="s"))
+    assert ids(head) == ["u1", "g1"]
+    assert isinstance(head, Header)
+    assert head.fields["summary"] == "s"
+    assert "messages" not in head.fields
 
 
 @pytest.mark.parametrize(
@@ -149,12 +149,12 @@ def test_a_compact_document_on_one_line() -> None:
         (line(ONE)[:-1], "torn-line"),
     ],
 )
-def test_what_is_no_record_is_reported(record: bytes, code: str) -> None:
-    found = operations(header(), record, TWO)
-    (problem,) = (one for one in found if isinstance(one, Problem))
+def test_lines_that_are_not_records_are_reported(record: bytes, code: str) -> None:
+    result = operations(header(), record, TWO)
+    (problem,) = (operation for operation in result if isinstance(operation, Problem))
     assert (problem.code, problem.line) == (code, 2)
     assert problem.file == str(source(b"").path)
-    assert isinstance(found[-1], Put)
+    assert isinstance(result[-1], Put)
 
 
 def test_bad_value_is_reported_and_the_rest_is_read() -> None:
@@ -165,11 +165,11 @@ def test_bad_value_is_reported_and_the_rest_is_read() -> None:
     assert put.record.prompt == "one"
 
 
-def test_blank_lines_are_nothing() -> None:
+def test_blank_lines_are_skipped() -> None:
     assert operations(b"", b"  \t", b"\r") == []
 
 
-def test_half_a_record_with_another_glued_to_it() -> None:
+def test_record_after_half_a_record_is_recovered() -> None:
     put, problem = operations(line(ONE)[:30] + line(TWO))
     assert isinstance(put, Put)
     assert (put.record.id, put.salvaged) == ("g1", True)
@@ -179,20 +179,20 @@ def test_half_a_record_with_another_glued_to_it() -> None:
     assert source(data).slice(put.record.span) == line(TWO)
 
 
-def test_two_records_on_one_line() -> None:
-    found = operations(line(header()) + line(updates(summary="s")) + line(rewind("u1")) + line(checkpoint(TWO)))
-    assert [type(one) for one in found] == [Header, Header, Update, Rewind, Update, Problem]
-    assert all(one.salvaged for one in found if not isinstance(one, Problem | Put))
-    assert ids(found[4]) == ["g1"]
+def test_several_records_on_one_line_are_salvaged() -> None:
+    result = operations(line(header()) + line(updates(summary="s")) + line(rewind("u1")) + line(checkpoint(TWO)))
+    assert [type(operation) for operation in result] == [Header, Header, Update, Rewind, Update, Problem]
+    assert all(operation.salvaged for operation in result if not isinstance(operation, Problem | Put))
+    assert ids(result[4]) == ["g1"]
 
 
-def test_the_messages_of_a_torn_checkpoint() -> None:
-    found = operations(line(checkpoint(ONE, TWO))[:-3])
-    assert [one.record.id for one in found if isinstance(one, Put)] == ["u1", "g1"]
+def test_messages_of_a_torn_checkpoint_are_recovered() -> None:
+    result = operations(line(checkpoint(ONE, TWO))[:-3])
+    assert [operation.record.id for operation in result if isinstance(operation, Put)] == ["u1", "g1"]
 
 
-def test_pieces_of_a_torn_message_are_no_messages() -> None:
-    """Calls, responses, what a subagent did and any argument may have an id, and may be whole where all is not."""
+def test_parts_of_a_torn_message_are_not_messages() -> None:
+    """Calls, responses, activities of a subagent and arguments have IDs too, and may be complete in a torn message."""
     seen = {"id": "a1", "type": "tool_call", "content": "ls", "status": "completed"}
     agent = {"isSubagentProgress": True, "agentName": "a", "recentActivity": [seen]}
     calls = [
@@ -205,11 +205,11 @@ def test_pieces_of_a_torn_message_are_no_messages() -> None:
         (problem,) = operations(data[:end])
         assert isinstance(problem, Problem)
         assert "nothing could be recovered" in problem.message
-    found = operations(data[:-9] + line(ONE))
-    assert [one.record.id for one in found if isinstance(one, Put)] == ["u1"]
+    result = operations(data[:-9] + line(ONE))
+    assert [operation.record.id for operation in result if isinstance(operation, Put)] == ["u1"]
 
 
-def test_what_cannot_be_saved_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_record_nested_too_deeply_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_data: bytes) -> None:
         raise ValueError("nested too deeply")
 
@@ -219,25 +219,25 @@ def test_what_cannot_be_saved_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     assert problem.message == "not JSON (nested too deeply); nothing could be recovered from it"
 
 
-def test_a_torn_header_says_what_it_can() -> None:
-    found = operations(line(header())[:-30])
-    assert isinstance(found[0], Header)
-    assert (found[0].fields["projectHash"], found[0].salvaged) == (HASH, True)
-    assert codes(found) == ["torn-line"]
+def test_leading_fields_of_a_torn_header_are_recovered() -> None:
+    result = operations(line(header())[:-30])
+    assert isinstance(result[0], Header)
+    assert (result[0].fields["projectHash"], result[0].salvaged) == (HASH, True)
+    assert codes(result) == ["torn-line"]
 
 
-def test_a_byte_order_mark() -> None:
-    found = operations(b"\xef\xbb\xbf" + line(header()))
-    assert codes(found) == ["byte-order-mark", "torn-line"]
-    assert isinstance(found[1], Header)
+def test_header_after_a_byte_order_mark_is_recovered() -> None:
+    result = operations(b"\xef\xbb\xbf" + line(header()))
+    assert codes(result) == ["byte-order-mark", "torn-line"]
+    assert isinstance(result[1], Header)
 
 
-def test_broken_text_is_read_where_the_client_reads_it() -> None:
-    broken = [line(one).replace(b"one", b"o\xffe") for one in (ONE, checkpoint(ONE), header(summary="one"))]
-    found = operations(*broken, line(user("u2", "\ud83d")))
-    assert [type(one) for one in found] == [Put, Update, Header, Put]
-    assert not codes(found)
-    assert found[2] == Header(3, header(summary="o\ufffde"))
+def test_invalid_text_is_read_without_a_problem() -> None:
+    broken = [line(record).replace(b"one", b"o\xffe") for record in (ONE, checkpoint(ONE), header(summary="one"))]
+    result = operations(*broken, line(user("u2", "\ud83d")))
+    assert [type(record) for record in result] == [Put, Update, Header, Put]
+    assert not codes(result)
+    assert result[2] == Header(3, header(summary="o\ufffde"))
     (head,) = operations(line(header(one=1)).replace(b"one", b"o\xffe"))
     assert isinstance(head, Header)
     assert head.fields["o\ufffde"] == 1
@@ -247,7 +247,7 @@ def test_broken_text_is_read_where_the_client_reads_it() -> None:
 
 
 @pytest.mark.parametrize("spaces", ["", " "])
-def test_messages_beside_a_value_of_a_wrong_type_lead_to_the_bytes(spaces: str) -> None:
+def test_spans_are_right_beside_a_value_of_a_wrong_type(spaces: str) -> None:
     message = f'{{"id":{spaces}"u1",{spaces}"type":"user","timestamp":"{at(1)}","content":"one"}}'
     data = line(header()) + f'\n{{"$set":{spaces}{{"messages":{spaces}[{message}]}},{spaces}"model":5}}\n'.encode()
     place = source(data)
@@ -261,8 +261,8 @@ def test_messages_beside_a_value_of_a_wrong_type_lead_to_the_bytes(spaces: str) 
 
 @pytest.mark.parametrize("separator", ["\u2028", "\u2029"])
 @pytest.mark.parametrize("size", [0, 9 << 20])
-def test_line_that_newer_releases_of_node_cut_is_read_and_reported(separator: str, size: int) -> None:
+def test_line_that_newer_node_releases_split_is_read_and_reported(separator: str, size: int) -> None:
     record = user("u2", "x" * size + f"a{separator}b")
-    found = operations(header(), user("u1", "é"), json.dumps(record, ensure_ascii=False).encode())
-    assert codes(found) == ["split-by-newer-node"]
-    assert [one.record.id for one in found if isinstance(one, Put)] == ["u1", "u2"]
+    result = operations(header(), user("u1", "é"), json.dumps(record, ensure_ascii=False).encode())
+    assert codes(result) == ["split-by-newer-node"]
+    assert [operation.record.id for operation in result if isinstance(operation, Put)] == ["u1", "u2"]

@@ -31,17 +31,17 @@ CALL_KEYS = (
 )
 
 
-def one_call(**more: Any) -> ToolCall:  # noqa: ANN401
-    (found,) = tool_calls([call(**more)])
-    return found
+def only_call(**fields: Any) -> ToolCall:  # noqa: ANN401
+    (tool_call,) = tool_calls([call(**fields)])
+    return tool_call
 
 
 def response(value: object, id_: str = "c1", **more: object) -> dict[str, object]:
     return {"functionResponse": {"id": id_, "name": "read_file", "response": value, **more}}
 
 
-def test_a_message() -> None:
-    found = message(
+def test_message_has_the_fields_of_its_record() -> None:
+    result = message(
         user("u1", "hello", displayContent="hey", odd=1),
         origin=Origin.LOADED,
         fate=Fate.REWOUND,
@@ -50,47 +50,47 @@ def test_a_message() -> None:
         file="f",
         line=3,
     )
-    assert (found.id, found.kind, found.at) == ("u1", Kind.USER, instant_of(1))
-    assert (found.origin, found.fate, found.tokens, found.model) == (Origin.LOADED, Fate.REWOUND, Tokens(1), "m")
-    assert (found.file, found.line, found.extra) == ("f", 3, {"odd": 1})
-    assert found.parts == (Text("hello"),)
-    assert found.display == (Text("hey"),)
-    assert found.text == "hey"
-    assert not found.thoughts
-    assert not found.tool_calls
+    assert (result.id, result.kind, result.at) == ("u1", Kind.USER, instant_of(1))
+    assert (result.origin, result.fate, result.tokens, result.model) == (Origin.LOADED, Fate.REWOUND, Tokens(1), "m")
+    assert (result.file, result.line, result.extra) == ("f", 3, {"odd": 1})
+    assert result.parts == (Text("hello"),)
+    assert result.display == (Text("hey"),)
+    assert result.text == "hey"
+    assert not result.thoughts
+    assert not result.tool_calls
 
 
 @pytest.mark.parametrize("kind", ["user", "gemini", "info", "warning", "error"])
-def test_the_kinds(kind: str) -> None:
+def test_known_kinds_are_kept(kind: str) -> None:
     assert message({"id": "a", "type": kind}).kind == kind
 
 
 @pytest.mark.parametrize("kind", [None, "model", 7, []])
-def test_an_unknown_kind(kind: object) -> None:
+def test_other_kinds_are_unknown(kind: object) -> None:
     assert message({"id": "a", "type": kind, "content": "x"}).kind == Kind.UNKNOWN
 
 
-def test_thoughts_in_the_content_stand_beside_it() -> None:
+def test_thoughts_are_separated_from_the_content() -> None:
     content = [{"text": "hm", "thought": True}, {"text": "yes"}]
-    found = message(gemini("g1", content))
-    assert found.thoughts == (Thought("hm"),)
-    assert found.parts == (Text("yes"),)
+    result = message(gemini("g1", content))
+    assert result.thoughts == (Thought("hm"),)
+    assert result.parts == (Text("yes"),)
     beside = message(gemini("g1", content), thinking={"thoughts": [{"subject": "S", "description": "D"}]})
     assert beside.thoughts == (Thought("D", "S"),)
     assert beside.parts == (Text("yes"),)
 
 
-def test_calls_come_from_their_own_recording() -> None:
-    found = message(gemini("g1", "", toolCalls=[call("old")]), calls=gemini("g1", "", toolCalls=[call("new")]))
-    assert [one.id for one in found.tool_calls] == ["new"]
+def test_calls_are_taken_from_a_later_recording() -> None:
+    result = message(gemini("g1", "", toolCalls=[call("old")]), calls=gemini("g1", "", toolCalls=[call("new")]))
+    assert [tool_call.id for tool_call in result.tool_calls] == ["new"]
 
 
-def test_the_media_of_a_message() -> None:
+def test_message_has_its_media_as_attachments() -> None:
     assert message(user(content=[{"text": "see"}, MEDIA])).attachments == (PICTURE,)
 
 
-def test_a_tool_call() -> None:
-    found = one_call(
+def test_tool_call_has_the_fields_of_its_record() -> None:
+    tool_call = only_call(
         timestamp=at(5),
         displayName="ReadFile",
         description="a.txt",
@@ -99,13 +99,22 @@ def test_a_tool_call() -> None:
         agentId="agent",
         new=[1],
     )
-    assert (found.id, found.name, found.status) == ("c1", "read_file", "success")
-    assert (found.output, found.error, found.response) == ("text of the file", None, None)
-    assert (found.display, found.display_name, found.description) == (TextDisplay("shown"), "ReadFile", "a.txt")
-    assert (found.at, found.agent_id, found.markdown, found.extra) == (instant_of(5), "agent", True, {"new": [1]})
-    assert found.args == {"file_path": "a.txt"}
-    assert found.canonical == "file_read"
-    assert found.exit_code is None
+    assert (tool_call.id, tool_call.name, tool_call.status) == ("c1", "read_file", "success")
+    assert (tool_call.output, tool_call.error, tool_call.response) == ("text of the file", None, None)
+    assert (tool_call.display, tool_call.display_name, tool_call.description) == (
+        TextDisplay("shown"),
+        "ReadFile",
+        "a.txt",
+    )
+    assert (tool_call.at, tool_call.agent_id, tool_call.markdown, tool_call.extra) == (
+        instant_of(5),
+        "agent",
+        True,
+        {"new": [1]},
+    )
+    assert tool_call.args == {"file_path": "a.txt"}
+    assert tool_call.canonical == "file_read"
+    assert tool_call.exit_code is None
 
 
 @pytest.mark.parametrize(
@@ -131,21 +140,23 @@ def test_a_tool_call() -> None:
         ([7, None, {"functionResponse": 7}], None, None, None),
     ],
 )
-def test_every_form_of_result(result: object, output: str | None, error: str | None, other: object) -> None:
-    found = one_call(result=result)
-    assert (found.output, found.error, found.response) == (output, error, other)
+def test_each_form_of_result_is_read(result: object, output: str | None, error: str | None, other: object) -> None:
+    tool_call = only_call(result=result)
+    assert (tool_call.output, tool_call.error, tool_call.response) == (output, error, other)
 
 
-def test_of_several_responses_its_own() -> None:
-    found = one_call(id_="c2", result=[answers("c1", output="one"), answers("c2", output="two")])
-    assert found.output == "two"
-    assert one_call(id_="c9", result=[answers("c1", output="one"), answers("c2", output="two")]).output == "one"
+def test_result_is_the_response_with_the_id_of_the_call() -> None:
+    tool_call = only_call(id_="c2", result=[answers("c1", output="one"), answers("c2", output="two")])
+    assert tool_call.output == "two"
+    assert only_call(id_="c9", result=[answers("c1", output="one"), answers("c2", output="two")]).output == "one"
 
 
-def test_media_beside_and_inside_a_response() -> None:
-    beside = one_call(result=[response({"output": "Binary content provided (1 item(s))."}), MEDIA])
+def test_media_beside_and_inside_a_response_are_attachments() -> None:
+    beside = only_call(result=[response({"output": "Binary content provided (1 item(s))."}), MEDIA])
     assert beside.attachments == (PICTURE,)
-    inside = one_call(result=[response({"output": "x"}, parts=[MEDIA]), response({"output": "y"}, "c2", parts=[MEDIA])])
+    inside = only_call(
+        result=[response({"output": "x"}, parts=[MEDIA]), response({"output": "y"}, "c2", parts=[MEDIA])]
+    )
     assert inside.attachments == (PICTURE,)
 
 
@@ -160,10 +171,10 @@ def test_media_beside_and_inside_a_response() -> None:
         ("Output: a", None),
     ],
 )
-def test_the_exit_code_of_a_shell(text: str, code: int | None) -> None:
+def test_exit_code_is_read_from_shell_output(text: str, code: int | None) -> None:
     result = [response({"output": text})]
-    assert one_call(name="run_shell_command", result=result).exit_code == code
-    assert one_call(name="read_file", result=result).exit_code is None
+    assert only_call(name="run_shell_command", result=result).exit_code == code
+    assert only_call(name="read_file", result=result).exit_code is None
 
 
 @pytest.mark.parametrize(
@@ -174,33 +185,33 @@ def test_the_exit_code_of_a_shell(text: str, code: int | None) -> None:
         ({"status": None, "result": None}, "pending"),
     ],
 )
-def test_the_status(more: dict[str, Any], status: str) -> None:
-    assert one_call(**more).status == status
+def test_missing_status_follows_from_the_result(more: dict[str, Any], status: str) -> None:
+    assert only_call(**more).status == status
 
 
-def test_an_mcp_server_is_named() -> None:
-    assert one_call(name="mcp_tickets_lookup", displayName="lookup (tickets MCP Server)").mcp_server == "tickets"
+def test_mcp_server_is_read_from_the_display_name() -> None:
+    assert only_call(name="mcp_tickets_lookup", displayName="lookup (tickets MCP Server)").mcp_server == "tickets"
 
 
 @given(st.dictionaries(st.sampled_from([*KEYS, "new"]), values))
-def test_any_value_anywhere_in_a_message(wire: dict[str, Any]) -> None:
-    found = message({"id": "a", **wire})
-    assert found.id == str(wire.get("id", "a"))
-    assert found.extra == {key: value for key, value in wire.items() if key == "new"}
+def test_message_with_arbitrary_values_is_read(wire: dict[str, Any]) -> None:
+    result = message({"id": "a", **wire})
+    assert result.id == str(wire.get("id", "a"))
+    assert result.extra == {key: value for key, value in wire.items() if key == "new"}
 
 
 @given(st.dictionaries(st.sampled_from([*CALL_KEYS, "new"]), values), values)
-def test_any_value_anywhere_in_a_call(wire: dict[str, Any], other: Any) -> None:  # noqa: ANN401
-    found = tool_calls([call("before"), wire, other, call("after")])
-    assert found[0].id == "before"
-    assert found[-1].id == "after"
-    assert found[1].args == wire.get("args", {})
-    assert found[1].extra == {key: value for key, value in wire.items() if key == "new"}
-    assert len(found) == 3 + isinstance(other, dict)
+def test_call_with_arbitrary_values_is_read(wire: dict[str, Any], other: Any) -> None:  # noqa: ANN401
+    result = tool_calls([call("before"), wire, other, call("after")])
+    assert result[0].id == "before"
+    assert result[-1].id == "after"
+    assert result[1].args == wire.get("args", {})
+    assert result[1].extra == {key: value for key, value in wire.items() if key == "new"}
+    assert len(result) == 3 + isinstance(other, dict)
 
 
 @given(values)
-def test_any_value_as_a_result(result: Any) -> None:  # noqa: ANN401
+def test_result_with_arbitrary_values_is_read(result: Any) -> None:  # noqa: ANN401
     for wire in (
         result,
         [result],
@@ -208,10 +219,10 @@ def test_any_value_as_a_result(result: Any) -> None:  # noqa: ANN401
         {"functionResponse": result},
         [response({"output": "a"}, parts=result)],
     ):
-        assert one_call(result=wire).name == "read_file"
+        assert only_call(result=wire).name == "read_file"
 
 
 @given(values)
-def test_any_value_as_content_is_read(content: Any) -> None:  # noqa: ANN401
-    found = message(user(content=[content, {"new": content}]))
-    assert Unknown({"new": content}) in found.parts
+def test_content_with_arbitrary_values_is_read(content: Any) -> None:  # noqa: ANN401
+    result = message(user(content=[content, {"new": content}]))
+    assert Unknown({"new": content}) in result.parts

@@ -40,7 +40,7 @@ SNAPSHOT = "<state_snapshot>\nall of it\n</state_snapshot>"
         (" \n ", Origin.SYNTHETIC),
     ],
 )
-def test_what_nobody_typed(text: str, origin: Origin) -> None:
+def test_texts_of_the_client_are_not_human(text: str, origin: Origin) -> None:
     assert user_origin(text)[0] == origin
     assert origin_of("user", text) == origin
 
@@ -70,7 +70,7 @@ def test_what_nobody_typed(text: str, origin: Origin) -> None:
         "😀",
     ],
 )
-def test_what_somebody_typed(text: str) -> None:
+def test_typed_texts_are_human(text: str) -> None:
     assert user_origin(text) == (Origin.HUMAN, text)
 
 
@@ -85,54 +85,56 @@ def test_what_somebody_typed(text: str) -> None:
         "  hello \n",
     ],
 )
-def test_a_prompt_is_freed_of_what_the_client_added(text: str) -> None:
+def test_additions_of_the_client_are_removed_from_a_prompt(text: str) -> None:
     assert user_origin(text) == (Origin.HUMAN, "hello")
 
 
 @pytest.mark.parametrize("files", ["", "\nContent from @a.txt:\nx\n--- End of content ---", "\n--- End of content ---"])
-def test_a_prompt_is_freed_of_the_files_it_names(files: str) -> None:
+def test_contents_of_named_files_are_removed_from_a_prompt(files: str) -> None:
     assert user_origin(f"see @a.txt\n--- Content from referenced files ---{files}") == (Origin.HUMAN, "see @a.txt")
 
 
-def test_a_steering_hint_was_typed() -> None:
+def test_steering_hint_is_human() -> None:
     text = "User steering update:\n<user_input>\nUse Python.\n</user_input>\nRe-evaluate the plan."
     assert user_origin(text, n_responses=1) == (Origin.HUMAN, "Use Python.")
     assert user_words(text, None, n_responses=1).origin == Origin.HUMAN
 
 
-def test_please_continue_may_be_typed() -> None:
+def test_please_continue_is_human_only_without_a_sign_of_the_client() -> None:
     assert user_words("Please continue.", None) == (Origin.HUMAN, "Please continue.", "")
     assert user_words("Please continue.", "look at it").origin == Origin.CONTINUE
-    assert user_words("Please continue.", None, is_string=True).origin == Origin.CONTINUE, "to 0.27 nothing tells"
+    assert user_words("Please continue.", None, is_string=True).origin == Origin.CONTINUE, (
+        "up to 0.27 a typed one looks the same"
+    )
 
 
-def test_what_a_hook_says_is_not_typed() -> None:
-    """A typed prompt to which a hook adds something is recorded as it was shown, too."""
+def test_text_of_a_hook_is_not_human() -> None:
+    """The client also records the text shown for a typed prompt that a hook adds to."""
     assert user_words(f"You forgot the tests.{HOOK}", None)[:2] == (Origin.HOOK_CONTEXT, "You forgot the tests.")
     assert user_words(f"hello{HOOK}", "hello") == (Origin.HUMAN, "hello", "")
     assert user_words(f"hello\n\n{HOOK}", None, is_string=True)[:2] == (Origin.HUMAN, "hello")
 
 
-def test_what_a_custom_command_sends_is_known() -> None:
+def test_custom_command_is_the_prompt_and_its_text_the_expansion() -> None:
     assert user_words("Fix the board.", "/fix board") == (Origin.HUMAN, "/fix board", "Fix the board.")
     assert user_words("hello", "  ") == (Origin.HUMAN, "hello", "")
 
 
-def test_a_synthetic_text_behind_a_preamble() -> None:
+def test_synthetic_text_after_a_preamble_is_not_human() -> None:
     assert user_origin(f"{CONTEXT}Please continue.")[0] == Origin.CONTINUE
     assert user_origin(f"{CONTEXT}{SNAPSHOT}")[0] == Origin.SESSION_CONTEXT
 
 
-def test_a_response_is_one_whatever_it_says() -> None:
+def test_message_with_responses_is_a_tool_response() -> None:
     assert user_origin("hello", n_responses=1) == (Origin.TOOL_RESPONSE, "hello")
 
 
-def test_media_alone_is_typed() -> None:
+def test_media_without_text_is_human() -> None:
     assert user_origin("", has_media=True) == (Origin.HUMAN, "")
 
 
 @pytest.mark.parametrize("kind", ["info", "warning", "error"])
-def test_notices(kind: str) -> None:
+def test_notices_have_their_own_origin(kind: str) -> None:
     assert origin_of(kind, "Please continue.") == Origin.NOTICE
 
 
@@ -147,22 +149,22 @@ def test_notices(kind: str) -> None:
         ("[The previous response was interrupted before it completed.]", Origin.SYNTHETIC),
     ],
 )
-def test_answers(text: str, origin: Origin) -> None:
+def test_fixed_answers_are_synthetic_unless_counted(text: str, origin: Origin) -> None:
     assert origin_of("gemini", text) == origin
     assert origin_of("gemini", text, is_counted=True) == Origin.MODEL
 
 
 @given(st.text(), st.sampled_from([*Kind, "new"]))
-def test_every_message_is_something(text: str, kind: str) -> None:
+def test_any_message_has_an_origin(text: str, kind: str) -> None:
     assert origin_of(kind, text) in Origin
 
 
 @given(st.text())
-def test_a_line_keeps_all_but_white_space(text: str) -> None:
+def test_one_line_keeps_all_but_white_space(text: str) -> None:
     line = one_line(text)
     assert "".join(line.split()) == "".join(text.split())
     assert one_line(line) == line
 
 
-def test_one_line() -> None:
+def test_one_line_joins_words_with_single_spaces() -> None:
     assert one_line(" a\n\n b\t何 ") == "a b 何"

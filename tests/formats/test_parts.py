@@ -47,40 +47,42 @@ PICTURE = {"inlineData": {"mimeType": "image/png", "data": "aGVsbG8="}}
         ([None, 7, ["x"]], (Unknown(None), Unknown(7), Unknown(["x"]))),
     ],
 )
-def test_every_form_of_content(content: object, expected: tuple[Part, ...]) -> None:
+def test_each_form_of_content_is_read(content: object, expected: tuple[Part, ...]) -> None:
     assert parts(content) == expected
 
 
 @given(values)
-def test_no_content_raises(content: Any) -> None:  # noqa: ANN401
+def test_arbitrary_content_raises_nothing(content: Any) -> None:  # noqa: ANN401
     parts(content)
     thoughts(content)
     verbose_text(content)
 
 
 @given(st.dictionaries(st.sampled_from([*KINDS, "new"]), values, max_size=4), values)
-def test_a_bad_part_spoils_only_itself(part: dict[str, Any], other: Any) -> None:  # noqa: ANN401
-    found = parts(["before", part, other, {"text": "after"}])
-    assert found[0] == Text("before")
-    assert found[-1] == Text("after")
+def test_bad_part_does_not_affect_the_others(part: dict[str, Any], other: Any) -> None:  # noqa: ANN401
+    result = parts(["before", part, other, {"text": "after"}])
+    assert result[0] == Text("before")
+    assert result[-1] == Text("after")
     for key in ("functionCall", "new"):
         if key in part:
-            assert any(isinstance(one, FunctionCall) or one == Unknown({key: part[key]}) for one in found)
+            assert any(isinstance(item, FunctionCall) or item == Unknown({key: part[key]}) for item in result)
 
 
 @given(st.binary(max_size=40))
-def test_the_size_of_media(data: bytes) -> None:
+def test_size_of_media_is_that_of_the_decoded_bytes(data: bytes) -> None:
     encoded = base64.b64encode(data).decode()
-    (found,) = parts({"inlineData": {"mimeType": "a/b", "data": encoded}})
-    assert isinstance(found, Attachment)
-    assert found.size == len(data)
+    (attachment,) = parts({"inlineData": {"mimeType": "a/b", "data": encoded}})
+    assert isinstance(attachment, Attachment)
+    assert attachment.size == len(data)
 
 
-def test_only_the_media() -> None:
-    assert [one.media_type for one in attachments(["a", PICTURE, {"text": "b"}, PICTURE])] == ["image/png"] * 2
+def test_attachments_are_only_the_media() -> None:
+    assert [attachment.media_type for attachment in attachments(["a", PICTURE, {"text": "b"}, PICTURE])] == [
+        "image/png"
+    ] * 2
 
 
-def test_thoughts_beside_the_content() -> None:
+def test_each_form_of_thoughts_is_read() -> None:
     wire = {"subject": "Plan", "description": "Look first.", "timestamp": at(1)}
     assert thoughts([wire]) == (Thought("Look first.", "Plan", instant_of(1)),)
     assert thoughts(wire) == thoughts([wire])
@@ -88,7 +90,7 @@ def test_thoughts_beside_the_content() -> None:
     assert thoughts(None) == thoughts([]) == thoughts("") == ()
 
 
-def test_lists_may_be_nested_deeply() -> None:
+def test_verbose_text_of_deeply_nested_lists_is_joined() -> None:
     content: list[Any] = ["b"]
     for _ in range(5000):
         content = [content]
@@ -109,17 +111,17 @@ def test_lists_may_be_nested_deeply() -> None:
         ({"videoMetadata": {}}, "[Video Metadata]"),
     ],
 )
-def test_the_text_that_decides(content: object, expected: str) -> None:
+def test_verbose_text_names_parts_without_text(content: object, expected: str) -> None:
     assert verbose_text(content) == expected
 
 
 @pytest.mark.parametrize("text", ["", " \n\u00a0\ufeff", "/help", " ?", "<session_context>x", "<hook_context>x"])
-def test_ignored(text: str) -> None:
+def test_commands_and_contexts_are_ignored(text: str) -> None:
     assert is_ignored(text)
 
 
 @pytest.mark.parametrize("text", ["a", "\u0085", "a /b", "<state_snapshot>"])
-def test_not_ignored(text: str) -> None:
+def test_other_texts_are_not_ignored(text: str) -> None:
     assert not is_ignored(text)
 
 
@@ -138,7 +140,7 @@ def test_not_ignored(text: str) -> None:
         ({}, False),
     ],
 )
-def test_worth_resuming(message: dict[str, Any], *, expected: bool) -> None:
+def test_messages_with_content_are_resumable(message: dict[str, Any], *, expected: bool) -> None:
     assert is_resumable(message) is expected
 
 
@@ -154,11 +156,11 @@ def test_worth_resuming(message: dict[str, Any], *, expected: bool) -> None:
         (None, None),
     ],
 )
-def test_the_words_of_a_title(content: object, expected: str | None) -> None:
+def test_title_words_are_the_texts_of_a_typed_prompt(content: object, expected: str | None) -> None:
     assert title_words(user(content=content)) == expected
 
 
-def test_lists_nested_deeper_than_calls_can_be_are_rendered() -> None:
+def test_lists_nested_deeper_than_the_recursion_limit_are_read() -> None:
     content: list[Any] = ["a", {"text": "b"}, [{"functionCall": {}}, None, 5, {}], "c"]
     assert verbose_text(content) == "ab[Function Call]c"
     for _ in range(50_000):

@@ -1,4 +1,4 @@
-"""Conversations shared as Markdown: beside each real one lies the JSON that the client shared at the same moment."""
+"""Conversations shared as Markdown equal the JSON that the client shared at the same moment."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def convert(text: str | bytes, name: str = NAME) -> Converted:
     return shared.convert(data, name=name, modified=MODIFIED)
 
 
-def written(contents: list[dict[str, Any]]) -> str:
-    """Write a history as the client does."""
+def client_markdown(contents: list[dict[str, Any]]) -> str:
+    """Return a history as Markdown, written as the client does."""
     icons = {"user": "🧑‍💻", "model": "✨"}
     sections = (
-        f"## {entry['role'].upper()} {icons[entry['role']]}\n\n{''.join(map(_written, entry['parts']))}"
+        f"## {entry['role'].upper()} {icons[entry['role']]}\n\n{''.join(map(_part_markdown, entry['parts']))}"
         for entry in contents
     )
     return "\n\n---\n\n".join(sections)
 
 
-def _written(part: dict[str, Any]) -> str:
+def _part_markdown(part: dict[str, Any]) -> str:
     for key, title in (("functionCall", "Command"), ("functionResponse", "Response")):
         if key in part:
             return f"**Tool {title}**:\n```json\n{json.dumps(part[key], ensure_ascii=False, indent=2)}\n```"
@@ -49,15 +49,15 @@ def _written(part: dict[str, Any]) -> str:
 
 
 def summaries(messages: list[Message]) -> list[tuple[Any, ...]]:
-    """Say what both forms can hold of messages."""
+    """Return the fields of messages that both Markdown and JSON contain."""
     return [
         (
-            one.kind,
-            one.origin,
-            one.text,
-            [(call.id, call.name, call.args, call.status, call.output, call.error) for call in one.tool_calls],
+            message.kind,
+            message.origin,
+            message.text,
+            [(call.id, call.name, call.args, call.status, call.output, call.error) for call in message.tool_calls],
         )
-        for one in messages
+        for message in messages
     ]
 
 
@@ -66,15 +66,15 @@ def messages_of(path: Path) -> list[Message]:
 
 
 @pytest.mark.parametrize("release", ["0.8.2", "0.61.0"])
-def test_markdown_says_what_the_json_says(release: str) -> None:
-    markdown, truth = DATA / f"{release}.md", DATA / f"{release}.json"
-    assert summaries(messages_of(markdown)) == summaries(messages_of(truth))
+def test_shared_markdown_equals_shared_json(release: str) -> None:
+    markdown, json_file = DATA / f"{release}.md", DATA / f"{release}.json"
+    assert summaries(messages_of(markdown)) == summaries(messages_of(json_file))
     session, _ = from_file(markdown)
     assert (session.files[0].format, session.title, session.problems) == ("shared", "Question one.", ())
     assert (session.counts["user"], session.tool_calls, session.calls) == (2, 1, ())
 
 
-def test_corpus(corpus: Path) -> None:
+def test_shared_markdown_of_the_corpus_equals_shared_json(corpus: Path) -> None:
     paths = [*corpus.glob("*/*/project-files/shared.md")]
     assert len(paths) >= 10
     for path in paths:
@@ -96,27 +96,27 @@ _parts = st.one_of(
 @given(
     st.lists(st.fixed_dictionaries({"role": st.sampled_from(("user", "model")), "parts": st.lists(_parts)}), min_size=1)
 )
-def test_whatever_the_client_writes_comes_back(contents: list[dict[str, Any]]) -> None:
-    data = written(contents).encode()
+def test_shared_markdown_round_trips(contents: list[dict[str, Any]]) -> None:
+    data = client_markdown(contents).encode()
     assert shared.sniff(data)
-    glued = [{**entry, "parts": _glued(entry["parts"])} for entry in contents]
-    truth = history.convert(json.dumps(glued).encode(), name=NAME, modified=MODIFIED)
-    assert json.loads(json.dumps(convert(data).messages)) == json.loads(json.dumps(truth.messages))
+    joined = [{**entry, "parts": _join_texts(entry["parts"])} for entry in contents]
+    expected = history.convert(json.dumps(joined).encode(), name=NAME, modified=MODIFIED)
+    assert json.loads(json.dumps(convert(data).messages)) == json.loads(json.dumps(expected.messages))
 
 
-def _glued(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for is_text, run in groupby(parts, lambda part: "text" in part):
-        some = [*run]
-        found += [{"text": "".join(part["text"] for part in some)}] if is_text else some
-    return found
+def _join_texts(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    joined: list[dict[str, Any]] = []
+    for is_text, group in groupby(parts, lambda part: "text" in part):
+        group_parts = [*group]
+        joined += [{"text": "".join(part["text"] for part in group_parts)}] if is_text else group_parts
+    return joined
 
 
-def words(converted: Converted) -> list[Json]:
+def contents_of(converted: Converted) -> list[Json]:
     return [message["content"] for message in converted.messages]
 
 
-def test_time_comes_from_the_name() -> None:
+def test_start_is_taken_from_the_file_name() -> None:
     assert convert("## USER 🧑‍💻\n\nhello").header["startTime"] == "2026-11-15T19:49:10.000Z"
     assert convert("## USER 🧑‍💻\n\nhello", "talk.md").header["startTime"] == "2026-11-15T19:00:00.000Z"
 
@@ -135,27 +135,27 @@ def test_time_comes_from_the_name() -> None:
     ],
     ids=["empty", "empty at the end", "Windows", "rulers and headings of its own", "no call"],
 )
-def test_odd_sections(text: str, expected: list[list[Json]]) -> None:
-    found = convert(text)
-    assert (words(found), found.problems) == (expected, ())
+def test_unusual_sections_are_read_without_problems(text: str, expected: list[list[Json]]) -> None:
+    result = convert(text)
+    assert (contents_of(result), result.problems) == (expected, ())
 
 
 def test_other_encodings_are_read() -> None:
-    assert words(convert(b"\xef\xbb\xbf" + "## USER 🧑‍💻\n\nÄ".encode())) == [[{"text": "Ä"}]]
+    assert contents_of(convert(b"\xef\xbb\xbf" + "## USER 🧑‍💻\n\nÄ".encode())) == [[{"text": "Ä"}]]
     data = "## USER 🧑‍💻\n\nÄ".encode("utf-16")
     assert shared.sniff(data)
-    assert words(convert(data)) == [[{"text": "Ä"}]]
+    assert contents_of(convert(data)) == [[{"text": "Ä"}]]
 
 
-def test_call_that_is_cut_is_reported(tmp_path: Path) -> None:
+def test_cut_call_is_kept_as_text_and_reported(tmp_path: Path) -> None:
     text = '## MODEL ✨\n\nI look.**Tool Command**:\n```json\n{\n  "name": "read'
     reading = read(put(tmp_path / NAME, text.encode()))
     assert codes(reading) == ["torn-json"]
     assert reading.replay.problems[0].line == 3
-    assert [one.text for one in messages_of(tmp_path / NAME)] == [text.partition("\n\n")[2]]
+    assert [message.text for message in messages_of(tmp_path / NAME)] == [text.partition("\n\n")[2]]
 
 
-def test_many_calls_without_an_end_take_no_time() -> None:
+def test_unterminated_calls_are_read_as_one_message() -> None:
     text = "## MODEL ✨\n\n" + "**Tool Command**:\n```json\n" * 50_000 + "\n```"
     assert len(convert(text).messages) == 1
 
@@ -163,5 +163,5 @@ def test_many_calls_without_an_end_take_no_time() -> None:
 @pytest.mark.parametrize(
     "text", ["# USER 🧑‍💻\n\nhello", "## USER\n\nhello", "## Summary ✨\n\nhello", "hello", "", "## USER 🧑‍💻"]
 )
-def test_other_files_are_not_taken_for_one(text: str) -> None:
+def test_other_files_are_not_recognised(text: str) -> None:
     assert not shared.sniff(text.encode())

@@ -1,4 +1,4 @@
-"""Captured output: events and answers, between whatever else a shell has put into the file."""
+"""Captured output is read: events and answers, among other lines of a shell."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def init(second: int = 0, session_id: str = "s", **fields: object) -> dict[str, 
     return event("init", second, session_id=session_id, **fields)
 
 
-def said(text: str, second: int = 0, role: str = "assistant", **fields: object) -> dict[str, object]:
+def message_event(text: str, second: int = 0, role: str = "assistant", **fields: object) -> dict[str, object]:
     return event("message", second, role=role, content=text, **fields)
 
 
-def asked(call: str = "c", second: int = 0, **fields: object) -> dict[str, object]:
+def call_event(call: str = "c", second: int = 0, **fields: object) -> dict[str, object]:
     return event("tool_use", second, tool_name="ls", tool_id=call, **fields)
 
 
-def done(**fields: object) -> dict[str, object]:
+def result_event(**fields: object) -> dict[str, object]:
     return event("result", 59, status="success", **fields)
 
 
@@ -51,12 +51,12 @@ def convert(*lines: object) -> Converted:
 
 
 def turns(converted: Converted) -> list[tuple[Any, str, int]]:
-    """Give kind, text and number of calls of each message."""
-    found: list[tuple[Any, str, int]] = []
+    """Return kind, text and number of calls of each message."""
+    result: list[tuple[Any, str, int]] = []
     for message in msgspec.convert(converted.messages, list[dict[str, Any]]):
         content = "".join(part["text"] for part in message["content"])
-        found.append((message["type"], content, len(message.get("toolCalls", ()))))
-    return found
+        result.append((message["type"], content, len(message.get("toolCalls", ()))))
+    return result
 
 
 def codes(converted: Converted) -> list[tuple[str, int | None]]:
@@ -64,21 +64,21 @@ def codes(converted: Converted) -> list[tuple[str, int | None]]:
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
-def test_sample(path: Path) -> None:
+def test_sample_equals_its_expected_result(path: Path) -> None:
     data = path.read_bytes()
     assert stream.sniff(data)
     assert not history.sniff(data)
     assert not prompts.sniff(data)
-    found = msgspec.json.format(
+    actual = msgspec.json.format(
         msgspec.json.encode(stream.convert(data, name=path.name, modified=MODIFIED), order="deterministic")
     )
     expected = path.with_name(f"{path.name}.expected.json")
     if "POLLUX_REWRITE" in os.environ:
-        expected.write_bytes(found + b"\n")
-    assert json.loads(found) == json.loads(expected.read_bytes())
+        expected.write_bytes(actual + b"\n")
+    assert json.loads(actual) == json.loads(expected.read_bytes())
 
 
-def test_session_files_are_no_captures(corpus: Path) -> None:
+def test_session_files_are_not_recognised_as_captures(corpus: Path) -> None:
     for path in corpus.glob("*/*/gemini/tmp/*/**/*"):
         if path.is_file():
             assert not stream.sniff(path.read_bytes()[: 64 << 10]), path
@@ -90,14 +90,14 @@ def test_session_files_are_no_captures(corpus: Path) -> None:
         text(init()),
         text("Loaded cached credentials.", {"level": "info"}, init()),
         text("YOLO mode is enabled." + json.dumps(init(), separators=(",", ":"))),
-        b"\xef\xbb\xbf" + text(done()),
+        b"\xef\xbb\xbf" + text(result_event()),
         text(init()).decode().encode("utf-16"),
         b'{"response": "cut he',
         b'{\n  "session_id": "s",\n  "error": {',
         b'noise\n{"session_id": "s", "stats": {}}',
     ],
 )
-def test_sniff(head: bytes) -> None:
+def test_captures_are_recognised(head: bytes) -> None:
     assert stream.sniff(head)
 
 
@@ -116,13 +116,17 @@ def test_sniff(head: bytes) -> None:
         b'{\n  "args": [\n    {\n      "response": "indented"',
     ],
 )
-def test_sniff_refuses(head: bytes) -> None:
+def test_other_files_are_not_recognised(head: bytes) -> None:
     assert not stream.sniff(head)
 
 
 def test_deltas_are_joined() -> None:
     converted = convert(
-        init(model="m"), said("hi", role="user"), said("1", 2, delta=True), said("3", 3, delta=True), done()
+        init(model="m"),
+        message_event("hi", role="user"),
+        message_event("1", 2, delta=True),
+        message_event("3", 3, delta=True),
+        result_event(),
     )
     assert turns(converted) == [("user", "hi", 0), ("gemini", "13", 0)]
     assert converted.messages[1]["timestamp"] == "2026-11-15T19:00:02.000Z"
@@ -139,25 +143,34 @@ def test_deltas_are_joined() -> None:
     assert not converted.problems
 
 
-def test_whole_messages_are_not_joined() -> None:
-    assert turns(convert(said("a"), said("b"), said("c", delta=True), done()))[:2] == [
+def test_messages_without_delta_are_not_joined() -> None:
+    assert turns(convert(message_event("a"), message_event("b"), message_event("c", delta=True), result_event()))[
+        :2
+    ] == [
         ("gemini", "a", 0),
         ("gemini", "bc", 0),
     ]
 
 
 @pytest.mark.parametrize(
-    "between", [said("u", role="user"), asked(), event("error", severity="warning", message="w"), event("strange")]
+    "between",
+    [message_event("u", role="user"), call_event(), event("error", severity="warning", message="w"), event("strange")],
 )
-def test_what_ends_an_answer(between: object) -> None:
-    converted = convert(init(), said("a", delta=True), between, said("b", delta=True), done())
+def test_other_events_end_an_answer(between: object) -> None:
+    converted = convert(init(), message_event("a", delta=True), between, message_event("b", delta=True), result_event())
     assert [words for kind, words, _ in turns(converted) if kind == "gemini"] == ["a", "b"]
 
 
-def test_calls_of_a_turn_stand_together() -> None:
+def test_calls_of_a_turn_are_in_one_message() -> None:
     results = [event("tool_result", 5, tool_id=call, status="success") for call in "ab"]
     converted = convert(
-        init(), said("I look.", delta=True), asked("a", 1), asked("b", 2), *results, asked("c", 6), done()
+        init(),
+        message_event("I look.", delta=True),
+        call_event("a", 1),
+        call_event("b", 2),
+        *results,
+        call_event("c", 6),
+        result_event(),
     )
     assert turns(converted) == [("gemini", "I look.", 2), ("gemini", "", 1)]
     calls = msgspec.convert(converted.messages[0]["toolCalls"], list[dict[str, Any]])
@@ -171,17 +184,19 @@ def test_calls_of_a_turn_stand_together() -> None:
     assert msgspec.convert(converted.messages[1]["toolCalls"], list[dict[str, Any]])[0]["status"] == "pending"
 
 
-def test_tool_results() -> None:
+def test_tool_results_are_joined_to_their_calls() -> None:
     failed = event("tool_result", tool_id="b", status="error", error={"type": "t", "message": "no"})
     shown = event("tool_result", tool_id="a", status="success", output="shown")
-    converted = convert(init(), asked("a", parameters={"path": "."}), asked("b"), shown, failed, done())
+    converted = convert(
+        init(), call_event("a", parameters={"path": "."}), call_event("b"), shown, failed, result_event()
+    )
     first, second = msgspec.convert(converted.messages[0]["toolCalls"], list[dict[str, Any]])
     assert (first["args"], first["resultDisplay"], "result" in first) == ({"path": "."}, "shown", False)
     assert second["result"] == [{"functionResponse": {"id": "b", "name": "ls", "response": {"error": "no"}}}]
     assert (second["status"], second["error"]) == ("error", {"type": "t", "message": "no"})
 
 
-def test_errors_and_stats() -> None:
+def test_errors_and_stats_are_read() -> None:
     converted = convert(
         init(),
         event("error", severity="error", message="Maximum session turns exceeded"),
@@ -203,14 +218,16 @@ def test_errors_and_stats() -> None:
         {"type": 1},
     ],
 )
-def test_unknown_events_are_read(strange: dict[str, object]) -> None:
-    converted = convert(init(), strange, done())
+def test_unknown_events_are_kept_and_reported(strange: dict[str, object]) -> None:
+    converted = convert(init(), strange, result_event())
     assert converted.messages[0]["event"] == strange
     assert codes(converted) == [("unknown-event", 2)]
 
 
-def test_unknown_keys_are_read() -> None:
-    converted = convert(init(cwd="/w"), said("a", role="user", mood="good"), asked(why="w"), done())
+def test_unknown_keys_are_kept() -> None:
+    converted = convert(
+        init(cwd="/w"), message_event("a", role="user", mood="good"), call_event(why="w"), result_event()
+    )
     assert converted.header["cwd"] == "/w"
     assert converted.messages[0]["event"] == {"mood": "good"}
     assert msgspec.convert(converted.messages[1]["toolCalls"], list[dict[str, Any]])[0]["why"] == "w"
@@ -218,34 +235,39 @@ def test_unknown_keys_are_read() -> None:
 
 def test_keys_with_a_meaning_in_logs_are_stored_separately() -> None:
     first = init() | {"$set": 1, "sessionId": "t"}
-    converted = convert(first, said("a", id="x"), asked(id="y"), done(messages=[], id=1))
+    converted = convert(first, message_event("a", id="x"), call_event(id="y"), result_event(messages=[], id=1))
     assert converted.header["sessionId"] == "s"
     assert converted.header["other"] == {"$set": 1, "sessionId": "t", "messages": [], "id": 1}
     assert converted.messages[0]["id"] == "run#0"
     assert converted.messages[0]["event"] == {"id": "x"}
 
 
-def test_noise() -> None:
-    glued = "credentials." + json.dumps(said("a"), separators=(",", ":"))
-    converted = convert("Loaded", init(), "Error", "   at x" + "y" * 100, "", glued, done())
+def test_lines_that_are_not_events_are_reported() -> None:
+    glued = "credentials." + json.dumps(message_event("a"), separators=(",", ":"))
+    converted = convert("Loaded", init(), "Error", "   at x" + "y" * 100, "", glued, result_event())
     assert turns(converted) == [("gemini", "a", 0)]
     assert codes(converted) == [("no-event", 1), ("no-event", 3), ("no-event", 6)]
     assert converted.problems[1].message == "not an event: 'Error' and 1 more line(s)"
     assert converted.problems[2].message == "not an event: 'credentials.'"
-    assert "…" in convert("y" * 100, done()).problems[0].message
+    assert "…" in convert("y" * 100, result_event()).problems[0].message
 
 
-def test_torn_line() -> None:
-    data = text(init(), said("a", delta=True), said("bcd", delta=True))
+def test_torn_line_is_reported() -> None:
+    data = text(init(), message_event("a", delta=True), message_event("bcd", delta=True))
     converted = convert(data[:-10])
     assert turns(converted) == [("gemini", "a", 0)]
     assert codes(converted) == [("torn-line", 3)]
     assert codes(convert(data)) == [("torn-stream", 3)]
 
 
-def test_two_runs_in_one_file() -> None:
+def test_second_session_in_one_file_is_reported() -> None:
     converted = convert(
-        init(), done(stats={"n": 1}), init(session_id="s"), done(stats={"n": 2}), init(session_id="t"), done()
+        init(),
+        result_event(stats={"n": 1}),
+        init(session_id="s"),
+        result_event(stats={"n": 2}),
+        init(session_id="t"),
+        result_event(),
     )
     assert converted.header["sessionId"] == "s"
     assert msgspec.convert(converted.header["results"], list[dict[str, Any]])[0]["stats"] == {"n": 1}
@@ -253,14 +275,14 @@ def test_two_runs_in_one_file() -> None:
     assert codes(converted) == [("second-session", 5)]
 
 
-def test_without_init_and_times() -> None:
-    converted = convert({"type": "message", "role": "user", "content": "a", "timestamp": "…"}, done())
+def test_missing_id_and_times_are_derived() -> None:
+    converted = convert({"type": "message", "role": "user", "content": "a", "timestamp": "…"}, result_event())
     assert converted.header["sessionId"] == "run"
     assert converted.messages[0]["timestamp"] == "2026-11-15T20:00:00.000Z"
     assert converted.synthesised == {"id", "timestamp", "session_id"}
 
 
-def test_answer() -> None:
+def test_json_answer_is_read() -> None:
     stats = {"models": {"m": {"tokens": {"total": 3}}}}
     converted = convert(json.dumps({"session_id": "s", "response": "Paris", "stats": stats}, indent=2))
     assert converted.messages == (
@@ -279,48 +301,48 @@ def test_answer() -> None:
 
 
 @pytest.mark.parametrize("stats", [None, {}, {"models": {}}, {"models": {"a": 1, "b": 2}}])
-def test_answer_of_no_one_model(stats: object) -> None:
+def test_answer_without_a_single_model_has_none(stats: object) -> None:
     converted = convert({"response": "Paris", "stats": stats})
     assert "model" not in converted.messages[0]
     assert converted.header["sessionId"] == "run"
     assert converted.synthesised == {"id", "timestamp", "session_id"}
 
 
-def test_answer_with_error_and_warnings() -> None:
+def test_error_and_warnings_of_an_answer_are_messages() -> None:
     output = {"session_id": "s", "response": "", "warnings": ["old", 1], "error": {"type": "t", "message": "no"}}
     assert turns(convert(output)) == [("warning", "old", 0), ("warning", "1", 0), ("error", "no", 0)]
     assert turns(convert({"response": 1, "warnings": 2, "error": 3})) == []
 
 
-def test_answer_among_noise() -> None:
+def test_answer_between_other_lines_is_read() -> None:
     converted = convert("Loaded", '{"error": {"code": 429}}', '{"response": "a"}', "bye", "bye")
     assert turns(converted) == [("gemini", "a", 0)]
     assert codes(converted) == [("no-event", 1), ("no-event", 4)]
 
 
-def test_error_alone() -> None:
+def test_error_without_an_answer_is_read() -> None:
     assert turns(convert('{"error": {"message": "no"}}', '{"error": {"message": "again"}}')) == [("error", "no", 0)]
 
 
-def test_cut_answer() -> None:
+def test_cut_answer_is_read_and_reported() -> None:
     converted = convert(b'{\n  "response": "a",\n  "stats": {\n    "mod')
     assert turns(converted) == [("gemini", "a", 0)]
     assert codes(converted) == [("torn-json", 4)]
 
 
 @pytest.mark.parametrize("data", [b"", b"words", b"[]", b"{}"])
-def test_nothing(data: bytes) -> None:
+def test_file_without_output_is_reported(data: bytes) -> None:
     converted = convert(data)
     assert converted.problems[0].code == "no-output"
     assert not converted.messages
 
 
-def test_hopeless_file() -> None:
+def test_search_in_a_broken_file_stops() -> None:
     assert not convert(b'{"error": 1}\n' * 2000 + b'{"response": "a"}').messages
 
 
 @given(st.binary() | st.text().map(str.encode))
-def test_any_bytes(data: bytes) -> None:
+def test_any_bytes_are_converted(data: bytes) -> None:
     stream.sniff(data)
     msgspec.json.encode(convert(data))
 
@@ -340,9 +362,9 @@ EVENTS = st.builds(
 
 
 @given(st.lists(EVENTS, max_size=6), st.data())
-def test_any_events_cut_at_any_byte(events: list[object], data: st.DataObject) -> None:
-    whole = text(init(), *events)
-    cut = data.draw(st.integers(0, len(whole)))
-    converted = convert(whole[:cut])
+def test_any_events_cut_at_any_byte_are_converted(events: list[object], data: st.DataObject) -> None:
+    output = text(init(), *events)
+    cut = data.draw(st.integers(0, len(output)))
+    converted = convert(output[:cut])
     assert len({message["id"] for message in converted.messages}) == len(converted.messages)
     msgspec.json.encode(converted)

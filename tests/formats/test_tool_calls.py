@@ -24,7 +24,7 @@ def shell(**more: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def decoded(value: dict[str, Any]) -> ToolCall:
-    """Return a call as `show` has it, after a check that the facts and the list say the same of it."""
+    """Return a call as `show` reads it, after a check that the facts and the list of calls agree with it."""
     call = tool_call(value)
     data = json.dumps(gemini(toolCalls=[value])).encode()
     (row,) = call_rows(data)
@@ -74,7 +74,7 @@ def test_status_without_a_record_is_that_of_the_own_response() -> None:
         ("Output: x\nExit Code: 5 or so", None),
     ],
 )
-def test_exit_code_is_the_one_that_the_client_wrote(output: str, code: int | None) -> None:
+def test_exit_code_is_that_in_the_output_of_the_client(output: str, code: int | None) -> None:
     assert decoded(shell(result=result(output=output))).exit_code == code
 
 
@@ -87,6 +87,6 @@ def test_exit_code_is_that_of_the_own_response() -> None:
     assert decoded(shell(result=[sibling, *result(output="Exit Code: 1")])).exit_code == 1
 
 
-def test_only_texts_are_names() -> None:
+def test_names_that_are_not_texts_are_ignored() -> None:
     call = decoded({"id": 5, "name": ["x"], "status": {}})
     assert (call.id, call.name, call.status) == (None, "", "pending")

@@ -1,4 +1,4 @@
-"""The table of tool names, row by row."""
+"""Each row of the table of tool names is found by its names."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ LABELS = [
     ("FindFiles", "Glob"),
     ("google_web_search", "WebSearch"),
     ("web_fetch", "WebFetch"),
-    # Anything else passes through.
+    # Unknown names are kept.
     ("write_todos", "write_todos"),
     ("write_todos_list", "write_todos_list"),
     ("invoke_agent", "invoke_agent"),
     ("NoSuchTool", "NoSuchTool"),
 ]
 
-# Names, display name and arguments that hold paths, as the client has them.
+# Names, display name and arguments that contain paths, as the client defines them.
 CLIENT = [
     ("read_file", "ReadFile", ("file_path", "absolute_path")),
     ("read_many_files", "ReadManyFiles", ("include", "paths")),
@@ -165,7 +165,7 @@ def test_canonical_name_and_category(name: str, canonical: str, category: str) -
 
 
 @pytest.mark.parametrize(("name", "label"), LABELS)
-def test_label(name: str, label: str) -> None:
+def test_label_is_the_short_name(name: str, label: str) -> None:
     assert tool(name).label == label
 
 
@@ -181,33 +181,33 @@ def test_label(name: str, label: str) -> None:
         ("run_shell_command", "directory"),
     ],
 )
-def test_path_argument(name: str, key: str) -> None:
+def test_path_arguments_are_listed(name: str, key: str) -> None:
     assert key in tool(name).paths
 
 
 @pytest.mark.parametrize(("name", "display", "paths"), CLIENT)
-def test_names_of_the_client(name: str, display: str, paths: tuple[str, ...]) -> None:
-    found = tool(name, display)
+def test_names_of_the_client_are_known(name: str, display: str, paths: tuple[str, ...]) -> None:
+    info = tool(name, display)
     assert is_known(name)
     assert is_known(display)
-    assert (found.name, found.display) == (name, display)
-    assert set(paths) <= set(found.paths)
-    assert found.is_agent == (name in AGENTS)
-    assert tool("renamed", display).canonical == tool(display).canonical == found.canonical
+    assert (info.name, info.display) == (name, display)
+    assert set(paths) <= set(info.paths)
+    assert info.is_agent == (name in AGENTS)
+    assert tool("renamed", display).canonical == tool(display).canonical == info.canonical
 
 
 @pytest.mark.parametrize(("name", "kind"), KINDS)
-def test_kind(name: str, kind: str) -> None:
+def test_kind_of_a_tool(name: str, kind: str) -> None:
     assert tool(name).kind == kind
 
 
-def test_commands() -> None:
+def test_only_shells_have_commands() -> None:
     assert {name for name, row in TOOLS.items() if row.commands} == {"run_shell_command", "run_command", "Shell"}
     assert tool("run_command").commands == ("command", "cmd")
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_row(row: ToolInfo) -> None:
+def test_row_has_known_values(row: ToolInfo) -> None:
     assert row.category in {"Execute", "Edit", "Read", "Search", "Fetch", "Think", "Plan", "Other"}
     assert row.kind in {"read", "edit", "delete", "search", "execute", "think", "fetch", "other"}
     assert row.canonical == row.canonical.lower()
@@ -216,7 +216,7 @@ def test_row(row: ToolInfo) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_row_under_another_name(row: ToolInfo) -> None:
+def test_renamed_tool_is_found_by_its_display_name(row: ToolInfo) -> None:
     label = "renamed" if row.label == row.name else row.label
     assert tool("renamed", row.display) == msgspec.structs.replace(row, name="renamed", label=label)
 
@@ -227,11 +227,11 @@ def test_rows_and_aliases_do_not_overlap() -> None:
     assert not {row.display for row in ROWS} & ALIASES.keys()
 
 
-def test_legacy_alias_means_the_same() -> None:
+def test_legacy_alias_has_the_same_row() -> None:
     assert tool("search_file_content") == msgspec.structs.replace(tool("grep_search"), name="search_file_content")
 
 
-def test_display_name_helps_where_the_name_is_unknown() -> None:
+def test_tool_with_an_unknown_name_is_found_by_its_display_name() -> None:
     assert tool("terminal", "Shell") == ToolInfo(
         *("terminal", "shell_exec", "Execute", "execute", "Bash", "Shell", ("dir_path", "path", "directory")),
         commands=("command", "cmd"),
@@ -239,38 +239,38 @@ def test_display_name_helps_where_the_name_is_unknown() -> None:
     assert is_known("terminal", "Shell")
 
 
-def test_name_goes_before_display_name() -> None:
+def test_name_precedes_display_name() -> None:
     assert tool("read_file", "Shell").canonical == "file_read"
 
 
 @pytest.mark.parametrize(("name", "display", "server", "mcp_tool"), MCP)
-def test_mcp(name: str, display: str | None, server: str, mcp_tool: str) -> None:
-    found = tool(name, display)
-    assert (found.mcp_server, found.mcp_tool) == (server, mcp_tool)
-    assert (found.canonical, found.category, found.kind) == (name.lower(), "Other", "other")
-    assert (found.label, found.display) == (name, display or name)
+def test_mcp_names_are_split_into_server_and_tool(name: str, display: str | None, server: str, mcp_tool: str) -> None:
+    info = tool(name, display)
+    assert (info.mcp_server, info.mcp_tool) == (server, mcp_tool)
+    assert (info.canonical, info.category, info.kind) == (name.lower(), "Other", "other")
+    assert (info.label, info.display) == (name, display or name)
     assert is_known(name, display)
 
 
-def test_mcp_tool_with_a_name_of_the_table_keeps_its_server() -> None:
-    found = tool("edit_file", "edit_file (files MCP Server)")
-    assert (found.label, found.mcp_server, found.mcp_tool) == ("Edit", "files", "edit_file")
+def test_mcp_tool_with_a_known_name_keeps_its_server() -> None:
+    info = tool("edit_file", "edit_file (files MCP Server)")
+    assert (info.label, info.mcp_server, info.mcp_tool) == ("Edit", "files", "edit_file")
     assert tool("edit_file").mcp_server is None
 
 
 @pytest.mark.parametrize("name", NOT_MCP)
-def test_not_mcp(name: str) -> None:
+def test_other_names_have_no_server(name: str) -> None:
     assert tool(name, name).mcp_server is None
     assert not is_known(name, name)
 
 
-def test_discovered_tool() -> None:
+def test_discovered_tool_is_known() -> None:
     assert is_known("discovered_tool_Deploy")
-    found = tool("discovered_tool_Deploy")
-    assert (found.canonical, found.label) == ("discovered_tool_deploy", "discovered_tool_Deploy")
+    info = tool("discovered_tool_Deploy")
+    assert (info.canonical, info.label) == ("discovered_tool_deploy", "discovered_tool_Deploy")
 
 
-def test_unknown() -> None:
+def test_unknown_tool_keeps_its_name() -> None:
     assert tool("NoSuchTool") == ToolInfo("NoSuchTool", "nosuchtool", "Other", "other", "NoSuchTool", "NoSuchTool")
     assert tool("x", "An X").display == "An X"
     assert not is_known("NoSuchTool")
@@ -293,20 +293,20 @@ def test_strip_call_prefix(call_id: str, name: str, stripped: str) -> None:
 
 
 @given(name=st.text() | st.sampled_from(sorted(TOOLS)), display=st.none() | st.text() | st.sampled_from(sorted(TOOLS)))
-def test_any_name_has_a_meaning(name: str, display: str | None) -> None:
-    found = tool(name, display)
-    assert found.name == name
-    assert (found.mcp_server is None) == (found.mcp_tool is None)
-    assert is_known(name, display) or found.canonical == name.lower()
+def test_any_name_has_a_row(name: str, display: str | None) -> None:
+    info = tool(name, display)
+    assert info.name == name
+    assert (info.mcp_server is None) == (info.mcp_tool is None)
+    assert is_known(name, display) or info.canonical == name.lower()
 
 
 @given(server=st.from_regex(r"[a-z][a-z_. -]*", fullmatch=True), plain=st.from_regex(r"\w[\w-]*", fullmatch=True))
-def test_display_name_tells_the_server(server: str, plain: str) -> None:
-    found = tool(f"mcp_{server}_{plain}", f"{plain} ({server} MCP Server)")
-    assert (found.mcp_server, found.mcp_tool) == (server, plain)
+def test_server_is_read_from_the_display_name(server: str, plain: str) -> None:
+    info = tool(f"mcp_{server}_{plain}", f"{plain} ({server} MCP Server)")
+    assert (info.mcp_server, info.mcp_tool) == (server, plain)
 
 
 @given(st.text(), st.text(min_size=1))
-def test_call_prefix_comes_off(call_id: str, name: str) -> None:
+def test_call_prefix_is_removed(call_id: str, name: str) -> None:
     prefix = name.strip() or "generic_tool"
     assert strip_call_prefix(f"{prefix}__{call_id}", name) == call_id

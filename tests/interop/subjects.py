@@ -1,4 +1,4 @@
-"""What the judges look at: all sessions of a release of the corpus, and a family with everything in it."""
+"""Export sources for other programs: the sessions of a release of the corpus, and those of the demo."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from pollux.sessions import reader
 
 
 def needs(module: str, package: str) -> pytest.MarkDecorator:
-    """Skip a test whose judge is not there; it is not looked at before, since it may take seconds to load."""
+    """Return a mark that skips a test without a package, which is not imported because that may take seconds."""
     is_there = find_spec(module.partition(".")[0]) is not None and find_spec(module) is not None
     return pytest.mark.skipif(not is_there, reason=f"no {package}: `make test-interop` fetches it")
 
 
 def of_trees(trees: list[Tree], *, with_agents: bool, **options: Any) -> Iterator[ExportSource]:  # noqa: ANN401
-    """Open all sessions; subagents on their own only when asked for."""
+    """Yield the sessions of trees, with those of subagents only on demand."""
     for tree in trees:
         yield from _opened(history(tree), with_agents=with_agents, options=ExportOptions(**options))
 
 
 def of_demo(*, with_agents: bool, **options: Any) -> Iterator[ExportSource]:  # noqa: ANN401
-    """Open the sessions of the demo."""
-    found = reader.history(homes(HOME))
-    yield from _opened(found, with_agents=with_agents, options=ExportOptions(**options))
+    """Yield the sessions of the demo."""
+    history = reader.history(homes(HOME))
+    yield from _opened(history, with_agents=with_agents, options=ExportOptions(**options))
 
 
-def _opened(found: reader.History, *, with_agents: bool, options: ExportOptions) -> Iterator[ExportSource]:
-    by_id = {one.id: one for one in found.sessions}
-    for session in found.sessions:
+def _opened(history: reader.History, *, with_agents: bool, options: ExportOptions) -> Iterator[ExportSource]:
+    by_id = {session.id: session for session in history.sessions}
+    for session in history.sessions:
         if with_agents or session.parent not in by_id:
             yield export_source(session, reader.opened(session), by_id, reader.opened, PRICES, options=options)
 
 
 def written(folder: Path, made: Iterator[tuple[str, bytes]]) -> list[Path]:
-    """Write files into a folder of their own."""
+    """Write files into a new folder."""
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     for name, data in made:

@@ -1,4 +1,4 @@
-"""Trajectories before their judges: the models of `atif`, and Inspect Scout, which imports them."""
+"""Trajectories are valid for the models of `atif`, and Inspect Scout imports them."""
 
 from __future__ import annotations
 
@@ -33,35 +33,35 @@ def atif() -> ModuleType:
 @every_release
 def test_all_sessions_are_trajectories(atif: Any, trees: list[Tree], branches: Branches) -> None:  # noqa: ANN401
     for made in of_trees(trees, with_agents=True, branches=branches):
-        whole = atif.Trajectory.model_validate_json(b"".join(render(made)))
-        assert whole.trajectory_id == made.session.id
-        assert whole.steps
-        _references_lead_somewhere(whole)
+        trajectory = atif.Trajectory.model_validate_json(b"".join(render(made)))
+        assert trajectory.trajectory_id == made.session.id
+        assert trajectory.steps
+        _check_references(trajectory)
 
 
-def test_demo_and_files_beside(atif: Any, tmp_path: Path) -> None:  # noqa: ANN401
+def test_demo_and_its_side_files_are_trajectories(atif: Any, tmp_path: Path) -> None:  # noqa: ANN401
     for made in of_demo(with_agents=True):
         atif.Trajectory.model_validate_json(b"".join(render(made)))
     made = family.placed(family.of_home(family.put(tmp_path)), tmp_path / "out")
-    whole = atif.Trajectory.model_validate_json(b"".join(render(made)))
-    assert whole.has_multimodal_content()
+    trajectory = atif.Trajectory.model_validate_json(b"".join(render(made)))
+    assert trajectory.has_multimodal_content()
     (picture,) = [
-        part for step in whole.steps if isinstance(step.message, list) for part in step.message if part.source
+        part for step in trajectory.steps if isinstance(step.message, list) for part in step.message if part.source
     ]
     assert (tmp_path / "out" / picture.source.path).is_file()
 
 
-def _references_lead_somewhere(whole: Any) -> None:  # noqa: ANN401
-    inside = {one.trajectory_id for one in whole.subagent_trajectories or ()}
-    results = [one for step in whole.steps if step.observation for one in step.observation.results]
-    assert {ref.trajectory_id for one in results for ref in one.subagent_trajectory_ref or ()} <= inside
-    for inner in whole.subagent_trajectories or ():
-        _references_lead_somewhere(inner)
+def _check_references(trajectory: Any) -> None:  # noqa: ANN401
+    inside = {inner.trajectory_id for inner in trajectory.subagent_trajectories or ()}
+    results = [result for step in trajectory.steps if step.observation for result in step.observation.results]
+    assert {ref.trajectory_id for result in results for ref in result.subagent_trajectory_ref or ()} <= inside
+    for inner in trajectory.subagent_trajectories or ():
+        _check_references(inner)
 
 
 @pytest.fixture
 def scout(atif: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: ANN401
-    """Give Scout's importer; it asks Harbor for the models, which needs a newer Python than we do and has the same."""
+    """Return Scout's importer, with the models of `atif` in place of those of Harbor, which needs a newer Python."""
     for name in ("harbor", "harbor.models"):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     monkeypatch.setitem(sys.modules, MODELS, atif)
@@ -72,17 +72,19 @@ def scout(atif: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: AN
 @every_release
 def test_inspect_imports_all_sessions(scout: Any, trees: list[Tree], tmp_path: Path) -> None:  # noqa: ANN401
     files = written(tmp_path / "in", _files(trees))
-    transcripts = {one.source_uri: one for one in asyncio.run(_imported(scout, tmp_path / "in"))}
+    transcripts = {transcript.source_uri: transcript for transcript in asyncio.run(_imported(scout, tmp_path / "in"))}
     assert len(transcripts) == len(files)
     for file in files:
-        whole, found = json.loads(file.read_bytes()), transcripts[str(file)]
-        roles = [role for step in whole["steps"] for role in _roles(step)]
-        assert [one.role for one in found.messages] == roles
-        calls = [one["tool_call_id"] for step in whole["steps"] for one in step.get("tool_calls", ())]
-        assert [one.id for message in found.messages for one in getattr(message, "tool_calls", None) or ()] == calls
-        final = whole["final_metrics"]
+        trajectory, imported = json.loads(file.read_bytes()), transcripts[str(file)]
+        roles = [role for step in trajectory["steps"] for role in _roles(step)]
+        assert [message.role for message in imported.messages] == roles
+        calls = [call_["tool_call_id"] for step in trajectory["steps"] for call_ in step.get("tool_calls", ())]
+        assert [
+            call_.id for message in imported.messages for call_ in getattr(message, "tool_calls", None) or ()
+        ] == calls
+        final = trajectory["final_metrics"]
         total = final.get("total_prompt_tokens", 0) + final.get("total_completion_tokens", 0)
-        assert found.total_tokens == (total or None)
+        assert imported.total_tokens == (total or None)
 
 
 def _files(trees: list[Tree]) -> Iterator[tuple[str, bytes]]:

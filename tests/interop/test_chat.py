@@ -1,4 +1,4 @@
-"""Chat rows before their judges: real tokenizers put every row of the corpus through their chat templates."""
+"""Real tokenizers accept each chat row of the corpus in their chat templates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def rows(trees: list[Tree], *include: str) -> Iterator[Any]:
 
 @cache
 def qwen() -> Any:  # noqa: ANN401
-    """Load the tokenizer of Qwen 3 with its own chat template."""
+    """Return the tokenizer of Qwen 3 with its own chat template."""
     assert TOKENIZER
     settings = json.loads((Path(TOKENIZER) / "tokenizer_config.json").read_bytes())
     return import_module("transformers").PreTrainedTokenizerFast(
@@ -46,13 +46,13 @@ def qwen() -> Any:  # noqa: ANN401
 @needs("transformers", "transformers")
 @pytest.mark.parametrize("include", [[], ["argument-objects"]], ids=["text", "objects"])
 @every_release
-def test_qwen_renders_every_row(trees: list[Tree], include: list[str]) -> None:
+def test_qwen_renders_each_row(trees: list[Tree], include: list[str]) -> None:
     tokenizer = qwen()
     for row in rows(trees, *include):
         text = tokenizer.apply_chat_template(row["messages"], tools=row["tools"] or None, tokenize=False)
         encoded = tokenizer.apply_chat_template(row["messages"], tools=row["tools"] or None)
         assert len(encoded["input_ids"])
-        calls = [one["function"] for message in row["messages"] for one in message.get("tool_calls", ())]
+        calls = [call_["function"] for message in row["messages"] for call_ in message.get("tool_calls", ())]
         assert text.count('<tool_call>\n{"name": "') == len(calls)
         for call in calls:
             assert f'{{"name": "{call["name"]}", "arguments": ' in text
@@ -64,7 +64,7 @@ def test_qwen_renders_every_row(trees: list[Tree], include: list[str]) -> None:
 
 @cache
 def mistral() -> Any:  # noqa: ANN401
-    """Load the tokenizer that Mistral's own library carries, in the mode that checks training data."""
+    """Return the tokenizer in Mistral's own library, in the mode that checks training data."""
     module: Any = import_module("mistral_common.tokens.tokenizers.mistral")
     folder = Path(module.__file__).parents[2] / "data"
     modes = import_module("mistral_common.protocol.instruct.validator").ValidationMode
@@ -73,7 +73,7 @@ def mistral() -> Any:  # noqa: ANN401
 
 @needs("mistral_common", "mistral-common")
 @every_release
-def test_mistral_takes_every_row(trees: list[Tree]) -> None:
+def test_mistral_accepts_each_row(trees: list[Tree]) -> None:
     tokenizer = mistral()
     request = import_module("mistral_common.protocol.instruct.request").ChatCompletionRequest
     for row in rows(trees):
@@ -82,16 +82,18 @@ def test_mistral_takes_every_row(trees: list[Tree]) -> None:
 
 
 def _for_mistral(messages: list[Any]) -> list[Any]:
-    """Meet what Mistral alone asks for: ids of nine characters, no reasoning, and an answer at the end."""
-    told = [{key: value for key, value in one.items() if key != "reasoning_content"} for one in messages]
-    while told[-1]["role"] != "assistant":
-        told.pop()
-    for one in told:
-        if "tool_call_id" in one:
-            one["tool_call_id"] = _nine(one["tool_call_id"])
-        if "tool_calls" in one:
-            one["tool_calls"] = [{**call, "id": _nine(call["id"])} for call in one["tool_calls"]]
-    return told
+    """Return messages as only Mistral requires: IDs of nine characters, no reasoning, and an answer at the end."""
+    without_reasoning = [
+        {key: value for key, value in message.items() if key != "reasoning_content"} for message in messages
+    ]
+    while without_reasoning[-1]["role"] != "assistant":
+        without_reasoning.pop()
+    for message in without_reasoning:
+        if "tool_call_id" in message:
+            message["tool_call_id"] = _nine(message["tool_call_id"])
+        if "tool_calls" in message:
+            message["tool_calls"] = [{**call, "id": _nine(call["id"])} for call in message["tool_calls"]]
+    return without_reasoning
 
 
 def _nine(id_: str) -> str:

@@ -1,6 +1,6 @@
-"""Two COSE libraries that know nothing of Pollux take its signatures and seals, and refuse them once a byte is changed.
+"""Two independent COSE libraries accept signatures and seals, and reject them after a changed byte.
 
-They need an older `cbor2` than we do, so they live in an environment of their own: `make test-interop`.
+They need an older `cbor2`, so `make test-interop` installs them into a separate environment.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.archive.test_verify import archived_home
 from tests.proofs.samples import KEY, PAYLOAD, PUBLIC, flipped, signed
-from tests.proofs.sealing import bare, seal_it
+from tests.proofs.sealing import seal_copy, seal_it
 
 from pollux.proofs import cose, signatures
 
@@ -39,63 +39,63 @@ def takes_pycose(data: bytes, detached: bytes | None = None) -> bool:
 def takes_cwt(data: bytes, detached: bytes | None = None) -> bool:
     key = cwt.COSEKey.from_pem(PUBLIC.pem, kid=PUBLIC.id)
     more = {} if detached is None else {"detached_payload": detached}
-    found = cwt.COSE.new().decode(data, key, **more)
-    return bool(found == (detached if detached is not None else cose.open_envelope(data).payload))
+    payload = cwt.COSE.new().decode(data, key, **more)
+    return bool(payload == (detached if detached is not None else cose.open_envelope(data).payload))
 
 
 JUDGES = pytest.mark.parametrize("takes", [takes_pycose, takes_cwt])
 
 
-def holds(takes: Callable[..., bool], *args: Any) -> bool:  # noqa: ANN401
-    """Ask a judge; some say no, some raise whatever they like."""
+def is_accepted(takes: Callable[..., bool], *args: Any) -> bool:  # noqa: ANN401
+    """Return whether a library accepts a signature; some return false, others raise any exception."""
     with suppress(Exception):
         return takes(*args)
     return False
 
 
 @JUDGES
-def test_attached(takes: Callable[..., bool]) -> None:
+def test_attached_signature_is_accepted(takes: Callable[..., bool]) -> None:
     assert takes(ATTACHED)
 
 
 @JUDGES
-def test_detached(takes: Callable[..., bool]) -> None:
+def test_detached_signature_is_accepted(takes: Callable[..., bool]) -> None:
     assert takes(DETACHED, PAYLOAD)
 
 
 @JUDGES
-def test_a_seal(takes: Callable[..., bool], tmp_path: Path) -> None:
+def test_seal_is_accepted(takes: Callable[..., bool], tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     seal_it(archive)
-    assert takes(bare(archive))
+    assert takes(seal_copy(archive))
 
 
 @JUDGES
 @settings(max_examples=50)
 @given(data=st.data())
-def test_a_changed_byte(takes: Callable[..., bool], data: st.DataObject) -> None:
+def test_changed_byte_is_rejected(takes: Callable[..., bool], data: st.DataObject) -> None:
     parts = [ENVELOPE.protected_bytes, PAYLOAD, ENVELOPE.signature]
     part = data.draw(st.sampled_from(parts))
     bad = flipped(part, data.draw(st.integers(0, len(part) - 1)), data.draw(st.integers(0, 7)))
-    assert not holds(takes, ATTACHED.replace(part, bad))
+    assert not is_accepted(takes, ATTACHED.replace(part, bad))
     if part is PAYLOAD:
-        assert not holds(takes, DETACHED, bad)
+        assert not is_accepted(takes, DETACHED, bad)
 
 
-def test_they_read_the_header_as_we_wrote_it() -> None:
+def test_header_is_read_by_other_libraries() -> None:
     message = Sign1Message.decode(ATTACHED)
     assert cbor2.loads(message.phdr_encoded) == ENVELOPE.protected
     assert message.payload == PAYLOAD
 
 
-def test_we_take_what_they_sign() -> None:
-    """An envelope that pycose made, in the manner of the draft's own signer: its own order, no deterministic CBOR."""
+def test_signature_of_another_library_verifies() -> None:
+    """pycose writes an envelope like the signer of the draft: in its own order, without deterministic CBOR."""
     headers = import_module("pycose.headers")
     key = OKPKey.decode(PUBLIC.cose)
     key[import_module("pycose.keys.keyparam").OKPKpD] = KEY.private_bytes_raw()
-    told = {15: {1: "google", 2: "6ece72aa"}, headers.KID: PUBLIC.id}
-    told |= {headers.Algorithm: import_module("pycose.algorithms").EdDSA}
-    message = Sign1Message(phdr=told, uhdr={}, payload=PAYLOAD)
+    claims_and_key = {15: {1: "google", 2: "6ece72aa"}, headers.KID: PUBLIC.id}
+    claims_and_key |= {headers.Algorithm: import_module("pycose.algorithms").EdDSA}
+    message = Sign1Message(phdr=claims_and_key, uhdr={}, payload=PAYLOAD)
     message.key = key
     assert signatures.verify(message.encode(), None, [PUBLIC]).errors == []
     assert not signatures.verify(message.encode()[:-1] + b"x", None, [PUBLIC]).is_ok

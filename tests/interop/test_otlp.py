@@ -1,4 +1,4 @@
-"""Traces before their judges: OpenTelemetry's own messages, the types of its conventions, and a real receiver."""
+"""Traces fit OpenTelemetry's messages and the types of its conventions, and a real receiver accepts them."""
 
 from __future__ import annotations
 
@@ -30,23 +30,25 @@ pytestmark = [pytest.mark.filterwarnings("default"), needs("opentelemetry.proto"
 
 OPTIONS: list[dict[str, Any]] = [{}, {"semconv": "dev"}, {"include": frozenset(INCLUDABLE)}]
 PATIENCE = 120
-"""Seconds for the receiver to start, and to store what it was sent."""
+"""Seconds for the receiver to start, and to store the traces."""
 
 
 def parsed(line: bytes) -> Any:  # noqa: ANN401  a message without types
-    """Read a line of OTLP as JSON: ids are hexadecimal there, and the general parser takes them for base64."""
+    """Parse a line of OTLP as JSON, whose IDs are hexadecimal, while the general parser expects base64."""
     json_format = import_module("google.protobuf.json_format")
     trace_pb2 = import_module("opentelemetry.proto.trace.v1.trace_pb2")
-    whole = json.loads(line)
-    for span in spans_in(whole):
+    document = json.loads(line)
+    for span in spans_in(document):
         for name in ("traceId", "spanId", "parentSpanId"):
             if name in span:
                 span[name] = base64.b64encode(bytes.fromhex(span[name])).decode()
-    return json_format.ParseDict(whole, trace_pb2.TracesData())
+    return json_format.ParseDict(document, trace_pb2.TracesData())
 
 
-def spans_in(whole: Any) -> list[Any]:  # noqa: ANN401
-    return [span for resource in whole["resourceSpans"] for scope in resource["scopeSpans"] for span in scope["spans"]]
+def spans_in(document: Any) -> list[Any]:  # noqa: ANN401
+    return [
+        span for resource in document["resourceSpans"] for scope in resource["scopeSpans"] for span in scope["spans"]
+    ]
 
 
 def spans_of(message: Any) -> list[Any]:  # noqa: ANN401
@@ -57,21 +59,21 @@ def spans_of(message: Any) -> list[Any]:  # noqa: ANN401
 @every_release
 def test_all_sessions_are_messages_of_the_protocol(trees: list[Tree], options: dict[str, Any]) -> None:
     for made in of_trees(trees, with_agents=False, **options):
-        found = spans_of(parsed(b"".join(render(made))))
-        assert {len(span.trace_id) for span in found} == {16}
-        assert {len(span.span_id) for span in found} == {8}
-        ids = {span.span_id for span in found}
-        assert len(ids) == len(found)
-        assert {span.parent_span_id for span in found} <= ids | {b""}
-        assert all(0 < span.start_time_unix_nano <= span.end_time_unix_nano for span in found)
+        exported = spans_of(parsed(b"".join(render(made))))
+        assert {len(span.trace_id) for span in exported} == {16}
+        assert {len(span.span_id) for span in exported} == {8}
+        ids = {span.span_id for span in exported}
+        assert len(ids) == len(exported)
+        assert {span.parent_span_id for span in exported} <= ids | {b""}
+        assert all(0 < span.start_time_unix_nano <= span.end_time_unix_nano for span in exported)
 
 
 @needs("opentelemetry.semconv", "opentelemetry-semantic-conventions")
 def test_names_are_those_of_the_conventions() -> None:
     semconv = import_module("opentelemetry.semconv._incubating.attributes.gen_ai_attributes")
-    known = {value for value in vars(semconv).values() if isinstance(value, str)} | {"error.type"}
+    documented_names = {value for value in vars(semconv).values() if isinstance(value, str)} | {"error.type"}
     for convention in CONVENTIONS.values():
-        assert set(convention.names.values()) <= known
+        assert set(convention.names.values()) <= documented_names
 
 
 @needs("openinference", "openinference-semantic-conventions")
@@ -87,10 +89,10 @@ def test_names_are_those_of_openinference() -> None:
 def test_content_has_the_parts_of_the_conventions(trees: list[Tree]) -> None:
     types = import_module("opentelemetry.util.genai.types")
     parts: dict[str, Any] = {
-        field.default: one
-        for one in vars(types).values()
-        if dataclasses.is_dataclass(one)
-        for field in dataclasses.fields(one)
+        field.default: value
+        for value in vars(types).values()
+        if dataclasses.is_dataclass(value)
+        for field in dataclasses.fields(value)
         if field.name == "type" and isinstance(field.default, str)
     }
     assert {"text", "reasoning", "tool_call", "tool_call_response", "uri"} <= set(parts)
@@ -112,7 +114,7 @@ def _parts(span: Any) -> Iterator[Any]:  # noqa: ANN401
 
 @pytest.fixture(scope="module")
 def phoenix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Start Phoenix, which takes OTLP over HTTP and reads `gen_ai` attributes, and stop it in the end."""
+    """Start Phoenix, which accepts OTLP over HTTP and reads `gen_ai` attributes, and stop it at the end."""
     program = Path(sys.executable).with_name("phoenix")
     folder = tmp_path_factory.mktemp("phoenix")
     port, other = _free_port(), _free_port()
@@ -137,7 +139,7 @@ def phoenix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @needs("phoenix", "arize-phoenix")
-def test_receiver_takes_and_understands_all(phoenix: str, tmp_path: Path) -> None:
+def test_receiver_accepts_all_traces(phoenix: str, tmp_path: Path) -> None:
     lines = [b"".join(render(made)) for made in of_demo(with_agents=False, include=frozenset({"content"}))]
     lines.append(b"".join(render(family.of_home(family.put(tmp_path), include=frozenset({"content"})))))
     sent: dict[str, Any] = {}
@@ -153,23 +155,23 @@ def test_receiver_takes_and_understands_all(phoenix: str, tmp_path: Path) -> Non
     assert set(stored) == set(sent)
     kinds = {"invoke_agent": "AGENT", "generate_content": "LLM", "execute_tool": "TOOL"}
     for id_, span in sent.items():
-        named = {one["key"]: next(iter(one["value"].values())) for one in span["attributes"]}
-        found = stored[id_]
-        assert found["span_kind"] == kinds[named["gen_ai.operation.name"]]
-        assert found["parent_id"] == span.get("parentSpanId")
+        named = {attribute["key"]: next(iter(attribute["value"].values())) for attribute in span["attributes"]}
+        received = stored[id_]
+        assert received["span_kind"] == kinds[named["gen_ai.operation.name"]]
+        assert received["parent_id"] == span.get("parentSpanId")
         if "gen_ai.usage.input_tokens" in named:
-            assert found["attributes"]["llm.token_count.prompt"] == int(named["gen_ai.usage.input_tokens"])
-            assert found["attributes"]["llm.token_count.completion"] == int(named["gen_ai.usage.output_tokens"])
+            assert received["attributes"]["llm.token_count.prompt"] == int(named["gen_ai.usage.input_tokens"])
+            assert received["attributes"]["llm.token_count.completion"] == int(named["gen_ai.usage.output_tokens"])
 
 
 def _stored(address: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    by_id: dict[str, Any] = {}
     more: str | None = ""
     while more is not None:
         page = _fetched(f"{address}/v1/projects/default/spans?limit=1000" + (f"&cursor={more}" if more else ""))
-        found |= {one["context"]["span_id"]: one for one in page["data"]}
+        by_id |= {byte["context"]["span_id"]: byte for byte in page["data"]}
         more = page.get("next_cursor")
-    return found
+    return by_id
 
 
 def _fetched(address: str) -> Any:  # noqa: ANN401

@@ -1,4 +1,4 @@
-"""Signed and redacted records before the judge of the schema."""
+"""Signed and redacted records are valid for an independent checker of the schema."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from tests.interop.test_vac import verdict
 
 @pytest.mark.parametrize("attached", [True, False])
 @pytest.mark.parametrize("payload", [PAYLOAD, cbor_bytes(record())])
-def test_signatures(payload: bytes, *, attached: bool) -> None:
+def test_signatures_of_records_are_valid(payload: bytes, *, attached: bool) -> None:
     assert verdict(signed(payload, attached=attached), require_deterministic=True) == ""
 
 
 @pytest.mark.parametrize("start", [None, 5, "2026-11-15T19:30:00.000Z"])
-def test_signatures_of_session_files(start: str | int | None) -> None:
+def test_signatures_of_session_files_are_valid(start: str | int | None) -> None:
     about = TraceMetadata("6ece72aa", "google", "gemini-jsonl", start)
     data = signing.sign(b"{}\n", KEY, about, content_type=signing.LOG, at=builders.instant_of(0))
     assert verdict(data, require_deterministic=True) == ""
 
 
-def test_redacted_records(tmp_path: Path) -> None:
+def test_redacted_records_are_valid(tmp_path: Path) -> None:
     _, archive = archived_home(tmp_path)
     seal_it(archive)
     original = record_of(builders.SESSION)

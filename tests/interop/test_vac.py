@@ -1,7 +1,7 @@
-"""Records before an independent judge: `cddl-verifier` reads the schema of the draft itself.
+"""Records are valid for an independent judge: `cddl-verifier` reads the schema of the draft itself.
 
-Where a rule names its pattern by another rule, the judge would let everything through; so the two patterns are put in
-their place, and nothing else of the schema is changed.
+Where a rule refers to the pattern of another rule, the judge would accept any text, so the two patterns are inserted
+there; the schema is not changed otherwise.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def judge() -> Any:  # noqa: ANN401  it has no types
 
 
 def verdict(data: object, **more: bool) -> str:
-    """Say what the judge finds wrong; nothing, if all is well."""
-    found = judge().validate(data, "start", **more)
-    return "" if found.valid else found.format() or "invalid"
+    """Return the faults that the judge finds, or an empty text."""
+    faults = judge().validate(data, "start", **more)
+    return "" if faults.valid else faults.format() or "invalid"
 
 
 def assert_valid(subject: ExportSource) -> None:
@@ -71,7 +71,7 @@ def assert_valid(subject: ExportSource) -> None:
 
 
 @every_release
-def test_every_session_of_the_corpus_is_a_valid_record(trees: list[Tree]) -> None:
+def test_each_session_of_the_corpus_is_a_valid_record(trees: list[Tree]) -> None:
     for tree in trees:
         for session in history(tree).sessions:
             for options in (None, ALL):
@@ -79,23 +79,23 @@ def test_every_session_of_the_corpus_is_a_valid_record(trees: list[Tree]) -> Non
 
 
 @pytest.mark.parametrize("number", range(23))
-def test_every_session_of_the_demo_is_a_valid_record(number: int) -> None:
-    found = history_of(homes(HOME))
+def test_each_session_of_the_demo_is_a_valid_record(number: int) -> None:
+    history = history_of(homes(HOME))
     for options in (None, ALL):
-        assert_valid(subject_of(found, found.sessions[number], options))
+        assert_valid(subject_of(history, history.sessions[number], options))
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_judge_takes_what_fits(name: str) -> None:
+def test_judge_accepts_valid_records(name: str) -> None:
     assert verdict(cbor2.dumps(VALID[name])) == ""
 
 
 @pytest.mark.parametrize("name", INVALID)
-def test_judge_refuses_what_does_not_fit(name: str) -> None:
+def test_judge_rejects_invalid_records(name: str) -> None:
     assert verdict(cbor2.dumps(INVALID[name]))
 
 
-# Our own check and the judge agree on whatever comes
+# Our own checker and the judge agree on any values
 
 RICH = VALID["all members of the record"] | {
     "session": VALID["all members of the session"]["session"]
@@ -113,11 +113,11 @@ RICH = VALID["all members of the record"] | {
 
 
 def places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:  # noqa: ANN401
-    """Return the way to every value."""
+    """Return the path of each value."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, one in inner:
+    for key, item in inner:
         yield (*way, key)
-        yield from places(one, (*way, key))
+        yield from places(item, (*way, key))
 
 
 odd = values | st.sampled_from(
@@ -126,7 +126,7 @@ odd = values | st.sampled_from(
 
 
 def changed(data: st.DataObject, original: Any) -> Any:  # noqa: ANN401
-    """Put something else in the place of a value, take it out, or put something beside it."""
+    """Return a record with a value replaced, removed or added."""
     value = copy.deepcopy(original)
     *way, last = data.draw(st.sampled_from([*places(value)]))
     inner = value
@@ -146,14 +146,14 @@ def changed(data: st.DataObject, original: Any) -> Any:  # noqa: ANN401
 
 @settings(max_examples=500)
 @given(st.data())
-def test_our_own_check_says_what_the_judge_says_of_records(data: st.DataObject) -> None:
+def test_own_checker_agrees_with_the_judge_on_records(data: st.DataObject) -> None:
     value = changed(data, RICH)
-    assert bool(problems(value)) == bool(found := verdict(cbor2.dumps(value))), found or problems(value)
+    assert bool(problems(value)) == bool(faults := verdict(cbor2.dumps(value))), faults or problems(value)
 
 
 @settings(max_examples=300)
 @given(st.data())
-def test_our_own_check_says_what_the_judge_says_of_envelopes(data: st.DataObject) -> None:
+def test_own_checker_agrees_with_the_judge_on_envelopes(data: st.DataObject) -> None:
     protected = changed(data, PROTECTED | {33: [b"a", b"b"], 34: [-16, b"h"]})
     value = envelope(protected, changed(data, {100: METADATA, 33: b"a"}))
-    assert bool(problems(value)) == bool(found := verdict(cbor2.dumps(value))), found or problems(value)
+    assert bool(problems(value)) == bool(faults := verdict(cbor2.dumps(value))), faults or problems(value)

@@ -11,6 +11,7 @@ import pytest
 from tests import builders
 
 from pollux.archive import watch as archive_watch
+from pollux.archive.index_file import index_path
 from pollux.archive.store import open_archive
 from pollux.errors import ArchiveError, PolluxError
 from pollux.library.archive_tools import ForgetPlan
@@ -83,6 +84,22 @@ def test_a_watch_syncs_at_every_change(library: Library, tmp_path: Path, monkeyp
 
     monkeypatch.setattr(archive_watch, "changes", changes)
     assert [report.sessions for report in library.watch()] == [(builders.SESSION,), (builders.OTHER,)]
+
+
+def test_a_watch_tells_what_is_archived_before_it_is_indexed(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tab that follows a session must not wait for the index."""
+    monkeypatch.setattr(archive_watch, "changes", lambda *_args, **_options: iter([None]))
+    path = index_path(tmp_path / "archive.db")
+    seen: list[tuple[str, bool]] = []
+
+    def archived() -> None:
+        seen.append((library.session(builders.SESSION).id, path.exists()))
+
+    assert len([*library.watch(archived=archived)]) == 1
+    assert seen == [(builders.SESSION, False)]
+    assert path.exists()
 
 
 def test_without_an_archive_there_is_nothing_to_look_after(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from pollux.reports.filters import Filter
 from pollux.reports.sessions import Page, SessionRow
 from pollux.reports.stats import StatsTable
 from pollux.reports.usage import UsageReport, UsageRow
+from pollux.reports.usage_split import PeriodUsage
 from pollux.views.contracts import listed_row
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: `pip install 'pollux-cli[lake]'`")
@@ -175,11 +176,39 @@ def _check_window(library: Library) -> None:
     reports = {by: library.usage(UsageQuery(by, WINDOW)) for by in GROUPS}
     for by, report in reports.items():
         assert (report.billed, report.active) == (reports["day"].billed, reports["day"].active), by
+    _check_summaries(library)
     summary = library.stats(StatsQuery(filter=WINDOW)).summary
     assert summary is not None
     billed = reports["day"].billed
     assert (summary.totals["model_calls"], summary.totals["tokens"]) == (billed.calls, billed.tokens.total)
     assert summary.totals["tool_calls"] == sum(row.outcomes.calls for row in reports["tool"].rows if row.outcomes)
+
+
+def _check_summaries(library: Library) -> None:
+    """Check that the page of usage, which starts from stored sums, shows what the reports add up from the calls."""
+    windows = (Filter(), WINDOW, Filter(since=WINDOW.since), Filter(until=WINDOW.until), Filter(model="pro"))
+    for window in windows:
+        summary = library.usage_summary(UsageQuery("day", window), n_rows=10_000)
+        reports = {by: library.usage(UsageQuery(by, window)) for by in ("day", "model", "project", "session", "tool")}
+        assert (summary.billed, summary.active) == (reports["day"].billed, reports["day"].active)
+        assert summary.unpriced == reports["day"].unpriced
+        assert summary.models == reports["model"].rows
+        assert list(map(_amounts, summary.periods)) == list(map(_amounts, reports["day"].rows))
+        for by, rows in (("project", summary.projects), ("session", summary.sessions), ("tool", summary.tools)):
+            assert _amounts_of(rows) == _amounts_of(reports[by].rows), by
+        assert (summary.n_sessions, summary.n_tools) == (len(summary.sessions), len(summary.tools))
+        first = library.usage_summary(UsageQuery("day", window), n_rows=2)
+        assert first.sessions == summary.sessions[:2]
+        priced = summary.billed.tokens.total - summary.billed.cost.unpriced_tokens.total
+        assert summary.billed.cost.nanousd == 0 or summary.breakdown.picousd or not priced
+
+
+def _amounts_of(rows: Iterable[UsageRow]) -> object:
+    return {row.key: (row.name, row.outcomes, *_amounts(row)) for row in rows}
+
+
+def _amounts(row: UsageRow | PeriodUsage) -> tuple[object, ...]:
+    return _numbers(row.billed), _numbers(row.active)
 
 
 def _exported_calls(config: Config, folder: Path) -> dict[str, tuple[int, ...]]:

@@ -12,7 +12,7 @@ from tests.web.homes import hostile_home, long_home
 from pollux.library.config import configure
 from pollux.library.find_in_session import find_in_session
 from pollux.library.library import Library
-from pollux.library.packed_timeline import BLOCK, UNPACKED, PackedTimeline
+from pollux.library.packed_timeline import BLOCK, UNPACKED, PackedTimeline, UsageById
 from pollux.library.windows import OpenConversation
 from pollux.model import Cost, Tokens, Usage
 from pollux.sessions.grouping import OpenSession
@@ -97,7 +97,9 @@ def test_usage_of_each_message_is_kept_to_the_last_digit(tmp_path: Path) -> None
     put(chats(tmp_path) / "session-2026-11-15T19-30-6ece72aa.jsonl", log(header(), *records, rewind("g2")))
     small = Usage(2, Tokens(5, 4, 3, 2, 1, 11), Cost(7, 1, Tokens(1)), inconsistent=1)
     large = Usage(1, Tokens(1 << 62), Cost(1 << 70))
-    packed = PackedTimeline(opened(tmp_path), {"g1": small, "g2": large, "elsewhere": small})
+    usages = {"g1": small, "g2": large, "elsewhere": small}
+    assert dict(UsageById(usages)) == usages
+    packed = PackedTimeline(opened(tmp_path), UsageById(usages))
     assert [packed.usage(place) for place in range(len(packed))] == [None, small, None, large]
     assert [*packed.usages()] == [(1, small), (3, large)]
     assert msgspec.structs.asdict(small) == msgspec.structs.asdict(packed.usage(1) or Usage())

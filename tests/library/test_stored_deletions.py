@@ -99,3 +99,26 @@ def test_forgotten_session_is_not_named(home: Path, monkeypatch: pytest.MonkeyPa
         library.archive.forget([IDS[1]])
     assert not is_stored(home, monkeypatch)
     assert IDS[1] not in deletions(home)
+
+
+def test_unstable_forecast_is_computed_once_a_minute_by_one_library(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, calls = [NOW], []
+    real = expiry.forecast
+
+    def counted(*args: object) -> object:
+        calls.append(args)
+        made = real(*args)  # type: ignore[arg-type]
+        made.is_stable = False
+        return made
+
+    monkeypatch.setattr(status, "forecast", counted)
+    config = configure(named_homes=[home], archive=home / "archive.db", zone="UTC", environ={}, clock=lambda: now[0])
+    with Library(config) as library:
+        first = library.deletions()
+        assert library.deletions() == first
+        assert len(calls) == 1
+        now[0] += timedelta(minutes=1)
+        library.deletions()
+        assert len(calls) == 2

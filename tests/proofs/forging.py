@@ -1,4 +1,4 @@
-"""Somebody without a key, who moves the parts of a redacted record together with the proofs of their fields."""
+"""Forgeries that need no key: parts of a redacted record are moved together with the proofs of their fields."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def sealed_copy(record: dict[str, Any], is_hidden: Callable[[Field], bool]) -> d
 
 
 def cells(copy: dict[str, Any]) -> Any:  # noqa: ANN401  the same structure, with cells for fields
-    """Put each field of a copy together with its proof."""
+    """Return a copy in which each field is replaced by a cell with its proof."""
     proofs = iter(copy[MEMBER]["fields"])
 
     def cell(value: Any) -> Any:  # noqa: ANN401
         if isinstance(value, dict) and value:
-            return {name: cell(value[name]) for name in sorted(value, key=lambda one: one.encode("utf-16-be"))}
+            return {name: cell(value[name]) for name in sorted(value, key=lambda name: name.encode("utf-16-be"))}
         if isinstance(value, list) and value:
             return [cell(inner) for inner in value]
         return Cell(value, dict(next(proofs)))
@@ -75,18 +75,18 @@ def cells(copy: dict[str, Any]) -> Any:  # noqa: ANN401  the same structure, wit
 
 
 def rebuilt(tree: Any, proof: dict[str, Any]) -> dict[str, Any]:  # noqa: ANN401
-    """Make a record of cells again; the proofs come in the order that the verifier expects."""
+    """Return the record of these cells, with its proofs in the order that the verifier expects."""
     proofs: list[dict[str, str]] = []
 
     def value(part: Any) -> Any:  # noqa: ANN401
         if isinstance(part, Cell):
             proofs.append(part.proof)
             return part.value
-        if not part:  # everything in it was taken away
+        if not part:  # all its members were removed
             proofs.append({"salt": "AAAA"})
             return part
         if isinstance(part, dict):
-            return {name: value(part[name]) for name in sorted(part, key=lambda one: one.encode("utf-16-be"))}
+            return {name: value(part[name]) for name in sorted(part, key=lambda name: name.encode("utf-16-be"))}
         return [value(inner) for inner in part]
 
     return {**value(tree), MEMBER: {**proof, "fields": proofs}}
@@ -100,23 +100,23 @@ def containers(tree: Any) -> Iterator[Any]:  # noqa: ANN401
 
 
 def digest_of(part: Any) -> str:  # noqa: ANN401
-    """Compute the digest of a part from what was published, as the documentation says."""
+    """Return the digest of a part from published values, computed as documented."""
     if isinstance(part, dict) and part:
-        names = sorted(part, key=lambda one: one.encode("utf-16-be"))
-        told: list[Any] = ["object", *(inner for name in names for inner in (name, digest_of(part[name])))]
+        names = sorted(part, key=lambda name: name.encode("utf-16-be"))
+        hashed: list[Any] = ["object", *(inner for name in names for inner in (name, digest_of(part[name])))]
     elif isinstance(part, list) and part:
-        told = ["array", *map(digest_of, part)]
+        hashed = ["array", *map(digest_of, part)]
     elif not isinstance(part, Cell):
-        told = ["value", "AAAA", part]
+        hashed = ["value", "AAAA", part]
     elif "hidden" in part.proof:
         return part.proof["hidden"]
     else:
-        told = ["value", part.proof.get("salt", ""), part.value]
-    return sha256(json_bytes(told)).hex()
+        hashed = ["value", part.proof.get("salt", ""), part.value]
+    return sha256(json_bytes(hashed)).hex()
 
 
 def is_truthful(original: Any, shown: Any) -> bool:  # noqa: ANN401
-    """Return whether a value is the original, or says `[redacted]` wherever it is not."""
+    """Return whether a value equals the original, except where it is `[redacted]`."""
     if shown == REDACTED:
         return True
     if isinstance(original, dict) and isinstance(shown, dict):
@@ -127,8 +127,8 @@ def is_truthful(original: Any, shown: Any) -> bool:  # noqa: ANN401
 
 
 def change(random: Random, tree: Any) -> None:  # noqa: ANN401
-    """Change a record in one way that somebody without a key can."""
-    holder = random.choice([one for one in containers(tree) if one] or [tree])
+    """Change a record in one way that needs no key."""
+    holder = random.choice([candidate for candidate in containers(tree) if candidate] or [tree])
     if not holder:
         return
     names = [*holder] if isinstance(holder, dict) else [*range(len(holder))]
@@ -141,7 +141,7 @@ def _remove(_: Random, holder: Any, name: Any, __: Any) -> None:  # noqa: ANN401
 
 
 def _hide(_: Random, holder: Any, name: Any, __: Any) -> None:  # noqa: ANN401
-    """Hide a part as anybody may: by its digest, with `[redacted]` in its place."""
+    """Replace a part by `[redacted]` and its digest, which needs no key."""
     holder[name] = Cell(REDACTED, {"hidden": digest_of(holder[name])})
 
 
@@ -174,7 +174,7 @@ def _insert(random: Random, holder: Any, name: Any, __: Any) -> None:  # noqa: A
 
 
 def _swallow(_: Random, holder: Any, name: Any, other: Any) -> None:  # noqa: ANN401
-    """Hide two parts behind one `[redacted]`."""
+    """Replace two parts by one `[redacted]`."""
     if name != other:
         digest = digest_of([holder[name], holder[other]])
         holder[name] = Cell(REDACTED, {"hidden": digest})
@@ -182,7 +182,7 @@ def _swallow(_: Random, holder: Any, name: Any, other: Any) -> None:  # noqa: AN
 
 
 def _move(_: Random, holder: Any, name: Any, other: Any) -> None:  # noqa: ANN401
-    """Put a part into its neighbour."""
+    """Move a part into its neighbour."""
     if name != other and isinstance(holder[other], dict | list):
         part = holder[name]
         if isinstance(holder[other], list):
@@ -198,7 +198,7 @@ def _falsify(random: Random, holder: Any, name: Any, __: Any) -> None:  # noqa: 
 
 
 def _resalt(random: Random, holder: Any, name: Any, other: Any) -> None:  # noqa: ANN401
-    """Replace the proof of a field: by another salt, by its digest, by what older versions took."""
+    """Replace the proof of a field by another salt, by its digest, or by the form of older versions."""
     cell, donor = holder[name], holder[other]
     if isinstance(cell, Cell):
         digest = digest_of(cell)

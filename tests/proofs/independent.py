@@ -1,4 +1,4 @@
-"""A second look at proofs, made from the page on proofs alone: nothing of Pollux is imported here."""
+"""A second verifier of proofs, written only from the documentation, which imports nothing of Pollux."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def sha256(data: bytes) -> bytes:
 
 
 def canonical(value: object) -> bytes:
-    """Write what has no fractions and only plain names; that is enough here."""
+    """Return canonical JSON of values without fractions and with ASCII names, which are enough here."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
 
 def root_of(leaves: list[bytes]) -> bytes:
-    """Hash a tree as RFC 9162 defines it."""
+    """Return the root of a tree as RFC 9162 defines it."""
     if len(leaves) < 2:
         return leaves[0] if leaves else sha256(b"")
     half = 1
@@ -33,7 +33,7 @@ def root_of(leaves: list[bytes]) -> bytes:
 
 
 def root_by_path(leaf: bytes, index: int, size: int, path: list[bytes]) -> bytes:
-    """Go up from a leaf by the definition of the audit path: the last hash is that of the other half."""
+    """Return the root from a leaf and its audit path, whose last hash is that of the other half."""
     if size == 1:
         assert not path
         return leaf
@@ -46,7 +46,7 @@ def root_by_path(leaf: bytes, index: int, size: int, path: list[bytes]) -> bytes
 
 
 def opened_seal(data: bytes, public: bytes) -> dict[str, Any]:
-    """Check the signature and the key's name, and return what was sealed."""
+    """Check the signature and the name of the key, and return the sealed value."""
     tagged = cbor2.loads(data)
     assert tagged.tag == 18
     protected, unprotected, payload, signature = tagged.value
@@ -56,31 +56,31 @@ def opened_seal(data: bytes, public: bytes) -> dict[str, Any]:
     assert header[4] == sha256(bytes.fromhex("a30101200621" + "5820") + public)
     signed = cbor2.dumps(["Signature1", protected, b"", payload])
     Ed25519PublicKey.from_public_bytes(public).verify(signature, signed)
-    found: dict[str, Any] = json.loads(payload)
-    assert canonical(found) == payload
-    return found
+    sealed: dict[str, Any] = json.loads(payload)
+    assert canonical(sealed) == payload
+    return sealed
 
 
 def proven_entries(proof: dict[str, Any], public: bytes) -> list[dict[str, Any]]:
-    """Check a proof, and return what it proves."""
+    """Check a proof, and return its entries."""
     seal = opened_seal(base64.b64decode(proof["seal"]), public)
-    for one in proof["entries"]:
-        leaf = sha256(b"\x00" + canonical(one["entry"]))
-        path = [bytes.fromhex(step) for step in one["path"]]
-        assert root_by_path(leaf, one["index"], seal["size"], path).hex() == seal["root"]
-    return [one["entry"] for one in proof["entries"]]
+    for entry in proof["entries"]:
+        leaf = sha256(b"\x00" + canonical(entry["entry"]))
+        path = [bytes.fromhex(step) for step in entry["path"]]
+        assert root_by_path(leaf, entry["index"], seal["size"], path).hex() == seal["root"]
+    return [entry["entry"] for entry in proof["entries"]]
 
 
 def fields(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[list[str | int], Any]]:  # noqa: ANN401  any JSON
     if isinstance(value, dict) and value:
-        return [found for name in sorted(value) for found in fields(value[name], (*path, name))]
+        return [field for name in sorted(value) for field in fields(value[name], (*path, name))]
     if isinstance(value, list) and value:
-        return [found for place, one in enumerate(value) for found in fields(one, (*path, place))]
+        return [field for place, item in enumerate(value) for field in fields(item, (*path, place))]
     return [([*path], value)]
 
 
 def proven_fields(record: dict[str, Any], public: bytes) -> int:
-    """Check a redacted record, and return how many of its fields are proven."""
+    """Check a redacted record, and return the number of its proven fields."""
     (entry,) = proven_entries(record["pollux-proof"], public)
     assert entry["form"] == "tree"
     proofs = list(record["pollux-proof"]["fields"])
@@ -93,13 +93,13 @@ def proven_fields(record: dict[str, Any], public: bytes) -> int:
             return sha256(canonical(["object", *members])).hex()
         if isinstance(value, list) and value:
             return sha256(canonical(["array", *map(digest, value)])).hex()
-        ((kind, told),) = proofs.pop(0).items()
+        ((kind, proof_value),) = proofs.pop(0).items()
         if kind == "hidden":
             assert value == "[redacted]"
-            return str(told)
+            return str(proof_value)
         assert kind == "salt"
         n_shown += 1
-        return sha256(canonical(["value", told, value])).hex()
+        return sha256(canonical(["value", proof_value, value])).hex()
 
     assert digest({name: value for name, value in record.items() if name not in OUTSIDE}) == entry["root"]
     assert not proofs

@@ -1,4 +1,4 @@
-"""A record, keys, and bytes with one of them changed."""
+"""A record, keys, and bytes with one bit flipped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECRET = bytes(range(32))
 
 
 def record(**more: Any) -> dict[str, Any]:  # noqa: ANN401  any JSON
-    """Make a small record, with everything that can be in one."""
+    """Return a small record with each kind of member."""
     return {
         "version": "3.0.0-draft",
         "id": "6ece72aa",
@@ -50,13 +50,13 @@ PAYLOAD = json_bytes(record())
 
 
 def signed(payload: bytes = PAYLOAD, *, attached: bool = True, **more: Any) -> bytes:  # noqa: ANN401
-    found = signing.record_from(payload)
-    about = signing.trace_from_record(found[0])
-    return signing.sign(payload, KEY, about, content_type=found[2], at=AT, attached=attached, **more)
+    signed_record = signing.record_from(payload)
+    about = signing.trace_from_record(signed_record[0])
+    return signing.sign(payload, KEY, about, content_type=signed_record[2], at=AT, attached=attached, **more)
 
 
 def flipped(data: bytes, place: int, bit: int = 0) -> bytes:
-    """Change one bit."""
-    found = bytearray(data)
-    found[place] ^= 1 << bit
-    return bytes(found)
+    """Return data with one bit flipped."""
+    changed = bytearray(data)
+    changed[place] ^= 1 << bit
+    return bytes(changed)

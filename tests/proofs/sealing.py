@@ -1,4 +1,4 @@
-"""Archives that are sealed, and what was found in them afterwards."""
+"""Functions that seal archives, verify them, and copy their seals."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ def seal_it(archive: Path, *, hours: int = 0, **more: Any) -> SealOutcome:  # no
         return seal(opened, KEY, **made)
 
 
-def look(archive: Path, given: bytes | None = None, keys: tuple[PublicKey, ...] = (PUBLIC,)) -> Verdict:
+def verify(archive: Path, copy_data: bytes | None = None, keys: tuple[PublicKey, ...] = (PUBLIC,)) -> Verdict:
     with store.open_archive(archive, write=False) as opened:
-        return verify_archive.verify(opened, keys, chain.seal_copy_from(given) if given is not None else None)
+        return verify_archive.verify(opened, keys, chain.seal_copy_from(copy_data) if copy_data is not None else None)
 
 
-def messages(found: Verdict) -> list[str]:
-    return [f"{one.file or one.what}: {one.message}" for one in found.errors]
+def messages(verdict: Verdict) -> list[str]:
+    return [f"{error.file or error.what}: {error.message}" for error in verdict.errors]
 
 
-def full(archive: Path) -> bytes:
-    """Copy the newest seal with all its entries to another place."""
+def seal_copy_with_entries(archive: Path) -> bytes:
+    """Return a copy of the newest seal with all its entries."""
     with store.open_archive(archive, write=False) as opened:
         entries = tuple(body for _, body in seals.entries(opened.database))
         return chain.SealCopy(seals.seals(opened.database)[-1][1], entries).file_bytes
 
 
-def bare(archive: Path) -> bytes:
+def seal_copy(archive: Path) -> bytes:
     with store.open_archive(archive, write=False) as opened:
         return seals.seals(opened.database)[-1][1]

@@ -1,4 +1,4 @@
-"""One value, one sequence of bytes: the vectors of RFC 8785 and RFC 8949, and an independent library as judge."""
+"""Each value has one sequence of bytes, as in the vectors of RFC 8785 and RFC 8949 and in independent libraries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.builders import values
 from pollux.proofs import canonical
 from pollux.proofs.canonical import NotCanonicalError, cbor_bytes, json_bytes, json_value
 
-# RFC 8785, appendix B: the bits of a double, and how it is written.
+# RFC 8785, appendix B: the bits of a double, and its text.
 NUMBERS = {
     "0000000000000000": "0",
     "8000000000000000": "0",
@@ -83,12 +83,12 @@ CBOR = {
 
 
 @pytest.mark.parametrize(("bits", "written"), NUMBERS.items())
-def test_numbers_of_rfc_8785(bits: str, written: str) -> None:
+def test_numbers_are_written_as_in_rfc_8785(bits: str, written: str) -> None:
     (value,) = struct.unpack(">d", bytes.fromhex(bits))
     assert json_bytes(value).decode() == written
 
 
-def test_the_sample_of_rfc_8785() -> None:
+def test_sample_is_written_as_in_rfc_8785() -> None:
     sample = (
         rb"""{"numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],"""
         rb""""string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/", "literals": [null, true, false]}"""
@@ -107,12 +107,12 @@ def test_members_are_sorted_by_utf_16_units() -> None:
 
 
 @given(values)
-def test_an_independent_library_writes_the_same(value: object) -> None:
+def test_json_equals_that_of_an_independent_library(value: object) -> None:
     judge = pytest.importorskip("rfc8785", reason="the independent judge of RFC 8785 is not installed")
     try:
         expected = judge.dumps(value)
     except judge.CanonicalizationError:
-        return  # what only our own rule covers
+        return  # values that only the rules of Pollux cover
     assert json_bytes(value) == expected  # type: ignore[arg-type]
 
 
@@ -123,14 +123,14 @@ def test_canonical_json_is_stable(value: object) -> None:
     assert json_value(json.dumps(value, indent=3).encode()) == value
 
 
-def test_values_that_rfc_8785_rejects_have_one_form() -> None:
+def test_values_rejected_by_rfc_8785_have_one_form() -> None:
     assert json_bytes([2**70, -(2**63)]) == b"[1180591620717411303424,-9223372036854775808]"
     assert json_bytes({"\ud83d": "a\udc00"}) == rb'{"\ud83d":"a\udc00"}'
     assert json_value(json_bytes({"\ud83d": "a\udc00"})) == {"\ud83d": "a\udc00"}
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), [-float("inf")], {"a": b"bytes"}, object()])
-def test_values_without_json_are_rejected(value: object) -> None:
+def test_values_without_a_json_form_are_rejected(value: object) -> None:
     with pytest.raises(NotCanonicalError, match="no canonical encoding"):
         json_bytes(value)  # type: ignore[arg-type]
 
@@ -150,25 +150,25 @@ def test_values_nested_too_deeply_are_rejected() -> None:
 
 
 @pytest.mark.parametrize(("data", "value"), CBOR.items())
-def test_values_of_rfc_8949(data: str, value: object) -> None:
+def test_values_are_encoded_as_in_rfc_8949(data: str, value: object) -> None:
     assert cbor_bytes(value).hex() == data
 
 
 @given(st.dictionaries(st.text(max_size=300) | st.integers(), st.none(), max_size=8))
-def test_keys_are_sorted_as_rfc_8949_wants(value: dict[str | int, None]) -> None:
-    keys = [cbor_bytes(one) for one in cbor2.loads(cbor_bytes(value))]
+def test_keys_are_sorted_as_in_rfc_8949(value: dict[str | int, None]) -> None:
+    keys = [cbor_bytes(record) for record in cbor2.loads(cbor_bytes(value))]
     assert keys == sorted(keys)
 
 
 @pytest.mark.parametrize("value", ["\ud800", object()])
-def test_values_without_cbor_are_rejected(value: object) -> None:
+def test_values_without_a_cbor_form_are_rejected(value: object) -> None:
     with pytest.raises(NotCanonicalError, match="no canonical encoding"):
         cbor_bytes([value])
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=16))
-def test_floats_are_as_short_as_they_can_be(value: float) -> None:
-    """A library that forgets the upper half of the range must not get in: `cbor2` before 6."""
+def test_floats_are_encoded_in_the_shortest_form(value: float) -> None:
+    """`cbor2` before 6 does not shorten floats of the upper half of the range, and must not be used."""
     assert cbor_bytes(value) == b"\xf9" + struct.pack(">e", value)
 
 
@@ -179,18 +179,18 @@ items = st.recursive(
 
 
 @given(items)
-def test_an_independent_library_writes_the_same_cbor(value: object) -> None:
+def test_cbor_equals_that_of_an_independent_library(value: object) -> None:
     if int(version("cbor2").split(".")[0]) < 6:
-        pytest.skip("this judge makes some floats too long")
+        pytest.skip("this library writes some floats too long")
     assert cbor_bytes(value) == cbor2.dumps(value, canonical=True)
 
 
-def test_tags() -> None:
+def test_tags_are_encoded() -> None:
     value = cbor2.CBORTag(18, [b"", {}, None, b"x" * 300])
     assert cbor_bytes(value) == cbor2.dumps(value)
 
 
-def test_cbor_that_is_nested_too_deeply() -> None:
+def test_cbor_nested_too_deeply_is_rejected() -> None:
     value: object = 0
     for _ in range(100_000):
         value = [value]
@@ -198,5 +198,5 @@ def test_cbor_that_is_nested_too_deeply() -> None:
         cbor_bytes(value)
 
 
-def test_hash() -> None:
+def test_hash_is_that_of_the_canonical_bytes() -> None:
     assert canonical.sha256(b"abc").hex().startswith("ba7816bf8f01cfea")

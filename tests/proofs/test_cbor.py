@@ -1,4 +1,4 @@
-"""CBOR from strangers is read without surprises: what is not well-formed, or said twice, is refused."""
+"""CBOR from other programs is decoded, and malformed or repeated members are rejected."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ items: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(items)
-def test_written_values_are_read_back(value: object) -> None:
+def test_encoded_values_round_trip(value: object) -> None:
     assert read_cbor(cbor_bytes(value)) == value
     assert read_cbor(cbor2.dumps(value)) == value
 
@@ -34,16 +34,16 @@ def test_written_values_are_read_back(value: object) -> None:
         ("bf0102ff", {1: 2}),
         ("5f41614162ff", b"ab"),
         ("7f61616162ff", "ab"),
-        ("1800", 0),  # longer than it need be, which CBOR allows
+        ("1800", 0),  # not the shortest form, which CBOR allows
         ("1b0000000000000001", 1),
         ("f7", Simple(23)),
         ("f8ff", Simple(255)),
-        ("c11a5c000000", Tag(1, 0x5C000000)),  # stays a tag, and becomes no date
+        ("c11a5c000000", Tag(1, 0x5C000000)),  # stays a tag instead of a date
         ("c249010000000000000000", Tag(2, b"\x01" + bytes(8))),
         ("d8234128", Tag(35, b"(")),
     ],
 )
-def test_other_forms(data: str, value: object) -> None:
+def test_other_valid_forms_are_decoded(data: str, value: object) -> None:
     assert read_cbor(bytes.fromhex(data)) == value
 
 

@@ -1,4 +1,4 @@
-"""Envelopes are those of RFC 9052: a published example verifies, and whatever is broken is refused in a sentence."""
+"""Envelopes follow RFC 9052: a published example verifies, and broken envelopes are rejected with a message."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ def signed(payload: bytes = b"payload", *, attached: bool = True) -> bytes:
     return cose.sign(payload, KEY, content_type="text/plain", claims={1: "me", 2: "it"}, attached=attached)
 
 
-def test_a_published_example() -> None:
-    found = cose.open_envelope(EXAMPLE)
-    assert (found.payload, found.key_id, found.protected) == (b"This is the content.", b"11", {1: -8, 3: 0})
-    assert cose.is_signed(found, b"This is the content.", EXAMPLE_KEY)
-    assert not cose.is_signed(found, b"This is the content!", EXAMPLE_KEY)
+def test_published_example_verifies() -> None:
+    envelope = cose.open_envelope(EXAMPLE)
+    assert (envelope.payload, envelope.key_id, envelope.protected) == (b"This is the content.", b"11", {1: -8, 3: 0})
+    assert cose.is_signed(envelope, b"This is the content.", EXAMPLE_KEY)
+    assert not cose.is_signed(envelope, b"This is the content!", EXAMPLE_KEY)
 
 
-def test_attached_and_detached() -> None:
+def test_attached_and_detached_payloads_have_the_same_signature() -> None:
     attached, detached = cose.open_envelope(signed()), cose.open_envelope(signed(attached=False))
     assert (attached.payload, detached.payload) == (b"payload", None)
-    assert attached.signature == detached.signature, "it is over the same bytes"
+    assert attached.signature == detached.signature, "both sign the same bytes"
     assert cose.is_signed(detached, b"payload", public_from_private(KEY))
     assert attached.protected == {1: -8, 3: "text/plain", 4: public_from_private(KEY).id, 15: {1: "me", 2: "it"}}
     assert (attached.claims, attached.key_id) == ({1: "me", 2: "it"}, public_from_private(KEY).id)
 
 
-def test_the_same_is_signed_the_same() -> None:
+def test_signatures_are_deterministic() -> None:
     assert signed() == signed()
 
 
 @given(st.binary(max_size=400))
-def test_any_bytes_are_refused_or_opened(data: bytes) -> None:
-    for one in (data, b"\xd2" + data, b"\xd2\x84" + data):
+def test_any_bytes_are_rejected_or_opened(data: bytes) -> None:
+    for envelope_data in (data, b"\xd2" + data, b"\xd2\x84" + data):
         with suppress(InvalidEnvelopeError):
-            cose.open_envelope(one)
+            cose.open_envelope(envelope_data)
 
 
 @given(st.integers(0, len(signed()) - 1))
-def test_one_that_is_cut_short(length: int) -> None:
+def test_cut_envelope_is_rejected(length: int) -> None:
     with pytest.raises(InvalidEnvelopeError):
         cose.open_envelope(signed()[:length])
 
@@ -80,7 +80,7 @@ def test_invalid_envelopes_are_rejected(data: bytes, words: str) -> None:
         cose.open_envelope(data)
 
 
-def test_an_empty_header_says_nothing() -> None:
-    found = cose.open_envelope(cbor2.dumps(cbor2.CBORTag(18, [b"", {4: "text"}, b"", b""])))
-    assert (found.protected, found.key_id, found.claims) == ({}, None, {})
-    assert not cose.is_signed(found, b"", public_from_private(KEY))
+def test_empty_header_has_no_fields() -> None:
+    envelope = cose.open_envelope(cbor2.dumps(cbor2.CBORTag(18, [b"", {4: "text"}, b"", b""])))
+    assert (envelope.protected, envelope.key_id, envelope.claims) == ({}, None, {})
+    assert not cose.is_signed(envelope, b"", public_from_private(KEY))

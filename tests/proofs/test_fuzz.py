@@ -1,4 +1,4 @@
-"""Thousands of broken signatures, seals, proofs and keys: each ends in a verdict or in one clear error."""
+"""Thousands of broken signatures, seals, proofs and keys each give a verdict or one clear error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from tests import builders
 from tests.archive.test_verify import LOG, archived_home, content_of, grown, synced
 from tests.proofs.samples import KEY, PAYLOAD, PUBLIC, record, signed
-from tests.proofs.sealing import bare, full, seal_it
+from tests.proofs.sealing import seal_copy, seal_copy_with_entries, seal_it
 from tests.proofs.test_inclusion import copy_of, proof_of
 
 from pollux.archive import store
@@ -37,7 +37,7 @@ ODD_JSON: tuple[Any, ...] = (
     *(None, True, 0, -1, 2**63, 2**64, 10**30, 0.5, 1e300, "", "x", "\ud800", "00" * 32, "\x1b[2J"),
     *([], {}, [[]], [None], {"a": 1}, {"salt": 5}, ["x"] * 3, "BIG", "INFINITE", "DEEP"),
 )
-"""The last three become numbers with thousands of digits or no end, and arrays in arrays."""
+"""The last three become numbers with thousands of digits, infinite numbers, and nested arrays."""
 ODD_CBOR: tuple[Any, ...] = (
     *(None, True, 0, -8, 2**63, -(2**64), 2**20000, 0.5, float("nan"), float("inf"), "", "x" * 5000, b"", b"x" * 40),
     *([], {}, [-8], [[]], {1: {1: 1}}, [99], ["x"], cbor2.CBORSimpleValue(99), cbor2.undefined, Decimal("1e999")),
@@ -56,19 +56,19 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     seal_it(archive, hours=1)
     with store.open_archive(archive, write=False) as opened:
         going_on = prove_consistency(opened, old)
-    found: dict[str, bytes] = {
+    samples_by_name: dict[str, bytes] = {
         "attached": signed(),
         "detached": signed(attached=False),
         "cbor": signed(cbor_bytes(record())),
-        "seal": bare(archive),
-        "full": full(archive),
+        "seal": seal_copy(archive),
+        "full": seal_copy_with_entries(archive),
         "proof": _dumped(proof_of(archive)),
         "redacted": _dumped(copy_of(archive, "content")),
         "continuation": _dumped(going_on),
         "signed redacted": signed(_dumped(copy_of(archive, "content"))),
         "file": content_of(archive, LOG)[0],
     }
-    return found
+    return samples_by_name
 
 
 def _dumped(value: object) -> bytes:
@@ -77,28 +77,28 @@ def _dumped(value: object) -> bytes:
 
 
 def broken_bytes(random: Random, data: bytes) -> bytes:
-    """Flip, cut, repeat or replace some bytes."""
-    found = bytearray(data)
+    """Return data with some bytes flipped, cut, repeated or replaced."""
+    changed = bytearray(data)
     for _ in range(random.choice([1, 1, 2, 5])):
-        if not found:
+        if not changed:
             break
-        place, length = random.randrange(len(found)), random.choice([1, 1, 2, 8])
+        place, length = random.randrange(len(changed)), random.choice([1, 1, 2, 8])
         match random.randrange(5):
             case 0:
-                found[place] ^= 1 << random.randrange(8)
+                changed[place] ^= 1 << random.randrange(8)
             case 1:
-                del found[place : place + length]
+                del changed[place : place + length]
             case 2:
-                found[place:place] = found[place : place + length] or b"\xff"
+                changed[place:place] = changed[place : place + length] or b"\xff"
             case 3:
-                found[place : place + length] = random.randbytes(length)
+                changed[place : place + length] = random.randbytes(length)
             case _:
-                del found[place + 1 :]
-    return bytes(found)
+                del changed[place + 1 :]
+    return bytes(changed)
 
 
 def broken_json(random: Random, data: bytes) -> bytes:
-    """Replace, remove or add a value anywhere in JSON."""
+    """Return JSON with a value replaced, removed or added anywhere."""
     value = json.loads(data)
     for _ in range(random.choice([1, 1, 2])):
         holder: Any = value
@@ -119,7 +119,7 @@ def broken_json(random: Random, data: bytes) -> bytes:
 
 
 def broken_seal(random: Random, data: bytes) -> bytes:
-    """Break what a proof says of its seal, and sign that again."""
+    """Change the seal in a proof, and sign it again."""
     value = json.loads(data)
     holder = value.get(MEMBER, value)
     for name in ("seal", "old", "new"):
@@ -168,15 +168,15 @@ def test_broken_proofs_are_faults(name: str, samples: dict[str, bytes], capsys: 
         file = random.choice([None, PAYLOAD, samples["file"]]) if name in ("detached", "proof", "attached") else None
         try:
             is_detached(data)
-            found = verify_data(data, file, [PUBLIC])
+            verdict = verify_data(data, file, [PUBLIC])
         except PolluxError:
             seen["refused"] += 1
             continue
-        seen["good" if found.is_ok else "bad"] += 1
-        json.dumps(to_json(VerdictDocument(found, "it")))
-        print_verdict(found, "it")
-        told = capsys.readouterr()
-        assert "\x1b" not in told.out + told.err
+        seen["good" if verdict.is_ok else "bad"] += 1
+        json.dumps(to_json(VerdictDocument(verdict, "it")))
+        print_verdict(verdict, "it")
+        output = capsys.readouterr()
+        assert "\x1b" not in output.out + output.err
     assert seen["bad"] > N_CASES / 4, seen
 
 

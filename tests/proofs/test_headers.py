@@ -1,4 +1,4 @@
-"""Headers follow RFC 9052, section 3.1: what a reader must understand and does not, fails."""
+"""Headers follow RFC 9052, section 3.1: a critical header that Pollux does not know fails."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ ABSENT = object()
 
 
 def verify(more: dict[Any, Any], unprotected: dict[Any, Any] | None = None) -> Verdict:
-    """Check an envelope that was signed with this header, whatever is in it."""
+    """Return the verdict on an envelope signed with this header."""
     header = cbor2.dumps({label: value for label, value in (GOOD | more).items() if value is not ABSENT})
     signature = KEY.sign(cbor_bytes(["Signature1", header, b"", PAYLOAD]))
     data = cbor2.dumps(cbor2.CBORTag(18, [header, unprotected or {}, PAYLOAD, signature]))
     return signatures.verify(data, None, [PUBLIC])
 
 
-def messages(found: Verdict) -> list[tuple[str, str]]:
-    return [(one.what, one.message) for one in found.errors]
+def messages(verdict: Verdict) -> list[tuple[str, str]]:
+    return [(error.what, error.message) for error in verdict.errors]
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,9 @@ def messages(found: Verdict) -> list[tuple[str, str]]:
         {2: ["trace-metadata-sha-256"], "trace-metadata-sha-256": b""},
     ],
 )
-def test_headers_that_hold(more: dict[Any, Any]) -> None:
-    found = verify(more)
-    assert [one for one in messages(found) if one[0] != "metadata"] == []
+def test_valid_headers_verify(more: dict[Any, Any]) -> None:
+    verdict = verify(more)
+    assert [message for message in messages(verdict) if message[0] != "metadata"] == []
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_headers_that_hold(more: dict[Any, Any]) -> None:
         ({"trace-metadata-sha-256": "x"}, "its hash of the trace metadata (label trace-metadata-sha-256) is a text"),
     ],
 )
-def test_headers_that_fail(more: dict[Any, Any], words: str) -> None:
+def test_invalid_headers_fail(more: dict[Any, Any], words: str) -> None:
     assert ("header", words) in messages(verify(more))
 
 
@@ -84,22 +84,22 @@ def test_headers_that_fail(more: dict[Any, Any], words: str) -> None:
         ({3: b""}, "its content type (label 3) is bytes"),
     ],
 )
-def test_unprotected_headers_that_fail(unprotected: dict[Any, Any], words: str) -> None:
+def test_invalid_unprotected_headers_fail(unprotected: dict[Any, Any], words: str) -> None:
     assert ("header", words) in messages(verify({}, unprotected))
 
 
-def test_an_algorithm_that_is_not_signed_does_not_count() -> None:
+def test_unsigned_algorithm_is_ignored() -> None:
     assert [what for what, _ in messages(verify({1: ABSENT}, {1: -8}))] == ["header"]
 
 
-def test_a_key_id_in_the_unprotected_header() -> None:
-    found = verify({4: ABSENT}, {4: PUBLIC.id})
-    assert found.is_ok
-    assert found.signers[0].key == PUBLIC
+def test_key_id_in_the_unprotected_header_is_used() -> None:
+    verdict = verify({4: ABSENT}, {4: PUBLIC.id})
+    assert verdict.is_ok
+    assert verdict.signers[0].key == PUBLIC
 
 
 @pytest.mark.parametrize("claims", [[], "x", {}, {1: "a", 2: 5}, {1: ["a"], 2: "b"}])
-def test_claims_that_fail(claims: object) -> None:
+def test_invalid_claims_fail(claims: object) -> None:
     assert ("claims", "its header does not name the issuer and the subject (CWT claims 1 and 2)") in messages(
         verify({15: claims})
     )

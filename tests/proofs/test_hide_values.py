@@ -1,4 +1,4 @@
-"""A redacted copy leads to its original's commitment; what it hides cannot be guessed, nor what it shows be changed."""
+"""A redacted copy proves the commitment of its original; hidden values cannot be guessed, nor shown ones changed."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def fields(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[Field]:
 
 
 def hidden_copy(original: dict[str, Any], *names: object) -> tuple[dict[str, Any], list[Any]]:
-    shown = hide_values(original, lambda one: one.path[-1] in names)
+    shown = hide_values(original, lambda field: field.path[-1] in names)
     return shown, prove_fields(original, shown, SALTS)
 
 
-def led_to(shown: dict[str, Any], proofs: list[Any]) -> bytes:
+def commitment_of(shown: dict[str, Any], proofs: list[Any]) -> bytes:
     return recompute(shown, proofs).root
 
 
@@ -57,8 +57,8 @@ def test_fields_are_all_leaves_in_canonical_order() -> None:
         "\U0001f600": 0.5,
         "\ufb33": "x",
     }
-    found = {one.pointer: one.value for one in fields(value)}
-    assert list(found.items()) == [
+    leaves = {field.pointer: field.value for field in fields(value)}
+    assert list(leaves.items()) == [
         ("/a/", {}),
         ("/a/~1~0", []),
         ("/b/0", 1),
@@ -72,7 +72,7 @@ def test_fields_are_all_leaves_in_canonical_order() -> None:
 
 @dataclass(frozen=True)
 class _Many:
-    """Entries that come late, as an exporter makes them."""
+    """Entries that are generated while they are read, as by an exporter."""
 
     values: list[Any]
 
@@ -86,56 +86,58 @@ class _Many:
 
 def test_lazy_arrays_give_the_same_commitment() -> None:
     late = {"a": _Many([1, {"b": _Many([])}]), "c": "d"}
-    there: dict[str, Any] = {"a": [1, {"b": []}], "c": "d"}
-    assert commitment(late, SALTS) == commitment(there, SALTS)  # type: ignore[arg-type]
+    listed: dict[str, Any] = {"a": [1, {"b": []}], "c": "d"}
+    assert commitment(late, SALTS) == commitment(listed, SALTS)  # type: ignore[arg-type]
 
 
-def test_the_commitment_can_be_made_by_hand() -> None:
-    """With nothing but SHA-256, JSON and what the documentation says."""
+def test_commitment_can_be_computed_from_the_documentation() -> None:
+    """Only SHA-256, JSON and the documentation are needed."""
     original: dict[str, Any] = {"id": "ä", "n": [3, []]}
     proofs = prove_fields(original, original, SALTS)
 
     def digest(*parts: object) -> str:
         return hashlib.sha256(json.dumps(parts, ensure_ascii=False, separators=(",", ":")).encode()).hexdigest()
 
-    name, first, second = (digest("value", one["salt"], value) for one, value in zip(proofs, ("ä", 3, []), strict=True))
+    name, first, second = (
+        digest("value", proof["salt"], value) for proof, value in zip(proofs, ("ä", 3, []), strict=True)
+    )
     assert sealed(original).hex() == digest("object", "id", name, "n", digest("array", first, second))
     assert all(len(urlsafe_b64decode(f"{proof['salt']}==")) == 16 for proof in proofs)
 
 
-def test_the_commitment_does_not_cover_how_the_record_was_written() -> None:
+def test_commitment_does_not_depend_on_the_encoding() -> None:
     other = record(created="2027-01-01T00:00:00Z", vcs={"type": "git"}, redacted=True)
     assert commitment(record(), SALTS) == commitment(other, SALTS)
     assert commitment(record(), SALTS) != commitment(record(id="x"), SALTS)
 
 
 @given(objects, st.sets(st.text(max_size=5)))
-def test_a_copy_leads_to_the_commitment(original: dict[str, Any], names: set[str]) -> None:
+def test_redacted_copy_has_the_commitment_of_its_original(original: dict[str, Any], names: set[str]) -> None:
     shown, proofs = hidden_copy(original, *names)
-    assert led_to(shown, proofs) == sealed(original)
+    assert commitment_of(shown, proofs) == sealed(original)
 
 
-def test_a_whole_value_is_cut_away_without_a_trace() -> None:
+def test_hidden_value_leaves_no_trace() -> None:
     shown, proofs = hidden_copy(record(), "children", "content")
-    told = json.dumps([shown, proofs])
+    published = json.dumps([shown, proofs])
     for word in ("hunter2", "read_file", "tool-call", "b~c", "mat", "lines"):
         assert word in json.dumps(record())
-        assert word not in told
+        assert word not in published
     assert shown["session"]["entries"][1]["children"] == REDACTED
-    assert led_to(shown, proofs) == sealed(record())
-    assert not {*OUTSIDE} & {*shown}, "nothing proves those members, so a copy leaves them out"
+    assert commitment_of(shown, proofs) == sealed(record())
+    assert not {*OUTSIDE} & {*shown}, "no commitment covers these members, so a copy omits them"
 
 
-def test_salts_are_secret_and_never_the_same() -> None:
+def test_salts_are_secret_and_unique() -> None:
     proofs = prove_fields(record(), record(), SALTS)
-    salts = [one["salt"] for one in proofs]
+    salts = [proof["salt"] for proof in proofs]
     assert len({*salts}) == len(salts)
-    assert not {*salts} & {one["salt"] for one in prove_fields(record(), record(), Salts(b"x" * 32, "s"))}
-    assert not {*salts} & {one["salt"] for one in prove_fields(record(), record(), Salts(SECRET, "t"))}
+    assert not {*salts} & {field["salt"] for field in prove_fields(record(), record(), Salts(b"x" * 32, "s"))}
+    assert not {*salts} & {field["salt"] for field in prove_fields(record(), record(), Salts(SECRET, "t"))}
 
 
-def test_a_salt_that_was_shown_does_not_open_a_later_value() -> None:
-    """A field that was shown once and is hidden after it has changed."""
+def test_published_salt_does_not_reveal_a_later_value() -> None:
+    """A field is shown in one copy, changes, and is hidden in a later copy."""
     before = prove_fields({"pin": "1234"}, {"pin": "1234"}, SALTS)[0]["salt"]
     _, (proof,) = hidden_copy({"pin": "9876"}, "pin")
     assert proof["hidden"] != leaf_digest(before, "9876").hex()
@@ -144,36 +146,36 @@ def test_a_salt_that_was_shown_does_not_open_a_later_value() -> None:
 @given(st.data())
 def test_no_shown_value_can_be_changed(data: st.DataObject) -> None:
     shown, proofs = hidden_copy(record(), "output")
-    leaves = [one for one in fields(committed(shown)) if one.value != REDACTED]
+    leaves = [field for field in fields(committed(shown)) if field.value != REDACTED]
     field = data.draw(st.sampled_from(leaves))
-    value = data.draw(values.filter(lambda one: json.dumps(one) != json.dumps(field.value)))
+    value = data.draw(values.filter(lambda candidate: json.dumps(candidate) != json.dumps(field.value)))
     changed = deepcopy(shown)
     _put(changed, field, value)
-    with suppress(ValueError):  # it has other fields now
-        assert led_to(changed, proofs) != sealed(record())
+    with suppress(ValueError):  # the changed value has other fields
+        assert commitment_of(changed, proofs) != sealed(record())
 
 
 @given(st.data())
 def test_changed_fields_are_named(data: st.DataObject) -> None:
     shown, proofs = hidden_copy(record(), "output")
-    said = redacted.checks(recompute(shown, proofs).leaves)
-    assert redacted.changed(recompute(shown, proofs).leaves, said) == []
-    leaves = [one for one in fields(committed(shown)) if one.value not in (REDACTED, [], {})]
+    recorded_checks = redacted.checks(recompute(shown, proofs).leaves)
+    assert redacted.changed(recompute(shown, proofs).leaves, recorded_checks) == []
+    leaves = [field for field in fields(committed(shown)) if field.value not in (REDACTED, [], {})]
     field = data.draw(st.sampled_from(leaves))
     other = deepcopy(shown)
     _put(other, field, "something else")
-    assert [one.path for one in redacted.changed(recompute(other, proofs).leaves, said)] == [field.path]
+    assert [field.path for field in redacted.changed(recompute(other, proofs).leaves, recorded_checks)] == [field.path]
     assert redacted.changed(recompute(other, proofs).leaves, "!") == []
 
 
 def _put(value: Any, field: Field, new: object) -> None:  # noqa: ANN401
     *way, last = field.path
-    for one in way:
-        value = value[one]
+    for key in way:
+        value = value[key]
     value[last] = new
 
 
-def test_an_array_is_not_an_object_with_numbers() -> None:
+def test_array_and_object_with_numbers_have_different_commitments() -> None:
     assert commitment({"a": [1]}, SALTS) != commitment({"a": {"0": 1}}, SALTS)
 
 
@@ -181,12 +183,12 @@ def test_other_text_in_place_of_hidden_values_is_reported() -> None:
     shown = deepcopy(record())
     shown["session"]["entries"][0]["content"] = "where is the [SECRET]?"
     proofs = prove_fields(record(), shown, SALTS)
-    assert led_to(shown, proofs) == sealed(record())
-    hidden = [one.field for one in recompute(shown, proofs).leaves if not one.is_shown]
+    assert commitment_of(shown, proofs) == sealed(record())
+    hidden = [leaf.field for leaf in recompute(shown, proofs).leaves if not leaf.is_shown]
     assert hidden == [Field(("session", "entries", 0, "content"), "where is the [SECRET]?")]
 
 
-def test_a_copy_with_other_members_cannot_be_proven() -> None:
+def test_copy_with_other_members_is_rejected() -> None:
     fewer, more = deepcopy(record()), deepcopy(record())
     del fewer["session"]["entries"][1]
     more["session"]["more"] = 1
@@ -210,7 +212,7 @@ def test_a_copy_with_other_members_cannot_be_proven() -> None:
         (lambda proofs: [{"hidden": "00"}, *proofs[1:]], "a digest has 1 bytes"),
     ],
 )
-def test_proofs_that_do_not_fit(change: Any, words: str) -> None:  # noqa: ANN401
+def test_proofs_of_another_shape_are_rejected(change: Any, words: str) -> None:  # noqa: ANN401
     shown, proofs = hidden_copy(record(), "output")
     with pytest.raises(ValueError, match=words):
         recompute(shown, change(proofs))

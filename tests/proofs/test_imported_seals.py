@@ -1,4 +1,4 @@
-"""Seals that came with an import are checked apart, and become our own only as a backup of ours that fits."""
+"""Seals of an import are checked separately, and are adopted only from a matching backup of the same archive."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from tests import builders
 from tests.archive.test_verify import LOG, archived_home, changed, damage, grown, lived_in, synced
 from tests.proofs.samples import OTHER, PUBLIC, STRANGER
-from tests.proofs.sealing import look, seal_it
-from tests.proofs.test_seal import put_other
+from tests.proofs.sealing import seal_it, verify
+from tests.proofs.test_seal import alter_segment
 
 from pollux.archive import foreign, import_archive, seals, store
 from pollux.proofs import seal as sealing
@@ -19,27 +19,29 @@ from pollux.proofs.verify_archive import adopt_own, check_imported, describe_imp
 
 @pytest.fixture
 def backup(tmp_path: Path) -> Path:
-    """Return a sealed archive, to be imported."""
-    _, found = archived_home(tmp_path)
-    seal_it(found)
-    return found
+    """Return a sealed archive for an import."""
+    _, archive = archived_home(tmp_path)
+    seal_it(archive)
+    return archive
 
 
 def imported(archive: Path, other: Path, *own: PublicKey) -> tuple[int, int]:
-    """Import an archive; return how many seals were new, and how many of them became our own."""
+    """Import an archive; return the number of new seals, and the number that were adopted."""
     with store.open_archive(archive) as ours, foreign.open_foreign(other) as theirs:
         return import_archive.import_archive(ours, theirs, memory={}, now_us=1).n_seals, adopt_own(ours, own)
 
 
 def notes(archive: Path, *keys: PublicKey) -> list[str]:
     with store.open_archive(archive, write=False) as opened:
-        return [describe_imported(one, check_imported(opened, one, keys)) for one in seals.chains(opened.database)]
+        return [
+            describe_imported(chain, check_imported(opened, chain, keys)) for chain in seals.chains(opened.database)
+        ]
 
 
-def test_a_backup_of_ours_brings_its_seals_but_not_its_secret(tmp_path: Path, backup: Path) -> None:
+def test_own_backup_restores_its_seals_but_not_its_secret(tmp_path: Path, backup: Path) -> None:
     archive = tmp_path / "new.db"
     assert imported(archive, backup, PUBLIC) == (1, 1)
-    assert look(archive).is_ok
+    assert verify(archive).is_ok
     assert notes(archive, PUBLIC) == []
     with store.open_archive(archive) as ours, store.open_archive(backup, write=False) as theirs:
         assert seals.known_secret(ours.database) is None
@@ -47,7 +49,7 @@ def test_a_backup_of_ours_brings_its_seals_but_not_its_secret(tmp_path: Path, ba
     assert imported(archive, backup, PUBLIC) == (0, 0)
 
 
-def test_seals_of_strangers_stay_apart_and_never_decide_about_ours(tmp_path: Path, backup: Path) -> None:
+def test_foreign_seals_do_not_affect_own_verification(tmp_path: Path, backup: Path) -> None:
     archive = tmp_path / "mine.db"
     synced(archive, lived_in(tmp_path / "second"))
     assert imported(archive, backup, STRANGER) == (1, 0)
@@ -57,7 +59,7 @@ def test_seals_of_strangers_stay_apart_and_never_decide_about_ours(tmp_path: Pat
     made = sealing.seal
     with store.open_archive(archive) as opened:
         assert made(opened, OTHER, at=builders.instant_of(0), record_of=lambda _: {"session": {}}).seal
-    verdict = look(archive, keys=(STRANGER,))
+    verdict = verify(archive, keys=(STRANGER,))
     assert (verdict.is_ok, verdict.facts["entries"]) == (True, verdict.facts["entries"])
     (words,) = notes(archive, STRANGER)
     assert f"not confirmed: key: seal 1 is signed with the unknown key {thumbprint_text(PUBLIC.id)}" in words
@@ -65,7 +67,7 @@ def test_seals_of_strangers_stay_apart_and_never_decide_about_ours(tmp_path: Pat
     assert words.endswith("the imported files match")
 
 
-def test_a_longer_chain_replaces_its_shorter_copy(tmp_path: Path, backup: Path) -> None:
+def test_longer_chain_replaces_its_shorter_copy(tmp_path: Path, backup: Path) -> None:
     archive = tmp_path / "mine.db"
     assert imported(archive, backup) == (1, 0)
     grown(tmp_path / "home", LOG, builders.log(builders.user("u3", "and on", second=9)))
@@ -78,14 +80,14 @@ def test_a_longer_chain_replaces_its_shorter_copy(tmp_path: Path, backup: Path) 
 
 
 @pytest.mark.parametrize("is_unsealed", [True, False])
-def test_a_backup_that_was_tampered_with_does_not_make_our_verification_fail(
+def test_tampered_backup_does_not_fail_own_verification(
     tmp_path: Path,
     backup: Path,
     is_unsealed: bool,  # noqa: FBT001
 ) -> None:
     with changed(backup) as database:
         (segment_id,) = database.execute("SELECT id FROM segments WHERE base_id IS NULL LIMIT 1").fetchone()
-    put_other(backup, segment_id)
+    alter_segment(backup, segment_id)
     archive = tmp_path / "mine.db"
     if not is_unsealed:
         synced(archive, lived_in(tmp_path / "second"))
@@ -94,7 +96,7 @@ def test_a_backup_that_was_tampered_with_does_not_make_our_verification_fail(
     (words,) = notes(archive, PUBLIC)
     assert "sealed bytes were not imported" in words
     if not is_unsealed:
-        assert look(archive).is_ok
+        assert verify(archive).is_ok
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ def test_a_backup_that_was_tampered_with_does_not_make_our_verification_fail(
         "INSERT INTO seals SELECT 2, body FROM seals",
     ],
 )
-def test_seals_that_were_changed_are_not_ours(tmp_path: Path, backup: Path, statement: str) -> None:
+def test_changed_seals_are_not_adopted(tmp_path: Path, backup: Path, statement: str) -> None:
     damage(backup, statement)
     archive = tmp_path / "mine.db"
     assert imported(archive, backup, PUBLIC)[1] == 0
@@ -116,7 +118,7 @@ def test_seals_that_were_changed_are_not_ours(tmp_path: Path, backup: Path, stat
     assert "not confirmed" in words
 
 
-def test_a_file_that_we_forgot_is_not_missing_from_an_import(tmp_path: Path, backup: Path) -> None:
+def test_forgotten_file_is_not_missing_from_an_import(tmp_path: Path, backup: Path) -> None:
     archive = tmp_path / "mine.db"
     imported(archive, backup)
     with changed(archive) as database:

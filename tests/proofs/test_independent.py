@@ -1,4 +1,4 @@
-"""Somebody who has only read the page on proofs comes to the same verdict as Pollux."""
+"""A verifier written only from the documentation gives the same verdicts as Pollux."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from tests.proofs.test_inclusion import archive, copy_of, proof_of
 __all__ = ["archive"]
 
 
-def test_it_knows_nothing_of_pollux() -> None:
+def test_independent_verifier_does_not_import_pollux() -> None:
     tree = ast.parse(Path(independent.__file__).read_text("utf-8"))
-    imported = {one.name for node in ast.walk(tree) if isinstance(node, ast.Import) for one in node.names}
+    imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
     imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert not {one for one in imported if one.startswith(("pollux", "tests"))}
+    assert not {name for name in imported if name.startswith(("pollux", "tests"))}
 
 
-def test_a_proof(archive: Path) -> None:
+def test_proof_verifies_independently(archive: Path) -> None:
     entries = independent.proven_entries(proof_of(archive), PUBLIC.raw)
     (data,) = content_of(archive, LOG)
-    sealed = {one["path"]: one for one in entries if one["kind"] == "file"}
+    sealed = {entry["path"]: entry for entry in entries if entry["kind"] == "file"}
     assert sealed[LOG]["sha256"] == independent.sha256(data[: sealed[LOG]["length"]]).hex()
 
 
-def test_a_redacted_record(archive: Path) -> None:
-    whole = independent.proven_fields(copy_of(archive), PUBLIC.raw)
+def test_redacted_record_verifies_independently(archive: Path) -> None:
+    n_proven = independent.proven_fields(copy_of(archive), PUBLIC.raw)
     less = independent.proven_fields(copy_of(archive, "content", "children"), PUBLIC.raw)
-    assert 0 < less < whole == len(independent.fields(record(id=builders.SESSION))) - 3, (
-        "created and two of the recorder"
+    assert 0 < less < n_proven == len(independent.fields(record(id=builders.SESSION))) - 3, (
+        "created and two fields of the recorder"
     )
 
 

@@ -1,4 +1,4 @@
-"""Keys are made for their owner alone, never overwritten, and refused in a sentence where something is wrong."""
+"""Key files are readable only by their owner, never overwritten, and rejected with a message if invalid."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ POSIX = pytest.mark.skipif(os.name != "posix", reason="modes of files are not th
 RAW = bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
 
 
-def nobody() -> bytes:
+def no_passphrase() -> bytes:
     raise AssertionError("nobody should be asked")
 
 
-def test_a_key_is_two_files(tmp_path: Path) -> None:
+def test_key_consists_of_two_files(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "keys"
     made = keys.create_key(folder, "mara")
-    private = keys.load_private_key(folder / "mara.pem", nobody)
+    private = keys.load_private_key(folder / "mara.pem", no_passphrase)
     assert public.public_from_private(private).raw == made.raw == public.read_public_key(folder / "mara.pub").raw
-    assert [(one.name, one.is_own, one.has_passphrase, one.error) for one in keys.list_keys(folder)] == [
+    assert [(key.name, key.is_own, key.has_passphrase, key.error) for key in keys.list_keys(folder)] == [
         ("mara", True, False, None)
     ]
 
 
 @POSIX
-def test_it_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_key_files_are_readable_only_by_their_owner(tmp_path: Path) -> None:
     folder = tmp_path / "keys"
     keys.create_key(folder, "mara")
     keys.create_key(folder, "locked", b"open sesame")
@@ -45,37 +45,37 @@ def test_it_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 @POSIX
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
-def test_one_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
+def test_key_file_readable_by_others_is_rejected(tmp_path: Path, mode: int) -> None:
     keys.create_key(tmp_path, "mara")
     (tmp_path / "mara.pem").chmod(mode)
     with pytest.raises(KeyFileError, match=r"can be read by other users.*chmod 600"):
-        keys.load_private_key(tmp_path / "mara.pem", nobody)
+        keys.load_private_key(tmp_path / "mara.pem", no_passphrase)
     assert "chmod 600" in (keys.list_keys(tmp_path)[0].error or "")
 
 
 @pytest.mark.parametrize("suffix", [".pem", ".pub"])
-def test_nothing_is_overwritten(tmp_path: Path, suffix: str) -> None:
+def test_existing_files_are_not_overwritten(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"mara{suffix}").write_bytes(b"precious")
     with pytest.raises(KeyFileError, match="already exists and is not overwritten"):
         keys.create_key(tmp_path, "mara")
-    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [(f"mara{suffix}", b"precious")]
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(f"mara{suffix}", b"precious")]
 
 
 @pytest.mark.parametrize("name", ["", "../up", "a/b", ".hidden", "a b", "x" * 65, "ä"])
-def test_names(tmp_path: Path, name: str) -> None:
+def test_invalid_names_are_rejected(tmp_path: Path, name: str) -> None:
     with pytest.raises(KeyFileError, match="cannot be the name"):
         keys.create_key(tmp_path, name)
     assert not [*tmp_path.iterdir()]
 
 
-def test_a_place_that_takes_no_files(tmp_path: Path) -> None:
+def test_unwritable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(KeyFileError, match="cannot be written"):
         keys.create_key(tmp_path / "file" / "keys", "mara")
 
 
-def test_the_thumbprint_is_that_of_rfc_9679() -> None:
-    """The key of RFC 8032's first test; the bytes that are hashed are written out by hand."""
+def test_thumbprint_follows_rfc_9679() -> None:
+    """The key of RFC 8032's first test, with the hashed bytes written by hand."""
     by_hand = bytes.fromhex("a3" + "0101" + "2006" + "215820") + RAW
     key = public.PublicKey(RAW)
     assert key.cose == by_hand
@@ -85,17 +85,17 @@ def test_the_thumbprint_is_that_of_rfc_9679() -> None:
 
 
 @pytest.mark.parametrize("form", ["pem", "cose"])
-def test_a_public_key_is_read_in_either_form(tmp_path: Path, form: str) -> None:
+def test_public_key_is_read_from_pem_and_cose(tmp_path: Path, form: str) -> None:
     key = public.PublicKey(RAW)
     path = tmp_path / "key"
     path.write_bytes(key.pem if form == "pem" else key.cose)
     assert public.read_public_key(path).raw == RAW
 
 
-def test_an_independent_reader_takes_our_pem() -> None:
-    found = serialization.load_pem_public_key(public.PublicKey(RAW).pem)
-    assert isinstance(found, ed25519.Ed25519PublicKey)
-    assert found.public_bytes_raw() == RAW
+def test_pem_is_read_by_an_independent_library() -> None:
+    key = serialization.load_pem_public_key(public.PublicKey(RAW).pem)
+    assert isinstance(key, ed25519.Ed25519PublicKey)
+    assert key.public_bytes_raw() == RAW
 
 
 def other_pem() -> bytes:
@@ -145,36 +145,36 @@ def test_files_without_a_private_key_are_rejected(tmp_path: Path, data: bytes) -
     path.write_bytes(data)
     path.chmod(0o600)
     with pytest.raises(KeyFileError, match=r"some\.pem"):
-        keys.load_private_key(path, nobody)
+        keys.load_private_key(path, no_passphrase)
 
 
 def test_missing_key_files_are_reported(tmp_path: Path) -> None:
     with pytest.raises(KeyFileError, match="Cannot read"):
         public.read_public_key(tmp_path / "no.pub")
     with pytest.raises(KeyFileError, match="Cannot read"):
-        keys.load_private_key(tmp_path / "no.pem", nobody)
+        keys.load_private_key(tmp_path / "no.pem", no_passphrase)
     assert keys.list_keys(tmp_path / "nowhere") == []
 
 
-def test_a_public_half_that_was_replaced_is_named(tmp_path: Path) -> None:
+def test_replaced_public_key_is_reported(tmp_path: Path) -> None:
     keys.create_key(tmp_path, "mara")
     other = keys.create_key(tmp_path / "others", "bob")
     (tmp_path / "mara.pub").write_bytes(other.pem)
     with pytest.raises(KeyFileError, match=r"mara\.pub does not belong to"):
-        keys.load_private_key(tmp_path / "mara.pem", nobody)
+        keys.load_private_key(tmp_path / "mara.pem", no_passphrase)
     assert "does not belong to" in (keys.list_keys(tmp_path)[0].error or "")
 
 
-def test_a_public_key_alone_is_not_own(tmp_path: Path) -> None:
+def test_public_key_alone_is_not_own(tmp_path: Path) -> None:
     (tmp_path / "bob.pub").write_bytes(public.PublicKey(RAW).pem)
-    (found,) = keys.list_keys(tmp_path)
-    assert (found.name, found.is_own, found.public and found.public.raw) == ("bob", False, RAW)
+    (key,) = keys.list_keys(tmp_path)
+    assert (key.name, key.is_own, key.public and key.public.raw) == ("bob", False, RAW)
 
 
 # Passphrases
 
 
-def test_a_passphrase_locks(tmp_path: Path) -> None:
+def test_key_is_locked_with_a_passphrase(tmp_path: Path) -> None:
     keys.create_key(tmp_path, "mara", b"open sesame")
     place = tmp_path / "mara.pem"
     assert keys.list_keys(tmp_path)[0].has_passphrase
@@ -185,10 +185,10 @@ def test_a_passphrase_locks(tmp_path: Path) -> None:
     with pytest.raises(KeyFileError, match="passphrase is wrong, or the file is damaged"):
         keys.load_private_key(place, lambda: b"open barley")
     (tmp_path / "mara.pub").unlink()
-    assert keys.list_keys(tmp_path)[0].error, "of a locked key alone nobody can tell the public half"
+    assert keys.list_keys(tmp_path)[0].error, "the public key is unknown until the key is unlocked"
 
 
-def test_it_takes_time_to_guess(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_passphrase_is_hashed_in_many_rounds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert keys.ROUNDS >= 600_000
     monkeypatch.setattr(keys, "ROUNDS", 1_000_000)
     keys.create_key(tmp_path, "mara", b"x")
@@ -197,11 +197,11 @@ def test_it_takes_time_to_guess(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     )
 
 
-def test_openssl_opens_it(tmp_path: Path) -> None:
+def test_locked_key_is_opened_by_openssl(tmp_path: Path) -> None:
     made = keys.create_key(tmp_path, "mara", b"open sesame")
     command = ["openssl", "pkey", "-in", str(tmp_path / "mara.pem"), "-passin", "pass:open sesame", "-pubout"]
     try:
-        found = subprocess.run(command, capture_output=True, check=True)
+        result = subprocess.run(command, capture_output=True, check=True)
     except FileNotFoundError:
         pytest.skip("openssl is not installed")
-    assert found.stdout == made.pem
+    assert result.stdout == made.pem

@@ -1,4 +1,4 @@
-"""The trees are those of RFC 6962 and 9162: known roots, and proofs that hold for one leaf, one place and one size."""
+"""Trees follow RFC 6962 and 9162: known roots, and proofs valid for only one leaf, one place and one size."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from pollux.proofs import merkle
 
-# The leaves and roots that certificate transparency logs have been tested with since 2012.
+# The leaves and roots with which certificate transparency logs have been tested since 2012.
 LEAVES = [
-    bytes.fromhex(one)
-    for one in (
+    bytes.fromhex(text)
+    for text in (
         "",
         "00",
         "10",
@@ -36,7 +36,7 @@ ROOTS = (
     "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
     "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
 )
-HASHES = [merkle.leaf_hash(one) for one in LEAVES]
+HASHES = [merkle.leaf_hash(leaf) for leaf in LEAVES]
 
 
 @cache
@@ -45,7 +45,7 @@ def tree(size: int) -> tuple[bytes, ...]:
 
 
 def slow_root(hashes: tuple[bytes, ...]) -> bytes:
-    """Follow the definition word for word."""
+    """Return the root by the literal definition."""
     if not hashes:
         return hashlib.sha256(b"").digest()
     if len(hashes) == 1:
@@ -57,13 +57,13 @@ def slow_root(hashes: tuple[bytes, ...]) -> bytes:
 
 
 @pytest.mark.parametrize("size", range(9))
-def test_known_roots(size: int) -> None:
+def test_roots_equal_the_known_ones(size: int) -> None:
     assert merkle.root(HASHES[:size]).hex() == ROOTS[size]
 
 
-def test_all_sizes_in_one_pass() -> None:
-    assert [one.hex() for one in merkle.roots(HASHES, range(9))] == [*ROOTS]
-    assert [one.hex() for one in merkle.roots(HASHES, [3, 3, 8])] == [ROOTS[3], ROOTS[3], ROOTS[8]]
+def test_roots_of_all_sizes_are_computed_in_one_pass() -> None:
+    assert [root.hex() for root in merkle.roots(HASHES, range(9))] == [*ROOTS]
+    assert [root.hex() for root in merkle.roots(HASHES, [3, 3, 8])] == [ROOTS[3], ROOTS[3], ROOTS[8]]
     with pytest.raises(ValueError, match="only 8 of 9"):
         [*merkle.roots(HASHES, [9])]
 
@@ -102,8 +102,8 @@ def test_all_sizes_in_one_pass() -> None:
         ),
     ],
 )
-def test_known_inclusion(size: int, index: int, path: list[str]) -> None:
-    assert [one.hex() for one in merkle.inclusion(HASHES[:size], index)] == path
+def test_inclusion_proofs_equal_the_known_ones(size: int, index: int, path: list[str]) -> None:
+    assert [hash_.hex() for hash_ in merkle.inclusion(HASHES[:size], index)] == path
 
 
 @pytest.mark.parametrize(
@@ -138,22 +138,22 @@ def test_known_inclusion(size: int, index: int, path: list[str]) -> None:
         ),
     ],
 )
-def test_known_consistency(old: int, new: int, path: list[str]) -> None:
-    assert [one.hex() for one in merkle.consistency(HASHES[:new], old)] == path
+def test_consistency_proofs_equal_the_known_ones(old: int, new: int, path: list[str]) -> None:
+    assert [hash_.hex() for hash_ in merkle.consistency(HASHES[:new], old)] == path
 
 
 @pytest.mark.parametrize("size", [*range(1, 34), 100])
-def test_every_leaf_of_every_size(size: int) -> None:
-    whole = slow_root(tree(size))
-    assert merkle.root(tree(size)) == whole
+def test_each_leaf_of_each_size_is_proven(size: int) -> None:
+    root = slow_root(tree(size))
+    assert merkle.root(tree(size)) == root
     for index, leaf in enumerate(tree(size)):
         path = merkle.inclusion(tree(size), index)
-        assert merkle.root_from_inclusion(leaf, index, size, path) == whole
-        assert merkle.root_from_inclusion(tree(200)[-1], index, size, path) != whole
+        assert merkle.root_from_inclusion(leaf, index, size, path) == root
+        assert merkle.root_from_inclusion(tree(200)[-1], index, size, path) != root
 
 
 @pytest.mark.parametrize("size", range(1, 34))
-def test_every_beginning_of_every_size(size: int) -> None:
+def test_each_smaller_size_is_proven_consistent(size: int) -> None:
     for old in range(1, size + 1):
         path = merkle.consistency(tree(size), old)
         first, second = slow_root(tree(old)), slow_root(tree(size))
@@ -166,24 +166,24 @@ def test_every_beginning_of_every_size(size: int) -> None:
 
 
 @given(st.data())
-def test_a_proof_holds_for_one_place_alone(data: st.DataObject) -> None:
+def test_inclusion_proof_is_valid_for_only_one_place(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 80))
     index = data.draw(st.integers(0, size - 1))
     path = merkle.inclusion(tree(size), index)
-    whole = merkle.root(tree(size))
-    other = data.draw(st.integers(-2, 90).filter(lambda one: one != index))
-    assert merkle.root_from_inclusion(tree(size)[index], other, size, path) != whole
-    assert merkle.root_from_inclusion(tree(size)[index], index, size, [*path, whole]) != whole
+    root = merkle.root(tree(size))
+    other = data.draw(st.integers(-2, 90).filter(lambda place: place != index))
+    assert merkle.root_from_inclusion(tree(size)[index], other, size, path) != root
+    assert merkle.root_from_inclusion(tree(size)[index], index, size, [*path, root]) != root
     if path:
-        assert merkle.root_from_inclusion(tree(size)[index], index, size, path[1:]) != whole
+        assert merkle.root_from_inclusion(tree(size)[index], index, size, path[1:]) != root
         place = data.draw(st.integers(0, len(path) - 1))
         bad = [*path]
         bad[place] = merkle.leaf_hash(bad[place])
-        assert merkle.root_from_inclusion(tree(size)[index], index, size, bad) != whole
+        assert merkle.root_from_inclusion(tree(size)[index], index, size, bad) != root
 
 
 @pytest.mark.parametrize("old", [0, 9, -1])
-def test_a_size_that_never_was(old: int) -> None:
+def test_impossible_size_is_rejected(old: int) -> None:
     with pytest.raises(ValueError, match="never had the size"):
         merkle.consistency(HASHES, old)
     assert not merkle.is_consistent(old, 8, HASHES[0], HASHES[1], [HASHES[2]])

@@ -1,4 +1,4 @@
-"""Whatever somebody without a key does to a redacted record: it fails, or it still says nothing but the truth."""
+"""A redacted record changed without a key fails, or all its shown values are still those of the original."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from pollux.proofs.verify import NotAProofError, verify_data
 def verdict_of(copy: object) -> str:
     """Return `good`, `not all proven` or `bad`."""
     try:
-        found = verify_data(json_bytes(copy), None, [PUBLIC])  # type: ignore[arg-type]
+        verdict = verify_data(json_bytes(copy), None, [PUBLIC])  # type: ignore[arg-type]
     except NotAProofError:
         return "bad"
-    if found.is_fully_proven:
+    if verdict.is_fully_proven:
         return "good"
-    return "not all proven" if found.is_ok else "bad"
+    return "not all proven" if verdict.is_ok else "bad"
 
 
-def test_an_unchanged_forgery_is_valid() -> None:
+def test_record_rebuilt_without_changes_is_valid() -> None:
     copy = sealed_copy(record(), lambda field: field.path[-1] == "content")
     assert rebuilt(cells(copy), copy[MEMBER]) == copy
     assert verdict_of(copy) == "good"
@@ -46,7 +46,7 @@ def test_an_unchanged_forgery_is_valid() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_no_change_of_a_redacted_record_is_called_good_unless_it_is_a_redaction(seed: int) -> None:
+def test_only_further_redactions_of_a_record_are_good(seed: int) -> None:
     random, seen = Random(seed), Counter[str]()  # noqa: S311  the same numbers every time
     for _ in range(250):
         original = record(id=SESSION, session={"entries": [random_value(random) for _ in range(3)], "a": "b"})
@@ -68,7 +68,7 @@ def test_no_change_of_a_redacted_record_is_called_good_unless_it_is_a_redaction(
     assert seen["bad"] > 50, seen
 
 
-def test_more_values_can_be_hidden_later_but_not_secretly() -> None:
+def test_values_hidden_later_are_visible_as_redactions() -> None:
     copy = sealed_copy(record(), lambda _: False)
     tree = cells(copy)
     entries = tree["session"]["entries"]
@@ -78,8 +78,8 @@ def test_more_values_can_be_hidden_later_but_not_secretly() -> None:
     assert hidden["session"]["entries"][1] == REDACTED
 
 
-def test_a_hidden_part_cannot_swallow_its_neighbours() -> None:
-    """One `[redacted]` for the last two entries, with the digests of both behind it."""
+def test_hidden_part_cannot_replace_its_neighbours() -> None:
+    """The last two entries are replaced by one `[redacted]` with the digests of both."""
     copy = sealed_copy(record(), lambda _: False)
     entries = cells(copy)["session"]["entries"]
     for hidden in (digest_of(entries), digest_of(entries[0]), digest_of(entries[1])):
@@ -88,7 +88,7 @@ def test_a_hidden_part_cannot_swallow_its_neighbours() -> None:
         assert verdict_of(rebuilt(tree, copy[MEMBER])) == "bad"
 
 
-def test_a_hidden_field_keeps_its_name() -> None:
+def test_hidden_field_keeps_its_name() -> None:
     copy = sealed_copy(record(), lambda field: field.path[-1] == "session-end")
     tree = cells(copy)
     tree["session"]["session-ene"] = tree["session"].pop("session-end")

@@ -1,4 +1,4 @@
-"""Wherever a record can hold a secret, the value that holds it is hidden, and what holds none stays."""
+"""Each value of a record that contains a secret is hidden, and other values are kept."""
 
 from __future__ import annotations
 
@@ -25,63 +25,63 @@ SECRETS = {rule.id for rule in RULES if rule.kind is RuleKind.SECRET}
 
 
 def record_with(*messages: Message) -> dict[str, Any]:
-    entries = [representable(message_entry(one, "gemini", AnsweredCalls(), {}), Counter()) for one in messages]
+    entries = [representable(message_entry(message, "gemini", AnsweredCalls(), {}), Counter()) for message in messages]
     return record(session=record()["session"] | {"entries": json.loads(json.dumps(entries))})
 
 
-def hidden(original: dict[str, Json]) -> dict[str, Json]:
+def hide_secrets(original: dict[str, Json]) -> dict[str, Json]:
     places = find_secrets(original).places
     return hide_values(original, lambda field: field.path in places)
 
 
 @pytest.mark.parametrize("several", [pytest.param([*samples(id_)], id=id_) for id_ in ROWS if id_ in SECRETS])
-def test_a_secret_is_hidden_in_every_place(several: list[Sample]) -> None:
+def test_secret_is_hidden_in_each_place(several: list[Sample]) -> None:
     for sample in several:
         for place, made in PLACES.items():
-            shown = hidden(record_with(made(f"see {sample.text} there"), message(Text("and what stands beside"))))
-            told = json.dumps(shown, ensure_ascii=False)
-            assert not any(line in told for line in sample.secret.split("\n") if len(line) > 6), place
-            assert REDACTED in told, place
-            assert "and what stands beside" in told, place
+            shown = hide_secrets(record_with(made(f"see {sample.text} there"), message(Text("and what stands beside"))))
+            text = json.dumps(shown, ensure_ascii=False)
+            assert not any(line in text for line in sample.secret.split("\n") if len(line) > 6), place
+            assert REDACTED in text, place
+            assert "and what stands beside" in text, place
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_values_without_secrets_stay(place: str) -> None:
+def test_values_without_secrets_are_kept(place: str) -> None:
     text = "mara@example.org works in /home/mara/src/webapp, with TOKEN=${TOKEN} and a key under the mat"
     original = record_with(PLACES[place](text))
-    assert hidden(original) == committed(original)
+    assert hide_secrets(original) == committed(original)
 
 
-def test_a_secret_in_a_member_name_hides_its_object() -> None:
+def test_secret_in_a_member_name_hides_its_object() -> None:
     (sample, *_) = samples("github-token")
     original = record_with(PLACES["key"](sample.secret))
     assert find_secrets(original).places == {("session", "entries", 0, "children", 0, "input")}
 
 
-def test_only_the_pieces_that_hold_a_secret_are_hidden() -> None:
+def test_only_texts_that_contain_part_of_a_secret_are_hidden() -> None:
     (sample, *_) = samples("github-token")
     half = len(sample.secret) // 2
     original = record_with(message(Text("first"), Text(f"see {sample.secret[:half]}"), Text(sample.secret[half:])))
     assert find_secrets(original).places == {("session", "entries", 0, "content", place, "text") for place in (1, 2)}
 
 
-def test_a_long_row_of_secrets_comes_to_its_end() -> None:
+def test_many_secrets_in_a_row_are_all_hidden() -> None:
     several = [sample.secret for sample in samples("github-token")] * 20
     original = record_with(message(*map(Text, several), Text("the end")))
-    assert not any(one in json.dumps(hidden(original)) for one in several)
+    assert not any(sample in json.dumps(hide_secrets(original)) for sample in several)
 
 
-def test_a_secret_across_values_hides_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_are_all_hidden_if_rounds_run_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_ROUNDS", 1)
     (sample, *_) = samples("github-token")
     original = record_with(message(Text("first"), Text(sample.secret)))
     assert {path[-2] for path in find_secrets(original).places} == {0, 1}
 
 
-def test_the_redacted_copy_leads_to_the_sealed_root() -> None:
+def test_redacted_copy_has_the_sealed_root() -> None:
     (sample, *_) = samples("github-token")
     original = record_with(*(made(f"see {sample.text} there") for made in PLACES.values()))
-    shown = hidden(original)
+    shown = hide_secrets(original)
     salts = Salts(SECRET, "s")
     assert recompute(shown, prove_fields(original, shown, salts)).root == commitment(original, salts).root
 
@@ -89,8 +89,8 @@ def test_the_redacted_copy_leads_to_the_sealed_root() -> None:
 def test_secrets_and_unreadable_content_are_counted() -> None:
     (sample, *_) = samples("github-token")
     binary = base64.b64encode(bytes(range(128, 256)) * 4).decode()
-    said = Text(f"{sample.secret} {sample.secret} {binary}")
-    found = find_secrets(record_with(message(said, Attachment("image/png", 3, None, "AAAA"))))
-    assert [(what.endswith("(github-token)"), count) for what, count in found.counts.items()] == [(True, 2)]
-    assert found.unread == {"image/png attachment": 1, "base64 in a text": 1}
+    text = Text(f"{sample.secret} {sample.secret} {binary}")
+    findings = find_secrets(record_with(message(text, Attachment("image/png", 3, None, "AAAA"))))
+    assert [(what.endswith("(github-token)"), count) for what, count in findings.counts.items()] == [(True, 2)]
+    assert findings.unread == {"image/png attachment": 1, "base64 in a text": 1}
     assert find_secrets(record()) == (frozenset(), {}, {})

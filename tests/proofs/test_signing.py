@@ -1,4 +1,4 @@
-"""A signature holds for its payload, its header and its key, and any changed bit is named."""
+"""A signature verifies only with its payload, its header and its key, and each changed part is named."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ ENVELOPE = cose.open_envelope(ATTACHED)
 bits = st.integers(0, 7)
 
 
-def kinds(found: Verdict) -> set[str]:
-    return {one.what for one in found.errors}
+def faulty_parts(verdict: Verdict) -> set[str]:
+    return {error.what for error in verdict.errors}
 
 
 def verify(data: bytes = ATTACHED, file: bytes | None = None, keys: tuple[PublicKey, ...] = (PUBLIC,)) -> Verdict:
@@ -32,10 +32,10 @@ def verify(data: bytes = ATTACHED, file: bytes | None = None, keys: tuple[Public
 
 
 @pytest.mark.parametrize(("data", "file"), [(ATTACHED, None), (ATTACHED, PAYLOAD), (DETACHED, PAYLOAD)])
-def test_a_good_one(data: bytes, file: bytes | None) -> None:
-    found = verify(data, file, (STRANGER, PUBLIC))
-    assert (found.errors, found.is_ok) == ([], True)
-    assert found.facts == {
+def test_valid_signature_verifies(data: bytes, file: bytes | None) -> None:
+    verdict = verify(data, file, (STRANGER, PUBLIC))
+    assert (verdict.errors, verdict.is_ok) == ([], True)
+    assert verdict.facts == {
         "signed at": "2026-11-15T12:00:00Z",
         "subject": "6ece72aa",
         "content": "application/json",
@@ -43,11 +43,11 @@ def test_a_good_one(data: bytes, file: bytes | None) -> None:
         "began": "2026-11-15T19:30:00.000Z",
         "ended": "2026-11-15T19:31:00.000Z",
     }
-    (signer,) = found.signers
+    (signer,) = verdict.signers
     assert (signer.key, signer.is_verified, signer.is_issuer_proven) == (PUBLIC, True, True)
 
 
-def test_the_header_follows_the_schema() -> None:
+def test_header_follows_the_schema() -> None:
     assert ENVELOPE.protected[cose.CLAIMS] == {1: PUBLIC.uri, 2: "6ece72aa", 6: int(AT.timestamp())}
     assert ENVELOPE.protected[cose.CONTENT_TYPE] == "application/json"
     metadata = ENVELOPE.unprotected[signing.LABEL]
@@ -59,11 +59,11 @@ def test_the_header_follows_the_schema() -> None:
     assert metadata["agent-vendor"] == "google"
 
 
-def test_a_name_is_a_claim_of_the_key() -> None:
-    found = verify(signed(issuer="mailto:mara@example.org", subject="incident 12"))
-    assert found.is_ok
-    (signer,) = found.signers
-    assert (signer.issuer, signer.is_issuer_proven, found.facts["subject"]) == (
+def test_issuer_is_a_claim_of_the_signer() -> None:
+    verdict = verify(signed(issuer="mailto:mara@example.org", subject="incident 12"))
+    assert verdict.is_ok
+    (signer,) = verdict.signers
+    assert (signer.issuer, signer.is_issuer_proven, verdict.facts["subject"]) == (
         *("mailto:mara@example.org", False),
         "incident 12",
     )
@@ -78,13 +78,13 @@ def test_a_name_is_a_claim_of_the_key() -> None:
         (Trust.GIVEN, "mara.pub (given with --key)"),
     ],
 )
-def test_the_key_file_is_named_with_its_trust(trust: Trust, words: str) -> None:
+def test_key_file_is_named_with_its_trust(trust: Trust, words: str) -> None:
     key = PublicKey(PUBLIC.raw, Path("keys/mara.pub"), trust)
     (signer,) = verify(keys=(key,)).signers
     assert (signer.description, signer.trust, signer.file) == (words, trust, str(Path("keys/mara.pub")))
 
 
-def test_a_key_that_did_not_sign_is_not_named_as_signer() -> None:
+def test_key_that_did_not_sign_is_not_a_signer() -> None:
     (unknown,) = verify(keys=(STRANGER,)).signers
     assert (unknown.description, unknown.trust, unknown.file) == ("an unknown key", "unknown", None)
     stolen = cose.sign(PAYLOAD, OTHER, content_type="x", claims={1: "a", 2: "b"}, protected={cose.KEY_ID: PUBLIC.id})
@@ -93,72 +93,72 @@ def test_a_key_that_did_not_sign_is_not_named_as_signer() -> None:
     assert not other.is_issuer_proven
 
 
-def test_an_issuer_that_is_the_thumbprint_of_another_key() -> None:
-    found = verify(signed(issuer=STRANGER.uri))
-    assert [one.what for one in found.errors] == ["claims"]
-    assert "it claims to be signed with urn:" in found.errors[0].message
+def test_issuer_with_the_thumbprint_of_another_key_fails() -> None:
+    verdict = verify(signed(issuer=STRANGER.uri))
+    assert [error.what for error in verdict.errors] == ["claims"]
+    assert "it claims to be signed with urn:" in verdict.errors[0].message
 
 
-# Any changed bit
+# Changed bits
 
 
 @given(st.integers(0, len(PAYLOAD) - 1), bits)
-def test_a_changed_payload(place: int, bit: int) -> None:
+def test_changed_payload_fails(place: int, bit: int) -> None:
     changed = flipped(PAYLOAD, place, bit)
-    for found in (verify(DETACHED, changed), verify(ATTACHED.replace(PAYLOAD, changed))):
-        assert kinds(found) >= {"payload", "signature"}
-        assert sha256(changed).hex() in found.errors[0].message
-    assert kinds(verify(ATTACHED, changed)) == {"payload"}
+    for verdict in (verify(DETACHED, changed), verify(ATTACHED.replace(PAYLOAD, changed))):
+        assert faulty_parts(verdict) >= {"payload", "signature"}
+        assert sha256(changed).hex() in verdict.errors[0].message
+    assert faulty_parts(verify(ATTACHED, changed)) == {"payload"}
 
 
 @given(st.integers(0, len(ENVELOPE.protected_bytes) - 1), bits)
-def test_a_changed_protected_header(place: int, bit: int) -> None:
+def test_changed_protected_header_fails(place: int, bit: int) -> None:
     changed = flipped(ENVELOPE.protected_bytes, place, bit)
-    assert kinds(verify(ATTACHED.replace(ENVELOPE.protected_bytes, changed))) & {
+    assert faulty_parts(verify(ATTACHED.replace(ENVELOPE.protected_bytes, changed))) & {
         *("signature", "key", "header", "claims", "envelope", "metadata")
     }
 
 
 @given(st.integers(0, 63), bits)
-def test_a_changed_signature(place: int, bit: int) -> None:
-    found = verify(ATTACHED.replace(ENVELOPE.signature, flipped(ENVELOPE.signature, place, bit)))
-    assert kinds(found) == {"signature"}
+def test_changed_signature_fails(place: int, bit: int) -> None:
+    verdict = verify(ATTACHED.replace(ENVELOPE.signature, flipped(ENVELOPE.signature, place, bit)))
+    assert faulty_parts(verdict) == {"signature"}
 
 
 @given(st.integers(0, 31), bits)
-def test_a_changed_key(place: int, bit: int) -> None:
-    found = verify(keys=(PublicKey(flipped(PUBLIC.raw, place, bit)),))
-    assert kinds(found) == {"key"}
-    assert thumbprint_text(PUBLIC.id) in found.errors[0].message
+def test_changed_key_fails(place: int, bit: int) -> None:
+    verdict = verify(keys=(PublicKey(flipped(PUBLIC.raw, place, bit)),))
+    assert faulty_parts(verdict) == {"key"}
+    assert thumbprint_text(PUBLIC.id) in verdict.errors[0].message
 
 
 @given(st.integers(0, len(DETACHED) - 1), bits)
 @example(0, 0)
-def test_no_bit_of_an_envelope_can_be_changed(place: int, bit: int) -> None:
-    """Also the unprotected header is bound: its hash is in the protected one."""
+def test_envelope_with_any_changed_bit_fails(place: int, bit: int) -> None:
+    """The protected header contains the hash of the unprotected one."""
     assert not verify(flipped(DETACHED, place, bit), PAYLOAD).is_ok
 
 
-def test_a_key_that_lies_about_its_name() -> None:
+def test_signature_with_the_key_id_of_another_key_fails() -> None:
     """An envelope that names our key and was signed by another."""
     stolen = cose.sign(PAYLOAD, OTHER, content_type="x", claims={1: "a", 2: "b"}, protected={cose.KEY_ID: PUBLIC.id})
-    found = verify(stolen)
-    assert kinds(found) == {"signature"}
+    verdict = verify(stolen)
+    assert faulty_parts(verdict) == {"signature"}
 
 
-# What is missing or odd
+# Missing and odd values
 
 
-def test_no_payload() -> None:
-    found = verify(DETACHED)
-    assert [one.message for one in found.errors] == ["it is not part of the envelope, and no file was given"]
+def test_missing_payload_is_reported() -> None:
+    verdict = verify(DETACHED)
+    assert [error.message for error in verdict.errors] == ["it is not part of the envelope, and no file was given"]
 
 
-def test_no_envelope() -> None:
-    assert kinds(verify(b"hello")) == {"envelope"}
+def test_file_without_an_envelope_is_rejected() -> None:
+    assert faulty_parts(verify(b"hello")) == {"envelope"}
 
 
-def test_an_unknown_key_is_named_with_those_that_are_known() -> None:
+def test_unknown_key_is_reported_with_the_known_keys() -> None:
     (fault,) = verify(keys=(STRANGER,)).errors
     assert fault.what == "key"
     assert thumbprint_text(PUBLIC.id) in fault.message
@@ -167,92 +167,94 @@ def test_an_unknown_key_is_named_with_those_that_are_known() -> None:
 
 
 def nameless(**more: object) -> bytes:
-    """Sign as another program might: without a key's name, and without what binds the metadata."""
+    """Return a signature without a key ID and without a hash of the metadata, as of another program."""
     header = cbor_bytes({1: -8, 15: {1: "a", 2: "b"}})
     signature = KEY.sign(cbor_bytes(["Signature1", header, b"", PAYLOAD]))
     return cbor_bytes(cbor2.CBORTag(18, [header, more, PAYLOAD, signature]))
 
 
-def test_an_envelope_without_a_key_is_tried_with_the_only_one() -> None:
+def test_envelope_without_key_id_is_checked_with_the_only_key() -> None:
     assert verify(nameless()).is_ok
-    assert kinds(verify(nameless(), keys=(STRANGER,))) == {"signature"}
+    assert faulty_parts(verify(nameless(), keys=(STRANGER,))) == {"signature"}
     assert "does not name its key" in verify(nameless(), keys=(PUBLIC, STRANGER)).errors[0].message
 
 
 def with_metadata(metadata: object) -> bytes:
-    """Add trace metadata to a signature that does not cover them, as anybody can."""
+    """Add trace metadata to a signature that does not cover them, which needs no key."""
     data = cose.open_envelope(nameless())
     return cbor_bytes(cbor2.CBORTag(18, [data.protected_bytes, {100: metadata}, PAYLOAD, data.signature]))
 
 
-def test_metadata_that_nothing_signs_are_compared_with_the_record() -> None:
-    found = verify(with_metadata({"session-id": "other", "trace-format": "ietf-vac-v3.0"}))
-    assert [one.message for one in found.errors] == ["they name session other, but the record is of 6ece72aa"]
+def test_unsigned_metadata_must_match_the_record() -> None:
+    verdict = verify(with_metadata({"session-id": "other", "trace-format": "ietf-vac-v3.0"}))
+    assert [error.message for error in verdict.errors] == ["they name session other, but the record is of 6ece72aa"]
 
 
 @pytest.mark.parametrize(
     "metadata",
     [{}, {"timestamp-start": "1999-01-01T00:00:00Z", "timestamp-end": 5, "trace-format": "gemini-jsonl"}, 5, None],
 )
-def test_metadata_that_nothing_signs_are_named_and_not_shown(metadata: object) -> None:
-    found = verify(with_metadata(metadata))
-    assert found.is_ok
-    assert not found.is_fully_proven
-    assert [one.names for one in found.unproven] == [("trace-metadata",)]
-    assert found.facts == {"subject": "b"}
+def test_unsigned_metadata_are_named_but_not_shown(metadata: object) -> None:
+    verdict = verify(with_metadata(metadata))
+    assert verdict.is_ok
+    assert not verdict.is_fully_proven
+    assert [item.names for item in verdict.unproven] == [("trace-metadata",)]
+    assert verdict.facts == {"subject": "b"}
 
 
 @pytest.mark.parametrize(
     "metadata", [{"content-hash": 1}, {"trace-format": ["x"]}, {"timestamp-start": 1.5}, {"session-id": True}]
 )
-def test_metadata_of_a_wrong_type(metadata: dict[str, object]) -> None:
-    assert kinds(verify(with_metadata(metadata))) == {"metadata"}
+def test_metadata_of_a_wrong_type_are_rejected(metadata: dict[str, object]) -> None:
+    assert faulty_parts(verify(with_metadata(metadata))) == {"metadata"}
 
 
 def test_malformed_metadata_are_reported() -> None:
     parts = [ENVELOPE.protected_bytes, {100: {"when": cbor2.CBORSimpleValue(99)}}, PAYLOAD, ENVELOPE.signature]
-    assert kinds(verify(cbor2.dumps(cbor2.CBORTag(18, parts)))) == {"metadata"}
+    assert faulty_parts(verify(cbor2.dumps(cbor2.CBORTag(18, parts)))) == {"metadata"}
 
 
 @pytest.mark.parametrize("payload", [b"", b"no json", b"[1]", b"\xff"])
-def test_a_payload_that_is_not_a_record(payload: bytes) -> None:
+def test_payload_that_is_not_a_record_is_reported(payload: bytes) -> None:
     metadata = {"session-id": "a", "trace-format": "ietf-vac-v3.0", "content-hash": "00"}
     data = cose.sign(payload, KEY, content_type="x", claims={1: "a", 2: "b"}, unprotected={100: metadata})
-    assert kinds(verify(data)) == {"payload"}
+    assert faulty_parts(verify(data)) == {"payload"}
 
 
-def test_another_algorithm() -> None:
+def test_unknown_algorithm_is_reported() -> None:
     data = cose.sign(PAYLOAD, KEY, content_type="x", claims={1: "a", 2: "b"}, protected={1: -7})
-    assert kinds(verify(data)) == {"header"}
+    assert faulty_parts(verify(data)) == {"header"}
 
 
 @pytest.mark.parametrize("claims", [{}, {1: "a"}, {1: 1, 2: "b"}])
-def test_missing_claims(claims: dict[int, object]) -> None:
-    assert kinds(verify(cose.sign(PAYLOAD, KEY, content_type="x", claims=claims))) == {"claims"}  # type: ignore[arg-type]
+def test_missing_claims_are_reported(claims: dict[int, object]) -> None:
+    assert faulty_parts(verify(cose.sign(PAYLOAD, KEY, content_type="x", claims=claims))) == {"claims"}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seconds", [1e300, -(10**20), "noon", None, True, float("nan"), [1]])
-def test_an_odd_time(seconds: object) -> None:
+def test_odd_time_is_reported(seconds: object) -> None:
     data = cose.sign(PAYLOAD, KEY, content_type="x", claims={1: "a", 2: "b", 6: seconds})
-    found = verify(data)
-    assert "signed at" not in found.facts
-    assert kinds(found) == {"claims"}
+    verdict = verify(data)
+    assert "signed at" not in verdict.facts
+    assert faulty_parts(verdict) == {"claims"}
 
 
-def test_a_time_with_thousands_of_digits() -> None:
-    assert kinds(verify(cose.sign(PAYLOAD, KEY, content_type="x", claims={1: "a", 2: "b", 6: 2**20000}))) == {"claims"}
+def test_time_with_thousands_of_digits_is_reported() -> None:
+    assert faulty_parts(verify(cose.sign(PAYLOAD, KEY, content_type="x", claims={1: "a", 2: "b", 6: 2**20000}))) == {
+        "claims"
+    }
 
 
-def test_a_rewritten_record_is_recognised() -> None:
+def test_rewritten_record_is_reported_as_the_same_values() -> None:
     pretty = builders.line(record()).replace(b",", b", ")
     (payload, _) = verify(DETACHED, pretty).errors
     assert payload.message.endswith(": the same values, but written differently")
 
 
-# Which conversation it is
+# Identity of the session
 
 
-def test_cbor_records() -> None:
+def test_cbor_records_verify() -> None:
     data = cbor_bytes(record())
     assert signing.record_from(data) == (record(), data, signing.CBOR)
     tagged = cbor_bytes(cbor2.CBORTag(4149, record()))
@@ -260,8 +262,8 @@ def test_cbor_records() -> None:
     assert signing.untagged(cbor2.loads(cbor_bytes(cbor2.CBORTag(4149, {"a": [{"b": 1}]})))) == {"a": [{"b": 1}]}
     assert verify(signed(data)).is_ok
     session = record()["session"] | {"session-id": b"\x01\x02"}
-    found = verify(signed(cbor_bytes(record(session=session))))
-    assert (found.is_ok, found.facts["subject"]) == (True, "0102")
+    verdict = verify(signed(cbor_bytes(record(session=session))))
+    assert (verdict.is_ok, verdict.facts["subject"]) == (True, "0102")
 
 
 @pytest.mark.parametrize(
@@ -271,7 +273,7 @@ def test_cbor_records() -> None:
         (b"{", "JSON cannot be read"),
         (b'{"id":"a","id":"b"}', "has the member 'id' twice"),
         (cbor2.dumps(cbor2.CBORTag(35, "(")), "neither JSON nor CBOR"),
-        (b"\xd8\x1c\x81\xd8\x1d\x00", "neither JSON nor CBOR"),  # an array that holds itself
+        (b"\xd8\x1c\x81\xd8\x1d\x00", "neither JSON nor CBOR"),  # an array that contains itself
         (cbor_bytes({}) + b"x", "neither JSON nor CBOR"),
         (b'{"a":1} {"b":2}', "JSON cannot be read"),
         (b"{}", "no `version`, `id` and `session`"),
@@ -297,12 +299,12 @@ def test_invalid_records_are_rejected(data: bytes, words: str) -> None:
         ({"session-start": -1, "entries": 7}, "2026-11-15T12:00:00Z"),
     ],
 )
-def test_when_it_began(session: dict[str, object], start: object) -> None:
+def test_start_is_read_from_the_record(session: dict[str, object], start: object) -> None:
     about = {"session-id": "a", "agent-meta": {"model-id": "m", "model-provider": "p"}}
     assert trace_from_record(record(session=about | session)).start == start
 
 
-def test_a_record_without_times_has_no_metadata() -> None:
+def test_record_without_times_has_no_metadata() -> None:
     bare = record(session=record()["session"] | {"session-start": None, "entries": []})
     del bare["created"]
     data = signed(json_bytes(bare))
@@ -311,13 +313,13 @@ def test_a_record_without_times_has_no_metadata() -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), [("a.jsonl", "gemini-jsonl"), ("a.json", "gemini-json")])
-def test_a_session_file(tmp_path: Path, name: str, kind: str) -> None:
+def test_session_file_is_signed(tmp_path: Path, name: str, kind: str) -> None:
     messages = (builders.user(), builders.gemini())
     data = builders.document(*messages) if name == "a.json" else builders.log(builders.header(), *messages)
     session, _ = from_file(builders.put(tmp_path / name, data))
     about = trace_from_session(session, name)
     assert (about.session_id, about.format, about.vendor) == (builders.SESSION, kind, "google")
     assert (about.start, about.end) == (builders.at(0), builders.at(2))
-    found = signing.sign(data, KEY, about, content_type=signing.LOG, at=AT)
-    assert verify(found, data).is_ok
-    assert kinds(verify(found, data + b" ")) == {"payload", "signature"}
+    signature = signing.sign(data, KEY, about, content_type=signing.LOG, at=AT)
+    assert verify(signature, data).is_ok
+    assert faulty_parts(verify(signature, data + b" ")) == {"payload", "signature"}

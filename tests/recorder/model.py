@@ -1,9 +1,9 @@
-"""A small model of the client's recorder: actions in, bytes and the truth out.
+"""A small model of the client's recorder, which turns actions into session files and their expected reading.
 
 `Client` takes actions one by one (`Ask`, `Rewind`, `Compress`, …), writes the session files that the client would
-write, and notes next to them what really happened: who said what, which tool calls belong to which prompt, what each
-model call cost, and what became of every message. The truth never comes from the bytes: each turn of the model's
-history carries the IDs of the messages it repeats, so a copy under a new ID is known to be a copy.
+write, and records beside them the author of each message, the prompt of each tool call, the tokens of each model call
+and the fate of each message. These facts never come from the bytes: each turn of the model's history carries the IDs
+of the messages that it repeats, so the model knows that a message with a new ID is a copy.
 
 What a release writes was read in the published packages of 0.38.2, 0.40.1, 0.47.0 and 0.61.0 (the recorder, the chat,
 the conversion of a session to a history, compression, and the commands that replace the history) and compared with the
@@ -50,7 +50,7 @@ ACTIVE, REWOUND, ROLLED_BACK, COMPRESSED, REPLACED = "active", "rewound", "rolle
 
 @dataclass(frozen=True)
 class Release:
-    """What a release does; see the module's text for when each began."""
+    """The behaviour of a release; the docstring of the module names the release in which each began."""
 
     name: str
     is_log: bool = True
@@ -71,7 +71,7 @@ RELEASES = (DOCUMENT, LOG, CHECKPOINTS, FUSING, NEWEST)
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call that the model asks for, and how it ends.
+    """A tool call that the model requests, and its outcome.
 
     `declined` is the user's answer to the question, `cancelled` is Ctrl-C while the tool runs.
     """
@@ -79,31 +79,31 @@ class Call:
     name: str = "read_file"
     outcome: str = "success"
     id: str | None = None
-    """As given by the API, which may begin anew in every answer; without one the client makes one up."""
+    """The ID from the API, which may repeat in each answer; without one, the client creates an ID."""
     output: str = "text of the file"
-    agent: tuple[Answer, ...] = ()
-    """What the subagent that it starts answers."""
+    agent: tuple[ModelAnswer, ...] = ()
+    """The answers of the subagent that it starts."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class ModelAnswer:
     """One response of the model."""
 
     text: str = ""
     calls: tuple[Call, ...] = ()
     n_thoughts: int = 0
     notice: str | None = None
-    """Shown, and recorded, between the answer and the results of its calls."""
+    """A notice that the client records between the answer and the results of its calls."""
     end: str = ""
     """`cut` by Ctrl-C, or `failed`: then nothing of it is recorded."""
 
 
 @dataclass(frozen=True)
 class Ask:
-    """A prompt, and what the model answers until its turn is over."""
+    """A prompt, and the answers of the model until its turn ends."""
 
     text: str
-    answers: tuple[Answer, ...]
+    answers: tuple[ModelAnswer, ...]
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Shell:
 
 @dataclass(frozen=True)
 class Notice:
-    """A text of the client's own."""
+    """A text that the client itself writes."""
 
     text: str
     kind: str = "info"
@@ -130,7 +130,7 @@ class Rewind:
 
 @dataclass(frozen=True)
 class Compress:
-    """`/compress`, with so many prompts kept at most."""
+    """`/compress`, which keeps at most this number of prompts."""
 
     keep: int
 
@@ -156,7 +156,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Clear:
-    """`/clear`: another session begins."""
+    """`/clear`, which begins another session."""
 
 
 @dataclass(frozen=True)
@@ -177,19 +177,21 @@ class Resume:
 
 
 @dataclass(frozen=True)
-class Import:
+class ImportSession:
     """`--session-file` with the file of an earlier session, in another process."""
 
     session: int
     is_later: bool = False
 
 
-Action: TypeAlias = Ask | Shell | Notice | Rewind | Compress | Mask | Save | Load | Clear | Start | Resume | Import
+Action: TypeAlias = (
+    Ask | Shell | Notice | Rewind | Compress | Mask | Save | Load | Clear | Start | Resume | ImportSession
+)
 
 
 @dataclass
-class Said:
-    """The truth about one message."""
+class MessageTruth:
+    """The expected reading of one message."""
 
     id: str
     kind: str
@@ -206,23 +208,23 @@ class Said:
     """The ID of the answer whose tool calls these are, where they have a message of their own."""
     is_imported: bool = False
     is_lost: bool = False
-    """Whether the client dropped it by mistake when it rebuilt its history: its fate is nobody's decision."""
+    """Whether the client dropped it by mistake when it rebuilt its history, so that its fate is not checked."""
 
 
 @dataclass
-class Truth:
-    """The truth about one session."""
+class SessionTruth:
+    """The expected reading of one session."""
 
     id: str
     parent: str | None = None
     source: str | None = None
     """The session that it was imported from."""
-    said: dict[str, Said] = field(default_factory=dict)
-    """By the ID of the first recording, in order."""
+    messages: dict[str, MessageTruth] = field(default_factory=dict)
+    """The messages in order, by the ID of their first recording."""
 
     def with_calls(self, ids: set[str]) -> set[str]:
-        """Return messages with the answers of their calls and the calls of their answers: they live together."""
-        pairs = [{said.id, said.answer} for said in self.said.values() if said.answer]
+        """Return IDs of messages with those of the answers of their calls and the calls of their answers."""
+        pairs = [{message.id, message.answer} for message in self.messages.values() if message.answer]
         return ids.union(*(pair for pair in pairs if not ids.isdisjoint(pair)))
 
 
@@ -268,15 +270,15 @@ class Chat:
     tokens: Wire | None = None
 
 
-class Client:
-    """One user's client, process after process."""
+class RecorderModel:
+    """The client of one user, as a series of processes."""
 
     def __init__(self, release: Release = NEWEST) -> None:
         self.release = release
         self.writes: list[Write] = []
         self.ends: list[int] = []
-        """How many writes there were after each action."""
-        self.truths: dict[str, Truth] = {}
+        """The number of writes after each action."""
+        self.truths: dict[str, SessionTruth] = {}
         self._files: dict[str, bytes] = {}
         self._n = 0
         self._n_sessions = 0
@@ -289,12 +291,12 @@ class Client:
         self._loaded: dict[tuple[str, str, tuple[str, ...], str], str] = {}
         """By session, other session, its messages and their words: the message as which they were loaded."""
         self._adopted: dict[tuple[str, str, str], str] = {}
-        """By importing session, source and message there: the message here."""
+        """By importing session, source session and message in it: the imported message."""
         self._order: list[str] = []
         """Main sessions, in the order of their beginning."""
         self._paths: dict[str, str] = {}
         self._muddled: set[str] = set()
-        """Files that sessions share without checkpoints: the client takes what one said for what the other said."""
+        """Files that sessions share without checkpoints, so that the client confuses their messages."""
         self._releases: dict[str, int] = {}
         self._prompt: str | None = None
         self.chat = self._begin(self._new_session())
@@ -305,12 +307,12 @@ class Client:
         return dict(self._files)
 
     @property
-    def truth(self) -> Truth:
-        """The truth about the session that goes on."""
+    def truth(self) -> SessionTruth:
+        """The expected reading of the current session."""
         return self.truths[self.chat.session]
 
     def do(self, action: Action) -> bool:
-        """Carry out an action; return whether the client would let the user do it now."""
+        """Return whether the client allows an action now, and carry it out if it does."""
         match action:
             case Ask(text, answers):
                 self._ask(text, answers)
@@ -334,42 +336,44 @@ class Client:
                 return self._is_worth_keeping() and self._start(is_later=is_later, is_twin=is_twin)
             case Resume(session, is_later, release):
                 return self._is_worth_keeping() and self._resume(session, release, is_later=is_later)
-            case Import(session, is_later):
+            case ImportSession(session, is_later):
                 return self._is_worth_keeping() and self._import(session, is_later=is_later)
         return True
 
     def can_be_read(self, id_: str) -> bool:
         """Return whether the client would find this session, and no other, in its file."""
         path = self._paths[id_]
-        last = next(one for one, own in reversed(self._paths.items()) if own == path)
+        last = next(session_id for session_id, own in reversed(self._paths.items()) if own == path)
         return path in self._files and path not in self._muddled and last == id_
 
     def is_ambiguous(self, tag: str) -> bool:
-        """Return whether the files could not tell what `/chat resume` would bring.
+        """Return whether the files do not show which messages `/chat resume` would load.
 
-        If nothing is recorded, no checkpoint follows what is loaded, and it looks typed. If it has the words of another
-        message of this session, and comes from elsewhere or was dropped, nobody can tell the two apart; nor two equal
-        messages from elsewhere.
+        If nothing is recorded, no checkpoint follows the loaded messages, and they look typed. A loaded message with
+        the text of another message of this session that was loaded or dropped cannot be distinguished from it, nor can
+        two equal loaded messages.
         """
-        own, alive = self.truth.said, self._alive()
-        foreign = [one.sources for one in self._saved.get(tag, ()) if one.session != self.chat.session]
+        own, alive = self.truth.messages, self._alive()
+        foreign = [content.sources for content in self._saved.get(tag, ()) if content.session != self.chat.session]
         if len(foreign) > len(set(foreign)):
             return True
-        words = [(one.kind, one.text) for one in own.values() if one.role in ("prompt", "answer", "loaded")]
-        calls = {id_ for one in own.values() for id_ in one.calls}
+        words = [
+            (message.kind, message.text) for message in own.values() if message.role in ("prompt", "answer", "loaded")
+        ]
+        calls = {id_ for message in own.values() for id_ in message.calls}
         for content in self._saved.get(tag, ()):
             kind = "user" if content.role == "user" else "gemini"
             for part in content.parts if content.session != self.chat.session else ():
                 if (kind, part.get("text")) in words or part.get("functionCall", {}).get("id") in calls:
                     return True
-            dropped = [own[one] for one in content.sources if one in own and one not in alive]
-            if any(words.count((one.kind, one.text)) > 1 for one in dropped):
+            dropped = [own[source] for source in content.sources if source in own and source not in alive]
+            if any(words.count((message.kind, message.text)) > 1 for message in dropped):
                 return True
-        return all(one["type"] not in ("user", "gemini") for one in self.chat.cached)
+        return all(record["type"] not in ("user", "gemini") for record in self.chat.cached)
 
     # The conversation
 
-    def _ask(self, text: str, answers: Sequence[Answer]) -> None:
+    def _ask(self, text: str, answers: Sequence[ModelAnswer]) -> None:
         chat = self.chat
         n_before, n_seen = len(chat.history), len(self._handed_out())
         if self.release.fuses and chat.history and _has_response(chat.history[-1]):
@@ -401,7 +405,7 @@ class Client:
                 return
             n_seen, is_first = n_answered, False
 
-    def _answer(self, answer: Answer) -> Turn:
+    def _answer(self, answer: ModelAnswer) -> Turn:
         """Record a response: thoughts and counts first, then the message, which takes both."""
         chat = self.chat
         self._n += 1
@@ -414,8 +418,8 @@ class Client:
             self._push(last)
         chat.tokens = counts
         message = self._record("gemini", answer.text, model="gemini-3.8-flash")
-        said = self._say(message, "answer", answer.text)
-        said.tokens = counts
+        message_truth = self._say(message, "answer", answer.text)
+        message_truth.tokens = counts
         parts: list[Wire] = [{"text": answer.text}] if answer.text else []
         for n, call in enumerate(answer.calls):
             parts.append({"functionCall": {"name": call.name, "args": _args(call), "id": self._call_id(call, n)}})
@@ -423,7 +427,7 @@ class Client:
         chat.history.append(turn)
         return turn
 
-    def _results(self, answer: Answer, turn: Turn, *, is_recorded: bool = True) -> list[Wire]:
+    def _results(self, answer: ModelAnswer, turn: Turn, *, is_recorded: bool = True) -> list[Wire]:
         """Record the results of an answer's calls, and the response to the model where there is one."""
         ids = [part["functionCall"]["id"] for part in turn.parts if "functionCall" in part]
         records, responses = [], []
@@ -446,12 +450,12 @@ class Client:
             records.append(record)
             responses.append(response)
         message = self._record_calls(records)
-        said = self.truth.said.get(message["id"])
-        if said is None:
-            said = self._say(message, "calls", "")
-            said.answer = turn.id
+        calls_message = self.truth.messages.get(message["id"])
+        if calls_message is None:
+            calls_message = self._say(message, "calls", "")
+            calls_message.answer = turn.id
         for record in records:
-            said.calls[record["id"]] = (record["name"], record["status"])
+            calls_message.calls[record["id"]] = (record["name"], record["status"])
         if self.release.has_checkpoints and is_recorded:
             self._respond(responses, (turn.id, message["id"]), ids)
         elif not self.release.has_checkpoints:
@@ -464,8 +468,8 @@ class Client:
         message = self._record("user", responses)
         self._say(message, "response", "")
         for id_ in ids:
-            for one in messages:
-                self._responses[self.chat.session, one, id_] = message["id"]
+            for message_id in messages:
+                self._responses[self.chat.session, message_id, id_] = message["id"]
         self.chat.history.append(Turn(message["id"], "user", responses))
 
     def _decline(self, responses: list[Wire], n_seen: int) -> None:
@@ -476,12 +480,12 @@ class Client:
                 with self._dropping(ROLLED_BACK):
                     self._set_contents(contents[:n_seen])
         elif self.release.has_checkpoints:
-            last = next(one for one in reversed(self.chat.cached) if one["type"] == "gemini")
+            last = next(record for record in reversed(self.chat.cached) if record["type"] == "gemini")
             ids = [response["functionResponse"]["id"] for response in responses]
-            answer = self.truth.said[last["id"]].answer or last["id"]
+            answer = self.truth.messages[last["id"]].answer or last["id"]
             self._respond(responses, (last["id"], answer), ids)
 
-    def _break_off(self, answer: Answer, n_before: int, *, is_first: bool) -> None:
+    def _break_off(self, answer: ModelAnswer, n_before: int, *, is_first: bool) -> None:
         is_cut = answer.end == "cut"
         takes_back = self.release.takes_back_cancelled if is_cut else self.release.takes_back_failed and is_first
         takes_back = takes_back or (is_cut and self.release.takes_back_failed and is_first)
@@ -509,11 +513,11 @@ class Client:
         self._say(self._record(kind, text), "notice", text)
 
     def _run_agent(self, call: Call) -> str:
-        """Run a subagent to its end; it has a file of its own below its parent."""
+        """Run a subagent to its end, and write its file below that of its parent."""
         parent, release_path = self.chat, self.release
         id_ = self._id()
         suffix = "jsonl" if self.release.is_log else "json"
-        self.truths[id_] = Truth(id_, parent.session)
+        self.truths[id_] = SessionTruth(id_, parent.session)
         self.chat = Chat(id_, f"chats/{parent.session}/{id_}.{suffix}")
         self._header("subagent", directories=[ROOT])
         prompt = self._prompt
@@ -522,12 +526,12 @@ class Client:
         self._say(message, "other", call.output)
         self.chat.history.append(Turn(message["id"], "user", parts))
         for n, answer in enumerate(call.agent):
-            calls = tuple(replace(one, id=f"{id_}#{n}-{index}") for index, one in enumerate(answer.calls))
+            calls = tuple(replace(agent_call, id=f"{id_}#{n}-{index}") for index, agent_call in enumerate(answer.calls))
             turn = self._answer(replace(answer, calls=calls))
             if calls:
                 self._results(replace(answer, calls=calls), turn)
         self._n += 1
-        done = Answer("", (Call("complete_task", id=f"{id_}#{len(call.agent)}-0"),))
+        done = ModelAnswer("", (Call("complete_task", id=f"{id_}#{len(call.agent)}-0"),))
         self._results(done, self._answer(done), is_recorded=False)
         self._update({"summary": "done"})
         self.chat, self.release, self._prompt = parent, release_path, prompt
@@ -541,8 +545,10 @@ class Client:
         if not targets:
             return False
         index = targets[-1 - back % len(targets)]
-        index = next(n for n, one in enumerate(chat.cached) if one["id"] == chat.cached[index]["id"])
-        cut = self.truth.with_calls({one for message in chat.cached[index:] for one in self._sources_of(message["id"])})
+        index = next(n for n, record in enumerate(chat.cached) if record["id"] == chat.cached[index]["id"])
+        cut = self.truth.with_calls(
+            {source for message in chat.cached[index:] for source in self._sources_of(message["id"])}
+        )
         before = self._alive()
         target = chat.cached[index]["id"]
         chat.cached = chat.cached[:index]
@@ -550,7 +556,9 @@ class Client:
             self._append(chat.path, {"$rewindTo": target})
         else:
             self._rewrite()
-            self._saved = {tag: one for tag, one in self._saved.items() if one[0].session != chat.session}
+            self._saved = {
+                tag: contents for tag, contents in self._saved.items() if contents[0].session != chat.session
+            }
         turns = self._converted(chat.cached)
         chat.history = turns
         self._sync()
@@ -570,7 +578,7 @@ class Client:
             self.chat.path in self._muddled
             or len(contents) < 3
             or contents[-1].role != "model"
-            or any("functionCall" in one for one in contents[-1].parts)
+            or any("functionCall" in part for part in contents[-1].parts)
         ):
             return False
         split = splits[-keep] if 0 < keep <= len(splits) else len(contents)
@@ -581,7 +589,7 @@ class Client:
             Content("model", [{"text": THANKS}], session, ()),
         ]
         if not self.release.has_checkpoints:
-            kept = [self._unrecorded(one) for one in (*head, *contents[split:])]
+            kept = [self._unrecorded(content) for content in (*head, *contents[split:])]
             self.chat.history = [Turn(PREAMBLE, "user", [{"text": CONTEXT}]), *kept]
             if self.release.is_log:
                 self.chat.cached = self._replayed(self.chat.path)
@@ -601,10 +609,10 @@ class Client:
     def _mask(self) -> bool:
         contents = self._handed_out()
         if not self.release.has_checkpoints or not any(
-            "functionResponse" in part for one in contents for part in one.parts
+            "functionResponse" in part for content in contents for part in content.parts
         ):
             return False
-        masked = [replace(one, parts=[_masked(part) for part in one.parts]) for one in contents]
+        masked = [replace(content, parts=[_masked(part) for part in content.parts]) for content in contents]
         with self._dropping(None):
             self._set_contents(masked)
         return True
@@ -622,7 +630,7 @@ class Client:
             return False
         contents = copy.deepcopy(self._saved[tag])
         if not self.release.has_checkpoints:
-            self.chat.history = [self._unrecorded(one) for one in contents]
+            self.chat.history = [self._unrecorded(content) for content in contents]
             self._sync()
             return True
         with self._dropping(REPLACED):
@@ -632,8 +640,8 @@ class Client:
     # Processes
 
     def _is_worth_keeping(self) -> bool:
-        """Return whether the session has something to resume: otherwise newer releases delete it when it ends."""
-        return any(one.role == "answer" for one in self.truth.said.values())
+        """Return whether the session can be resumed; newer releases delete other sessions when they end."""
+        return any(message.role == "answer" for message in self.truth.messages.values())
 
     def _start(self, *, is_later: bool, is_twin: bool) -> bool:
         if is_twin and not self.release.is_log:
@@ -695,9 +703,9 @@ class Client:
         id_ = self._new_session()
         stamp = int(self._clock.timestamp() * 1000)
         own = f"chats/session-{stamp}-{id_[:8]}.jsonl"
-        kept = [one for one in self._replayed(path) if one["type"] in ("user", "gemini")]
+        kept = [record for record in self._replayed(path) if record["type"] in ("user", "gemini")]
         self._append(own, self._head(id_, "main") | {"messageCount": len(kept), "hasResumableContent": True})
-        self.truths[id_] = Truth(id_, source=source)
+        self.truths[id_] = SessionTruth(id_, source=source)
         self._paths[id_] = own
         notice = {
             "id": f"import-{stamp}",
@@ -706,45 +714,49 @@ class Client:
             "timestamp": self._now(),
         }
         self._append(own, notice)
-        self.truths[id_].said[notice["id"]] = Said(notice["id"], "info", "notice", str(notice["content"]))
+        self.truths[id_].messages[notice["id"]] = MessageTruth(notice["id"], "info", "notice", str(notice["content"]))
         for message in kept:
             self._append(own, message)
-            self._adopt(source, id_, message, {one["id"] for one in kept})
+            self._adopt(source, id_, message, {record["id"] for record in kept})
         self._begin_in(id_, self._path_of(id_))
         self._go_on(id_, own, [notice, *kept])
         return True
 
     def _adopt(self, source: str, id_: str, message: Wire, ids: set[str]) -> None:
-        """Take over the truth about a message that was imported: it was said before, and is said here again."""
-        said = self.truths[source].said.get(message["id"])
-        if said is None:  # a copy is an original here
-            said = Said(message["id"], message["type"], "response" if _has_responses(message["content"]) else "other")
+        """Copy the expected reading of an imported message to the session that imports it."""
+        original = self.truths[source].messages.get(message["id"])
+        if original is None:  # a copy is an original here
+            original = MessageTruth(
+                message["id"], message["type"], "response" if _has_responses(message["content"]) else "other"
+            )
         sources = {*self._sources.get((source, message["id"]), ())}
-        is_twice = any(sources & {*self._sources.get((source, one), ())} for one in ids - {message["id"]})
-        calls = {call["id"]: said.calls[call["id"]] for call in message.get("toolCalls", ())}
-        answer = said.answer if said.answer in ids else None
-        taken = replace(said, fate=ACTIVE, calls=calls, answer=answer, is_lost=False, is_imported=True)
-        if said.role == "response" and is_twice:  # which of two recordings is the original, nobody can tell
+        is_twice = any(
+            sources & {*self._sources.get((source, id_in_import), ())} for id_in_import in ids - {message["id"]}
+        )
+        calls = {call["id"]: original.calls[call["id"]] for call in message.get("toolCalls", ())}
+        answer = original.answer if original.answer in ids else None
+        taken = replace(original, fate=ACTIVE, calls=calls, answer=answer, is_lost=False, is_imported=True)
+        if original.role == "response" and is_twice:  # the files do not show which of two recordings is the original
             taken.role = "other"
-        self.truths[id_].said[message["id"]] = taken
+        self.truths[id_].messages[message["id"]] = taken
         self._sources[id_, message["id"]] = (message["id"],)
-        for one in sources:
-            self._adopted.setdefault((id_, source, one), message["id"])
+        for source_id in sources:
+            self._adopted.setdefault((id_, source, source_id), message["id"])
         for call in message.get("toolCalls", ()):
             response = self._responses.get((source, message["id"], call["id"]))
             if response is not None:
                 self._responses[id_, message["id"], call["id"]] = response
 
     def _begin(self, id_: str) -> Chat:
-        """Begin a session of its own."""
+        """Begin a new session in a new file."""
         path = self._path_of(id_)
         self._paths[id_] = path
-        self.truths[id_] = Truth(id_)
+        self.truths[id_] = SessionTruth(id_)
         self._begin_in(id_, path)
         return self.chat
 
     def _begin_in(self, id_: str, path: str) -> None:
-        """Write what a process writes at its start: a header, and the preamble."""
+        """Write the header and the preamble, as a process does at its start."""
         self._prompt = None
         self.chat = Chat(id_, path)
         self._header("main")
@@ -757,7 +769,7 @@ class Client:
     # The history
 
     def _handed_out(self) -> list[Content]:
-        """Return the history as the chat gives it to others: newer releases join neighbours of one side."""
+        """Return the history as the chat passes it on; newer releases join neighbouring turns of one role."""
         contents: list[Content] = []
         for turn in self.chat.history:
             parts = copy.deepcopy(turn.parts)
@@ -772,7 +784,7 @@ class Client:
         return contents
 
     def _set_contents(self, contents: list[Content]) -> None:
-        """Replace the history by turns without IDs: each is recorded as if it were new, then all of them at once."""
+        """Replace the history by turns without IDs; the client records each as a new one, then all in a checkpoint."""
         turns = []
         for content in contents:
             kind = "user" if content.role == "user" else "gemini"
@@ -782,11 +794,11 @@ class Client:
         self._sync()
 
     def _turn_of(self, content: Content, message: Wire | None = None) -> Turn:
-        """Make a turn of what has no ID, and note what it repeats."""
+        """Return a turn for content without an ID, and record which messages it repeats."""
         id_ = message["id"] if message else self._id()
         turn = Turn(id_, content.role, content.parts)
         session = self.chat.session
-        sources = tuple(one for one in content.sources if one in self.truth.said)
+        sources = tuple(source for source in content.sources if source in self.truth.messages)
         if content.session != session:
             sources = self._sources_elsewhere(content, id_)
         if sources:
@@ -796,26 +808,32 @@ class Client:
         return turn
 
     def _unrecorded(self, content: Content) -> Turn:
-        """Make a turn that only the history knows, as in releases without checkpoints."""
+        """Return a turn that is only in the history, as in releases without checkpoints."""
         turn = Turn(self._id(), content.role, content.parts)
         if content.session == self.chat.session:
             self._sources[self.chat.session, turn.id] = content.sources
         return turn
 
     def _sources_elsewhere(self, content: Content, id_: str) -> tuple[str, ...]:
-        """Return what messages of another session are here; the first time they are loaded they are new."""
-        adopted = [self._adopted.get((self.chat.session, content.session, one), one) for one in content.sources]
-        if adopted and all(one in self.truth.said for one in adopted):
+        """Return the messages of this session that repeat those of another, and create them when first loaded."""
+        adopted = [
+            self._adopted.get((self.chat.session, content.session, source_id), source_id)
+            for source_id in content.sources
+        ]
+        if adopted and all(message_id in self.truth.messages for message_id in adopted):
             return tuple(adopted)  # the preamble, or what was imported from there
         text = "".join(part.get("text", "") for part in content.parts)
         key = (self.chat.session, content.session, content.sources, text)
         if key not in self._loaded:
             self._loaded[key] = id_
             kind = "user" if content.role == "user" else "gemini"
-            there = self.truths[content.session].said
-            is_own = all(one in there and there[one].role == "other" for one in content.sources)
-            role = "other" if is_own else "loaded"  # the client's own words are nobody's
-            self.truth.said[id_] = Said(id_, kind, role, text, prompt=self._prompt)
+            other_messages = self.truths[content.session].messages
+            is_own = all(
+                source_id in other_messages and other_messages[source_id].role == "other"
+                for source_id in content.sources
+            )
+            role = "other" if is_own else "loaded"  # texts of the client have no author
+            self.truth.messages[id_] = MessageTruth(id_, kind, role, text, prompt=self._prompt)
         return (self._loaded[key],)
 
     def _converted(self, messages: list[Wire]) -> list[Turn]:
@@ -837,10 +855,10 @@ class Client:
         calls = message.get("toolCalls") or []
         if not any("functionCall" in part or part.get("thought") for part in parts):
             thoughts = [
-                {"text": f"**{one['subject']}** {one['description']}", "thought": True}
-                for one in message.get("thoughts") or ()
+                {"text": f"**{thought['subject']}** {thought['description']}", "thought": True}
+                for thought in message.get("thoughts") or ()
             ]
-            asked = [{"functionCall": {"id": one["id"], "name": one["name"], "args": one["args"]}} for one in calls]
+            asked = [{"functionCall": {"id": call["id"], "name": call["name"], "args": call["args"]}} for call in calls]
             parts = [*thoughts, *parts, *asked]
         if not parts:
             return
@@ -849,8 +867,8 @@ class Client:
         if not responses:
             return
         id_ = f"{message['id']}_response"
-        known = [self._responses.get((self.chat.session, message["id"], call["id"])) for call in calls]
-        sources = tuple(dict.fromkeys(one for one in known if one))
+        recorded = [self._responses.get((self.chat.session, message["id"], call["id"])) for call in calls]
+        sources = tuple(dict.fromkeys(source for source in recorded if source))
         if (self.chat.session, id_) not in self._sources:
             self._sources[self.chat.session, id_] = sources or (id_,)
         yield Turn(id_, "user", responses)
@@ -861,7 +879,7 @@ class Client:
     # The record
 
     def _sync(self) -> None:
-        """Write a checkpoint if the history is not what is recorded (with checkpoints), or results anew (without)."""
+        """Write a checkpoint if the history differs from the record (with checkpoints), or results again (without)."""
         chat = self.chat
         if not self.release.has_checkpoints:
             self._sync_results()
@@ -869,14 +887,14 @@ class Client:
         is_changed = False
         messages = []
         for turn in chat.history:
-            known = next((one for one in chat.cached if one["id"] == turn.id), None)
-            if known is None:
+            recorded = next((record for record in chat.cached if record["id"] == turn.id), None)
+            if recorded is None:
                 is_changed = True
                 messages.append(self._message("user" if turn.role == "user" else "gemini", turn.parts, turn.id))
                 self._say_unheard(turn)
             else:
-                is_changed = is_changed or known["content"] != turn.parts
-                messages.append(known | {"content": turn.parts})
+                is_changed = is_changed or recorded["content"] != turn.parts
+                messages.append(recorded | {"content": turn.parts})
         for turn in chat.history:
             for part in turn.parts if turn.role == "user" else ():
                 call = _call_of(messages, part.get("functionResponse", {}).get("id"))
@@ -925,7 +943,7 @@ class Client:
 
     def _push(self, message: Wire) -> None:
         chat = self.chat
-        place = next((n for n, one in enumerate(chat.cached) if one["id"] == message["id"]), None)
+        place = next((n for n, record in enumerate(chat.cached) if record["id"] == message["id"]), None)
         if place is None:
             chat.cached.append(message)
         else:
@@ -973,31 +991,34 @@ class Client:
         data = self._files[path]
         if path.endswith(".json"):
             return copy.deepcopy(json.loads(data)["messages"])
-        found: dict[str, Wire] = {}
+        messages: dict[str, Wire] = {}
         for line in data.decode().split("\n")[:-1]:
             record = json.loads(line)
             if "$rewindTo" in record:
-                ids = list(found)
+                ids = list(messages)
                 for id_ in ids[ids.index(record["$rewindTo"]) :]:
-                    del found[id_]
+                    del messages[id_]
             elif "id" in record:
-                found[record["id"]] = record
+                messages[record["id"]] = record
             elif "messages" in record.get("$set", ()):
-                found = {one["id"]: one for one in record["$set"]["messages"]}
-        return list(found.values())
+                messages = {message["id"]: message for message in record["$set"]["messages"]}
+        return list(messages.values())
 
     # The truth
 
-    def _say(self, message: Wire, role: str, text: str) -> Said:
+    def _say(self, message: Wire, role: str, text: str) -> MessageTruth:
         id_ = message["id"]
-        said = Said(id_, message["type"], role, text, prompt=self._prompt)
-        self.truth.said[id_] = said
+        message_truth = MessageTruth(id_, message["type"], role, text, prompt=self._prompt)
+        self.truth.messages[id_] = message_truth
         self._sources[self.chat.session, id_] = (id_,)
-        return said
+        return message_truth
 
     def _say_unheard(self, turn: Turn) -> None:
-        """Note a turn that no line of its own came before, and that repeats nothing."""
-        if self._sources.get((self.chat.session, turn.id), (turn.id,)) == (turn.id,) and turn.id not in self.truth.said:
+        """Add a message for a turn that has no line of its own and repeats no message."""
+        if (
+            self._sources.get((self.chat.session, turn.id), (turn.id,)) == (turn.id,)
+            and turn.id not in self.truth.messages
+        ):
             role = "response" if _has_response(turn) else "other"
             self._say({"id": turn.id, "type": "user" if turn.role == "user" else "gemini"}, role, "")
 
@@ -1008,15 +1029,15 @@ class Client:
         """Return the messages that are part of the conversation."""
         if not self.release.has_checkpoints:
             return self._alive_in(self.chat.cached)
-        return self.truth.with_calls({one for turn in self.chat.history for one in self._sources_of(turn.id)})
+        return self.truth.with_calls({source for turn in self.chat.history for source in self._sources_of(turn.id)})
 
     def _alive_in(self, messages: list[Wire]) -> set[str]:
-        heard = (one["id"] for one in messages if one["type"] in ("user", "gemini"))
+        heard = (message["id"] for message in messages if message["type"] in ("user", "gemini"))
         return self.truth.with_calls({source for id_ in heard for source in self._sources_of(id_)})
 
     @contextmanager
     def _dropping(self, cause: str | None) -> Iterator[None]:
-        """Return a fate to what a change of the history drops, and life to what it brings back."""
+        """Set this fate for messages that a change of the history drops, and `active` for those that it restores."""
         before = self._alive()
         yield
         after = self._alive()
@@ -1027,13 +1048,13 @@ class Client:
 
     def _settle(self, before: set[str], after: set[str], cause: str) -> None:
         for id_ in before - after:
-            self.truth.said[id_].fate = cause
+            self.truth.messages[id_].fate = cause
         for id_ in after:
-            self.truth.said[id_].fate = ACTIVE
+            self.truth.messages[id_].fate = ACTIVE
 
     def _lose(self, ids: set[str]) -> None:
         for id_ in ids:
-            self.truth.said[id_].is_lost = True
+            self.truth.messages[id_].is_lost = True
 
     # IDs and times
 
@@ -1042,10 +1063,10 @@ class Client:
         return f"{self._n:08x}-0000-4000-8000-{self._n:012x}"
 
     def _call_id(self, call: Call, n: int) -> str:
-        given = call.id or f"{call.name}_{int(self._clock.timestamp() * 1000)}_{n}"
+        own_id = call.id or f"{call.name}_{int(self._clock.timestamp() * 1000)}_{n}"
         self._now()
-        is_prefixed = self.release.has_checkpoints and "#" not in given
-        return f"{call.name}__{given}" if is_prefixed else given
+        is_prefixed = self.release.has_checkpoints and "#" not in own_id
+        return f"{call.name}__{own_id}" if is_prefixed else own_id
 
     def _new_session(self, like: str | None = None) -> str:
         self._n_sessions += 1
@@ -1071,10 +1092,10 @@ class Client:
         return self._clock.strftime("%Y-%m-%dT%H:%M:%S.") + f"{self._clock.microsecond // 1000:03}Z"
 
 
-def _tokens(n: int, answer: Answer) -> Wire:
-    given, output, thoughts = 1000 + 17 * n, 3 + len(answer.text), 5 * answer.n_thoughts
-    total = given + output + thoughts
-    return {"input": given, "output": output, "cached": n % 5, "thoughts": thoughts, "tool": 0, "total": total}
+def _tokens(n: int, answer: ModelAnswer) -> Wire:
+    n_input, output, thoughts = 1000 + 17 * n, 3 + len(answer.text), 5 * answer.n_thoughts
+    total = n_input + output + thoughts
+    return {"input": n_input, "output": output, "cached": n % 5, "thoughts": thoughts, "tool": 0, "total": total}
 
 
 def _args(call: Call) -> Wire:
@@ -1111,10 +1132,10 @@ def _has_responses(content: Any) -> bool:  # noqa: ANN401  text or parts
 
 
 def _call_of(messages: list[Wire], id_: str | None) -> Wire | None:
-    """Find the first record of a call, as the client does."""
+    """Return the first record of a call, as the client finds it."""
     for message in messages:
         for call in message.get("toolCalls") or () if message["type"] == "gemini" else ():
             if id_ is not None and call["id"] == id_:
-                found: Wire = call
-                return found
+                record: Wire = call
+                return record
     return None

@@ -1,4 +1,4 @@
-"""Random conversations: what a user might do, action by action, with a release of the client."""
+"""Strategies for random conversations: a release of the client, and the actions of a user."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from tests.recorder.model import (
     LOG,
     RELEASES,
     Action,
-    Answer,
     Ask,
     Call,
     Clear,
-    Client,
     Compress,
-    Import,
+    ImportSession,
     Load,
     Mask,
+    ModelAnswer,
     Notice,
+    RecorderModel,
     Release,
     Resume,
     Rewind,
@@ -40,7 +40,7 @@ WORDS = (
     "修好它",
     "ok\nthen",
 )
-"""Prompts: short, repeated, and such as stand in answers, in tool output and in the preamble."""
+"""Prompts that are short, repeated, or also occur in answers, tool output and the preamble."""
 TEXTS = ("Fine.", "OK", "fix", "修好了", "I will look at a.txt.")
 OUTCOMES = ("success", "success", "success", "error", "declined", "cancelled")
 TAGS = ("here", "there")
@@ -48,14 +48,14 @@ TAGS = ("here", "there")
 
 @dataclass(frozen=True)
 class Conversation:
-    """A release, and what is done with it."""
+    """A release, and the actions of its user."""
 
     release: Release
     actions: tuple[Action, ...]
 
-    def played(self) -> Client:
-        """Return the client after all of it."""
-        client = Client(self.release)
+    def played(self) -> RecorderModel:
+        """Return the model after all actions."""
+        client = RecorderModel(self.release)
         for action in self.actions:
             if not (isinstance(action, Load) and client.release.has_checkpoints and client.is_ambiguous(action.tag)):
                 client.do(action)
@@ -69,44 +69,46 @@ prompts = st.one_of(st.sampled_from(WORDS), st.integers(0, 99).map(lambda n: f"q
 
 @st.composite
 def calls(draw: st.DrawFn, *, may_have_ids: bool, may_end: bool = True) -> tuple[Call, ...]:
-    """Draw parallel calls; IDs of the API begin anew in every answer."""
+    """Draw parallel calls; IDs of the API repeat in each answer."""
     n = draw(st.integers(1, 3))
     has_ids = may_have_ids and draw(st.booleans())
     outcomes = OUTCOMES if may_end else OUTCOMES[:4]
-    found = []
+    drawn = []
     for index in range(n):
         name = draw(st.sampled_from(["read_file", "run_shell_command"]))
-        found.append(Call(name, draw(st.sampled_from(outcomes)), f"call_{index}" if has_ids else None))
-    return tuple(found)
+        drawn.append(Call(name, draw(st.sampled_from(outcomes)), f"call_{index}" if has_ids else None))
+    return tuple(drawn)
 
 
 @st.composite
 def agents(draw: st.DrawFn) -> Call:
-    steps = draw(st.lists(st.builds(Answer, texts, calls(may_have_ids=False, may_end=False)), min_size=1, max_size=2))
+    steps = draw(
+        st.lists(st.builds(ModelAnswer, texts, calls(may_have_ids=False, may_end=False)), min_size=1, max_size=2)
+    )
     return Call("invoke_agent", id=None, output=draw(prompts), agent=tuple(steps))
 
 
 @st.composite
 def asks(draw: st.DrawFn, *, may_have_ids: bool) -> Ask:
-    """Draw a prompt with all that follows it."""
-    answers: list[Answer] = []
+    """Draw a prompt with its answers."""
+    answers: list[ModelAnswer] = []
     own = calls(may_have_ids=may_have_ids)
     for _ in range(draw(st.integers(0, 2))):
-        asked = draw(st.one_of(own, own, own, agents().map(lambda one: (one,))))
+        asked = draw(st.one_of(own, own, own, agents().map(lambda agent: (agent,))))
         notice = draw(st.sampled_from([None, None, None, "Heads up."]))
         text = draw(st.one_of(st.just(""), texts))
         is_apart = notice is not None or any(call.outcome == "cancelled" for call in asked)
         n_thoughts = draw(st.integers(0, 1)) if text or not is_apart else 0  # a thought alone is like any other
-        answers.append(Answer(text, asked, n_thoughts, notice))
+        answers.append(ModelAnswer(text, asked, n_thoughts, notice))
     end = draw(st.sampled_from(["", "", "", "cut", "failed"]))
-    answers.append(Answer(end=end) if end else Answer(draw(texts), n_thoughts=draw(st.integers(0, 1))))
+    answers.append(ModelAnswer(end=end) if end else ModelAnswer(draw(texts), n_thoughts=draw(st.integers(0, 1))))
     return Ask(draw(prompts), tuple(answers))
 
 
 def actions(release: Release, *, may_import: bool) -> st.SearchStrategy[Action]:
     """Draw one action; prompts are the most frequent.
 
-    An import repeats responses, so one session has IDs of calls that begin anew, or imports, not both.
+    An import repeats responses, so one session has repeated IDs of calls or imports, not both.
     """
     others: list[st.SearchStrategy[Action]] = [
         st.builds(Rewind, st.integers(0, 6)),
@@ -123,7 +125,7 @@ def actions(release: Release, *, may_import: bool) -> st.SearchStrategy[Action]:
     if release not in (DOCUMENT, LOG):
         others.append(st.just(Mask()))
         if may_import:
-            others.append(st.builds(Import, st.integers(0, 3), st.booleans()))
+            others.append(st.builds(ImportSession, st.integers(0, 3), st.booleans()))
     prompted = asks(may_have_ids=not may_import)
     return st.one_of(prompted, prompted, st.one_of(others))
 

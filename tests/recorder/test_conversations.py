@@ -1,8 +1,8 @@
-"""Whatever was said, and whatever became of it: Pollux tells the truth about random conversations.
+"""Pollux reads the messages, fates, tokens and tool calls of random conversations correctly.
 
-The model of the client writes the files and the truth. What Pollux reads from the files, from the archive after any
-sequence of syncs, and from a restored home must be that truth: the prompts, the fate of every message, the tokens of
-every model call, and every tool call with the prompt that it belongs to.
+The model of the client writes the files and the expected reading. What Pollux reads from the files, from the archive
+after any sequence of syncs, and from a restored home must equal it: the prompts, the fate of each message, the tokens
+of each model call, and each tool call with its prompt.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from tests.recorder.model import (
     LOG,
     NEWEST,
     Action,
-    Answer,
     Ask,
     Call,
     Clear,
-    Client,
     Compress,
-    Import,
+    ImportSession,
     Load,
     Mask,
+    MessageTruth,
+    ModelAnswer,
     Notice,
+    RecorderModel,
     Release,
     Resume,
     Rewind,
-    Said,
     Save,
+    SessionTruth,
     Shell,
     Start,
-    Truth,
 )
 from tests.recorder.strategies import Conversation, conversations
 from tests.refreshing import refresh
@@ -71,8 +71,8 @@ def examples(count: int) -> settings:
 
 
 @dataclass
-class Told:
-    """What is told about the messages of one session, by the model or by Pollux."""
+class SessionReading:
+    """The messages of one session, as the model expects them or as Pollux reads them."""
 
     prompts: list[str] = field(default_factory=list)
     fates: dict[str, str] = field(default_factory=dict)
@@ -84,59 +84,59 @@ class Told:
     """Message, call, name, status and prompt of each tool call."""
 
     n_calls: int = 0
-    """As a list shows it: the calls that the session made itself, not those that it imported or loaded."""
+    """The number of calls in a list of sessions, which excludes imported and loaded calls."""
 
 
 READ, DECLINED, STOPPED = Call(), Call(outcome="declined"), Call(outcome="cancelled")
 ANEW = Call(id="call_0")
-END = Answer("End.")
-NOTICED = Answer("", (READ,), notice="Heads up.")
-CUT, FAILED = Answer(end="cut"), Answer(end="failed")
+END = ModelAnswer("End.")
+NOTICED = ModelAnswer("", (READ,), notice="Heads up.")
+CUT, FAILED = ModelAnswer(end="cut"), ModelAnswer(end="failed")
 HARD: dict[str, tuple[Release, list[Action]]] = {
-    "a tool declined in the answer to the first prompt": (NEWEST, [Ask("P", (Answer("A", (DECLINED,)),))]),
+    "a tool declined in the answer to the first prompt": (NEWEST, [Ask("P", (ModelAnswer("A", (DECLINED,)),))]),
     "the same prompt fused twice": (
         NEWEST,
-        [Ask("P", (Answer("A", (DECLINED,)),)), Ask("P", (Answer("B", (DECLINED,)),))],
+        [Ask("P", (ModelAnswer("A", (DECLINED,)),)), Ask("P", (ModelAnswer("B", (DECLINED,)),))],
     ),
     "a declined call in a message of its own": (
         NEWEST,
-        [Ask("P", (Answer("", (READ,)), Answer("", (DECLINED,), notice="Heads up.")))],
+        [Ask("P", (ModelAnswer("", (READ,)), ModelAnswer("", (DECLINED,), notice="Heads up.")))],
     ),
     "a cancelled request whose calls have a message of their own": (NEWEST, [Ask("P", (NOTICED, CUT))]),
     "a lost answer whose calls are compressed": (FUSING, [Ask("P", (NOTICED, END)), Resume(0), Compress(0)]),
     "a lost answer whose calls are rewound": (FUSING, [Ask("P", (NOTICED, CUT)), Mask(), Rewind(1)]),
     "call IDs that begin anew, rewound": (
         NEWEST,
-        [Ask("P", (Answer("", (ANEW,)), Answer("A", (ANEW,)), END)), Rewind(1)],
+        [Ask("P", (ModelAnswer("", (ANEW,)), ModelAnswer("A", (ANEW,)), END)), Rewind(1)],
     ),
     "call IDs that begin anew, recorded again": (
         FUSING,
-        [Ask("P", (Answer("A", (ANEW,)), CUT)), Rewind(1), Ask("Q", (Answer("", (ANEW,)), CUT)), Mask()],
+        [Ask("P", (ModelAnswer("A", (ANEW,)), CUT)), Rewind(1), Ask("Q", (ModelAnswer("", (ANEW,)), CUT)), Mask()],
     ),
     "call IDs that begin anew after a cancelled call": (
         NEWEST,
         [
-            Ask("P", (Answer("", (replace(STOPPED, id="call_0"),)),)),
-            Ask("Q", (Answer("A", (ANEW,)), CUT)),
+            Ask("P", (ModelAnswer("", (replace(STOPPED, id="call_0"),)),)),
+            Ask("Q", (ModelAnswer("A", (ANEW,)), CUT)),
             Mask(),
         ],
     ),
     "call IDs that begin anew, compressed after a resume": (
         CHECKPOINTS,
         [
-            Ask("P", (Answer("", (ANEW,)), Answer("A"))),
-            Ask("Q", (Answer("", (ANEW,)), Answer("B"))),
+            Ask("P", (ModelAnswer("", (ANEW,)), ModelAnswer("A"))),
+            Ask("Q", (ModelAnswer("", (ANEW,)), ModelAnswer("B"))),
             Resume(0),
             Compress(1),
         ],
     ),
     "an answer with a call that says what the next one says": (
         CHECKPOINTS,
-        [Ask("P", (Answer("Fine.", (READ,)), Answer("Fine."))), Mask()],
+        [Ask("P", (ModelAnswer("Fine.", (READ,)), ModelAnswer("Fine."))), Mask()],
     ),
     "a response that nobody answered, fused with the next prompt": (
         NEWEST,
-        [Ask("P", (Answer("", (STOPPED,)),)), Ask("Q", (END,)), Resume(0), Mask()],
+        [Ask("P", (ModelAnswer("", (STOPPED,)),)), Ask("Q", (END,)), Resume(0), Mask()],
     ),
     "a saved conversation in place of a cancelled prompt": (
         CHECKPOINTS,
@@ -144,7 +144,14 @@ HARD: dict[str, tuple[Release, list[Action]]] = {
     ),
     "a saved conversation in place of a compressed one": (
         CHECKPOINTS,
-        [Ask("P", (END,)), Save("here"), Ask("Q", (Answer("A"),)), Compress(1), Ask("R", (Answer("B"),)), Load("here")],
+        [
+            Ask("P", (END,)),
+            Save("here"),
+            Ask("Q", (ModelAnswer("A"),)),
+            Compress(1),
+            Ask("R", (ModelAnswer("B"),)),
+            Load("here"),
+        ],
     ),
     "a dropped answer with the words of one that is loaded": (
         NEWEST,
@@ -154,7 +161,7 @@ HARD: dict[str, tuple[Release, list[Action]]] = {
             Ask("Q", (END,)),
             Save("here"),
             Notice("x"),
-            Ask("R", (Answer("A"),)),
+            Ask("R", (ModelAnswer("A"),)),
             Load("here"),
         ],
     ),
@@ -165,24 +172,24 @@ HARD: dict[str, tuple[Release, list[Action]]] = {
     ),
     "a shell command fused with the preamble of another session": (
         FUSING,
-        [Ask("O", (END,)), Clear(), Shell("ls"), Ask("P", (Answer("A"),)), Save("here"), Start(), Load("here")],
+        [Ask("O", (END,)), Clear(), Shell("ls"), Ask("P", (ModelAnswer("A"),)), Save("here"), Start(), Load("here")],
     ),
     "an import with equal answers": (
         NEWEST,
-        [Ask("P", (END,)), Ask("Q", (END,)), Resume(0), Import(0)],
+        [Ask("P", (END,)), Ask("Q", (END,)), Resume(0), ImportSession(0)],
     ),
     "an import with a tool response twice and equal prompts": (
         FUSING,
-        [Ask("P", (Answer("A", (DECLINED,)),)), Import(0), Ask("P", (END,)), Import(1)],
+        [Ask("P", (ModelAnswer("A", (DECLINED,)),)), ImportSession(0), Ask("P", (END,)), ImportSession(1)],
     ),
 }
-"""Small conversations that are hard to tell; most of them were once told wrong."""
+"""Small conversations that are hard to read; Pollux once read most of them incorrectly."""
 
 
 @pytest.mark.parametrize("name", HARD)
 def test_hard_conversation_is_read_correctly(name: str, tmp_path: Path) -> None:
     release, actions = HARD[name]
-    client = Client(release)
+    client = RecorderModel(release)
     for action in actions:
         assert client.do(action)
     home = builders.home(tmp_path)
@@ -192,7 +199,7 @@ def test_hard_conversation_is_read_correctly(name: str, tmp_path: Path) -> None:
 
 @examples(N_FROM_FILES)
 @given(conversations())
-def test_files_tell_the_truth(conversation: Conversation) -> None:
+def test_files_are_read_correctly(conversation: Conversation) -> None:
     client = conversation.played()
     with tempfile.TemporaryDirectory() as folder:
         home = builders.home(Path(folder))
@@ -202,7 +209,7 @@ def test_files_tell_the_truth(conversation: Conversation) -> None:
 
 @examples(N_FROM_ARCHIVE)
 @given(conversations(), st.data())
-def test_archive_tells_the_truth_after_any_syncs(conversation: Conversation, data: st.DataObject) -> None:
+def test_archive_is_correct_after_any_syncs(conversation: Conversation, data: st.DataObject) -> None:
     client = conversation.played()
     stops = data.draw(st.dictionaries(st.integers(1, len(client.writes)), st.floats(0, 1), max_size=6), label="stops")
     worth = data.draw(st.sampled_from([0, readings.SNAPSHOT_SIZE]), label="bytes worth a snapshot")
@@ -218,14 +225,14 @@ def test_archive_tells_the_truth_after_any_syncs(conversation: Conversation, dat
             _put(home, files)
             refresh(archive, [home])
             states.append(files)
-        found = _from_archive(archive.database, home)
-        _check(client, found, states)
-        _check_facts(archive.database, found)
+        sessions = _from_archive(archive.database, home)
+        _check(client, sessions, states)
+        _check_facts(archive.database, sessions)
 
 
 @examples(N_RESTORED)
 @given(conversations(max_size=8))
-def test_restored_home_tells_the_truth(conversation: Conversation) -> None:
+def test_restored_home_is_read_correctly(conversation: Conversation) -> None:
     client = conversation.played()
     with tempfile.TemporaryDirectory() as folder, open_archive(Path(folder) / "archive.db") as archive:
         home, other = builders.home(Path(folder) / "one"), builders.home(Path(folder) / "two")
@@ -246,10 +253,10 @@ def _put(home: Home, files: dict[str, bytes]) -> None:
         builders.put(project / path, data)
 
 
-def _states(client: Client, stops: dict[int, float]) -> Iterator[dict[str, bytes]]:
-    """Yield the files as they are in the middle of some writes, and at the end.
+def _states(client: RecorderModel, stops: dict[int, float]) -> Iterator[dict[str, bytes]]:
+    """Yield the files in the middle of some writes, and at the end.
 
-    A document is looked at between actions only: a rewind takes away for good what was not in it when it was archived.
+    Documents are yielded only between actions, because a rewind removes messages that were never archived.
     """
     files: dict[str, bytes] = {}
     is_due = False
@@ -270,128 +277,128 @@ def _from_files(home: Home) -> list[tuple[Session, OpenSession]]:
 
 
 def _from_archive(database: sqlite3.Connection, home: Home) -> list[tuple[Session, OpenSession]]:
-    found = open_session.history(database, locate([home]))
-    return [(session, open_session.open_session(database, session)) for session in found.sessions]
+    history = open_session.history(database, locate([home]))
+    return [(session, open_session.open_session(database, session)) for session in history.sessions]
 
 
-def _has_state(client: Client, id_: str) -> bool:
-    """Return whether the client could resume a session: what is empty, or has lost its file, is not restored."""
+def _has_state(client: RecorderModel, id_: str) -> bool:
+    """Return whether the client could resume a session; empty sessions and those without a file are not restored."""
     truth = client.truths[id_]
     return client.can_be_read(id_) and any(
-        said.role == "answer" and said.fate == ACTIVE for said in truth.said.values()
+        message.role == "answer" and message.fate == ACTIVE for message in truth.messages.values()
     )
 
 
 def _check(
-    client: Client,
-    found: Iterable[tuple[Session, OpenSession]],
+    client: RecorderModel,
+    sessions: Iterable[tuple[Session, OpenSession]],
     states: list[dict[str, bytes]],
     *,
     is_restored: bool = False,
 ) -> None:
-    """Compare what Pollux found with the truth, as far as it was ever in the files that Pollux saw."""
+    """Check that sessions equal the expected reading, as far as it was in the files that Pollux read."""
     seen = b"\n".join(data for files in states for data in files.values())
-    wanted = [one for one in client.truths.values() if not is_restored or _has_state(client, one.parent or one.id)]
-    ids = {truth.id for truth in wanted}
-    truths = {truth.id: _expected(truth, seen, is_copy=truth.source in ids) for truth in wanted}
-    truths = {id_: told for id_, told in truths.items() if told.ids}
-    found = [(session, group) for session, group in found if session.id in truths]
-    told = {session.id: _told(client.truths[session.id], session, group) for session, group in found}
-    assert told.keys() == truths.keys()
+    selected = [one for one in client.truths.values() if not is_restored or _has_state(client, one.parent or one.id)]
+    ids = {truth.id for truth in selected}
+    truths = {truth.id: _expected_reading(truth, seen, is_copy=truth.source in ids) for truth in selected}
+    truths = {id_: actual for id_, actual in truths.items() if actual.ids}
+    sessions = [(session, group) for session, group in sessions if session.id in truths]
+    actual = {session.id: _actual_reading(client.truths[session.id], session, group) for session, group in sessions}
+    assert actual.keys() == truths.keys()
     for id_, truth in truths.items():
-        ours = told[id_]
+        ours = actual[id_]
         assert ours.ids == truth.ids, id_
         assert ours.prompts == truth.prompts, id_
         assert ours.fates == truth.fates, id_
         assert ours.calls == truth.calls, id_
         assert ours.active == truth.active, id_
-    billed = Counter(call.message_id for session, _ in found for call in session.calls)
+    billed = Counter(call.message_id for session, _ in sessions for call in session.calls)
     assert max(billed.values(), default=0) <= 1
-    tokens = {call.message_id: call.tokens.total for session, _ in found for call in session.calls}
+    tokens = {call.message_id: call.tokens.total for session, _ in sessions for call in session.calls}
     assert tokens == {id_: count for truth in truths.values() for id_, count in truth.billed.items()}
-    for session, _ in found:
+    for session, _ in sessions:
         truth = truths[session.id]
         assert (session.counts.get("user", 0), session.tool_calls) == (len(truth.prompts), truth.n_calls), session.id
 
 
-_OF_THE_CLIENT = (Origin.SYNTHETIC, Origin.SESSION_CONTEXT, Origin.STATE_SNAPSHOT)
-"""Texts that the client repeats word for word: nobody said them, and nobody counts them."""
+_CLIENT_ORIGINS = (Origin.SYNTHETIC, Origin.SESSION_CONTEXT, Origin.STATE_SNAPSHOT)
+"""Origins of texts that the client repeats, which are not counted as messages of a user or a model."""
 
 
-def _is_imported_response(said: Said) -> bool:
+def _is_imported_response(message: MessageTruth) -> bool:
     """Return whether a message is a response to a tool call that an import copied.
 
-    The client may record such a response twice, and both again under new IDs when it masks their output. Nothing then
-    tells whether the second is another copy of the first, so Pollux may show one of them only.
+    The client may record such a response twice, and both again under new IDs when it masks their output. The files do
+    not show whether the second is a copy of the first, so Pollux may show only one of them.
     """
-    return said.role == "response" and said.is_imported
+    return message.role == "response" and message.is_imported
 
 
-def _is_told(said: Said) -> bool:
-    return said.role not in ("other", "notice") and not said.is_lost and not _is_imported_response(said)
+def _has_checked_fate(message: MessageTruth) -> bool:
+    return message.role not in ("other", "notice") and not message.is_lost and not _is_imported_response(message)
 
 
-def _expected(truth: Truth, seen: bytes, *, is_copy: bool) -> Told:
-    """Return what Pollux should tell about a session; `is_copy` says that it was imported from one that is there."""
-    told = Told()
-    for said in truth.said.values():
-        if said.id.encode() not in seen:
-            continue  # a document was cut before anyone looked at it
-        if said.role != "other" and not _is_imported_response(said):
-            told.ids.add(said.id)
-        if said.role == "prompt" and not truth.parent and not said.is_imported:
-            told.prompts.append(said.text)
-        if _is_told(said):
-            told.fates[said.id] = said.fate
-        if said.tokens and not (said.is_imported and is_copy):  # billed where it was asked for
-            told.billed[said.id] = said.tokens["total"]
-            if said.fate == ACTIVE:
-                told.active[said.id] = said.tokens["total"]
-        for id_, (name, status) in said.calls.items() if not said.is_imported else ():
-            told.n_calls += 1
-            told.calls.append((said.id, id_, name, status, None if truth.parent else said.prompt))
-    return told
+def _expected_reading(truth: SessionTruth, seen: bytes, *, is_copy: bool) -> SessionReading:
+    """Return the reading that Pollux should give; `is_copy` means that the source of an import is there too."""
+    reading = SessionReading()
+    for message in truth.messages.values():
+        if message.id.encode() not in seen:
+            continue  # a rewind cut the document before Pollux read it
+        if message.role != "other" and not _is_imported_response(message):
+            reading.ids.add(message.id)
+        if message.role == "prompt" and not truth.parent and not message.is_imported:
+            reading.prompts.append(message.text)
+        if _has_checked_fate(message):
+            reading.fates[message.id] = message.fate
+        if message.tokens and not (message.is_imported and is_copy):  # billed in the session that made the call
+            reading.billed[message.id] = message.tokens["total"]
+            if message.fate == ACTIVE:
+                reading.active[message.id] = message.tokens["total"]
+        for id_, (name, status) in message.calls.items() if not message.is_imported else ():
+            reading.n_calls += 1
+            reading.calls.append((message.id, id_, name, status, None if truth.parent else message.prompt))
+    return reading
 
 
-def _told(truth: Truth, session: Session, group: OpenSession) -> Told:
-    """Return what Pollux tells about a session; what belongs to no one's words is left out."""
-    told = Told()
+def _actual_reading(truth: SessionTruth, session: Session, group: OpenSession) -> SessionReading:
+    """Return the reading that Pollux gives, without texts of the client."""
+    reading = SessionReading()
     prompt: str | None = None
     for message in group.messages():
-        said = truth.said.get(message.id)
-        is_new = said is None and message.origin not in _OF_THE_CLIENT
-        if is_new or (said is not None and said.role != "other" and not _is_imported_response(said)):
-            told.ids.add(message.id)
+        expected = truth.messages.get(message.id)
+        is_new = expected is None and message.origin not in _CLIENT_ORIGINS
+        if is_new or (expected is not None and expected.role != "other" and not _is_imported_response(expected)):
+            reading.ids.add(message.id)
         if message.origin == Origin.HUMAN:
             prompt = message.id
-            told.prompts.append(message.text)
-        if said is not None and _is_told(said):
-            told.fates[message.id] = str(message.fate)
-        is_own = said is None or not (said.role == "loaded" or said.is_imported)
+            reading.prompts.append(message.text)
+        if expected is not None and _has_checked_fate(expected):
+            reading.fates[message.id] = str(message.fate)
+        is_own = expected is None or not (expected.role == "loaded" or expected.is_imported)
         for call in message.tool_calls if is_own else ():
-            told.calls.append((message.id, call.id or "", call.name, call.status, prompt))
-    for one in session.calls:
-        told.billed[one.message_id] = one.tokens.total
-        if one.fate == "active":
-            told.active[one.message_id] = one.tokens.total
-    return told
+            reading.calls.append((message.id, call.id or "", call.name, call.status, prompt))
+    for model_call in session.calls:
+        reading.billed[model_call.message_id] = model_call.tokens.total
+        if model_call.fate == "active":
+            reading.active[model_call.message_id] = model_call.tokens.total
+    return reading
 
 
-def _check_facts(database: sqlite3.Connection, found: Iterable[tuple[Session, OpenSession]]) -> None:
-    """Compare the tables with what is shown."""
-    for session, group in found:
+def _check_facts(database: sqlite3.Connection, sessions: Iterable[tuple[Session, OpenSession]]) -> None:
+    """Check that the fact tables equal the messages shown."""
+    for session, group in sessions:
         messages = list(group.messages())
         rows = database.execute(
             "SELECT message_id, origin, fate FROM messages WHERE session_id = ? ORDER BY seq", (session.id,)
         ).fetchall()
-        assert rows == [(one.id, str(one.origin), str(one.fate)) for one in messages]
+        assert rows == [(message.id, str(message.origin), str(message.fate)) for message in messages]
         rows = database.execute(
             "SELECT message_id, call_id, status, fate FROM tool_calls WHERE session_id = ?", (session.id,)
         ).fetchall()
         shown = [
-            (one.id, call.id, call.status, str(one.fate))
-            for entry, one in zip(group.entries, messages, strict=True)
-            for call in one.tool_calls
+            (message.id, call.id, call.status, str(message.fate))
+            for entry, message in zip(group.entries, messages, strict=True)
+            for call in message.tool_calls
             if entry.tool_calls  # not loaded
         ]
         assert Counter(rows) == Counter(shown)

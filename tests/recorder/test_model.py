@@ -1,6 +1,6 @@
-"""The model writes what the client writes: the same records with the same keys, in the same order.
+"""The model writes the same records with the same keys, in the same order, as the client.
 
-Each script below does what the scenario of a real tree did; texts, times and counts differ, the structure may not.
+Each script below repeats the scenario of a real tree; texts, times and counts differ, but not the structure.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from tests.recorder.model import (
     LOG,
     NEWEST,
     Action,
-    Answer,
     Ask,
     Call,
     Clear,
-    Client,
     Compress,
-    Import,
+    ImportSession,
     Load,
+    ModelAnswer,
     Notice,
+    RecorderModel,
     Release,
     Resume,
     Rewind,
@@ -35,36 +35,36 @@ from tests.recorder.model import (
 )
 
 READ = Call()
-END = (Answer("Fine."),)
-TEXT = (Answer("Text."),)
+END = (ModelAnswer("Fine."),)
+TEXT = (ModelAnswer("Text."),)
 
 
-def _steps(*answers: Answer, end: str = "Fine.") -> tuple[Answer, ...]:
-    return (*answers, Answer(end))
+def _steps(*answers: ModelAnswer, end: str = "Fine.") -> tuple[ModelAnswer, ...]:
+    return (*answers, ModelAnswer(end))
 
 
-def _read(text: str = "Text.", n_thoughts: int = 0) -> tuple[Answer, ...]:
-    return _steps(Answer(text, (READ,), n_thoughts))
+def _read(text: str = "Text.", n_thoughts: int = 0) -> tuple[ModelAnswer, ...]:
+    return _steps(ModelAnswer(text, (READ,), n_thoughts))
 
 
-def _asks(*answers: tuple[Answer, ...]) -> list[Action]:
-    return [Ask(f"Question {n}.", one) for n, one in enumerate(answers)]
+def _asks(*answers: tuple[ModelAnswer, ...]) -> list[Action]:
+    return [Ask(f"Question {n}.", answer) for n, answer in enumerate(answers)]
 
 
-CUT = (Answer(end="cut"),)
+CUT = (ModelAnswer(end="cut"),)
 DECLINED = Call(outcome="declined")
-STOPPED = (Answer("I sleep now.", (Call("run_shell_command", "cancelled"),)),)
-THOUGHT = (Answer("Text.", n_thoughts=1),)
+STOPPED = (ModelAnswer("I sleep now.", (Call("run_shell_command", "cancelled"),)),)
+THOUGHT = (ModelAnswer("Text.", n_thoughts=1),)
 
 _ABORT: list[Action] = [Ask("Write.", CUT), Ask("Sleep.", STOPPED), Ask("Still there.", TEXT)]
 _ABORT_THINKING: list[Action] = [
     Ask("Write.", CUT),
-    Ask("Sleep.", (Answer("I sleep now.", STOPPED[0].calls, 1),)),
+    Ask("Sleep.", (ModelAnswer("I sleep now.", STOPPED[0].calls, 1),)),
     Ask("Still.", TEXT),
 ]
 _BASIC: list[Action] = [
     Ask("What.", THOUGHT),
-    Ask("Add.", (Answer("I add.", (READ,)), Answer("", (DECLINED,), 1))),
+    Ask("Add.", (ModelAnswer("I add.", (READ,)), ModelAnswer("", (DECLINED,), 1))),
     Ask("Never mind.", TEXT),
     Shell("ls"),
     Save("one"),
@@ -105,9 +105,9 @@ SCRIPTS: dict[str, tuple[Release, list[Action]]] = {
         NEWEST,
         [
             Ask("Hello.", TEXT),
-            Ask("do it", (Answer("I read.", (READ,)), Answer("I write.", (DECLINED,)))),
+            Ask("do it", (ModelAnswer("I read.", (READ,)), ModelAnswer("I write.", (DECLINED,)))),
             Ask("do it", TEXT),
-            Ask("do it", (Answer("A command.", (DECLINED,)),)),
+            Ask("do it", (ModelAnswer("A command.", (DECLINED,)),)),
             Ask("do it", TEXT),
             Ask("do it", _read("Writing.")),
             Ask("Enough.", TEXT),
@@ -176,7 +176,7 @@ SCRIPTS: dict[str, tuple[Release, list[Action]]] = {
         NEWEST,
         [
             Ask("Hello.", TEXT),
-            Ask("Three.", (Answer("1", (READ,)), Answer("2", (READ,)), Answer(end="cut"))),
+            Ask("Three.", (ModelAnswer("1", (READ,)), ModelAnswer("2", (READ,)), ModelAnswer(end="cut"))),
             Ask("Nothing.", CUT),
             Ask("Nothing.", CUT),
             Ask("Three.", _read("Fine.")),
@@ -202,11 +202,11 @@ SCRIPTS: dict[str, tuple[Release, list[Action]]] = {
     ),
     "corpus/0.61.0/i-basic": (NEWEST, _BASIC),
     "corpus/0.61.0/i-abort": (NEWEST, _ABORT),
-    "corpus/0.61.0/i-error": (NEWEST, [Ask("1", TEXT), Ask("2", (Answer(end="failed"),)), Ask("3", TEXT)]),
+    "corpus/0.61.0/i-error": (NEWEST, [Ask("1", TEXT), Ask("2", (ModelAnswer(end="failed"),)), Ask("3", TEXT)]),
     "corpus/0.61.0/i-compress": (NEWEST, _COMPRESS),
     "corpus/0.61.0/multi": (NEWEST, _MULTI),
     "corpus/0.61.0/multi-later": (NEWEST, _LATER),
-    "corpus/0.61.0/sessionfile": (NEWEST, [Ask("One?", _read()), Import(0, is_later=True), Ask("Two?", TEXT)]),
+    "corpus/0.61.0/sessionfile": (NEWEST, [Ask("One?", _read()), ImportSession(0, is_later=True), Ask("Two?", TEXT)]),
     "corpus/0.61.0/legacy-resume": (
         DOCUMENT,
         [
@@ -240,12 +240,12 @@ SCRIPTS: dict[str, tuple[Release, list[Action]]] = {
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_structure_is_that_of_real_files(corpus: Path, name: str) -> None:
+def test_model_writes_the_structure_of_real_files(corpus: Path, name: str) -> None:
     folder = corpus.parent / name
     if not folder.is_dir():
         pytest.skip(f"no tree {name} beside the corpus")
     release, script = SCRIPTS[name]
-    client = Client(release)
+    client = RecorderModel(release)
     for action in script:
         assert client.do(action), action
     real = {path.name: path.read_bytes() for path in folder.glob("gemini/tmp/*/chats/**/*") if path.is_file()}
@@ -254,22 +254,22 @@ def test_structure_is_that_of_real_files(corpus: Path, name: str) -> None:
 
 
 def _structures(files: dict[str, bytes]) -> list[list[Any]]:
-    """Return what each file is made of, in the order of their beginning."""
-    found = []
+    """Return the structure of each file, in the order of their start."""
+    structures = []
     for name, data in files.items():
-        records = [json.loads(data)] if name.endswith(".json") else [json.loads(one) for one in data.splitlines()]
-        started = next(one["startTime"] for one in records if "startTime" in one)
-        found.append((started, _structure(records)))
-    return [structure for _, structure in sorted(found, key=lambda one: (one[0], len(one[1])))]
+        records = [json.loads(data)] if name.endswith(".json") else [json.loads(line) for line in data.splitlines()]
+        started = next(record["startTime"] for record in records if "startTime" in record)
+        structures.append((started, _structure(records)))
+    return [structure for _, structure in sorted(structures, key=lambda pair: (pair[0], len(pair[1])))]
 
 
 def _structure(records: list[Any]) -> list[Any]:
     numbers: dict[str, int] = {}
-    return [one for record in records if (one := _shape(record, numbers))]
+    return [shape for record in records if (shape := _shape(record, numbers))]
 
 
 _AFTER_THE_END = {"summary", "memoryScratchpad"}
-"""Written into an earlier session by a later process that summarises it."""
+"""Fields that a later process writes into an earlier session when it summarises it."""
 
 
 def _shape(record: dict[str, Any], numbers: dict[str, int]) -> Any:  # noqa: ANN401  nested lists
@@ -277,11 +277,11 @@ def _shape(record: dict[str, Any], numbers: dict[str, int]) -> Any:  # noqa: ANN
         return "rewind", numbers[record["$rewindTo"]]
     if "$set" in record:
         fields = record["$set"]
-        listed = [_message(one, numbers) for one in fields.get("messages", ())]
+        listed = [_message(message, numbers) for message in fields.get("messages", ())]
         return ("set", sorted(fields), listed) if fields.keys().isdisjoint(_AFTER_THE_END) else None
     if "id" in record:
         return _message(record, numbers)
-    listed = [_message(one, numbers) for one in record.get("messages", ())]
+    listed = [_message(message, numbers) for message in record.get("messages", ())]
     helpers = {"userMessageCount", "firstUserMessage", *_AFTER_THE_END}
     return "header", sorted(record.keys() - helpers), listed
 

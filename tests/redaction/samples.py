@@ -459,8 +459,8 @@ def _samples(rule: str, form: str, rng: random.Random) -> Iterator[Sample]:
     for chosen in product(*choices):
         left = iter(chosen)
         text = _FIELD.sub(lambda field: next(left) if field[5] else _made(field, rng), form)  # noqa: B023
-        _before, mark, rest = text.partition("«")
-        secret = rest.partition("»")[0] if mark else text
+        _before, mark, after = text.partition("«")
+        secret = after.partition("»")[0] if mark else text
         yield Sample(rule, text.replace("«", "").replace("»", ""), secret)
 
 
@@ -487,8 +487,8 @@ def _wif(key: bytes) -> str:
     raw += hashlib.sha256(hashlib.sha256(raw).digest()).digest()[:4]
     number, digits = int.from_bytes(raw, "big"), ""
     while number:
-        number, rest = divmod(number, 58)
-        digits += "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"[rest]
+        number, digit = divmod(number, 58)
+        digits += "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"[digit]
     return digits[::-1]
 
 

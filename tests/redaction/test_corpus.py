@@ -24,44 +24,44 @@ USERS = ("alice", "bob", "carol")
 """Their homes are outside of /home, so that paths alone do not identify them."""
 
 
-def found_in(tree: Tree, rules: Iterable[str] = ()) -> Counter[str]:
-    found = redactor(rules=rules)
+def count_matches(tree: Tree, rules: Iterable[str] = ()) -> Counter[str]:
+    redaction = redactor(rules=rules)
     for session, group in groups(tree):
-        found.session(session)
+        redaction.session(session)
         for message in group.messages():
-            found.message(message)
-    return Counter({one.rule: one.count for one in found.report().replaced})
+            redaction.message(message)
+    return Counter({replacement.rule: replacement.count for replacement in redaction.report().replaced})
 
 
 @pytest.mark.parametrize("tree", [*all_trees(SELECTED)], ids=lambda tree: tree.name)
 def test_selected_trees_have_no_matches(tree: Tree) -> None:
-    assert found_in(tree) == {}
+    assert count_matches(tree) == {}
 
 
 @needs_corpus
-def test_false_positives_in_the_corpus() -> None:
-    found: Counter[str] = Counter()
+def test_corpus_has_no_other_false_positives() -> None:
+    counts: Counter[str] = Counter()
     for tree in all_trees(WHOLE):
-        found += found_in(tree)
-    assert found == FALSE_POSITIVES
+        counts += count_matches(tree)
+    assert counts == FALSE_POSITIVES
 
 
 @needs_corpus
-def test_false_positives_of_optional_rules() -> None:
-    found: Counter[str] = Counter()
+def test_corpus_has_no_other_false_positives_of_optional_rules() -> None:
+    counts: Counter[str] = Counter()
     for tree in all_trees(WHOLE):
-        found += found_in(tree, [rule.id for rule in OPTIONAL_RULES])
-    assert found == FALSE_POSITIVES
+        counts += count_matches(tree, [rule.id for rule in OPTIONAL_RULES])
+    assert counts == FALSE_POSITIVES
 
 
 @needs_corpus
-def test_false_positives_on_the_wire() -> None:
-    found = redactor()
+def test_json_of_the_corpus_has_no_other_false_positives() -> None:
+    redaction = redactor()
     for tree in all_trees(WHOLE):
         for path in tree.files:
             for value in wire_values(path):
-                found.json(value)
-    assert {one.rule: one.count for one in found.report().replaced} == FALSE_POSITIVES
+                redaction.json(value)
+    assert {replacement.rule: replacement.count for replacement in redaction.report().replaced} == FALSE_POSITIVES
 
 
 @needs_corpus
@@ -99,5 +99,5 @@ def test_demo_contains_one_user_and_no_secrets() -> None:
     for session in history.sessions:
         shown = [made.session(session), *map(made.message, reader.opened(session).messages())]
         assert not re.search(r"\bmara\b", "\n".join(all_texts(shown)), re.IGNORECASE)
-    assert {one.rule for one in made.report().replaced} <= {"home-path", "windows-home-path", "user"}
-    assert [(one.what, one.media_type) for one in made.report().unscanned] == [("attachment", "image/png")]
+    assert {replacement.rule for replacement in made.report().replaced} <= {"home-path", "windows-home-path", "user"}
+    assert [(item.what, item.media_type) for item in made.report().unscanned] == [("attachment", "image/png")]

@@ -83,8 +83,8 @@ def test_only_text_near_an_escape_is_decoded() -> None:
 
 
 def test_only_text_near_a_seam_is_decoded() -> None:
-    whole, again = decodings(f"{'x' * 5000}{'y' * 5000}", [5000])
-    assert whole.text == f"{'x' * 5000}{'y' * 5000}"
+    joined, again = decodings(f"{'x' * 5000}{'y' * 5000}", [5000])
+    assert joined.text == f"{'x' * 5000}{'y' * 5000}"
     assert again.text == f"\x1f{'x' * 400}\x1f{'y' * 400}\x1f"
     assert again.origin(402, 404) == (5000, 5002)
 
@@ -203,7 +203,7 @@ def test_no_invisible_character_hides_a_secret(name: str) -> None:
 
 def test_disguised_secret_has_the_pseudonym_of_the_plain_one() -> None:
     token = next(samples("github-token")).secret
-    found = redactor()
-    plain = found.text(token)
+    redaction = redactor()
+    plain = redaction.text(token)
     forms = (f"{token[:9]}\u200b{token[9:]}", f"see {'x' * 27} {token[:8]}\n{token[8:]}", token.replace("_", "&#95;"))
-    assert all(found.text(form).endswith(plain) for form in forms)
+    assert all(redaction.text(form).endswith(plain) for form in forms)

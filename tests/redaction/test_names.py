@@ -33,18 +33,18 @@ AROUND = ("", " ", "\n", "\t", "\r\n", '"', "'", "\\n", "\0", "\b", "\f", "\x1b"
 
 
 def learned(*messages: Message) -> frozenset[str]:
-    found = redactor()
-    for one in messages:
-        found.learn(one)
-    return found._names.all()
+    redaction = redactor()
+    for each in messages:
+        redaction.learn(each)
+    return redaction._names.all()
 
 
 def names_in(text: str) -> set[str]:
     """Return the names that a text teaches."""
     names = KnownNames()
-    for one in find_people(text):
-        if one.is_sure:
-            names.add(one.value, one.rule)
+    for person in find_people(text):
+        if person.is_sure:
+            names.add(person.value, person.rule)
     return {*names.all()}
 
 
@@ -92,9 +92,9 @@ def test_message_that_json_cannot_hold_is_searched() -> None:
 
 
 def test_session_teaches_names() -> None:
-    found = redactor()
-    found.session(session(problems=(Problem("x", "see /home/wilma/.config"),)))
-    assert found.text("wilma") == "[redacted:user#1]"
+    redaction = redactor()
+    redaction.session(session(problems=(Problem("x", "see /home/wilma/.config"),)))
+    assert redaction.text("wilma") == "[redacted:user#1]"
 
 
 def test_all_texts_of_a_message() -> None:

@@ -113,16 +113,16 @@ def test_optional_rule_leaves_lookalikes_alone(rule: str, text: str) -> None:
 
 
 def test_phone_number_under_a_key_is_found() -> None:
-    found = redactor(rules=["phone-number"])
-    assert found.json({"phone": "030 1234567", "id": "030 1234567"}) == {
+    redaction = redactor(rules=["phone-number"])
+    assert redaction.json({"phone": "030 1234567", "id": "030 1234567"}) == {
         "phone": "[redacted:phone-number#1]",
         "id": "030 1234567",
     }
 
 
 def test_numbers_without_quotes_are_searched() -> None:
-    found = redactor(rules=["card-number"])
-    assert found.json({"card": 4111111111111111, "n": 12}) == {"card": "[redacted:card-number#1]", "n": 12}
+    redaction = redactor(rules=["card-number"])
+    assert redaction.json({"card": 4111111111111111, "n": 12}) == {"card": "[redacted:card-number#1]", "n": 12}
     assert redactor().json({"card": 4111111111111111}) == {"card": 4111111111111111}
 
 

@@ -150,9 +150,9 @@ def test_secret_split_over_parts(several: list[Sample]) -> None:
             assert isinstance(first, Text)
             assert first.text.endswith("]")
             thoughts = redactor().message(message(thoughts=(Thought(text[:cut]), Thought(text[cut:])))).thoughts
-            assert "".join(one.text for one in thoughts) == f"see {without(sample)} there"
+            assert "".join(thought.text for thought in thoughts) == f"see {without(sample)} there"
             wire: Any = redactor().json({"content": [{"text": text[:cut]}, {"text": text[cut:]}]})
-            assert "".join(one["text"] for one in wire["content"]) == f"see {without(sample)} there"
+            assert "".join(part["text"] for part in wire["content"]) == f"see {without(sample)} there"
 
 
 @each
@@ -227,8 +227,8 @@ def test_secret_in_a_diff(several: list[Sample]) -> None:
 def test_secret_with_line_numbers(several: list[Sample]) -> None:
     for sample in several:
         text = f"see {sample.text} there"
-        found = tuple(GrepMatch("key.pem", number, line) for number, line in enumerate(text.split("\n")))
-        done = redactor().message(call(display=MatchDisplay("some", found)))
+        matches = tuple(GrepMatch("key.pem", number, line) for number, line in enumerate(text.split("\n")))
+        done = redactor().message(call(display=MatchDisplay("some", matches)))
         shown = "".join(texts(done))
         assert not any(len(line) > 6 and line in shown for line in sample.secret.split("\n"))
 

@@ -31,12 +31,12 @@ def session(**fields: Any) -> Session:  # noqa: ANN401  fields of a session
 
 
 def test_pseudonyms_follow_values() -> None:
-    found = redactor()
+    redaction = redactor()
     first, second, third = GITHUB
-    assert found.text(f"{second} {first} {second}") == (
+    assert redaction.text(f"{second} {first} {second}") == (
         "[redacted:github-token#1] [redacted:github-token#2] [redacted:github-token#1]"
     )
-    assert found.json({"a": [first, third]}) == {"a": ["[redacted:github-token#2]", "[redacted:github-token#3]"]}
+    assert redaction.json({"a": [first, third]}) == {"a": ["[redacted:github-token#2]", "[redacted:github-token#3]"]}
 
 
 def test_pseudonyms_are_numbered_by_first_appearance() -> None:
@@ -49,22 +49,22 @@ def test_pseudonyms_are_numbered_by_first_appearance() -> None:
 
 
 def test_pseudonyms_are_deterministic() -> None:
-    text = " ".join(one.text for id_ in ROWS for one in samples(id_))
+    text = " ".join(sample.text for id_ in ROWS for sample in samples(id_))
     assert redactor().text(text) == redactor().text(text)
 
 
 def test_private_key_has_one_pseudonym_in_file_json_and_diff() -> None:
     text = sample("private-key").text
     forms = (text, json.dumps(text), "\n".join(f"+{line}" for line in text.split("\n")))
-    found = redactor()
-    assert all("[redacted:private-key#1]" in found.text(form) for form in forms)
+    redaction = redactor()
+    assert all("[redacted:private-key#1]" in redaction.text(form) for form in forms)
 
 
 def test_coloured_secret_has_the_pseudonym_of_the_plain_one() -> None:
-    found = redactor()
-    assert found.text(GITHUB[0]) == "[redacted:github-token#1]"
+    redaction = redactor()
+    assert redaction.text(GITHUB[0]) == "[redacted:github-token#1]"
     assert (
-        found.text(f"\x1b[31m{GITHUB[0][:9]}\x1b[32m{GITHUB[0][9:]}\x1b[0m")
+        redaction.text(f"\x1b[31m{GITHUB[0][:9]}\x1b[32m{GITHUB[0][9:]}\x1b[0m")
         == "\x1b[31m[redacted:github-token#1]\x1b[0m"
     )
 
@@ -92,9 +92,9 @@ TEXTS = st.lists(_WORDS | _SECRETS, max_size=12).map("".join)
 
 @given(TEXTS)
 def test_redaction_is_idempotent(text: str) -> None:
-    found = redactor()
-    once = found.text(text)
-    assert found.text(once) == once
+    redaction = redactor()
+    once = redaction.text(text)
+    assert redaction.text(once) == once
     assert redactor().text(once) == once
 
 
@@ -104,14 +104,14 @@ def test_redaction_is_idempotent(text: str) -> None:
     st.lists(st.floats(min_value=0, max_value=1), max_size=6),
 )
 def test_secret_is_found_wherever_a_text_is_cut(id_: str, seed: int, cuts: list[float]) -> None:
-    one = sample(id_, seed)
-    whole = f"see {one.text} there"
-    places = sorted({0, *(int(cut * len(whole)) for cut in cuts), len(whole)})
-    parts = [Text(whole[start:end]) for start, end in itertools.pairwise(places)]
+    secret_sample = sample(id_, seed)
+    full_text = f"see {secret_sample.text} there"
+    places = sorted({0, *(int(cut * len(full_text)) for cut in cuts), len(full_text)})
+    parts = [Text(full_text[start:end]) for start, end in itertools.pairwise(places)]
     done = redactor().message(message(*parts)).text
-    assert one.secret not in done
+    assert secret_sample.secret not in done
     if not id_.startswith("prompt"):  # half of a name may be a name, too
-        assert done == f"see {without(one)} there"
+        assert done == f"see {without(secret_sample)} there"
 
 
 @given(st.text())
@@ -212,8 +212,8 @@ def test_text_and_pictures_on_the_wire() -> None:
         {"inlineData": {"mimeType": "text/plain", "data": secret}},
         {"inlineData": {"mimeType": "image/png", "data": picture}},
     ]
-    found = redactor()
-    done: Any = found.json(value)
+    redaction = redactor()
+    done: Any = redaction.json(value)
     assert base64.b64decode(done[0]["inlineData"]["data"]) == b"see [redacted:github-token#1]"
     assert done[1] == value[1]
     dropped: Any = redactor(drop_binary=True).json(value)
@@ -278,55 +278,59 @@ def test_addresses(text: str, expected: str) -> None:
 
 
 def test_known_name_is_replaced_as_a_word() -> None:
-    found = redactor()
-    assert found.text("Marathon, mara, Mara's") == "Marathon, mara, Mara's"
-    assert found.text("see /home/mara/.bashrc of Mara") == "see /home/[redacted:user#1]/.bashrc of [redacted:user#1]"
-    assert found.text("Marathon, mara, Mara's, MARA, mara_x, tamara, mara-laptop") == (
+    redaction = redactor()
+    assert redaction.text("Marathon, mara, Mara's") == "Marathon, mara, Mara's"
+    assert (
+        redaction.text("see /home/mara/.bashrc of Mara") == "see /home/[redacted:user#1]/.bashrc of [redacted:user#1]"
+    )
+    assert redaction.text("Marathon, mara, Mara's, MARA, mara_x, tamara, mara-laptop") == (
         "Marathon, [redacted:user#1], [redacted:user#1]'s, [redacted:user#1], [redacted:user#1]_x, tamara, "
         "[redacted:user#1]-laptop"
     )
 
 
 def test_route_of_a_website_teaches_no_name() -> None:
-    found = redactor()
-    found.text("<Link to='/home/overview'>")
-    assert found.text("an overview") == "an overview"
+    redaction = redactor()
+    redaction.text("<Link to='/home/overview'>")
+    assert redaction.text("an overview") == "an overview"
 
 
 @pytest.mark.parametrize("name", ["root", "will", "dev", "jo", "node", "hunter"])
 def test_common_and_short_names_are_replaced_in_paths_only(name: str) -> None:
-    found = redactor(user_name=name, user_home=f"/home/{name}")
-    assert found.text(f"{name} {name}") == f"{name} {name}"
+    redaction = redactor(user_name=name, user_home=f"/home/{name}")
+    assert redaction.text(f"{name} {name}") == f"{name} {name}"
 
 
 def test_user_name_and_words() -> None:
-    found = redactor(user_home=Path("/srv/people/wilma"), user_name="wilma.stone", words=["Acme", "x-7"])
-    assert found.text("Wilma at acme (wilma.stone, X-7, acmes)") == (
+    redaction = redactor(user_home=Path("/srv/people/wilma"), user_name="wilma.stone", words=["Acme", "x-7"])
+    assert redaction.text("Wilma at acme (wilma.stone, X-7, acmes)") == (
         "[redacted:user#1] at [redacted:word#1] ([redacted:user#2], [redacted:word#2], acmes)"
     )
 
 
 def test_user_is_learned_from_the_project_path() -> None:
-    found = redactor()
-    found.session(session(project=Project(path="/Users/wilma/x")))
-    assert found.text("ask Wilma") == "ask [redacted:user#1]"
+    redaction = redactor()
+    redaction.session(session(project=Project(path="/Users/wilma/x")))
+    assert redaction.text("ask Wilma") == "ask [redacted:user#1]"
 
 
 def test_name_is_learned_before_redaction() -> None:
     first, last = message(Text("Wilma asks")), message(Text("see /home/wilma/.config and wilma@thinkpad:~$ x"))
-    found = redactor()
-    found.learn(first)
-    found.learn(last)
-    assert found.message(first).text == "[redacted:user#1] asks"
-    assert found.text("on thinkpad") == "on [redacted:host#1]"
-    assert not [one for one in found.findings() if one.message != "m1" and one.message is not None]
+    redaction = redactor()
+    redaction.learn(first)
+    redaction.learn(last)
+    assert redaction.message(first).text == "[redacted:user#1] asks"
+    assert redaction.text("on thinkpad") == "on [redacted:host#1]"
+    assert not [finding for finding in redaction.findings() if finding.message != "m1" and finding.message is not None]
 
 
 def test_number_of_learned_names_is_limited() -> None:
-    found = redactor()
-    found.text("\n".join(f"/home/person{chr(97 + n // 26)}{chr(97 + n % 26)}/.bashrc" for n in range(260)))
-    assert found.text("personaa personjz") == "[redacted:user#1] personjz"
-    assert ("names beyond the first 200, as words", 60) in [(one.what, one.count) for one in found.report().unscanned]
+    redaction = redactor()
+    redaction.text("\n".join(f"/home/person{chr(97 + n // 26)}{chr(97 + n % 26)}/.bashrc" for n in range(260)))
+    assert redaction.text("personaa personjz") == "[redacted:user#1] personjz"
+    assert ("names beyond the first 200, as words", 60) in [
+        (item.what, item.count) for item in redaction.report().unscanned
+    ]
 
 
 # Sessions
@@ -364,51 +368,70 @@ def test_fields_of_a_session() -> None:
 
 def test_report() -> None:
     first, second, _ = GITHUB
-    found = redactor()
-    found.session(session())
-    found.message(message(Text(f"{first} {second} {first}")))
-    found.message(call(output=f"{second} mara@acme.io"))
-    report = found.report()
-    rows = [(one.rule, one.kind, one.count, one.distinct, one.session, one.message) for one in report.replaced]
+    redaction = redactor()
+    redaction.session(session())
+    redaction.message(message(Text(f"{first} {second} {first}")))
+    redaction.message(call(output=f"{second} mara@acme.io"))
+    report = redaction.report()
+    rows = [
+        (
+            replacement.rule,
+            replacement.kind,
+            replacement.count,
+            replacement.distinct,
+            replacement.session,
+            replacement.message,
+        )
+        for replacement in report.replaced
+    ]
     assert rows == [("github-token", RuleKind.SECRET, 4, 2, "s1", "m1"), ("email", RuleKind.EMAIL, 1, 1, "s1", "m1")]
     assert report.unscanned == ()
 
 
 def test_findings_mask_values() -> None:
-    found = redactor()
-    found.session(session())
+    redaction = redactor()
+    redaction.session(session())
     for id_ in ROWS:
-        for one in samples(id_):
-            found.message(call(args={"note": f"take {one.text} now"}))
-            found.message(message(Text(f"take {one.text} now")))
+        for each in samples(id_):
+            redaction.message(call(args={"note": f"take {each.text} now"}))
+            redaction.message(message(Text(f"take {each.text} now")))
     for id_ in ROWS:
-        for one in samples(id_):
-            shown = " ".join(finding.excerpt for finding in found.findings())
-            assert one.secret not in shown
-            assert len(one.secret) < 20 or one.secret[4:16] not in shown, id_
+        for each in samples(id_):
+            shown = " ".join(finding.excerpt for finding in redaction.findings())
+            assert each.secret not in shown
+            assert len(each.secret) < 20 or each.secret[4:16] not in shown, id_
 
 
 def test_findings_are_counted_by_place() -> None:
-    found = redactor()
-    found.session(session())
-    found.message(message(Text(f"take {GITHUB[0]} and {GITHUB[1]} now")))
-    found.message(call(args={"x": GITHUB[0]}, output="mara@acme.io"))
-    assert [(one.rule, one.session, one.message, one.where, one.count) for one in found.findings()] == [
+    redaction = redactor()
+    redaction.session(session())
+    redaction.message(message(Text(f"take {GITHUB[0]} and {GITHUB[1]} now")))
+    redaction.message(call(args={"x": GITHUB[0]}, output="mara@acme.io"))
+    assert [
+        (finding.rule, finding.session, finding.message, finding.where, finding.count)
+        for finding in redaction.findings()
+    ] == [
         ("github-token", "s1", "m1", "text", 2),
         ("github-token", "s1", "m1", "tool: arguments", 1),
         ("email", "s1", "m1", "tool: output", 1),
     ]
-    assert [one.excerpt for one in found.findings()] == ["take ghp_…(40) and [redact", "ghp_…(40)", "m…(12)"]
+    assert [finding.excerpt for finding in redaction.findings()] == [
+        "take ghp_…(40) and [redact",
+        "ghp_…(40)",
+        "m…(12)",
+    ]
 
 
 def test_binary_data_is_reported() -> None:
     picture = base64.b64encode(bytes(range(256)) * 9).decode()
-    found = redactor()
+    redaction = redactor()
     attachments = (Attachment("image/png", 2304, None, picture), Attachment("application/pdf", 2304, None, picture))
-    done = found.message(message(*attachments, Attachment("text/plain", 2304, None, picture)))
+    done = redaction.message(message(*attachments, Attachment("text/plain", 2304, None, picture)))
     assert done.parts[:2] == attachments
-    found.text(f"data:image/png;base64,{picture}")
-    rows = [(one.what, one.media_type, one.count, one.size, one.is_dropped) for one in found.report().unscanned]
+    redaction.text(f"data:image/png;base64,{picture}")
+    rows = [
+        (item.what, item.media_type, item.count, item.size, item.is_dropped) for item in redaction.report().unscanned
+    ]
     assert rows == [
         ("attachment", "application/pdf", 1, 2304, False),
         ("attachment", "image/png", 1, 2304, False),
@@ -418,10 +441,10 @@ def test_binary_data_is_reported() -> None:
 
 
 def test_binary_data_can_be_dropped() -> None:
-    found = redactor(drop_binary=True)
-    done = found.message(message(Attachment("image/png", 9, "file:///home/mara/x.png", "iVBORw0KGgo=")))
+    redaction = redactor(drop_binary=True)
+    done = redaction.message(message(Attachment("image/png", 9, "file:///home/mara/x.png", "iVBORw0KGgo=")))
     assert done.parts == (Attachment("image/png", 9, "file:///home/[redacted:user#1]/x.png", None),)
-    assert [(one.count, one.is_dropped) for one in found.report().unscanned] == [(1, True)]
+    assert [(item.count, item.is_dropped) for item in redaction.report().unscanned] == [(1, True)]
 
 
 def test_attachment_with_only_a_uri() -> None:
@@ -439,20 +462,20 @@ def test_clean_message_is_unchanged() -> None:
 def test_deeply_nested_value(depth: int) -> None:
     for before, behind in (("[", "]"), ('{"a":', "}")):
         value = json.loads(f'{before * depth}"{GITHUB[0]}"{behind * depth}')
-        found = redactor()
-        done = found.json(value)
-        found.learn(message(Text("x"), extra={"deep": value}))
+        redaction = redactor()
+        done = redaction.json(value)
+        redaction.learn(message(Text("x"), extra={"deep": value}))
         text = done if isinstance(done, str) else json.dumps(done)
         assert GITHUB[0] not in text
 
 
 def test_long_chain_of_secrets_is_replaced() -> None:
     for id_ in ("tencent-secret-id", "newrelic-license", "launchdarkly-key"):
-        one = sample(id_).text
-        done = redactor().text(f"see {one * 40} there")
+        secret = sample(id_).text
+        done = redactor().text(f"see {secret * 40} there")
         assert done.startswith("see [redacted:")
         assert done.endswith("] there")
-        assert one[-20:] not in done
+        assert secret[-20:] not in done
 
 
 def test_key_with_padding_is_found_before_other_letters() -> None:

@@ -51,10 +51,10 @@ def test_grouped_needles_do_not_overlap() -> None:
 
 @pytest.mark.parametrize("id_", PATTERNS)
 def test_all_forms_of_a_secret_are_found_in_one_text(id_: str) -> None:
-    several = [one for seed in range(2) for one in samples(id_, seed)]
+    several = [sample for seed in range(2) for sample in samples(id_, seed)]
     for ordered in (several, several[::-1]):
-        done = redactor().text("\n\n".join(one.text for one in ordered))
-        assert not [one.secret for one in ordered if one.secret in done]
+        done = redactor().text("\n\n".join(sample_.text for sample_ in ordered))
+        assert not [sample_.secret for sample_ in ordered if sample_.secret in done]
 
 
 AROUND = [("", ""), ("(", ")"), ('"', '"'), ("`", "`"), ("\n", "\n"), ("\t", "\r\n"), ("\\n", "\\n")]
@@ -64,10 +64,12 @@ AROUND = [("", ""), ("(", ")"), ('"', '"'), ("`", "`"), ("\n", "\n"), ("\t", "\r
 def test_rule_replaces_its_secrets_and_nothing_else(id_: str) -> None:
     for seed in range(5):
         for _, text, secret in samples(id_, seed):
-            whole = f"Look at this: {text} and at nothing else."
-            found = redactor()
-            assert found.text(whole) == whole.replace(secret, f"[redacted:{PATTERNS[id_].label}#1]")
-            assert {PATTERNS[one.rule].label for one in found.report().replaced} == {PATTERNS[id_].label}
+            full_text = f"Look at this: {text} and at nothing else."
+            redaction = redactor()
+            assert redaction.text(full_text) == full_text.replace(secret, f"[redacted:{PATTERNS[id_].label}#1]")
+            assert {PATTERNS[replacement.rule].label for replacement in redaction.report().replaced} == {
+                PATTERNS[id_].label
+            }
 
 
 @pytest.mark.parametrize("id_", PATTERNS)

@@ -1,4 +1,4 @@
-"""Caches do not change what is found."""
+"""Caches do not change the result of redaction."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ def test_plain_text_is_searched_for_names() -> None:
 
 
 def test_clean_text_is_searched_again_after_a_name_is_learned() -> None:
-    found = redactor()
-    assert found.text("ask wilma") == "ask wilma"
+    redaction = redactor()
+    assert redaction.text("ask wilma") == "ask wilma"
     assert (
-        found.text("in /home/wilma/.config, ask wilma") == "in /home/[redacted:user#1]/.config, ask [redacted:user#1]"
+        redaction.text("in /home/wilma/.config, ask wilma")
+        == "in /home/[redacted:user#1]/.config, ask [redacted:user#1]"
     )
-    assert found.text("ask wilma") == "ask [redacted:user#1]"
+    assert redaction.text("ask wilma") == "ask [redacted:user#1]"
 
 
 def test_disguised_name_is_found_in_a_cached_text() -> None:
@@ -34,19 +35,21 @@ def test_disguised_name_is_found_in_a_cached_text() -> None:
 
 def test_repeated_text_is_counted_again() -> None:
     for id_ in ROWS:
-        found, text = redactor(), sample(id_).text
-        first = found.text(text)
-        counts = [one.count for one in found.report().replaced]
-        assert found.text(text) == first
-        assert [one.count for one in found.report().replaced] == [2 * count for count in counts], id_
-        assert all(one.distinct == 1 for one in found.report().replaced)
+        redaction, text = redactor(), sample(id_).text
+        first = redaction.text(text)
+        counts = [replacement.count for replacement in redaction.report().replaced]
+        assert redaction.text(text) == first
+        assert [replacement.count for replacement in redaction.report().replaced] == [2 * count for count in counts], (
+            id_
+        )
+        assert all(replacement.distinct == 1 for replacement in redaction.report().replaced)
 
 
 def test_repeated_text_is_reported_in_each_place() -> None:
-    found, text = redactor(), f"take {sample('github-token').text} now"
-    found.redact_text(text, "here")
-    found.redact_text(text, "there")
-    assert [(one.where, one.count, one.excerpt) for one in found.findings()] == [
+    redaction, text = redactor(), f"take {sample('github-token').text} now"
+    redaction.redact_text(text, "here")
+    redaction.redact_text(text, "there")
+    assert [(finding.where, finding.count, finding.excerpt) for finding in redaction.findings()] == [
         ("here", 1, "take ghp_…(40) now"),
         ("there", 1, "take ghp_…(40) now"),
     ]

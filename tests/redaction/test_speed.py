@@ -127,16 +127,16 @@ def _read(text: str, **custom: Any) -> Redactor:  # noqa: ANN401  arguments of a
     ],
 )
 def test_speed_on_the_corpus(number: int, least: float) -> None:
-    found = [(one, [*group.messages()]) for tree in all_trees(WHOLE) for one, group in groups(tree)]
-    assert is_fast(home_works(found)[number], least)
+    sessions = [(session_, [*group.messages()]) for tree in all_trees(WHOLE) for session_, group in groups(tree)]
+    assert is_fast(home_works(sessions)[number], least)
 
 
 def test_speed_on_a_session_with_program_sources() -> None:
-    said: list[Message] = []
+    messages: list[Message] = []
     for text in programs():
-        said.append(call(args={"file_path": f"/home/mara/src/{len(said)}.py"}, output=text))
-        said.append(message(FunctionResponse("c1", "read_file", {"output": text})))  # as the client records it
-    assert is_fast(home_works([(session(), said)])[0], BAR)
+        messages.append(call(args={"file_path": f"/home/mara/src/{len(messages)}.py"}, output=text))
+        messages.append(message(FunctionResponse("c1", "read_file", {"output": text})))  # as the client records it
+    assert is_fast(home_works([(session(), messages)])[0], BAR)
 
 
 def test_speed_on_program_sources() -> None:

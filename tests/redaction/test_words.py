@@ -82,16 +82,16 @@ def test_list_of_words_may_be_long() -> None:
 
 
 def test_word_split_over_parts_is_found() -> None:
-    found = redactor(words=["Falcon"]).json([{"text": "about Fal"}, {"text": "con today"}])
-    assert found == [{"text": f"about {WORD}"}, {"text": " today"}]
+    parts = redactor(words=["Falcon"]).json([{"text": "about Fal"}, {"text": "con today"}])
+    assert parts == [{"text": f"about {WORD}"}, {"text": " today"}]
 
 
 def test_word_keeps_its_pseudonym_in_every_spelling() -> None:
-    found = redactor(words=["Acme", "Müller"])
-    assert found.text("ACME M\\u00fcller müller acme") == (
+    redaction = redactor(words=["Acme", "Müller"])
+    assert redaction.text("ACME M\\u00fcller müller acme") == (
         "[redacted:word#1] [redacted:word#2] [redacted:word#2] [redacted:word#1]"
     )
-    assert [(row.rule, row.kind, row.count, row.distinct) for row in found.report().replaced] == [
+    assert [(row.rule, row.kind, row.count, row.distinct) for row in redaction.report().replaced] == [
         ("word", "word", 4, 2)
     ]
 

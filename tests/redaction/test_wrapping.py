@@ -17,8 +17,8 @@ def breaks(text: str) -> list[str]:
     """Return the text on both sides of each line break that cuts a word."""
     latin = text.encode("latin-1")
     shape = outline(latin)
-    found = line_breaks(latin, shape, long_runs(shape))
-    return [f"{text[max(start - 4, 0) : start]}|{text[end : end + 4]}" for start, end in found]
+    positions = line_breaks(latin, shape, long_runs(shape))
+    return [f"{text[max(start - 4, 0) : start]}|{text[end : end + 4]}" for start, end in positions]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A report that was kept is what the calls come to, whatever happened to them since."""
+"""Stored sums are those of the calls, whatever happened to the calls since."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import permutations
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from tests import builders
@@ -16,22 +17,21 @@ from tests.refreshing import refresh
 from pollux import prices
 from pollux.archive import forget, store
 from pollux.archive.pricing import price_calls
-from pollux.reports import usage_sql
+from pollux.reports import usage, usage_days, usage_sql
+from pollux.reports.usage import UsageRow
+from pollux.reports.usage_days import Days, DaySum, day_sums, update_day_sums
 
 TABLE = prices.load()
-
-
-@pytest.fixture(autouse=True)
-def few_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(usage_sql, "_MIN_CACHED", 1)
+DAYS = Days(TABLE, ZoneInfo("UTC"), "UTC")
+NAMELESS = Days(TABLE, None, "local")
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Iterator[store.Archive]:
     write(tmp_path, 2)
-    with store.open_archive(tmp_path / "archive.db") as found:
-        sync_home(found, tmp_path)
-        yield found
+    with store.open_archive(tmp_path / "archive.db") as opened:
+        sync_home(opened, tmp_path)
+        yield opened
 
 
 def write(root: Path, n_calls: int) -> None:
@@ -44,53 +44,50 @@ def sync_home(archive: store.Archive, root: Path) -> None:
     price_calls(archive.database, TABLE)
 
 
-def cached(archive: store.Archive, version: str = TABLE.version) -> list[usage_sql.QuarterSum]:
-    return usage_sql.cached_quarter_sums(archive.database, version)
+def stored(archive: store.Archive, days: Days = DAYS) -> tuple[UsageRow, ...]:
+    """Return the days of the stored sums, which are renewed first."""
+    return usage.time_rows("day", day_sums(archive.database, days), zone=days.zone)
 
 
-def n_kept(archive: store.Archive) -> int:
+def added_up(archive: store.Archive, days: Days = DAYS) -> tuple[UsageRow, ...]:
+    """Return the same from the calls."""
+    return usage.time_rows("day", usage_sql.quarter_sums(archive.database), zone=days.zone)
+
+
+def n_stored(archive: store.Archive) -> int:
     return int(archive.database.execute("SELECT count(*) FROM reports").fetchone()[0])
 
 
-def added_up(archive: store.Archive) -> list[usage_sql.QuarterSum]:
-    return sorted(usage_sql.quarter_sums(archive.database), key=repr)
+def n_changed(archive: store.Archive) -> int:
+    return int(archive.database.execute("SELECT count(*) FROM changed_quarters").fetchone()[0])
 
 
-def test_it_is_read_and_not_run_again(archive: store.Archive) -> None:
-    first = cached(archive)
-    assert [one.calls for one in first] == [2]
-    assert usage_sql.cached_rows(archive.database, name_of(archive), usage_sql.QuarterSum, fails, fails) == first
-    assert type(first[0]) is usage_sql.QuarterSum
+def forbid_adding_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usage_days, "_added_up", lambda *_: pytest.fail("added up again"))
 
 
-def fails() -> list[usage_sql.QuarterSum]:
-    pytest.fail("run again")
+def test_stored_sums_are_read(archive: store.Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = day_sums(archive.database, DAYS)
+    assert [part.calls for part in first] == [2]
+    forbid_adding_up(monkeypatch)
+    assert day_sums(archive.database, DAYS) == first
+    assert type(day_sums(archive.database, DAYS)[0]) is DaySum
 
 
-def name_of(archive: store.Archive) -> str:
-    return str(archive.database.execute("SELECT name FROM reports").fetchone()[0])
+def test_refresh_stores_them_once(archive: store.Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    update_day_sums(archive.database, DAYS)
+    assert (n_stored(archive), n_changed(archive)) == (1, 0)
+    forbid_adding_up(monkeypatch)
+    update_day_sums(archive.database, DAYS)
 
 
 def test_a_new_call_is_added(archive: store.Archive, tmp_path: Path) -> None:
-    cached(archive)
+    stored(archive)
     write(tmp_path, 5)
     sync_home(archive, tmp_path)
-    assert [one.calls for one in cached(archive)] == [5]
-
-
-def test_only_quarters_that_changed_are_added_up_again(archive: store.Archive) -> None:
-    cached(archive)
-    archive.database.execute("UPDATE model_calls SET at_us = 0 WHERE message_id = 'g1'")
-    (was, new) = sorted(row[0] for row in archive.database.execute("SELECT quarter_us FROM changed_quarters"))[::-1]
-    assert (was % 900_000_000, new) == (0, 0)
-    asked = []
-
-    def run_changed() -> list[usage_sql.QuarterSum]:
-        asked.append(1)
-        return []
-
-    assert usage_sql.cached_rows(archive.database, name_of(archive), usage_sql.QuarterSum, fails, run_changed) == []
-    assert asked
+    assert n_changed(archive) == 1
+    assert [row.billed.calls for row in stored(archive)] == [5]
+    assert n_changed(archive) == 0
 
 
 NEW = "1, 1, 1, 1, 1, 1, 1, NULL, NULL, file_version_id, line, NULL FROM model_calls"
@@ -99,7 +96,7 @@ CHANGES = (
     "DELETE FROM model_calls",
     "DELETE FROM model_calls WHERE message_id = 'g0'",
     "UPDATE model_calls SET fate = 'rewound' WHERE message_id = 'g1'",
-    "UPDATE model_calls SET at_us = at_us + 900000000 * (message_id = 'g1')",
+    "UPDATE model_calls SET at_us = at_us - 900000000 * (message_id = 'g1')",
     "UPDATE model_calls SET at_us = NULL WHERE message_id = 'g0'",
     "UPDATE model_calls SET at_us = -5 WHERE message_id = 'g0'",
     f"INSERT OR REPLACE INTO model_calls SELECT session_id, message_id, 99999999999, model, fate, {NEW} LIMIT 1",
@@ -108,73 +105,90 @@ CHANGES = (
 )
 
 
-@pytest.mark.parametrize("changes", [*((one,) for one in CHANGES), *permutations(CHANGES, 2)])
-def test_whatever_changes_it_is_what_the_calls_come_to(archive: store.Archive, changes: tuple[str, ...]) -> None:
-    cached(archive)
+@pytest.mark.parametrize("changes", [*((change,) for change in CHANGES), *permutations(CHANGES, 2)])
+def test_stored_sums_follow_every_change(archive: store.Archive, changes: tuple[str, ...]) -> None:
+    stored(archive)
     for change in changes:
         archive.database.execute(change)
-        assert sorted(cached(archive), key=repr) == added_up(archive)
+        assert stored(archive) == added_up(archive)
 
 
-def test_other_prices_take_its_place(archive: store.Archive) -> None:
-    cached(archive)
-    assert cached(archive, "others") == cached(archive)
-    assert n_kept(archive) == 1
+@pytest.mark.parametrize("zone", ["Asia/Kathmandu", "America/St_Johns", "Pacific/Apia"])
+def test_days_are_those_of_the_zone(archive: store.Archive, zone: str) -> None:
+    insert = f"INSERT INTO model_calls SELECT session_id, ?, ?, model, fate, {NEW} LIMIT 1"
+    start = 1_325_000_000_000_000  # days before Samoa skipped one
+    for number in range(400):
+        archive.database.execute(insert, (f"n{number}", start + number * 3_600_000_000))
+    days = Days(TABLE, ZoneInfo(zone), zone)
+    assert stored(archive, days) == added_up(archive, days)
+    archive.database.execute("DELETE FROM model_calls WHERE message_id IN ('n7', 'n150')")
+    assert stored(archive, days) == added_up(archive, days)
 
 
-def test_few_rows_are_not_worth_it(archive: store.Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(usage_sql, "_MIN_CACHED", 2)
-    assert cached(archive)
-    assert n_kept(archive) == 0
+def test_another_zone_or_price_table_takes_their_place(archive: store.Archive) -> None:
+    stored(archive)
+    assert stored(archive, Days(TABLE, ZoneInfo("Asia/Tokyo"), "Asia/Tokyo"))
+    assert n_stored(archive) == 1
 
 
-def test_what_another_changes_meanwhile_is_seen_next_time(archive: store.Archive) -> None:
-    def run() -> list[usage_sql.QuarterSum]:
-        rows = usage_sql.quarter_sums(archive.database)
+def test_days_of_another_zone_without_a_name_are_not_used(
+    archive: store.Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive.database.execute("UPDATE model_calls SET at_us = 1767258000000000 WHERE message_id = 'g0'")  # 09:00
+    archive.database.execute("UPDATE model_calls SET at_us = 1767294000000000 WHERE message_id = 'g1'")  # 19:00
+    assert len(stored(archive, NAMELESS)) == 1
+    monkeypatch.setattr(usage_days, "local", lambda at, _zone: at.astimezone(ZoneInfo("Asia/Tokyo")))
+    assert len(day_sums(archive.database, NAMELESS)) == 2
+
+
+def test_other_stored_results_stay(archive: store.Archive) -> None:
+    archive.database.execute("INSERT INTO reports VALUES ('deletions', x'00')")
+    stored(archive)
+    assert n_stored(archive) == 2
+
+
+def test_what_another_changes_meanwhile_is_seen_next_time(
+    archive: store.Archive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_up = usage_days._added_up
+
+    def racing(database: sqlite3.Connection, *arguments: object) -> list[DaySum]:
+        rows = add_up(database, *arguments)  # type: ignore[arg-type]
         with closing(sqlite3.connect(archive.path, isolation_level=None)) as other:
             other.execute("UPDATE model_calls SET cost_nanousd = 7")
         return rows
 
     before = added_up(archive)
-    assert usage_sql.cached_rows(archive.database, "sums", usage_sql.QuarterSum, run, fails) == before
-    assert n_kept(archive) == 0
+    monkeypatch.setattr(usage_days, "_added_up", racing)
+    assert stored(archive) == before
+    assert n_stored(archive) == 0
     assert not archive.database.in_transaction
-    assert cached(archive) == added_up(archive) != before
+    monkeypatch.setattr(usage_days, "_added_up", add_up)
+    assert stored(archive) == added_up(archive) != before
 
 
 def test_an_archive_that_takes_no_writes_is_added_up(archive: store.Archive) -> None:
     archive.database.execute("PRAGMA query_only = 1")
-    assert [one.calls for one in cached(archive)] == [2]
-    assert n_kept(archive) == 0
+    assert [row.billed.calls for row in stored(archive)] == [2]
+    assert n_stored(archive) == 0
 
 
 def test_an_archive_that_takes_no_writes_any_more_is_added_up(archive: store.Archive) -> None:
-    cached(archive)
+    stored(archive)
     archive.database.execute("UPDATE model_calls SET fate = 'rewound' WHERE message_id = 'g1'")
     archive.database.execute("PRAGMA query_only = 1")
-    assert sorted(cached(archive), key=repr) == added_up(archive)
-    assert sorted(cached(archive), key=repr) == added_up(archive)
+    assert stored(archive) == added_up(archive)
+    assert stored(archive) == added_up(archive)
 
 
-def test_report_that_cannot_be_read_is_made_anew(archive: store.Archive) -> None:
-    first = cached(archive)
+def test_sums_that_cannot_be_read_are_made_anew(archive: store.Archive) -> None:
+    first = stored(archive)
     for body in (b"", b"\0\x11", zlib.compress(b"\xc1"), zlib.compress(b"\x91\x01")):
         archive.database.execute("UPDATE reports SET body = ?", (body,))
-        assert cached(archive) == first
-        assert usage_sql.cached_rows(archive.database, name_of(archive), usage_sql.QuarterSum, fails, fails) == first
+        assert stored(archive) == first
 
 
-def test_report_that_became_short_is_thrown_away(archive: store.Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    cached(archive)
-    archive.database.execute("DELETE FROM model_calls WHERE message_id = 'g0'")
-    monkeypatch.setattr(usage_sql, "_MIN_CACHED", 2)
-    assert cached(archive) == added_up(archive)
-    assert n_kept(archive) == 0
-    assert archive.database.execute("SELECT count(*) FROM changed_quarters").fetchone() == (0,)
-
-
-def test_what_is_forgotten_is_in_no_report(archive: store.Archive) -> None:
-    assert cached(archive)
+def test_what_is_forgotten_is_in_no_sums(archive: store.Archive) -> None:
+    assert stored(archive)
     forget.forget(archive, [builders.SESSION], now_us=1, memory={})
-    assert n_kept(archive) == 0
-    assert archive.database.execute("SELECT count(*) FROM changed_quarters").fetchone() == (0,)
+    assert (n_stored(archive), n_changed(archive)) == (0, 0)

@@ -1,4 +1,4 @@
-"""Prompts and tool calls are counted in one way: lists, reports and tables agree on any home."""
+"""Lists, reports and tables count the same prompts and tool calls of any home."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from tests.refreshing import refresh
 
 import pollux
 from pollux.archive import open_session
+from pollux.archive.load_sessions import lone_projects, projects_by_hash
 from pollux.archive.memory import in_memory
 from pollux.archive.store import open_archive
 from pollux.model import Origin, Session
 from pollux.reports.overview import overview
-from pollux.reports.projects import project_rows
+from pollux.reports.projects import KnownProjects, project_rows
 from pollux.reports.sessions import SessionQuery
 from pollux.reports.stats import Statistics, statistics
 from pollux.reports.stats_sql import read
@@ -40,9 +41,9 @@ class Counts(NamedTuple):
     tool_calls: int
 
 
-def checked(*found: Home) -> Counts:
-    """Return the counts of some homes, after a check that every surface has the same."""
-    sessions = reader.history(found).sessions
+def checked(*homes_: Home) -> Counts:
+    """Return the counts of some homes, after a check that lists, reports and tables agree."""
+    sessions = reader.history(homes_).sessions
     expected = listed(sessions)
     groups = [reader.opened(session) for session in sessions]
     human = [entry for group in groups for entry in group.entries if entry.origin == Origin.HUMAN]
@@ -53,19 +54,18 @@ def checked(*found: Home) -> Counts:
             assert len(entry.tool_calls) in (0, len(message.tool_calls))
             shown += len(message.tool_calls) if entry.is_own else 0
     assert shown == expected.tool_calls
-    projects = {session.id: session.project for session in sessions}
     with closing(in_memory(sessions, [], reader.opened)) as database:
+        projects = KnownProjects(projects_by_hash(database, {}), lone_projects(database, {}))
         rows_of_projects = project_rows(database, projects, SessionQuery(subagents=True, empty=True))
         assert sum(row.n_prompts for row in rows_of_projects) == expected.prompts
         assert overview(database, None, now=NOW).n_prompts == expected.prompts
-        projects = {session.id: session.project for session in sessions}
         query = SessionQuery(subagents=True, empty=True)
         assert sum(row.n_prompts for row in project_rows(database, projects, query)) == expected.prompts
         assert totals(statistics(read(database), {})) == expected
     with tempfile.TemporaryDirectory() as folder, open_archive(Path(folder) / "archive.db") as archive:
-        refresh(archive, found)
+        refresh(archive, homes_)
         database = archive.database
-        assert listed(open_session.history(database, locate(found)).sessions) == expected
+        assert listed(open_session.history(database, locate(homes_)).sessions) == expected
         assert totals(statistics(read(database), {})) == expected
         rows = database.execute(
             "SELECT count(*) FROM tool_calls JOIN messages USING (session_id, message_id) WHERE is_own"
@@ -85,12 +85,12 @@ def totals(report: Statistics) -> Counts:
     return Counts(report.summary.totals["prompts"], report.summary.totals["tool_calls"])
 
 
-def test_demo() -> None:
+def test_counts_of_the_demo_agree() -> None:
     assert checked(*homes([DEMO], {}, DEMO)) == Counts(55, 88)
 
 
 @pytest.mark.parametrize("tree", all_trees(SELECTED), ids=lambda tree: tree.name)
-def test_corpus(tree: Tree) -> None:
+def test_counts_of_the_corpus_agree(tree: Tree) -> None:
     home = tree.folder / "gemini"
     if home.is_dir():
         checked(*homes([home], {}, tree.folder))
@@ -98,7 +98,7 @@ def test_corpus(tree: Tree) -> None:
 
 @settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(conversations())
-def test_any_conversation(conversation: Conversation) -> None:
+def test_counts_of_any_conversation_agree(conversation: Conversation) -> None:
     client = conversation.played()
     with tempfile.TemporaryDirectory() as folder:
         project = builders.chats(Path(folder)).parent
@@ -107,21 +107,24 @@ def test_any_conversation(conversation: Conversation) -> None:
         checked(builders.home(Path(folder)))
 
 
-def test_import_counts_only_what_it_adds(tmp_path: Path) -> None:
+def test_import_counts_only_new_messages(tmp_path: Path) -> None:
     chats = builders.chats(tmp_path)
-    said = (user("u1", "one"), gemini("g1", tokens=tokens(10), toolCalls=[call()]), gemini("g2", toolCalls=[call()]))
-    put(chats / f"{builders.NAME}.jsonl", log(header(), *said))
+    records = (user("u1", "one"), gemini("g1", tokens=tokens(10), toolCalls=[call()]), gemini("g2", toolCalls=[call()]))
+    put(chats / f"{builders.NAME}.jsonl", log(header(), *records))
     new = (user("u2", "two", second=61), gemini("g3", second=62, toolCalls=[call("c2")]))
     imported = log(
-        header(builders.OTHER, startTime=builders.at(60)), notice("import-1794418000167", "x", second=60), *said, *new
+        header(builders.OTHER, startTime=builders.at(60)),
+        notice("import-1794418000167", "x", second=60),
+        *records,
+        *new,
     )
     put(chats / "session-1794418000167-b3e2640d.jsonl", imported)
     assert checked(builders.home(tmp_path)) == Counts(2, 3)
 
 
-def test_import_without_its_original_counts_only_what_it_adds(tmp_path: Path) -> None:
-    said = (user("u1", "one"), gemini("g1", tokens=tokens(10), toolCalls=[call()]))
-    imported = log(header(startTime=builders.at(60)), notice("import-1", "x", second=60), *said)
+def test_import_without_its_original_counts_only_new_messages(tmp_path: Path) -> None:
+    records = (user("u1", "one"), gemini("g1", tokens=tokens(10), toolCalls=[call()]))
+    imported = log(header(startTime=builders.at(60)), notice("import-1", "x", second=60), *records)
     put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", imported)
     assert checked(builders.home(tmp_path)) == Counts(0, 0)
 
@@ -131,10 +134,10 @@ def test_call_that_is_recorded_only_as_a_request_is_counted(tmp_path: Path) -> N
     path = put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", log(header(), user(), asking))
     assert checked(builders.home(tmp_path)) == Counts(1, 2)
     _, group = reader.from_file(path)
-    assert [one.status for message in group.messages() for one in message.tool_calls] == ["pending", "pending"]
+    assert [call.status for message in group.messages() for call in message.tool_calls] == ["pending", "pending"]
 
 
-def test_response_that_comes_later_ends_a_call(tmp_path: Path) -> None:
+def test_late_response_completes_a_call(tmp_path: Path) -> None:
     asking = gemini("g1", [{"text": "a"}, asks("c1"), asks("c2")], tokens=tokens(10))
     lines = log(header(), user(), asking)
     answer = log(user("u2", [builders.answers("c1")], second=3))
@@ -151,8 +154,8 @@ def test_response_that_comes_later_ends_a_call(tmp_path: Path) -> None:
     assert checked(home) == Counts(1, 2)
 
 
-def test_answer_whose_line_is_lost_is_still_said_here(tmp_path: Path) -> None:
-    """A checkpoint keeps the model and the counts of what was said here; what was loaded has none."""
+def test_answer_only_in_a_checkpoint_is_counted_in_its_session(tmp_path: Path) -> None:
+    """A checkpoint keeps model and counts of answers of this session; loaded answers have none."""
     asking = gemini("g1", [asks("c1")], tokens=tokens(10))
     loaded = gemini("g2", [asks("c2")], model=None)
     lines = log(header(), user("u1"), checkpoint(user("u1"), asking, loaded))

@@ -1,4 +1,4 @@
-"""The doctor's findings."""
+"""`doctor` reports unknown records, changed files and lost sessions."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ def examined(folder: Path, *records: object) -> Unknowns:
     return unknowns
 
 
-def test_what_is_known_is_not_noted(tmp_path: Path) -> None:
-    found = examined(tmp_path, builders.user(), builders.gemini(toolCalls=[builders.call()], tokens=builders.tokens()))
-    assert (found.fields, found.tools, found.kinds) == ({}, {}, {})
+def test_known_records_have_no_findings(tmp_path: Path) -> None:
+    findings = examined(
+        tmp_path, builders.user(), builders.gemini(toolCalls=[builders.call()], tokens=builders.tokens())
+    )
+    assert (findings.fields, findings.tools, findings.kinds) == ({}, {}, {})
 
 
-def test_what_is_unknown_is_counted(tmp_path: Path) -> None:
+def test_unknown_records_are_counted(tmp_path: Path) -> None:
     call = builders.call(name="teleport", whither="there")
-    found = examined(
+    findings = examined(
         tmp_path,
         builders.user(mood="good"),
         builders.gemini(toolCalls=[call], mood="bad"),
@@ -40,14 +42,16 @@ def test_what_is_unknown_is_counted(tmp_path: Path) -> None:
         builders.gemini("g3", toolCalls=["none"]),
         builders.notice("x1", kind="telegram"),
     )
-    assert found.fields["mood"] == 2
-    assert found.fields["toolCalls.whither"] == 1
-    assert found.tools == {"teleport": 1}
-    assert found.kinds == {"telegram": 1}
+    assert findings.fields["mood"] == 2
+    assert findings.fields["toolCalls.whither"] == 1
+    assert findings.tools == {"teleport": 1}
+    assert findings.kinds == {"telegram": 1}
 
 
 @pytest.mark.parametrize("data", [b"{torn", b"[]"])
-def test_file_that_changes_meanwhile_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+def test_file_changed_during_an_examination_is_not_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
     def changed(_source: Source, _span: Span) -> bytes:
         return data
 
@@ -84,7 +88,7 @@ def test_generations_are_counted() -> None:
     assert generations(sessions) == {"json-parts": 1, "jsonl": 2}
 
 
-def test_sessions_are_lost_when_only_their_prompts_are_left() -> None:
+def test_session_with_only_logged_prompts_is_lost() -> None:
     def logged(session: str, number: int, text: str) -> dict[str, object]:
         return {
             "sessionId": session,
@@ -97,11 +101,11 @@ def test_sessions_are_lost_when_only_their_prompts_are_left() -> None:
     data = builders.line(
         [logged("kept", 0, "hello"), logged("lost", 0, "hello"), logged("lost", 1, "/quit"), logged("idle", 0, "/quit")]
     )
-    found = sessions_only_in_log(prompts.read(data).prompts, [Session(id="kept", kind="main", project=Project())])
-    assert [(id_, len(typed)) for id_, typed in found.items()] == [("lost", 2)]
+    findings = sessions_only_in_log(prompts.read(data).prompts, [Session(id="kept", kind="main", project=Project())])
+    assert [(id_, len(typed)) for id_, typed in findings.items()] == [("lost", 2)]
 
 
-def test_session_whose_file_is_there_is_not_lost_even_if_it_cannot_be_read(tmp_path: Path) -> None:
+def test_session_with_an_unreadable_file_is_not_lost(tmp_path: Path) -> None:
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", b"")
     typed = {
         "sessionId": builders.SESSION,

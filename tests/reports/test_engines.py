@@ -1,4 +1,4 @@
-"""The reports on usage say the same on every engine: one text of SQL, equal rows to the last digit."""
+"""Reports on usage have equal rows on each SQL engine, to the last digit."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ WINDOWS = {
 
 
 def columns(database: sqlite3.Connection, table: str) -> dict[str, str]:
-    """Name the columns of a table with their types."""
+    """Return the columns of a table with their types."""
     return {name: kind for _, name, kind, *_ in database.execute(f"PRAGMA table_info({table})")}
 
 
 def rows(database: sqlite3.Connection, table: str) -> list[tuple[Any, ...]]:
-    return database.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608  one of our own names
+    return database.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608  the name of a fact table
 
 
 def on_duckdb(source: sqlite3.Connection) -> Run:
@@ -62,8 +62,8 @@ def on_duckdb(source: sqlite3.Connection) -> Run:
         )
         database.execute(f"CREATE TABLE {table} ({named})")
         marks = ", ".join("?" * len(columns(source, table)))
-        if found := rows(source, table):
-            database.executemany(f"INSERT INTO {table} VALUES ({marks})", found)  # noqa: S608  names and marks
+        if values := rows(source, table):
+            database.executemany(f"INSERT INTO {table} VALUES ({marks})", values)  # noqa: S608  names and marks
     return lambda sql, window: database.execute(sql, window).fetchall()
 
 
@@ -77,7 +77,7 @@ def on_spark(source: sqlite3.Connection) -> Run:
 
 
 @cache
-def spark_session() -> Any:  # noqa: ANN401  its types are not here unless it is
+def spark_session() -> Any:  # noqa: ANN401  Spark may not be installed
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     start = importlib.import_module("pyspark.sql").SparkSession.builder.master("local[1]")
     for key, value in (("ui.enabled", "false"), ("sql.shuffle.partitions", "1")):
@@ -90,7 +90,7 @@ each_engine = pytest.mark.parametrize("engine", [on_duckdb, pytest.param(on_spar
 
 
 def invented(root: Path) -> Home:
-    """Write a home with what the others lack: an unknown model, no model, no time, wrong totals, imports, a family."""
+    """Write a home with an unknown model, no model, no time, wrong totals, imports and subagents."""
     chats = builders.chats(root)
     calls = [
         builders.call("c1", "run_shell_command", status="error"),
@@ -127,8 +127,8 @@ def invented(root: Path) -> Home:
 
 
 def real() -> tuple[Home, ...]:
-    found = [tree.folder / "gemini" for tree in all_trees(SELECTED)]
-    return homes([folder for folder in found if folder.is_dir()], {}, SELECTED / "nowhere")
+    folders = [tree.folder / "gemini" for tree in all_trees(SELECTED)]
+    return homes([folder for folder in folders if folder.is_dir()], {}, SELECTED / "nowhere")
 
 
 @pytest.fixture(scope="module", params=["demo", "generated", "invented", "real"])
@@ -136,13 +136,13 @@ def archive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.mktemp(request.param)
     match request.param:
         case "demo" | "generated":
-            found: tuple[Home, ...] = (builders.home(DEMO if request.param == "demo" else GENERATED),)
+            searched: tuple[Home, ...] = (builders.home(DEMO if request.param == "demo" else GENERATED),)
         case "invented":
-            found = (invented(folder),)
+            searched = (invented(folder),)
         case _:
-            found = real()
+            searched = real()
     with store.open_archive(folder / "archive.db") as opened:
-        refresh(opened, found)
+        refresh(opened, searched)
         price_calls(opened.database, prices.load())
         yield opened.database
 
@@ -151,9 +151,9 @@ def on_sqlite(source: sqlite3.Connection) -> Run:
     return lambda sql, window: source.execute(sql, window).fetchall()
 
 
-def ordered(found: list[tuple[Any, ...]]) -> list[str]:
-    """Put rows in an order of their own: the reports have none. As text, so that 1, 1.0 and true are not the same."""
-    return sorted(map(repr, found))
+def ordered(unordered: list[tuple[Any, ...]]) -> list[str]:
+    """Return rows sorted as texts, because reports have no order, and 1, 1.0 and true must differ."""
+    return sorted(map(repr, unordered))
 
 
 @each_engine
@@ -162,19 +162,19 @@ def test_reports_are_equal_to_the_last_digit(archive: sqlite3.Connection, engine
     n_rows = 0
     for sql in REPORTS.values():
         for window in WINDOWS.values():
-            found = run(sql, usage_sql._window(*window))
-            assert ordered(found) == ordered(expected(sql, usage_sql._window(*window)))
-            n_rows += len(found)
+            result = run(sql, usage_sql._window(*window))
+            assert ordered(result) == ordered(expected(sql, usage_sql._window(*window)))
+            n_rows += len(result)
     assert n_rows
 
 
 @each_engine
-def test_every_report_is_the_same_after_folding(archive: sqlite3.Connection, engine: Engine) -> None:
+def test_each_report_is_equal_after_folding(archive: sqlite3.Connection, engine: Engine) -> None:
     engines, ever = (engine(archive), on_sqlite(archive)), usage_sql._window(None, None)
     for by in usage.REPORTS:
-        found, expected = (_folded(by, run, ever) for run in engines)
-        assert found == expected
-        assert found
+        result, expected = (_folded(by, run, ever) for run in engines)
+        assert result == expected
+        assert result
 
 
 def _folded(by: str, run: Run, window: tuple[int, int, int]) -> tuple[usage.UsageRow, ...]:
@@ -241,13 +241,13 @@ def test_any_facts_give_equal_rows(
             assert ordered(run(sql, window)) == ordered(expected(sql, window))
 
 
-def _insert(database: sqlite3.Connection, table: str, names: str, found: list[tuple[Any, ...]]) -> None:
+def _insert(database: sqlite3.Connection, table: str, names: str, inserted: list[tuple[Any, ...]]) -> None:
     marks = ", ".join("?" * len(names.split(",")))
-    database.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", found)  # noqa: S608  names and marks
+    database.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", inserted)  # noqa: S608  names and marks
 
 
-def test_nothing_in_the_text_means_something_else_elsewhere() -> None:
+def test_sql_contains_no_syntax_that_differs_between_engines() -> None:
     for sql in REPORTS.values():
-        assert "/" not in sql  # whole numbers in SQLite, fractions elsewhere
+        assert "/" not in sql  # an integer in SQLite, a fraction in others
         assert '"' not in sql  # a name in SQLite and DuckDB, a string in Spark
         assert "||" not in sql

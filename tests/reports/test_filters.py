@@ -1,4 +1,4 @@
-"""Which sessions somebody means."""
+"""Filters select sessions by time, project and other fields."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def day(number: int, hour: int = 0, minute: int = 0) -> datetime:
         ("30min", day(15, 1)),
     ],
 )
-def test_moments(text: str, expected: datetime) -> None:
+def test_moments_are_parsed(text: str, expected: datetime) -> None:
     assert parse_date("--since", text, now=NOW) == expected
 
 
-def test_days_begin_where_the_user_is() -> None:
+def test_days_begin_in_the_time_zone_of_the_user() -> None:
     assert parse_date("--since", "today", now=NOW, zone=TOKYO) == day(14, 15)
     assert parse_date("--since", "today", now=NOW, zone=NEW_YORK) == day(14, 5)
     assert parse_date("--since", "2026-11-01 14:30", now=NOW, zone=TOKYO) == day(1, 5, 30)
@@ -52,7 +52,7 @@ def test_invalid_filter_is_reported(text: str) -> None:
         parse_date("--since", text, now=NOW)
 
 
-def test_spans() -> None:
+def test_spans_are_parsed() -> None:
     assert parse_age("--last", "12H", now=NOW) == NOW - timedelta(hours=12)
     with pytest.raises(InvalidFilterError, match=r"Invalid value for --last: 'x'\. Use 7d"):
         parse_age("--last", "x", now=NOW)
@@ -73,7 +73,7 @@ SESSIONS = (
 
 
 @pytest.mark.parametrize(
-    ("wanted", "ids"),
+    ("filter_", "ids"),
     [
         (Filter(), ["old", "long", "new", "begun", "timeless"]),
         (Filter(since=day(3)), ["long", "new", "begun"]),
@@ -84,9 +84,9 @@ SESSIONS = (
         (Filter(project="webapp", since=day(3)), ["long", "new"]),
     ],
 )
-def test_sessions_are_chosen(wanted: Filter, ids: list[str]) -> None:
-    found = filter_sessions(SESSIONS, wanted, cwd=Path("/"), user_home=Path("/home/u"))
-    assert [one.id for one in found] == ids
+def test_filter_selects_matching_sessions(filter_: Filter, ids: list[str]) -> None:
+    sessions = filter_sessions(SESSIONS, filter_, cwd=Path("/"), user_home=Path("/home/u"))
+    assert [session.id for session in sessions] == ids
 
 
 def test_unknown_project_is_reported_unless_there_are_no_sessions() -> None:

@@ -1,4 +1,4 @@
-"""The first look."""
+"""The overview counts sessions, prompts and tokens."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def session(
     )
 
 
-def look(*sessions: Session, ids: Collection[str] | None = None, zone: tzinfo | None = None) -> Overview:
+def overview_of(*sessions: Session, ids: Collection[str] | None = None, zone: tzinfo | None = None) -> Overview:
     with closing(in_memory(sessions, [])) as database:
         return overview(database, ids, now=NOW, zone=zone)
 
@@ -47,27 +47,27 @@ def test_everything_is_counted_once() -> None:
         session("agent", days(1), kind="subagent"),
         session("stub", days(1), is_stub=True),
     ]
-    view = look(*sessions)
+    view = overview_of(*sessions)
     assert (view.n_sessions, view.n_subagents, view.n_projects, view.n_prompts) == (4, 1, 2, 4)
     assert (view.usage.tokens.total, view.usage.calls) == (60, 6)
     assert view.first == NOW - days(30)
 
 
 def test_only_the_sessions_of_a_scope_are_counted() -> None:
-    view = look(session("here", days(1)), session("elsewhere", days(40), slug="other"), ids={"here"})
+    view = overview_of(session("here", days(1)), session("elsewhere", days(40), slug="other"), ids={"here"})
     assert (view.n_sessions, view.n_projects, view.n_prompts, view.usage.tokens.total) == (1, 1, 1, 10)
     assert view.first == NOW - days(1)
     assert sum(tokens for _, tokens in view.days) == 10
 
 
-def test_days_are_the_users_own() -> None:
-    view = look(session("late", timedelta(hours=13)))
+def test_days_are_those_of_the_time_zone() -> None:
+    view = overview_of(session("late", timedelta(hours=13)))
     assert len(view.days) == 14
     assert view.days[-2:] == ((date(2026, 11, 14), 10), (date(2026, 11, 15), 0))
     zone = timezone(timedelta(hours=2))
-    assert look(session("late", timedelta(hours=13)), zone=zone).days[-1] == (date(2026, 11, 15), 10)
+    assert overview_of(session("late", timedelta(hours=13)), zone=zone).days[-1] == (date(2026, 11, 15), 10)
 
 
-def test_nothing_is_something_too() -> None:
-    view = look()
+def test_overview_without_sessions_is_zero() -> None:
+    view = overview_of()
     assert (view.n_sessions, view.first, view.n_deleted) == (0, None, 0)

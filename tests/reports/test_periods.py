@@ -1,4 +1,4 @@
-"""Quarters of an hour fall into the periods of any place, also on the days on which clocks change."""
+"""Quarters of an hour are assigned to the periods of any time zone, also when clocks change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def quarter(*at: int) -> int:
 
 
 def lengths(by: str, start: int, days: int, zone: ZoneInfo) -> Counter[str | None]:
-    """Count the quarters of each period in some days of UTC."""
+    """Return the number of quarters of each period in some days of UTC."""
     rows = ((start + n * QUARTER_US, n) for n in range(days * 96))
     return Counter({key: len(members) for key, members in fold(by, rows, zone).items()})
 
@@ -29,12 +29,12 @@ def lengths(by: str, start: int, days: int, zone: ZoneInfo) -> Counter[str | Non
     ("start", "day", "hours"),
     [((2026, 3, 28), "2026-03-29", 23), ((2026, 10, 24), "2026-10-25", 25), ((2026, 6, 1), "2026-06-02", 24)],
 )
-def test_day_is_as_long_as_it_is(start: tuple[int, int, int], day: str, hours: int) -> None:
+def test_day_has_23_24_or_25_hours(start: tuple[int, int, int], day: str, hours: int) -> None:
     assert lengths("day", quarter(*start), 3, BERLIN)[day] == 4 * hours
 
 
 @pytest.mark.parametrize(("zone", "quarters"), [("Australia/Lord_Howe", 98), ("Asia/Kathmandu", 96)])
-def test_odd_places_have_whole_days(zone: str, quarters: int) -> None:
+def test_days_of_unusual_time_zones_are_complete(zone: str, quarters: int) -> None:
     assert lengths("day", quarter(2026, 4, 3), 4, ZoneInfo(zone))["2026-04-05"] == quarters
 
 
@@ -42,7 +42,7 @@ def test_odd_places_have_whole_days(zone: str, quarters: int) -> None:
     ("by", "first", "last"), [("day", "0001-01-01", "9999-12-31"), ("month", "0001-01", "9999-12")]
 )
 def test_ends_of_the_calendar_are_the_same_everywhere(by: str, first: str, last: str) -> None:
-    """A session file may say anything."""
+    """A session file may contain any time."""
     assert period(by, quarter(1, 1, 1), ZoneInfo("America/New_York")) == first
     assert period(by, quarter(9999, 12, 31, 23, 45), BERLIN) == last
 
@@ -55,13 +55,13 @@ def test_times_at_the_ends_of_the_calendar_are_valid() -> None:
     assert words(session, ZoneInfo("America/New_York")).startswith("Mon 1 Jan 1, 00:00 to Fri 31 Dec 9999, 18:00")
 
 
-def test_hour_that_comes_twice_is_two() -> None:
-    found = lengths("hour", quarter(2026, 10, 25), 1, BERLIN)
-    assert found["2026-10-25T02:00+02:00"] == found["2026-10-25T02:00+01:00"] == 4
-    assert len(found) == 24
+def test_repeated_hour_is_two_periods() -> None:
+    hours = lengths("hour", quarter(2026, 10, 25), 1, BERLIN)
+    assert hours["2026-10-25T02:00+02:00"] == hours["2026-10-25T02:00+01:00"] == 4
+    assert len(hours) == 24
 
 
-def test_hour_that_is_skipped_is_none() -> None:
+def test_skipped_hour_is_not_a_period() -> None:
     assert not [key for key in lengths("hour", quarter(2026, 3, 28), 2, BERLIN) if key and "29T02" in key]
 
 
@@ -77,7 +77,7 @@ def test_hour_that_is_skipped_is_none() -> None:
         ("hour", (2026, 6, 30, 22, 45), "2026-07-01T00:00+02:00"),
     ],
 )
-def test_period_is_that_of_the_place(by: str, at: tuple[int, ...], expected: str) -> None:
+def test_period_is_that_of_the_time_zone(by: str, at: tuple[int, ...], expected: str) -> None:
     assert period(by, quarter(*at), BERLIN) == expected
 
 
@@ -86,16 +86,16 @@ def test_week_begins_on_monday() -> None:
     assert {lengths("week", quarter(2026, 12, 27), 9, ZoneInfo("UTC"))["2026-W53"]} == {7 * 96}
 
 
-def test_order_is_that_of_time_and_what_has_none_is_last() -> None:
+def test_periods_are_sorted_by_time_and_unknown_times_are_last() -> None:
     rows = [(None, "x"), (quarter(2026, 2, 1), "b"), (quarter(2026, 1, 1), "a"), (quarter(2026, 2, 1), "c")]
     assert fold("month", rows, UTC) == {"2026-01": ["a"], "2026-02": ["b", "c"], None: ["x"]}
 
 
-def test_without_a_zone_it_is_the_systems() -> None:
-    assert period("hour", quarter(2026, 1, 1, 5, 15)) == "2026-01-01T05:00+00:00"  # tests live in UTC
+def test_default_zone_is_that_of_the_system() -> None:
+    assert period("hour", quarter(2026, 1, 1, 5, 15)) == "2026-01-01T05:00+00:00"  # tests run in UTC
 
 
-def test_day_begins_at_midnight_of_the_place() -> None:
+def test_day_begins_at_midnight_of_the_time_zone() -> None:
     now = datetime(2026, 10, 25, 22, 30, tzinfo=UTC)
     assert start_of_day(now, BERLIN) == datetime(2026, 10, 24, 22, tzinfo=UTC)
     assert start_of_day(now + timedelta(hours=1), BERLIN) == datetime(2026, 10, 25, 23, tzinfo=UTC)
@@ -107,24 +107,24 @@ def test_day_begins_at_midnight_of_the_place() -> None:
     "zone",
     ["UTC", "Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Casablanca"],
 )
-def test_many_quarters_are_named_as_each_alone(by: str, zone: str) -> None:
+def test_many_quarters_have_the_same_periods_as_single_ones(by: str, zone: str) -> None:
     place = ZoneInfo(zone)
     begin = int(datetime(2025, 12, 28, tzinfo=UTC).timestamp()) * 1_000_000 // QUARTER_US
-    quarters = [one * QUARTER_US for one in range(begin, begin + 96 * 400, 1 if by == "hour" else 3)]
-    found = fold(by, ((one, one) for one in quarters), place)
+    quarters = [number * QUARTER_US for number in range(begin, begin + 96 * 400, 1 if by == "hour" else 3)]
+    folded = fold(by, ((quarter_us, quarter_us) for quarter_us in quarters), place)
     alone: dict[str | None, list[int]] = {}
-    for one in quarters:
-        alone.setdefault(period(by, one, place), []).append(one)
-    assert found == alone
-    assert list(found) == list(alone)
+    for quarter_us in quarters:
+        alone.setdefault(period(by, quarter_us, place), []).append(quarter_us)
+    assert folded == alone
+    assert list(folded) == list(alone)
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])
-def test_quarters_at_the_ends_of_the_calendar_are_named_as_each_alone(zone: str) -> None:
+def test_quarters_at_the_ends_of_the_calendar_have_the_same_periods_as_single_ones(zone: str) -> None:
     place, last = ZoneInfo(zone), 253_402_300_799_000_000 // QUARTER_US
     first = -62_135_596_800_000_000 // QUARTER_US
-    quarters = [one * QUARTER_US for at in (first, last - 200) for one in range(at, at + 201)]
-    found = fold("day", ((one, one) for one in quarters), place)
-    assert {name: len(members) for name, members in found.items()} == Counter(
-        period("day", one, place) for one in quarters
+    quarters = [number * QUARTER_US for at in (first, last - 200) for number in range(at, at + 201)]
+    folded = fold("day", ((quarter_us, quarter_us) for quarter_us in quarters), place)
+    assert {name: len(members) for name, members in folded.items()} == Counter(
+        period("day", quarter_us, place) for quarter_us in quarters
     )

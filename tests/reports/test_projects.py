@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from pollux import prices
 from pollux.archive.memory import in_memory
 from pollux.model import Fate, ModelCall, Project, Session, Tokens
 from pollux.reports.freshness import Freshness, FreshnessState
-from pollux.reports.projects import ProjectList, ProjectRow, project_rows
+from pollux.reports.projects import KnownProjects, ProjectList, ProjectRow, project_rows
 from pollux.reports.sessions import SessionQuery
 from pollux.views.contracts.sessions import projects_json
 
@@ -23,8 +24,10 @@ def session(
 
 
 def rows_of(*sessions: Session) -> tuple[ProjectRow, ...]:
-    projects = {one.id: one.project for one in sessions}
-    return project_rows(in_memory(sessions, []), projects, SessionQuery(subagents=True, empty=True))
+    by_hash = {one.project.hash: one.project for one in sessions if one.project.hash}
+    lone = {one.id: one.project for one in sessions if not one.project.hash}
+    known = KnownProjects(by_hash, lone)
+    return project_rows(in_memory(sessions, []), known, SessionQuery(subagents=True, empty=True))
 
 
 PROVEN = Project("h", "web", "/src/web", "project_root", proven=True)
@@ -71,3 +74,18 @@ def test_project_was_last_used_when_a_session_of_it_began_if_no_more_is_known() 
 
 def test_project_without_a_name_is_one_too() -> None:
     assert [row.n_sessions for row in rows_of(session("a", Project()), session("b", Project()))] == [2]
+
+
+def test_project_has_a_cost_if_a_call_has_a_price() -> None:
+    (unpriced,) = rows_of(session("a", PROVEN))
+    assert unpriced.nanousd is None
+    priced = msgspec.structs.replace(
+        session("b", PROVEN),
+        calls=(
+            ModelCall("b", "b", datetime(2026, 11, 1, tzinfo=UTC), "gemini-2.5-pro", Fate.ACTIVE, Tokens(1000), "f", 1),
+        ),
+    )
+    known = KnownProjects({"h": PROVEN}, {})
+    database = in_memory([session("a", PROVEN), priced], [], prices=prices.load())
+    (row,) = project_rows(database, known, SessionQuery())
+    assert row.nanousd == 1_250_000

@@ -1,4 +1,4 @@
-"""Statistics: counted by hand, by reading every message, in an archive and without one, and on another engine."""
+"""Statistics equal counts by hand and over all messages, with and without an archive, and on another engine."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ KID = "7ffa9413-0e52-481c-aa76-916820b43a25"
 
 
 def home(root: Path) -> Home:
-    """Write a home of which every number is known."""
+    """Write a home whose counts are all known."""
     chats = builders.chats(root)
     calls = [
         call("c1", "run_shell_command", args={"command": "make test | tail"}, timestamp=builders.at(4)),
@@ -80,17 +80,17 @@ def home(root: Path) -> Home:
     return builders.home(root)
 
 
-def archived(folder: Path, *found: Home) -> sqlite3.Connection:
+def archived(folder: Path, *searched: Home) -> sqlite3.Connection:
     archive = store.open_archive(folder / "archive.db")
-    refresh(archive, found)
+    refresh(archive, searched)
     if archive.lock:
         archive.lock.release()
     return archive.database
 
 
-def without_archive(found: History) -> sqlite3.Connection:
+def without_archive(read_history: History) -> sqlite3.Connection:
     problems: list[Problem] = []
-    database = in_memory(found.sessions, problems, opened)
+    database = in_memory(read_history.sessions, problems, opened)
     assert not problems
     return database
 
@@ -103,13 +103,13 @@ def counted(database: sqlite3.Connection, by: str | None = None, **wanted: Any) 
 
 
 def section(database: sqlite3.Connection, by: str, **wanted: Any) -> dict[str | None, dict[str, int]]:  # noqa: ANN401
-    (found,) = counted(database, by, **wanted).sections
-    return {row.key: dict(zip(found.columns, row.numbers, strict=True)) for row in found.rows}
+    (counted_section,) = counted(database, by, **wanted).sections
+    return {row.key: dict(zip(counted_section.columns, row.numbers, strict=True)) for row in counted_section.rows}
 
 
 @pytest.fixture(params=["archive", "memory"])
-def known(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    """Return the facts of the home that is known, from both sources."""
+def facts(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """Return the facts of the home with known counts, from an archive and from memory."""
     place = home(tmp_path / "home")
     with closing(
         archived(tmp_path, place) if request.param == "archive" else without_archive(history([place]))
@@ -117,8 +117,8 @@ def known(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sqlite3.Co
         yield database
 
 
-def test_totals(known: sqlite3.Connection) -> None:
-    summary = counted(known).summary
+def test_totals_equal_the_counts_by_hand(facts: sqlite3.Connection) -> None:
+    summary = counted(facts).summary
     assert summary is not None
     assert summary.totals == {
         "sessions": 1,
@@ -148,61 +148,61 @@ def test_totals(known: sqlite3.Connection) -> None:
     )
 
 
-def test_sections(known: sqlite3.Connection) -> None:
-    tools = section(known, "tool")
+def test_sections_equal_the_counts_by_hand(facts: sqlite3.Connection) -> None:
+    tools = section(facts, "tool")
     assert list(tools) == ["Read", "Bash", "my_tool", "Glob"]
     assert tools["Bash"] == dict(zip(TOOL, (2, 1, 1, 0, 0, 0, 1), strict=True))
     assert tools["my_tool"] == dict(zip(TOOL, (2, 0, 0, 1, 1, 0, 1), strict=True))
-    models = section(known, "model")
+    models = section(facts, "model")
     assert {name: (row["answers"], row["tool_calls"], row["tokens"]) for name, row in models.items()} == {
         "gemini-2.5-pro": (3, 9, 95),
         "gemini-2.5-flash": (1, 0, 25),
     }
-    assert section(known, "project")[builders.ROOT]["prompts"] == 4
-    (session,) = section(known, "session").values()
+    assert section(facts, "project")[builders.ROOT]["prompts"] == 4
+    (session,) = section(facts, "session").values()
     assert session == dict(zip(WORK, (1, 1, 4, 4, 9, 2, 1, 4, 120, 100), strict=True))
-    assert {day: row["prompts"] for day, row in section(known, "day").items()} == {"2026-11-15": 3, "2026-11-16": 1}
-    assert list(section(known, "week")) == ["2026-W46", "2026-W47"]
-    assert list(section(known, "month")) == ["2026-11"]
-    files = section(known, "filetype")
+    assert {day: row["prompts"] for day, row in section(facts, "day").items()} == {"2026-11-15": 3, "2026-11-16": 1}
+    assert list(section(facts, "week")) == ["2026-W46", "2026-W47"]
+    assert list(section(facts, "month")) == ["2026-11"]
+    files = section(facts, "filetype")
     assert files[".py"] == dict(zip(FILES, (1, 2, 0, 0, 0, 0, 0), strict=True))
     assert files["no suffix"]["files"] == 1
-    programs = section(known, "program")
+    programs = section(facts, "program")
     assert {name: row["runs"] for name, row in programs.items()} == {"make": 1, "tail": 1, "false": 1}
 
 
-def test_days_are_those_of_a_place(known: sqlite3.Connection) -> None:
-    assert list(section(known, "day", zone=ZoneInfo("Asia/Tokyo"))) == ["2026-11-16", "2026-11-17"]
-    summary = counted(known, zone=ZoneInfo("Asia/Tokyo")).summary
+def test_days_are_those_of_the_time_zone(facts: sqlite3.Connection) -> None:
+    assert list(section(facts, "day", zone=ZoneInfo("Asia/Tokyo"))) == ["2026-11-16", "2026-11-17"]
+    summary = counted(facts, zone=ZoneInfo("Asia/Tokyo")).summary
     assert summary is not None
     assert summary.hours == {(1, 4): 3, (2, 8): 1}
 
 
-def test_window(known: sqlite3.Connection) -> None:
+def test_window_limits_messages_by_time(facts: sqlite3.Connection) -> None:
     later = datetime(2026, 11, 16, tzinfo=UTC)
-    after, before = counted(known, since=later).summary, counted(known, until=later).summary
+    after, before = counted(facts, since=later).summary, counted(facts, until=later).summary
     assert after is not None
     assert before is not None
     assert (after.totals["prompts"], after.totals["answers"], after.totals["subagents"]) == (1, 0, 0)
     assert (before.totals["prompts"], before.totals["tool_calls"]) == (3, 9)
-    assert section(known, "filetype", since=later) == section(known, "program", since=later) == {}
+    assert section(facts, "filetype", since=later) == section(facts, "program", since=later) == {}
 
 
-def test_choice_of_sessions(known: sqlite3.Connection) -> None:
-    assert section(known, "tool", only={KID}).keys() == {"Glob"}
-    assert section(known, "tool", only=()) == {}
-    assert section(known, "tool", model="FLASH").keys() == {"Read", "Bash", "my_tool"}
-    assert section(known, "tool", model="FLASH", only={KID}) == {}
-    assert counted(known, model="ultra").is_empty
-    assert counted(known, "tool", model="ultra").is_empty
-    assert not counted(known).is_empty
+def test_only_selected_sessions_are_counted(facts: sqlite3.Connection) -> None:
+    assert section(facts, "tool", only={KID}).keys() == {"Glob"}
+    assert section(facts, "tool", only=()) == {}
+    assert section(facts, "tool", model="FLASH").keys() == {"Read", "Bash", "my_tool"}
+    assert section(facts, "tool", model="FLASH", only={KID}) == {}
+    assert counted(facts, model="ultra").is_empty
+    assert counted(facts, "tool", model="ultra").is_empty
+    assert not counted(facts).is_empty
 
 
-def test_import_is_counted_where_it_comes_from(tmp_path: Path) -> None:
+def test_import_is_counted_in_its_original_session(tmp_path: Path) -> None:
     chats = builders.chats(tmp_path / "home")
-    said = (user("u1", "one"), gemini("g1", tokens=tokens(10), toolCalls=[call(args={"file_path": "a.py"})]))
-    put(chats / f"{builders.NAME}.jsonl", log(header(), *said))
-    imported = (notice("import-1794418000167", "imported", second=60), *said, user("u2", "two", second=61))
+    records = (user("u1", "one"), gemini("g1", tokens=tokens(10), toolCalls=[call(args={"file_path": "a.py"})]))
+    put(chats / f"{builders.NAME}.jsonl", log(header(), *records))
+    imported = (notice("import-1794418000167", "imported", second=60), *records, user("u2", "two", second=61))
     put(chats / "session-1794418000167-b3e2640d.jsonl", log(header(OTHER, startTime=builders.at(60)), *imported))
     place = builders.home(tmp_path / "home")
     for database in (archived(tmp_path, place), without_archive(history([place]))):
@@ -215,7 +215,7 @@ def test_import_is_counted_where_it_comes_from(tmp_path: Path) -> None:
             assert section(database, "filetype")[".py"]["reads"] == 1
 
 
-def test_sessions_that_say_they_started_each_other_are_counted_as_themselves(tmp_path: Path) -> None:
+def test_sessions_with_circular_parents_are_counted_separately(tmp_path: Path) -> None:
     for own, parent, n in ((builders.SESSION, builders.OTHER, 10), (builders.OTHER, builders.SESSION, 20)):
         head = builders.header(own, kind="subagent")
         answer = builders.gemini(f"g{n}", tokens=builders.tokens(n))
@@ -226,7 +226,7 @@ def test_sessions_that_say_they_started_each_other_are_counted_as_themselves(tmp
     assert {key: row["tokens"] for key, row in rows.items()} == {builders.SESSION: 15, builders.OTHER: 25}
 
 
-def test_what_has_no_time_is_not_in_a_window(tmp_path: Path) -> None:
+def test_messages_without_a_time_are_outside_any_window(tmp_path: Path) -> None:
     chats = builders.chats(tmp_path / "home")
     lost = user("u1", "when?") | {"timestamp": "never"}
     put(chats / f"{builders.NAME}.jsonl", log(header(), lost, gemini("g1")))
@@ -240,18 +240,18 @@ def test_what_has_no_time_is_not_in_a_window(tmp_path: Path) -> None:
         assert (ever.totals["active_days"], ever.hours) == (1, {})
 
 
-def test_paths_of_other_systems_and_odd_names(tmp_path: Path) -> None:
+def test_file_types_are_read_from_paths_of_any_system(tmp_path: Path) -> None:
     chats = builders.chats(tmp_path / "home")
     names = ("C:\\src\\Money.CS", "src/.gitignore", "a.tar.gz", "weird.this is no suffix", "dir.d/file", "b.py~")
     calls = [call(f"c{number}", args={"file_path": name}) for number, name in enumerate(names)]
     put(chats / f"{builders.NAME}.jsonl", log(header(), user(), gemini(toolCalls=calls)))
     with closing(archived(tmp_path, builders.home(tmp_path / "home"))) as database:
-        found = {key: row["files"] for key, row in section(database, "filetype").items()}
-    assert found == {".cs": 1, ".gz": 1, "no suffix": 4}
+        counts = {key: row["files"] for key, row in section(database, "filetype").items()}
+    assert counts == {".cs": 1, ".gz": 1, "no suffix": 4}
 
 
 def test_missing_file_is_reported(tmp_path: Path) -> None:
-    found = history([home(tmp_path)])
+    read_history = history([home(tmp_path)])
     problems: list[Problem] = []
 
     def gone(session: Session) -> OpenSession:
@@ -259,14 +259,14 @@ def test_missing_file_is_reported(tmp_path: Path) -> None:
             raise UnreadableFileError("kid.jsonl", "No such file")
         return opened(session)
 
-    with closing(in_memory(found.sessions, problems, gone)) as database:
+    with closing(in_memory(read_history.sessions, problems, gone)) as database:
         assert section(database, "tool").keys() == {"Read", "Bash", "my_tool"}
-    assert [(one.code, one.message) for one in problems] == [
+    assert [(problem.code, problem.message) for problem in problems] == [
         ("unreadable-file", "Cannot read kid.jsonl: No such file.")
     ]
 
 
-# Truths that were not written for this
+# The demo and the corpus
 
 
 @cache
@@ -274,28 +274,28 @@ def demo() -> History:
     return history(pollux.homes(DEMO))
 
 
-def test_demo_is_what_its_messages_say() -> None:
-    """Count every message once by its id, with whole messages and no SQL."""
+def test_statistics_of_the_demo_equal_counts_over_its_messages() -> None:
+    """Each message is counted once by its ID, from complete messages and without SQL."""
     seen: set[str] = set()
-    found: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
     by_tool: Counter[str] = Counter()
-    for session in sorted(demo().sessions, key=lambda one: (one.started is None, one.started)):
-        fresh = [one for one in opened(session).messages() if one.id not in seen]
-        seen |= {one.id for one in fresh if one.origin != Origin.SESSION_CONTEXT}
+    for session in sorted(demo().sessions, key=lambda entry: (entry.started is None, entry.started)):
+        fresh = [message for message in opened(session).messages() if message.id not in seen]
+        seen |= {message.id for message in fresh if message.origin != Origin.SESSION_CONTEXT}
         for message in fresh:
-            found["prompts"] += message.origin == Origin.HUMAN
-            found["answers"] += message.kind == Kind.GEMINI
-            found["errors"] += message.kind == Kind.ERROR
-            found["tool_calls"] += len(message.tool_calls)
-            found.update(one.status for one in message.tool_calls if one.status != "pending")
-            by_tool.update(one.label for one in message.tool_calls)
+            totals["prompts"] += message.origin == Origin.HUMAN
+            totals["answers"] += message.kind == Kind.GEMINI
+            totals["errors"] += message.kind == Kind.ERROR
+            totals["tool_calls"] += len(message.tool_calls)
+            totals.update(call.status for call in message.tool_calls if call.status != "pending")
+            by_tool.update(call.label for call in message.tool_calls)
     with closing(without_archive(demo())) as database:
         summary = counted(database).summary
         assert summary is not None
-        assert {name: summary.totals[name] for name in found} == dict(found)
+        assert {name: summary.totals[name] for name in totals} == dict(totals)
         assert {key: row["tool_calls"] for key, row in section(database, "tool").items()} == dict(by_tool)
     assert summary.totals["sessions"] == len(demo().main)
-    assert summary.totals["tokens"] == sum(call.tokens.total for one in demo().sessions for call in one.calls)
+    assert summary.totals["tokens"] == sum(call.tokens.total for session in demo().sessions for call in session.calls)
 
 
 def real() -> list[Home]:
@@ -308,14 +308,14 @@ def place(request: pytest.FixtureRequest) -> list[Home]:
     return [*pollux.homes(DEMO)] if request.param == "demo" else real()
 
 
-def test_archive_and_files_say_the_same(tmp_path: Path, place: list[Home]) -> None:
+def test_statistics_of_archive_and_files_are_equal(tmp_path: Path, place: list[Home]) -> None:
     with closing(archived(tmp_path, *place)) as kept, closing(without_archive(history(place))) as fresh:
         for by in (None, *SECTIONS):
-            found, expected = (to_json(counted(database, by)) for database in (kept, fresh))
-            assert found == expected
+            result, expected = (to_json(counted(database, by)) for database in (kept, fresh))
+            assert result == expected
 
 
-def test_tools_are_those_of_usage(tmp_path: Path, place: list[Home]) -> None:
+def test_tool_counts_equal_those_of_the_usage_report(tmp_path: Path, place: list[Home]) -> None:
     with closing(archived(tmp_path, *place)) as database:
         expected = {row.key: row.outcomes for row in tool_rows(tool_sums(database))}
         for key, row in section(database, "tool").items():
@@ -326,7 +326,7 @@ def test_tools_are_those_of_usage(tmp_path: Path, place: list[Home]) -> None:
     assert not expected
 
 
-def test_another_engine_says_the_same(tmp_path: Path, place: list[Home]) -> None:
+def test_statistics_on_duckdb_are_equal(tmp_path: Path, place: list[Home]) -> None:
     tables = ("sessions", "messages", "model_calls", "tool_calls", "shell_commands", "file_touches")
     noon = 1_794_700_800_000_000
     with closing(archived(tmp_path, *place)) as database, closing(duckdb.connect()) as other:
@@ -334,22 +334,24 @@ def test_another_engine_says_the_same(tmp_path: Path, place: list[Home]) -> None
             columns = database.execute(f"PRAGMA table_info({table})").fetchall()
             named = ", ".join(f"{name} {kind.replace('INTEGER', 'BIGINT')}" for _, name, kind, *_ in columns)
             other.execute(f"CREATE TABLE {table} ({named})")
-            rows = database.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608  one of our own names
+            rows = database.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608  the name of a fact table
             other.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})", rows)  # noqa: S608
         for name in ("MESSAGES", "TOOLS", "CALLS", "TOUCHES", "PROGRAMS"):
             sql = getattr(stats_sql, name)
-            assert "/" not in sql  # whole numbers in SQLite, fractions elsewhere
+            assert "/" not in sql  # an integer in SQLite, a fraction in others
             for window in (EVER, (noon, 1 << 62, 0), (-(1 << 62), noon, 0)):
-                found, expected = (sorted(map(repr, one.execute(sql, window).fetchall())) for one in (other, database))
-                assert found == expected
-                assert found or window != EVER
+                result, expected = (
+                    sorted(map(repr, engine.execute(sql, window).fetchall())) for engine in (other, database)
+                )
+                assert result == expected
+                assert result or window != EVER
 
 
-def test_every_section_names_its_columns() -> None:
+def test_each_section_names_its_columns() -> None:
     with closing(without_archive(demo())) as database:
         for by in SECTIONS:
-            (one,) = counted(database, by).sections
-            assert isinstance(one, StatsTable)
-            assert one.columns == SECTIONS[by].columns
-            assert all(len(row.numbers) == len(one.columns) for row in one.rows)
-        assert [one.by for one in counted(database).sections] == list(USUAL)
+            (table,) = counted(database, by).sections
+            assert isinstance(table, StatsTable)
+            assert table.columns == SECTIONS[by].columns
+            assert all(len(row.numbers) == len(table.columns) for row in table.rows)
+        assert [section.by for section in counted(database).sections] == list(USUAL)

@@ -1,4 +1,4 @@
-"""What becomes of each session, and what the archive has of it."""
+"""The status of each session: when the client deletes it, and whether it is archived."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def session(id_: str, *paths: Path, role: Role = Role.MAIN, updated: int | None 
     return Session(files=tuple(FileRef(path, role, "log") for path in paths), **fields)  # type: ignore[arg-type]
 
 
-def due(days: float, why: DeletionReason = DeletionReason.AGE, caused_by: Path | None = None) -> Deletion:
+def deletion_in(days: float, why: DeletionReason = DeletionReason.AGE, caused_by: Path | None = None) -> Deletion:
     return Deletion(why, NOW + timedelta(days=days), caused_by)
 
 
-def test_sessions_come_soonest_first() -> None:
+def test_sessions_are_sorted_by_time_of_deletion() -> None:
     paths = {name: Path(f"/chats/{name}.jsonl") for name in ("never", "later", "soon", "old", "new", "timeless")}
     ages = {"old": 40, "new": 3, "timeless": None}
     sessions = [session(name, path, updated=ages.get(name, 1)) for name, path in paths.items()]
-    fates = {paths["later"]: due(20), paths["soon"]: due(5)}
-    fates |= {paths[name]: due(-1) for name in ("old", "new", "timeless")}
+    fates = {paths["later"]: deletion_in(20), paths["soon"]: deletion_in(5)}
+    fates |= {paths[name]: deletion_in(-1) for name in ("old", "new", "timeless")}
     gone = session("gone", Path("/chats/gone.jsonl"), deleted=True)
     rows = status_rows([*sessions, gone], fates, dict.fromkeys(paths.values(), False), now=NOW)
     assert [(row.session.id, str(row.deletion_time)) for row in rows] == [
@@ -60,15 +60,15 @@ def test_sessions_come_soonest_first() -> None:
     assert [row.session.id for row in rows if row.is_at_risk] == ["new", "old", "timeless", "soon"]
 
 
-def test_home_that_is_not_there_is_left_out() -> None:
+def test_session_of_a_missing_home_is_left_out() -> None:
     assert status_rows([session("elsewhere", A)], {}, {}, now=NOW) == []
 
 
-def test_archived_means_all_files_and_those_of_subagents() -> None:
+def test_session_is_archived_only_with_all_files_and_subagents() -> None:
     parent = session("p", A, children=("c", "unknown"))
     child = session("c", AGENT, kind="subagent", parent="p", children=("p",))
     orphan = session("o", B, kind="subagent", parent="nobody")
-    fates = {A: due(-1), AGENT: due(-1, caused_by=A)}
+    fates = {A: deletion_in(-1), AGENT: deletion_in(-1, caused_by=A)}
     for is_kept in (True, False):
         rows = status_rows([parent, child, orphan], fates, {A: True, AGENT: is_kept, B: True}, now=NOW)
         assert [row.session.id for row in rows] == ["p", "o"]
@@ -77,19 +77,19 @@ def test_archived_means_all_files_and_those_of_subagents() -> None:
         assert rows[1].remaining_files == (B,)
 
 
-def test_sessions_that_claim_to_have_started_each_other_are_listed() -> None:
-    one, two = (session(id_, path, kind="subagent", parent=by) for id_, path, by in (("a", A, "b"), ("b", B, "a")))
-    rows = status_rows([one, two], {}, {A: True, B: True}, now=NOW)
+def test_sessions_with_circular_parents_are_listed() -> None:
+    first, second = (session(id_, path, kind="subagent", parent=by) for id_, path, by in (("a", A, "b"), ("b", B, "a")))
+    rows = status_rows([first, second], {}, {A: True, B: True}, now=NOW)
     assert [row.session.id for row in rows] == ["a", "b"]
 
 
-def test_stub_decides_only_where_there_is_nothing_else() -> None:
+def test_stub_decides_only_without_other_files() -> None:
     stub = FileRef(STUB, Role.STUB, "log")
     both = session("both", A)
     both = Session(id="both", kind="main", project=both.project, files=(*both.files, stub))
-    (row,) = status_rows([both], {STUB: due(0, DeletionReason.EMPTY)}, {A: False, STUB: False}, now=NOW)
+    (row,) = status_rows([both], {STUB: deletion_in(0, DeletionReason.EMPTY)}, {A: False, STUB: False}, now=NOW)
     assert (row.deletion_time, row.deleted_files, row.remaining_files) == (DeletionTime.NEVER, (STUB,), (A,))
-    fates = {A: due(0, DeletionReason.STUB, STUB), STUB: due(0, DeletionReason.EMPTY)}
+    fates = {A: deletion_in(0, DeletionReason.STUB, STUB), STUB: deletion_in(0, DeletionReason.EMPTY)}
     (row,) = status_rows([both], fates, {A: False, STUB: False}, now=NOW)
     assert row.deletion == fates[A]
     alone = session("alone", STUB, role=Role.MAIN, is_stub=True)
@@ -97,18 +97,20 @@ def test_stub_decides_only_where_there_is_nothing_else() -> None:
     assert (row.deletion, row.is_at_risk) == (fates[STUB], False)
 
 
-def test_days_left_are_whole() -> None:
-    assert [days_left(due(days).due, NOW) for days in (-3, 0.5, 2.5)] == [0, 0, 2]
+def test_days_left_are_rounded_down() -> None:
+    assert [days_left(deletion_in(days).due, NOW) for days in (-3, 0.5, 2.5)] == [0, 0, 2]
 
 
-def test_json_names_everything() -> None:
+def test_json_contains_all_fields() -> None:
     sessions = [session("a", A, title="One"), session("b", B), session("gone", STUB, deleted=True)]
-    rows = status_rows(sessions, {A: due(0, DeletionReason.STUB, STUB), B: due(9)}, {A: False, B: True}, now=NOW)
+    rows = status_rows(
+        sessions, {A: deletion_in(0, DeletionReason.STUB, STUB), B: deletion_in(9)}, {A: False, B: True}, now=NOW
+    )
     policy = FolderPolicy(Path("/f"), "/home/alice/webapp", RetentionPolicy(off=HASHED, sources=("s",), notes=("n",)))
     problem = Problem("code", "message", "file", 1)
     report = StatusReport(tuple(rows), (policy,), (problem,), Path("/x.db"), NOW)
-    told = json.loads(encode(to_json(report)))
-    assert {**told, "sessions": None} == {
+    document = json.loads(encode(to_json(report)))
+    assert {**document, "sessions": None} == {
         "schema": "pollux.status/1",
         "client": "0.61.0",
         "now": "2026-11-15T12:00:00.000Z",
@@ -130,7 +132,7 @@ def test_json_names_everything() -> None:
         "at_risk": 1,
         "problems": [{"code": "code", "message": "message", "file": "file", "line": 1}],
     }
-    assert told["sessions"][0] == {
+    assert document["sessions"][0] == {
         "id": "a",
         "kind": "main",
         "title": "One",
@@ -147,14 +149,14 @@ def test_json_names_everything() -> None:
         "deleted_files": [str(A)],
         "remaining_files": [],
     }
-    assert [(one["due"], one["days_left"]) for one in told["sessions"][1:]] == [
+    assert [(session["due"], session["days_left"]) for session in document["sessions"][1:]] == [
         ("2026-11-24T12:00:00.000Z", 9),
         (None, None),
     ]
     assert to_json(StatusReport((), (), (), None, NOW))["archive"] is None
 
 
-def test_archive_tells_which_files_it_has_whole(tmp_path: Path) -> None:
+def test_only_completely_archived_files_are_archived(tmp_path: Path) -> None:
     chats = builders.chats(tmp_path)
     path = builders.put(chats / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user()))
     builders.put(chats / builders.SESSION / "agent.jsonl", builders.log(builders.header()))

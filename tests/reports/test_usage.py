@@ -1,4 +1,4 @@
-"""The sums are what the files say, to the last token and nano-dollar: with and without an archive, however copied."""
+"""Sums equal the counts of the files to the token and nano-dollar, with and without an archive or copies."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ NAMES = ("input", "cached", "output", "thoughts", "tool", "total")
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
-    """What a tree was made with, and what its files cost, read in the simplest way."""
+class ExpectedUsage:
+    """The counts with which a tree was generated, and the cost of its files, computed without Pollux's reader."""
 
     billed: Tokens
     kept: Tokens
@@ -54,33 +54,37 @@ def tokens(counts: dict[str, int]) -> Tokens:
     return Tokens(*(counts[name] for name in NAMES))
 
 
-def truth(root: Path) -> Truth:
-    told = json.loads((root / "truth.json").read_bytes())
-    found: dict[str, dict[str, Any]] = {}
+def expected_usage(root: Path) -> ExpectedUsage:
+    recorded = json.loads((root / "truth.json").read_bytes())
+    messages: dict[str, dict[str, Any]] = {}
     for path in sorted((root / ".gemini" / "tmp").glob("*/chats/**/*.json*")):
         for message in raw_messages(path):
             if message.get("tokens"):
-                found[message["id"]] = message
-    return Truth(
-        tokens(told["billed"]),
-        tokens(told["kept"]),
-        {model: tokens(counts) for model, counts in told["by_model"].items()},
-        {day: tokens(counts) for day, counts in told["by_day_utc"].items()},
-        told["requests"],
-        sum(map(nanousd, found.values())),
+                messages[message["id"]] = message
+    return ExpectedUsage(
+        tokens(recorded["billed"]),
+        tokens(recorded["kept"]),
+        {model: tokens(counts) for model, counts in recorded["by_model"].items()},
+        {day: tokens(counts) for day, counts in recorded["by_day_utc"].items()},
+        recorded["requests"],
+        sum(map(nanousd, messages.values())),
     )
 
 
 def nanousd(message: dict[str, Any]) -> int:
-    """Compute a call's price by hand, with decimals."""
-    one = message["tokens"]
+    """Return the price of a call, computed with decimals."""
+    counts = message["tokens"]
     at = datetime.fromisoformat(message["timestamp"])
     price = prices.find(prices.load(), message["model"], at)
     assert price
-    prompt = one["input"] + one["tool"]
+    prompt = counts["input"] + counts["tool"]
     tier = [tier for tier in price.tiers if prompt > tier.above or not tier.above][-1]
     a_million = [Decimal(rate or 0) / 10**6 for rate in (tier.input, tier.cached, tier.output)]
-    amounts = (one["input"] - one["cached"] + one["tool"], one["cached"], one["output"] + one["thoughts"])
+    amounts = (
+        counts["input"] - counts["cached"] + counts["tool"],
+        counts["cached"],
+        counts["output"] + counts["thoughts"],
+    )
     dollars = sum(Decimal(amount) * rate / 10**6 for amount, rate in zip(amounts, a_million, strict=True))
     return int((Decimal(dollars) * 10**9).quantize(Decimal(1), ROUND_HALF_UP))
 
@@ -95,7 +99,7 @@ def generated(folder: Path, *options: str) -> Path:
 
 @pytest.fixture(params=["tiny", "clean", "copied"])
 def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """Return a home of its own, which may be spoilt."""
+    """Return a home that the test may change."""
     match request.param:
         case "clean":
             return generated(tmp_path / "home", "--seed", "11")
@@ -143,30 +147,30 @@ def read(request: pytest.FixtureRequest, tmp_path: Path) -> Reader:
     return archived if request.param == "archive" else read_only
 
 
-def test_sums_are_the_truth(tree: Path, read: Reader) -> None:
-    expected, found = truth(tree), read(builders.home(tree))
-    billed = usage.total(found)
+def test_sums_equal_the_generated_counts(tree: Path, read: Reader) -> None:
+    expected, sums = expected_usage(tree), read(builders.home(tree))
+    billed = usage.total(sums)
     assert (billed.tokens, billed.calls) == (expected.billed, expected.calls)
-    assert usage.total(one for one in found if one.is_active).tokens == expected.kept
+    assert usage.total(row for row in sums if row.is_active).tokens == expected.kept
     assert billed.cost_nanousd == expected.nanousd
     assert (billed.cost.unpriced_calls, billed.inconsistent) == (0, 0)
-    by_model = usage.call_rows("model", found)
+    by_model = usage.call_rows("model", sums)
     assert {row.key: row.billed.tokens for row in by_model} == expected.by_model
-    by_day = usage.call_rows("day", found, zone=UTC)
+    by_day = usage.call_rows("day", sums, zone=UTC)
     assert {row.key: row.billed.tokens for row in by_day} == expected.by_day
 
 
-@pytest.mark.parametrize("by", [one for one in usage.REPORTS if one != "tool"])
+@pytest.mark.parametrize("by", [report for report in usage.REPORTS if report != "tool"])
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "Asia/Kathmandu"])
-def test_rows_add_up_to_the_whole(by: str, zone: str, tmp_path: Path) -> None:
+def test_rows_add_up_to_the_total(by: str, zone: str, tmp_path: Path) -> None:
     del tmp_path
     with closing(memory.in_memory(reader.history([builders.home(TINY)]).sessions, [])) as database:
         price_calls(database, prices.load())
-        found = usage_sql.call_sums(database)
-    rows = usage.call_rows(by, found, zone=ZoneInfo(zone))
-    assert sum((row.billed.tokens for row in rows), Tokens()) == usage.total(found).tokens
-    assert sum(row.billed.cost_nanousd or 0 for row in rows) == usage.total(found).cost_nanousd
-    assert sum(row.active.calls for row in rows) == usage.total(one for one in found if one.is_active).calls
+        sums = usage_sql.call_sums(database)
+    rows = usage.call_rows(by, sums, zone=ZoneInfo(zone))
+    assert sum((row.billed.tokens for row in rows), Tokens()) == usage.total(sums).tokens
+    assert sum(row.billed.cost_nanousd or 0 for row in rows) == usage.total(sums).cost_nanousd
+    assert sum(row.active.calls for row in rows) == usage.total(row for row in sums if row.is_active).calls
 
 
 def test_deleted_files_are_still_counted(tree: Path, tmp_path: Path) -> None:
@@ -184,11 +188,11 @@ def test_deleted_files_are_still_counted(tree: Path, tmp_path: Path) -> None:
     assert sums() == before
 
 
-def test_two_copies_of_a_home_are_one(tree: Path, read: Reader, tmp_path: Path) -> None:
+def test_copied_home_adds_nothing(tree: Path, read: Reader, tmp_path: Path) -> None:
     shutil.copytree(tree / ".gemini", tmp_path / "backup" / ".gemini")
-    expected = truth(tree)
-    found = usage.total(read(builders.home(tree), builders.home(tmp_path / "backup")))
-    assert (found.tokens, found.cost_nanousd) == (expected.billed, expected.nanousd)
+    expected = expected_usage(tree)
+    usage_ = usage.total(read(builders.home(tree), builders.home(tmp_path / "backup")))
+    assert (usage_.tokens, usage_.cost_nanousd) == (expected.billed, expected.nanousd)
 
 
 @pytest.fixture
@@ -222,11 +226,11 @@ def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
         yield archive.database
 
 
-def test_subagents_are_rolled_up_or_apart(database: sqlite3.Connection) -> None:
-    found = usage_sql.call_sums(database)
-    (root,) = usage.call_rows("session", found, roots=roots_in(database))
+def test_subagents_are_added_to_their_session_or_listed_separately(database: sqlite3.Connection) -> None:
+    sums = usage_sql.call_sums(database)
+    (root,) = usage.call_rows("session", sums, roots=roots_in(database))
     assert (root.key, root.name, root.billed.calls) == (builders.SESSION, "hello", 7)
-    apart = usage.call_rows("session", found)
+    apart = usage.call_rows("session", sums)
     assert {row.key: row.billed.calls for row in apart} == {
         builders.SESSION: 4,
         "kid": 1,
@@ -235,12 +239,12 @@ def test_subagents_are_rolled_up_or_apart(database: sqlite3.Connection) -> None:
     }
 
 
-def test_deep_subagent_is_filed_under_its_root_though_its_parents_have_no_calls_in_the_window(
+def test_nested_subagent_is_counted_under_its_root_if_its_parents_are_outside_the_window(
     database: sqlite3.Connection,
 ) -> None:
     database.execute("UPDATE model_calls SET at_us = at_us + 3600000000 WHERE session_id = 'deepest'")
-    found = usage_sql.call_sums(database, builders.instant_of(3600))
-    (root,) = usage.call_rows("session", found, roots=roots_in(database))
+    sums = usage_sql.call_sums(database, builders.instant_of(3600))
+    (root,) = usage.call_rows("session", sums, roots=roots_in(database))
     assert (root.key, root.name, root.billed.calls) == (builders.SESSION, "hello", 1)
 
 
@@ -250,41 +254,44 @@ def test_rewound_calls_are_billed_but_not_active(database: sqlite3.Connection) -
     assert day.billed.tokens.input - day.active.tokens.input == 40
 
 
-def test_model_without_a_price_is_listed_and_costs_nothing_known(database: sqlite3.Connection) -> None:
-    found = usage_sql.call_sums(database)
-    (model, sums), *others = usage.unpriced_models(found).items()
+def test_model_without_a_price_is_listed_without_a_cost(database: sqlite3.Connection) -> None:
+    all_sums = usage_sql.call_sums(database)
+    (model, sums), *others = usage.unpriced_models(all_sums).items()
     assert (model, sums.calls, sums.tokens.total, others) == ("gemini-9.9-ultra", 1, 35, [])
-    rows = {row.key: row.billed for row in usage.call_rows("model", found)}
+    rows = {row.key: row.billed for row in usage.call_rows("model", all_sums)}
     assert rows["gemini-9.9-ultra"].cost_nanousd is None
-    assert usage.total(found).cost_nanousd == rows["gemini-2.5-pro"].cost_nanousd
+    assert usage.total(all_sums).cost_nanousd == rows["gemini-2.5-pro"].cost_nanousd
     assert usage.total([]).cost_nanousd == 0
 
 
-def test_total_that_does_not_add_up_is_flagged_not_repaired(database: sqlite3.Connection) -> None:
-    found = usage.total(usage_sql.call_sums(database))
-    assert found.inconsistent == 1
-    assert found.tokens.total == 7 + sum(n + 5 for n in (10, 30, 40, 50, 60, 70))
+def test_total_that_differs_from_the_sum_is_flagged_and_kept(database: sqlite3.Connection) -> None:
+    usage_ = usage.total(usage_sql.call_sums(database))
+    assert usage_.inconsistent == 1
+    assert usage_.tokens.total == 7 + sum(n + 5 for n in (10, 30, 40, 50, 60, 70))
 
 
 @pytest.mark.parametrize(
     ("since", "until", "calls"),
     [(None, None, 7), (3, None, 6), (3, 4, 1), (None, 3, 1), (4, 8, 2), (100, None, 0)],
 )
-def test_window_is_for_each_call(
+def test_window_selects_single_calls(
     database: sqlite3.Connection, since: int | None, until: int | None, calls: int
 ) -> None:
     window = [None if second is None else builders.instant_of(second) for second in (since, until)]
     assert usage.total(usage_sql.call_sums(database, *window)).calls == calls
 
 
-def test_tools_are_counted_with_what_came_of_them(database: sqlite3.Connection) -> None:
+def test_tools_are_counted_by_outcome(database: sqlite3.Connection) -> None:
     rows = {row.key: row for row in usage.tool_rows(usage_sql.tool_sums(database))}
     assert {key: row.outcomes for key, row in rows.items()} == {
         "Bash": usage.ToolOutcomes(2, 0, 1, 1),
         "Read": usage.ToolOutcomes(2, 2, 0, 0),
         "my_tool": usage.ToolOutcomes(1, 0, 0, 0),
     }
-    assert (rows["Bash"].billed.calls, rows["Bash"].billed.tokens.input) == (1, 10)  # once, though it asked twice
+    assert (rows["Bash"].billed.calls, rows["Bash"].billed.tokens.input) == (
+        1,
+        10,
+    )  # counted once, though it called twice
     assert (rows["Read"].billed.calls, rows["Read"].billed.tokens.input) == (2, 30)
     assert rows["my_tool"].billed == Usage()  # its message has no counts
     assert rows["my_tool"].outcomes
@@ -292,8 +299,8 @@ def test_tools_are_counted_with_what_came_of_them(database: sqlite3.Connection) 
 
 
 def test_tools_are_the_same_without_an_archive(database: sqlite3.Connection, tmp_path: Path) -> None:
-    found = reader.history([builders.home(tmp_path)])
-    with closing(memory.in_memory(found.sessions, [], reader.opened)) as other:
+    read_history = reader.history([builders.home(tmp_path)])
+    with closing(memory.in_memory(read_history.sessions, [], reader.opened)) as other:
         price_calls(other, prices.load())
         assert usage.tool_rows(usage_sql.tool_sums(other)) == usage.tool_rows(usage_sql.tool_sums(database))
         projects = load_sessions.session_projects(other, {})
@@ -302,12 +309,12 @@ def test_tools_are_the_same_without_an_archive(database: sqlite3.Connection, tmp
 
 @pytest.mark.parametrize("real", all_trees(SELECTED), ids=lambda real: real.name)
 def test_real_trees_are_the_same_without_an_archive(real: Tree, tmp_path: Path) -> None:
-    found = history(real)
+    read_history = history(real)
     with (
-        closing(memory.in_memory(found.sessions, [], reader.opened)) as other,
+        closing(memory.in_memory(read_history.sessions, [], reader.opened)) as other,
         store.open_archive(tmp_path / "a.db") as archive,
     ):
-        refresh(archive, found.located.homes)
+        refresh(archive, read_history.located.homes)
         for database in (other, archive.database):
             price_calls(database, prices.load())
         for by in ("hour", "session", "model"):
@@ -319,7 +326,7 @@ def test_real_trees_are_the_same_without_an_archive(real: Tree, tmp_path: Path) 
         assert usage.tool_rows(usage_sql.tool_sums(other)) == usage.tool_rows(usage_sql.tool_sums(archive.database))
 
 
-def test_call_without_a_time_is_in_no_window(tmp_path: Path) -> None:
+def test_call_without_a_time_is_outside_any_window(tmp_path: Path) -> None:
     answer = builders.gemini("g1", tokens=builders.tokens(10)) | {"timestamp": "never"}
     data = builders.log(builders.header(), builders.user(), answer)
     builders.put(builders.chats(tmp_path) / f"{builders.NAME}.jsonl", data)
@@ -331,23 +338,23 @@ def test_call_without_a_time_is_in_no_window(tmp_path: Path) -> None:
         assert not usage_sql.call_sums(database, None, builders.instant_of(0))
 
 
-def test_project_is_known_by_path_by_memory_or_by_hash(tmp_path: Path) -> None:
+def test_project_is_named_by_path_by_memory_or_by_hash(tmp_path: Path) -> None:
     answer = builders.gemini("g1", tokens=builders.tokens(10))
-    nobody = "0" * 64
+    unknown_hash = "0" * 64
     builders.put(
-        tmp_path / ".gemini" / "tmp" / nobody / "chats" / f"{builders.NAME}.jsonl",
-        builders.log(builders.header(projectHash=nobody), builders.user(), answer),
+        tmp_path / ".gemini" / "tmp" / unknown_hash / "chats" / f"{builders.NAME}.jsonl",
+        builders.log(builders.header(projectHash=unknown_hash), builders.user(), answer),
     )
     headless = builders.chats(tmp_path) / "session-2026-11-15T19-30-b3e2640d.jsonl"
     builders.put(headless, builders.log(builders.user(), answer | {"id": "g2"}))
     with store.open_archive(tmp_path / "archive.db") as archive:
         refresh(archive, [builders.home(tmp_path)])
         price_calls(archive.database, prices.load())
-        found = usage_sql.call_sums(archive.database)
-        known = load_sessions.session_projects(archive.database, {nobody: "/srv/app"})
-        rows = usage.call_rows("project", found, projects=known)
+        sums = usage_sql.call_sums(archive.database)
+        projects = load_sessions.session_projects(archive.database, {unknown_hash: "/srv/app"})
+        rows = usage.call_rows("project", sums, projects=projects)
         assert {row.key: row.name for row in rows} == {"/srv/app": "app", builders.ROOT: "webapp"}
-        assert {row.key for row in usage.call_rows("project", found)} == {nobody, None}
+        assert {row.key for row in usage.call_rows("project", sums)} == {unknown_hash, None}
         assert {code for _, problem in load_sessions.file_problems(archive.database) if (code := problem.code)} == {
             "no-header"
         }
@@ -358,7 +365,7 @@ def test_project_is_known_by_path_by_memory_or_by_hash(tmp_path: Path) -> None:
         assert sessions_of_homes(archive.database, ["/other"]) == {"b3e2640d"}
 
 
-def test_import_is_counted_where_it_came_from(tmp_path: Path) -> None:
+def test_import_is_counted_in_its_original_session(tmp_path: Path) -> None:
     answer = builders.gemini("g1", tokens=builders.tokens(10), toolCalls=[builders.call()])
     chats = builders.chats(tmp_path)
     builders.put(chats / f"{builders.NAME}.jsonl", builders.log(builders.header(), builders.user(), answer))
@@ -371,17 +378,17 @@ def test_import_is_counted_where_it_came_from(tmp_path: Path) -> None:
         price_calls(archive.database, prices.load())
         (row,) = usage.call_rows("session", usage_sql.call_sums(archive.database), roots=roots_in(archive.database))
         assert (row.key, row.billed.calls) == (builders.SESSION, 1)
-        # Without a notice of the client nothing says that the second session did not call the tool itself.
+        # Without a notice of the client, the second session may have called the tool itself.
         (tool,) = usage.tool_rows(usage_sql.tool_sums(archive.database))
         assert tool.outcomes == usage.ToolOutcomes(2, 2, 0, 0)
         assert tool.billed.calls == 1
 
 
-def test_json_has_every_key_of_the_contract(database: sqlite3.Connection) -> None:
-    found = usage_sql.call_sums(database)
-    row = UsageRow("k", "name", usage.total(found), Usage(), None, usage.ToolOutcomes(3, 1, 1, 0))
+def test_json_has_each_key_of_the_contract(database: sqlite3.Connection) -> None:
+    sums = usage_sql.call_sums(database)
+    row = UsageRow("k", "name", usage.total(sums), Usage(), None, usage.ToolOutcomes(3, 1, 1, 0))
     report = usage.UsageReport(
-        "tool", "UTC", "table", "2026-10-15", (row,), Usage(), Usage(), usage.unpriced_models(found)
+        "tool", "UTC", "table", "2026-10-15", (row,), Usage(), Usage(), usage.unpriced_models(sums)
     )
     written = to_json(report)
     assert written["unpriced_models"] == [

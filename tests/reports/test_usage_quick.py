@@ -20,12 +20,12 @@ def price(_model: str | None, _at: datetime | None, tokens: Tokens) -> tuple[int
     return None, ""
 
 
-def ids(found: Iterable[CountedSession]) -> list[str]:
-    return [one.id for one in found]
+def ids(sessions: Iterable[CountedSession]) -> list[str]:
+    return [session.id for session in sessions]
 
 
 @pytest.mark.parametrize("is_quick", [True, False])
-def test_error_in_one_file_is_its_problem(
+def test_error_in_one_file_is_a_problem_of_that_file(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     is_quick: bool,  # noqa: FBT001
@@ -37,6 +37,8 @@ def test_error_in_one_file_is_its_problem(
         data = builders.log(builders.header(session), builders.gemini(tokens=builders.tokens(number)))
         name = f"session-2026-11-15T19-30-{session[:8]}.jsonl"
         files[session] = builders.put(builders.chats(tmp_path) / name, data)
-    found = counts([builders.home(tmp_path)], price, ids)
-    assert found.sums == [builders.SESSION]
-    assert [(one.code, one.file) for one in found.problems] == [("cannot-derive", str(files[builders.OTHER]))]
+    result = counts([builders.home(tmp_path)], price, ids)
+    assert result.sums == [builders.SESSION]
+    assert [(problem.code, problem.file) for problem in result.problems] == [
+        ("cannot-derive", str(files[builders.OTHER]))
+    ]

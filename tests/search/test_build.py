@@ -117,6 +117,16 @@ def test_a_session_larger_than_the_budget_waits(tmp_path: Path) -> None:
     result = indexed(tmp_path, budget=2000)
     assert (result.n_sessions, result.n_missing) == (1, 1)
     assert found(tmp_path, "small")
+    result = indexed(tmp_path, budget=2000)
+    assert (result.n_sessions, result.n_missing) == (1, 0), "the next build takes it"
+    assert found(tmp_path, "large")
+
+
+def test_of_sessions_larger_than_the_budget_one_build_takes_the_newest(tmp_path: Path) -> None:
+    for number in range(3):
+        put_session(tmp_path, number, "large " * 1000)
+    assert [indexed(tmp_path, budget=2000).n_missing for _ in range(3)] == [2, 1, 0]
+    check(tmp_path)
 
 
 def test_one_more_turn_is_indexed_alone(tmp_path: Path) -> None:

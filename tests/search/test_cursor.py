@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pollux.errors import InvalidCursorError
 from pollux.search.cursor import (
     START,
     Cursor,
-    InvalidCursorError,
     Position,
     decode_cursor,
     encode_cursor,

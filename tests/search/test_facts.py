@@ -204,6 +204,8 @@ def named(ids: set[str] | None) -> str:
         ("kind:main,subagent", "kid main shop"),
         ("has:subagent", "main"),
         ("has:gone", ""),
+        ("has:problem", ""),
+        ("has:dropped", "main"),
         ("id:6ece", "kid main"),
         ("id:7FFA9413", "kid"),
         ("id:6ece*,b3e", "kid main shop"),
@@ -305,6 +307,7 @@ def messages(database: sqlite3.Connection, test: FieldTest, ids: list[str]) -> s
         ("tool:%", ""),
         ("has:error", "e1 k2 o2"),
         ("has:diff", "g1"),
+        ("has:dropped", "g2 u2"),
         ("on:2026-01-10", "o1"),
         ("on:2026-01", "o1 o2"),
         ("on:2026-11-15T19:31", "e1 g2 u2"),
@@ -377,6 +380,21 @@ def test_costs_and_tokens_are_those_of_the_list(database: sqlite3.Connection, pl
 def test_a_deleted_session_is_gone(database: sqlite3.Connection, place: FactPlace) -> None:
     database.execute("UPDATE sessions SET is_deleted = 1 WHERE session_id = ?", (OTHER,))
     assert named(sessions_of(database, field_test("has:gone"), place)) == "shop"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE session_files SET problems = 1 WHERE session_id = ?",
+        "INSERT INTO value_problems SELECT ?, 'm', 0, 0, min(file_version_id), 1, 'tokens' FROM session_files",
+    ],
+)
+def test_a_session_with_a_damaged_file_or_value_has_a_problem(
+    database: sqlite3.Connection, place: FactPlace, statement: str
+) -> None:
+    database.execute(statement, (OTHER,))
+    assert named(sessions_of(database, field_test("has:problem"), place)) == "shop"
+    assert named(sessions_of(database, field_test("has:problem"), place, among=[KID])) == ""
 
 
 def test_images_are_found_in_messages() -> None:

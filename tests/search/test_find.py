@@ -24,7 +24,7 @@ from pollux.search.cursor import START
 from pollux.search.deadline import InterruptedSearchError
 from pollux.search.fact_tests import FactTests
 from pollux.search.facts import FactPlace
-from pollux.search.find import NO_LIMITS, Finder, Found, SearchLimits
+from pollux.search.find import NO_LIMITS, Finder, MatchPage, SearchLimits
 from pollux.search.index import SearchIndex, open_index
 from pollux.search.query import parse_query
 from pollux.sessions.grouping import OpenSession
@@ -55,7 +55,7 @@ class Home:
         corpus = Corpus(self.database, self.index, self.open_session, facts)
         return Finder(corpus, Request(parse_query(query, now=NOW), EVERYTHING, **options), clock, limits)
 
-    def find(self, query: str, **options: Any) -> Found:  # noqa: ANN401
+    def find(self, query: str, **options: Any) -> MatchPage:  # noqa: ANN401
         return self.finder(query, **options).find()
 
 
@@ -72,7 +72,7 @@ def searchable(root: Path) -> Iterator[Home]:
             index.close()
 
 
-def ids(found: Found) -> list[int]:
+def ids(found: MatchPage) -> list[int]:
     return [int(match.session_id[:8]) for match in found.matches]
 
 
@@ -299,7 +299,7 @@ def test_a_scan_makes_progress_however_little_time_it_has(tmp_path: Path) -> Non
             assert found.n_scanned == 1
             assert found.next is not None
             position = found.next
-        assert home.finder("re:/wor./").find(position) == Found(n_to_scan=0)
+        assert home.finder("re:/wor./").find(position) == MatchPage(n_to_scan=0)
 
 
 def test_statements_stop_after_their_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,9 +308,9 @@ def test_statements_stop_after_their_time(tmp_path: Path, monkeypatch: pytest.Mo
         put_prompts(tmp_path, number, "prefix1 prefix2")
     with searchable(tmp_path) as home:
         found = home.find("pre* OR pref*", clock=Ticks(2), limits=SearchLimits(statements=0.5))
-        assert found == Found(is_stopped=True)
+        assert found == MatchPage(is_stopped=True)
         finder = home.finder("pre*", clock=Ticks(0), limits=SearchLimits(statements=0.5))
-        assert finder.totals(Found(next=START), is_first_page=True) == (None, None)
+        assert finder.totals(MatchPage(next=START), is_first_page=True) == (None, None)
         assert finder.suggestions() == ()
         assert len(home.find("pre* OR pref*").matches) == 3
 

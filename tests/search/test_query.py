@@ -631,10 +631,10 @@ def test_every_string_has_a_reading_or_an_error(*, texts: list[str], is_typing: 
         "超" * 1_999,
     ],
 )
-def test_hostile_queries_are_read_within_a_second(text: str) -> None:
+def test_hostile_queries_are_read_in_bounded_time(text: str) -> None:
     start = time.process_time()
     outcome(text)
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 5  # usually 0.3 s; coverage on a busy machine takes several times as long
 
 
 # The table of fields

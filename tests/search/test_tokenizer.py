@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from pollux.library.config import DEMO_HOME
 from pollux.search import tokenizer
+from pollux.search.flatten import _DROPPED_RANGES, _EMOJI_RANGES, _PAIRED_RANGES, flatten
 from pollux.search.highlight import Needle, find_spans
 from pollux.search.tokenizer import (
     VERSION,
-    flatten,
     index_text,
     match_phrase,
     match_phrase_loose,
@@ -237,7 +237,7 @@ def test_a_word_too_long_to_be_a_name_has_no_pieces() -> None:
 
 
 def test_the_ranges_of_characters_are_in_order() -> None:
-    for ranges in (tokenizer._PAIRED_RANGES, tokenizer._EMOJI_RANGES, tokenizer._DROPPED_RANGES):
+    for ranges in (_PAIRED_RANGES, _EMOJI_RANGES, _DROPPED_RANGES):
         ends = [end for pair in ranges for end in pair]
         assert ends == sorted(ends)
 
@@ -305,6 +305,52 @@ def test_each_way_to_flatten_a_text_gives_the_same_tokens(text: str) -> None:
     tokens = [*place_tokens(flatten(text))]
     for way in ways:
         assert [token.text for token in place_tokens(flatten(way))][: len(tokens)] == [token.text for token in tokens]
+
+
+SAMPLES = st.sampled_from(
+    (
+        " ",
+        "getUser",
+        "URLs",
+        "HTMLPage5",
+        "v2Api",
+        "V3",
+        "TITLE",
+        "12",
+        "a_b",
+        "?",
+        "É",
+        "é",
+        "—",
+        "时",
+        "超时",
+        "👍🏽",
+        "x" * 90,
+    )
+)
+
+
+@given(st.lists(SAMPLES | TEXTS, max_size=12).map("".join))
+@example("时" * 90 + "getUser")
+@example("getUser 超时getUser")
+@settings(max_examples=500)
+def test_the_quick_way_to_index_a_text_gives_the_same(text: str) -> None:
+    """The index depends on `VERSION`, so a quicker way has to give the same text, not only one as good."""
+    assert index_text(text) == index_simply(text)
+    padded = f"{text}\n{' plain' * len(text)}"  # mostly ASCII
+    assert index_text(padded) == index_simply(padded)
+
+
+def index_simply(text: str) -> str:
+    """Return the text for the index by flattening it as a whole and looking at each of its words."""
+    flat = flatten(text)
+    body = tokenizer._VERSIONS.sub(r"\g<0> ", tokenizer._UNSPACED.sub(tokenizer._spaced, flat))
+    words = dict.fromkeys(re.findall("[0-9A-Za-z?]+", re.sub("[^\x00-\x7f]", "?", flat.replace("?", " "))))
+    compounds = [word for word in words if tokenizer.compound_pieces(word)]
+    if any("?" in word for word in compounds):
+        compounds = [*dict.fromkeys(tokenizer._WORDS.findall(flat))]
+    pieces = [piece for word in compounds for piece in tokenizer.compound_pieces(word)]
+    return f"{body} {' '.join(pieces)}".replace("\0", " ")
 
 
 def test_marks_in_large_numbers_take_no_quadratic_time() -> None:

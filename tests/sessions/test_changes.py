@@ -1,4 +1,4 @@
-"""What is new since the last look: told by where recordings stand, without reading them."""
+"""`ChangeTracker` finds new and changed messages by the places of their recordings, without reading them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def group(folder: Path, *records: object) -> OpenSession:
 
 
 def look(memory: ChangeTracker, folder: Path, *records: object) -> list[tuple[int, str]]:
-    return [(one.number, one.entry.id) for one in memory.changes(group(folder, *records).timeline)]
+    return [(change.number, change.entry.id) for change in memory.changes(group(folder, *records).timeline)]
 
 
 def test_each_message_is_new_once(tmp_path: Path, memory: ChangeTracker) -> None:
@@ -44,7 +44,7 @@ def test_each_message_is_new_once(tmp_path: Path, memory: ChangeTracker) -> None
     ],
     ids=["calls", "thoughts", "tokens", "model"],
 )
-def test_what_is_added_to_a_message_is_a_change(tmp_path: Path, memory: ChangeTracker, more: builders.Wire) -> None:
+def test_addition_to_a_message_is_a_change(tmp_path: Path, memory: ChangeTracker, more: builders.Wire) -> None:
     look(memory, tmp_path, user("u1"), gemini("g1"))
     assert look(memory, tmp_path, user("u1"), gemini("g1"), gemini("g1") | more) == [(1, "g1")]
 
@@ -62,25 +62,29 @@ def test_response_to_a_call_without_a_record_is_a_change(tmp_path: Path, memory:
     assert look(memory, tmp_path, *records) == [(1, "g1"), (2, "r1")]
 
 
-def test_fate_is_a_change_and_only_the_end_of_an_active_one_is_a_loss(tmp_path: Path, memory: ChangeTracker) -> None:
+def test_change_of_fate_is_reported_and_only_active_to_rewound_is_dropped(
+    tmp_path: Path, memory: ChangeTracker
+) -> None:
     records = [user("u1"), gemini("g1"), rewind("g1"), gemini("g1")]
     memory.changes(group(tmp_path, *records[:2]).timeline)
     for number, (was, fate, is_dropped) in enumerate([("active", "rewound", True), ("rewound", "active", False)], 3):
         (change,) = memory.changes(group(tmp_path, *records[:number]).timeline)
         assert (change.was, change.entry.fate, change.is_dropped) == (was, fate, is_dropped)
-    assert not any(one.is_dropped for one in ChangeTracker().changes(group(tmp_path, *records[:3]).timeline))
+    assert not any(later.is_dropped for later in ChangeTracker().changes(group(tmp_path, *records[:3]).timeline))
 
 
-def test_numbers_stay_when_messages_vanish(tmp_path: Path, memory: ChangeTracker) -> None:
+def test_numbers_of_vanished_messages_are_not_reused(tmp_path: Path, memory: ChangeTracker) -> None:
     look(memory, tmp_path, user("u1"), user("u2", "other"))
     assert look(memory, tmp_path, user("u3", "third")) == [(2, "u3")]
 
 
-def test_nothing_is_read(tmp_path: Path, memory: ChangeTracker, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = group(tmp_path, user("u1"), gemini("g1", toolCalls=[call()]))
+def test_changes_are_found_without_reading_messages(
+    tmp_path: Path, memory: ChangeTracker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = group(tmp_path, user("u1"), gemini("g1", toolCalls=[call()]))
     for module in (reading, grouping):
         monkeypatch.setattr(module, "build_message", lambda *_: pytest.fail("a message was read"))
-    assert len(memory.changes(found.timeline)) == 2
+    assert len(memory.changes(opened.timeline)) == 2
 
 
 @pytest.mark.parametrize(
@@ -94,12 +98,12 @@ def test_nothing_is_read(tmp_path: Path, memory: ChangeTracker, monkeypatch: pyt
         ([user("u2", "two"), user("u3", "two")], True),
     ],
 )
-def test_history_that_may_be_written_again_is_in_doubt(
+def test_possible_copy_of_earlier_history_is_in_doubt(
     tmp_path: Path,
     memory: ChangeTracker,
     records: list[builders.Wire],
     is_in_doubt: bool,  # noqa: FBT001
 ) -> None:
-    before = [user("u1", "one"), gemini("g1", tokens=tokens()), user("u0", "one"), gemini("g0", tokens=tokens(11))]
-    memory.changes(group(tmp_path, *before).timeline)
-    assert memory.is_in_doubt(group(tmp_path, *before, *records).timeline) is is_in_doubt
+    recorded = [user("u1", "one"), gemini("g1", tokens=tokens()), user("u0", "one"), gemini("g0", tokens=tokens(11))]
+    memory.changes(group(tmp_path, *recorded).timeline)
+    assert memory.is_in_doubt(group(tmp_path, *recorded, *records).timeline) is is_in_doubt

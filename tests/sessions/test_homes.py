@@ -28,13 +28,13 @@ def user(tmp_path: Path) -> Path:
     return tmp_path / "user"
 
 
-def test_the_users_home_is_the_last_resort(user: Path) -> None:
+def test_user_home_is_the_default(user: Path) -> None:
     assert homes([], {"POLLUX_HOME": "", "GEMINI_CLI_HOME": ""}, user) == (
         Home(user / ".gemini", user / ".gemini" / "tmp", "user home"),
     )
 
 
-def test_precedence(tmp_path: Path, user: Path) -> None:
+def test_option_precedes_environment_variables_in_order(tmp_path: Path, user: Path) -> None:
     for name in "abcde":
         session(tmp_path / name / ".gemini" / "tmp")
     environ = {
@@ -59,28 +59,28 @@ def test_precedence(tmp_path: Path, user: Path) -> None:
 def test_home_is_recognised_by_its_contents(tmp_path: Path, user: Path, name: str, project: str) -> None:
     root = tmp_path / name
     session(root / "tmp", project)
-    for given in (root, root / "tmp"):
-        assert homes([given], {}, user) == (Home(root, root / "tmp", "--home"),)
+    for path in (root, root / "tmp"):
+        assert homes([path], {}, user) == (Home(root, root / "tmp", "--home"),)
 
 
-def test_a_marker_alone_makes_a_tmp(tmp_path: Path, user: Path) -> None:
+def test_folder_with_a_project_marker_is_a_tmp(tmp_path: Path, user: Path) -> None:
     put(tmp_path / "kept" / "webapp" / ".project_root", "/p")
     put(tmp_path / "kept" / "a file")
     assert homes([tmp_path / "kept"], {}, user) == (Home(tmp_path, tmp_path / "kept", "--home"),)
 
 
-def test_a_folder_with_dot_gemini_is_a_home_though_it_has_a_tmp_of_its_own(user: Path) -> None:
+def test_dot_gemini_is_preferred_to_a_tmp_beside_it(user: Path) -> None:
     session(user / "tmp")
     session(user / ".gemini" / "tmp")
     assert homes([user], {}, user)[0].root == user / ".gemini"
 
 
-def test_a_workspaces_settings_do_not_make_dot_gemini_a_container(user: Path) -> None:
+def test_settings_of_a_workspace_do_not_make_dot_gemini_a_container(user: Path) -> None:
     put(user / ".gemini" / ".gemini" / "settings.json")
     assert homes([user / ".gemini"], {}, user)[0].root == user / ".gemini"
 
 
-def test_homes_that_hold_nothing_yet(tmp_path: Path, user: Path) -> None:
+def test_homes_without_sessions_are_recognised(tmp_path: Path, user: Path) -> None:
     put(tmp_path / "kept" / "installation_id")
     (tmp_path / "kept" / "tmp").mkdir()
     assert homes([tmp_path / "kept"], {}, user)[0].root == tmp_path / "kept"
@@ -93,20 +93,20 @@ def test_homes_that_hold_nothing_yet(tmp_path: Path, user: Path) -> None:
     assert homes([user], {}, user)[0].root == user / ".gemini"
 
 
-@pytest.mark.parametrize(("name", "found"), [("missing", "does not exist"), ("file", "is not a folder")])
-def test_a_home_that_is_none_is_an_error(tmp_path: Path, user: Path, name: str, found: str) -> None:
+@pytest.mark.parametrize(("name", "reason"), [("missing", "does not exist"), ("file", "is not a folder")])
+def test_missing_home_is_an_error(tmp_path: Path, user: Path, name: str, reason: str) -> None:
     put(tmp_path / "file")
-    with pytest.raises(FileNotFoundError, match=f"{name} {found}: name the folder"):
+    with pytest.raises(FileNotFoundError, match=f"{name} {reason}: name the folder"):
         homes([tmp_path / name], {}, user)
 
 
-def test_a_variable_may_name_what_is_not_there(tmp_path: Path, user: Path) -> None:
+def test_missing_home_in_a_variable_is_an_empty_home(tmp_path: Path, user: Path) -> None:
     (home,) = homes([], {"POLLUX_HOME": str(tmp_path / "gone")}, user)
     assert home.root == tmp_path / "gone" / ".gemini"
     assert locate([home]) == HomeScan((home,), ())
 
 
-def test_several_homes_each_once(tmp_path: Path, user: Path) -> None:
+def test_several_names_of_a_home_count_once(tmp_path: Path, user: Path) -> None:
     for name in "ab":
         session(tmp_path / name / ".gemini" / "tmp")
     listed = [
@@ -121,7 +121,7 @@ def test_several_homes_each_once(tmp_path: Path, user: Path) -> None:
     assert [home.root for home in homes([], environ, user)] == expected
 
 
-def test_tilde_is_the_users_home(user: Path) -> None:
+def test_tilde_is_expanded_to_the_user_home(user: Path) -> None:
     session(user / "backup" / "tmp")
     assert homes([Path("~/backup")], {}, user)[0].root == user / "backup"
     assert homes([], {"GEMINI_DIR": "~"}, user)[0].root == user
@@ -133,7 +133,7 @@ def test_gemini_cli_home_may_be_dot_gemini_itself(user: Path) -> None:
         assert homes([], {"GEMINI_CLI_HOME": str(value)}, user)[0].root == user / ".gemini"
 
 
-def test_seatbelt_keeps_a_home_beside(user: Path) -> None:
+def test_home_of_the_macos_sandbox_is_added(user: Path) -> None:
     root = user / ".cache" / ".gemini"
     root.mkdir(parents=True)
     sandbox = Home(root, root / "tmp", "user home, sandbox")

@@ -1,4 +1,4 @@
-"""A session that is followed while it grows tells just what it tells afterwards, wherever the looks fall."""
+"""A session followed while it grows reports the same events as an export afterwards, whenever it is read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests import builders
 from tests.builders import call, checkpoint, gemini, header, log, preamble, rewind, tokens, user
 from tests.corpus.trees import Tree, each_release
-from tests.growth import EVERYTHING, Follower, Told, exported, grow, session_of
+from tests.growth import EVERYTHING, Events, Follower, exported, grow, session_of
 
 from pollux.formats import log as log_format
 from pollux.formats.operations import Operation
@@ -31,75 +31,75 @@ SESSION = Session(builders.SESSION, "main", Project())
 NAME = f"{builders.NAME}.jsonl"
 
 
-def name_of(content: bytes) -> str:
-    """Name a file as the client does."""
+def client_file_name(content: bytes) -> str:
+    """Return the name that the client gives to a file of this content."""
     return f"session-2026-11-15T19-30-{session_of(content, 'nobody').id[:8]}.jsonl"
 
 
-def sort_out(told: Told) -> Told:
-    """Leave out what only a live stream has, and what is known only in the end."""
-    return [plain(event) for event in told if event["type"] not in ("fate", "session_end")]
+def comparable_events(events: Events) -> Events:
+    """Return the events without those that only a live stream or only a finished export has."""
+    return [without_fate(event) for event in events if event["type"] not in ("fate", "session_end")]
 
 
-def plain(event: dict[str, Any]) -> dict[str, Any]:
+def without_fate(event: dict[str, Any]) -> dict[str, Any]:
     metadata = {key: value for key, value in event["metadata"].items() if key not in ("fate", "origin")}
-    of_start = {"timestamp": None} if event["type"] == "session_start" else {}  # of several headers the last counts
+    of_start = {"timestamp": None} if event["type"] == "session_start" else {}  # the last of several headers counts
     return {**event, "metadata": metadata, "cwd": None, **of_start}
 
 
-def fates(told: Told) -> dict[str, str]:
-    """Return the last word on each event: what it came with, unless a later one says otherwise."""
+def final_fates(events: Events) -> dict[str, str]:
+    """Return the final fate of each event, by its ID: its own, unless a later event changes it."""
     by_message: dict[str, str] = {}
-    found = {}
-    for event in told:
+    final_fates = {}
+    for event in events:
         if event["type"] == "fate":
             by_message[event["metadata"]["message_id"]] = event["metadata"]["fate"]
         elif "fate" in event["metadata"]:
-            found[event["id"]] = event["metadata"]["fate"]
-    owner = {one["id"]: one["metadata"].get("message_id", one["id"].partition("/")[0]) for one in told}
-    return {id_: by_message.get(owner[id_], fate) for id_, fate in found.items()}
+            final_fates[event["id"]] = event["metadata"]["fate"]
+    owner = {event["id"]: event["metadata"].get("message_id", event["id"].partition("/")[0]) for event in events}
+    return {id_: by_message.get(owner[id_], fate) for id_, fate in final_fates.items()}
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 @pytest.mark.parametrize("file", LOGS, ids=lambda file: file.stem)
-def test_whatever_the_looks_the_events_are_the_same(file: Path, data: st.DataObject) -> None:
+def test_live_events_equal_an_export_wherever_the_file_is_cut(file: Path, data: st.DataObject) -> None:
     content = file.read_bytes()
     cuts = data.draw(st.lists(st.integers(0, len(content)), max_size=12))
     include = data.draw(st.sampled_from([frozenset[str](), EVERYTHING]))
     with tempfile.TemporaryDirectory() as folder:
-        told = grow(Path(folder), name_of(content), content, cuts, include)
-        assert sort_out(told) == sort_out(exported(Path(folder), include))
-        assert len({event["id"] for event in told}) == len(told)
+        events = grow(Path(folder), client_file_name(content), content, cuts, include)
+        assert comparable_events(events) == comparable_events(exported(Path(folder), include))
+        assert len({event["id"] for event in events}) == len(events)
 
 
 @pytest.mark.parametrize("file", LOGS, ids=lambda file: file.stem)
-def test_line_by_line(tmp_path: Path, file: Path) -> None:
+def test_live_events_and_fates_equal_an_export_line_by_line(tmp_path: Path, file: Path) -> None:
     content = file.read_bytes()
     cuts = [end for end in range(1, len(content)) if content[end - 1 : end] == b"\n"]
-    told = grow(tmp_path, name_of(content), content, cuts, EVERYTHING)
+    events = grow(tmp_path, client_file_name(content), content, cuts, EVERYTHING)
     final = exported(tmp_path, EVERYTHING)
-    assert sort_out(told) == sort_out(final)
-    assert fates(told) == fates(final)
+    assert comparable_events(events) == comparable_events(final)
+    assert final_fates(events) == final_fates(final)
 
 
 @each_release
-def test_every_log_of_the_corpus_line_by_line(tmp_path: Path, trees: list[Tree]) -> None:
+def test_live_events_of_the_corpus_equal_an_export(tmp_path: Path, trees: list[Tree]) -> None:
     logs = [
         file for tree in trees for file in tree.files if file.suffix == ".jsonl" and file.name.startswith("session")
     ]
     if not logs:
-        pytest.skip("a release that wrote no logs")
+        pytest.skip("this release wrote no logs")
     for number, file in enumerate(logs):
-        content, end, _ = file.read_bytes().rpartition(b"\n")  # a torn line at the end is waited for
+        content, end, _ = file.read_bytes().rpartition(b"\n")  # the follower waits for the rest of a torn line
         content += end
         ends = [end for end in range(1, len(content)) if content[end - 1 : end] == b"\n"]
         root = tmp_path / str(number)
-        told = grow(root, name_of(content), content, ends[:: 1 + len(ends) // 60], EVERYTHING)
-        assert sort_out(told) == sort_out(exported(root, EVERYTHING)), file
+        events = grow(root, client_file_name(content), content, ends[:: 1 + len(ends) // 60], EVERYTHING)
+        assert comparable_events(events) == comparable_events(exported(root, EVERYTHING)), file
 
 
-# One by one: what may happen to the files of a session that somebody follows.
+# Changes to the files of a followed session, one by one
 
 
 @pytest.fixture
@@ -116,11 +116,11 @@ def append(path: Path, *records: object) -> None:
         stream.write(log(*records))
 
 
-def event_pairs(events: Told) -> list[tuple[str, str]]:
+def event_pairs(events: Events) -> list[tuple[str, str]]:
     return [(event["type"], event.get("message") or event["id"]) for event in events]
 
 
-def test_torn_line_is_waited_for(follower: Follower) -> None:
+def test_torn_line_is_reported_when_it_is_complete(follower: Follower) -> None:
     path = write(follower, header(), user("u1", "one"))
     assert event_pairs(follower.look()) == [("session_start", f"{builders.SESSION}/start"), ("user_prompt", "one")]
     torn = builders.line(gemini("g1", "two", toolCalls=[call("c1")]))
@@ -128,13 +128,13 @@ def test_torn_line_is_waited_for(follower: Follower) -> None:
         path.write_bytes(log(header(), user("u1", "one")) + torn[:cut])
         assert follower.look() == []
     path.write_bytes(log(header(), user("u1", "one")) + torn)
-    assert [one for one, _ in event_pairs(follower.look())] == ["text", "tool_use", "tool_result"]
+    assert [type_ for type_, _ in event_pairs(follower.look())] == ["text", "tool_use", "tool_result"]
     append(path, b"", user("u2", "three"))
     assert event_pairs(follower.look()) == [("user_prompt", "three")]
     assert follower.look() == []
 
 
-def test_nothing_whole_is_no_session_yet(follower: Follower) -> None:
+def test_file_without_a_complete_line_reports_nothing(follower: Follower) -> None:
     path = builders.put(builders.chats(follower.root) / NAME, b"")
     assert follower.look() == []
     path.write_bytes(builders.line(header())[:40])
@@ -146,7 +146,7 @@ def test_nothing_whole_is_no_session_yet(follower: Follower) -> None:
 def test_later_results_are_reported_when_they_arrive(follower: Follower) -> None:
     asked = gemini("g1", "", tokens=tokens())
     path = write(follower, header(), user("u1"), asked)
-    assert [one for one, _ in event_pairs(follower.look())] == ["session_start", "user_prompt", "usage"]
+    assert [type_ for type_, _ in event_pairs(follower.look())] == ["session_start", "user_prompt", "usage"]
     append(path, asked | {"toolCalls": [call("c1", status="executing", result=None)]})
     assert event_pairs(follower.look()) == [("tool_use", "c1")]
     append(path, user("u2", "hurry up", second=5), asked | {"toolCalls": [call("c1")]})
@@ -155,20 +155,20 @@ def test_later_results_are_reported_when_they_arrive(follower: Follower) -> None
     assert event_pairs(follower.look()) == [("tool_use", "c2"), ("tool_result", "c2/result")]
 
 
-def test_rewind_takes_nothing_back(follower: Follower) -> None:
+def test_rewind_reports_changed_fates(follower: Follower) -> None:
     path = write(follower, header(), user("u1", "one"), gemini("g1", "first"), user("u2", "two"))
     follower.look()
     append(path, rewind("g1"))
     events = follower.look()
-    assert [(one["type"], one["metadata"]["message_id"], one["metadata"]["fate"]) for one in events] == [
+    assert [(event["type"], event["metadata"]["message_id"], event["metadata"]["fate"]) for event in events] == [
         ("fate", "g1", "rewound"),
         ("fate", "u2", "rewound"),
     ]
     append(path, user("u3", "three"), checkpoint(user("u1", "one"), gemini("g1", "first"), user("u3", "three")))
-    assert [(one["type"], one["id"]) for one in follower.look()] == [("fate", "g1/fate/2"), ("user_prompt", "u3")]
+    assert [(event["type"], event["id"]) for event in follower.look()] == [("fate", "g1/fate/2"), ("user_prompt", "u3")]
 
 
-def test_without_fates_a_rewind_is_silent(tmp_path: Path) -> None:
+def test_rewind_reports_nothing_unless_fates_are_included(tmp_path: Path) -> None:
     follower = Follower(tmp_path, SESSION)
     path = write(follower, header(), user("u1", "one"))
     follower.look()
@@ -197,10 +197,10 @@ def test_repeated_prompt_is_reported_when_it_is_answered(follower: Follower) -> 
     assert follower.look() == []
     assert event_pairs(follower.look(is_patient=False)) == []  # nothing has changed since
     append(path, gemini("g2", "again", tokens=tokens(20)))
-    assert [one for one, _ in event_pairs(follower.look())] == ["user_prompt", "text", "usage"]
+    assert [type_ for type_, _ in event_pairs(follower.look())] == ["user_prompt", "text", "usage"]
 
 
-def test_resumed_document_goes_on_in_a_log(follower: Follower) -> None:
+def test_log_that_resumes_a_document_reports_only_new_messages(follower: Follower) -> None:
     old = [user("u1", "one"), gemini("g1", "first")]
     builders.put(builders.chats(follower.root) / f"{builders.NAME}.json", builders.document(*old))
     assert len(follower.look()) == 3
@@ -213,19 +213,19 @@ def test_resumed_document_goes_on_in_a_log(follower: Follower) -> None:
     assert follower.look() == []
 
 
-@pytest.mark.parametrize("half", [0, 1, 200, 500])
-def test_half_written_document_is_waited_for(follower: Follower, half: int) -> None:
+@pytest.mark.parametrize("n_bytes", [0, 1, 200, 500])
+def test_half_written_document_is_reported_when_it_is_complete(follower: Follower, n_bytes: int) -> None:
     path = builders.chats(follower.root) / f"{builders.NAME}.json"
     builders.put(path, builders.document(user("u1", "one")))
     assert len(follower.look()) == 2
-    whole = builders.document(user("u1", "one"), gemini("g1", "first"), user("u2", "two"))
-    path.write_bytes(whole[:half])
+    document = builders.document(user("u1", "one"), gemini("g1", "first"), user("u2", "two"))
+    path.write_bytes(document[:n_bytes])
     assert follower.look() == []
-    path.write_bytes(whole)
+    path.write_bytes(document)
     assert event_pairs(follower.look()) == [("text", "first"), ("user_prompt", "two")]
 
 
-def test_broken_document_is_taken_for_what_it_is_in_the_end(follower: Follower) -> None:
+def test_document_that_stays_broken_is_reported_after_five_seconds(follower: Follower) -> None:
     path = builders.chats(follower.root) / f"{builders.NAME}.json"
     builders.put(path, builders.document(user("u1", "one"), user("u2", "two"))[:-60])
     assert follower.look() == []
@@ -233,12 +233,12 @@ def test_broken_document_is_taken_for_what_it_is_in_the_end(follower: Follower) 
     assert event_pairs(follower.look()) == [("session_start", f"{builders.SESSION}/start"), ("user_prompt", "one")]
 
 
-def test_file_in_the_place_of_another_tells_what_is_new(follower: Follower) -> None:
+def test_replaced_file_reports_only_new_messages(follower: Follower) -> None:
     path = write(follower, header(), user("u1", "one"), user("u2", "two"))
     follower.look()
     path.unlink()
     assert follower.look() == []
-    path.write_bytes(log(user("u3", "three")))  # the client has lost its header, and we know whose it is
+    path.write_bytes(log(user("u3", "three")))  # without a header, but the name contains the ID
     events = follower.look()
     assert event_pairs(events) == [("user_prompt", "three")]
     assert (events[0]["session_id"], events[0]["metadata"]["content_index"]) == (builders.SESSION, 2)
@@ -248,7 +248,7 @@ def test_file_in_the_place_of_another_tells_what_is_new(follower: Follower) -> N
     assert follower.look() == []
 
 
-def test_log_is_read_on_from_where_it_was_left(follower: Follower, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_new_lines_of_a_log_are_read(follower: Follower, monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[int] = []
     operations = log_format.operations
 
@@ -264,18 +264,18 @@ def test_log_is_read_on_from_where_it_was_left(follower: Follower, monkeypatch: 
         assert event_pairs(follower.look()) == [("user_prompt", f"number {number}")]
     assert lines == [1, 2, 3, 4, 5]
     path.write_bytes(path.read_bytes().replace(b"nothing", b"another") + log(user("u4", "four")))
-    assert event_pairs(follower.look()) == [("user_prompt", "four")]  # not the file that it was
+    assert event_pairs(follower.look()) == [("user_prompt", "four")]  # the file was replaced
     assert lines[5:] == [1, 2, 3, 4, 5, 6]
     write(follower, header(), name=NAME.replace("19-30", "19-31"))
     assert follower.look() == []
     assert lines[11:] == [1]
 
 
-def test_end_of_a_line_may_come_later_than_the_line(follower: Follower) -> None:
+def test_complete_line_is_reported_once_before_its_newline(follower: Follower) -> None:
     path = write(follower, header(), user("u1", "one"))
     last = builders.line(user("u2", "two"))
     path.write_bytes(path.read_bytes() + last)
-    assert [one for _, one in event_pairs(follower.look())][1:] == ["one", "two"]
+    assert [text for _, text in event_pairs(follower.look())][1:] == ["one", "two"]
     append(path, b"")
     assert follower.look() == []
     append(path, user("u3", "three"))
@@ -289,43 +289,47 @@ def test_end_of_a_line_may_come_later_than_the_line(follower: Follower) -> None:
 def test_subagents_are_reported_with_their_session(tmp_path: Path) -> None:
     tree = DATA / "corpus" / "0.61.0" / "i-subagent" / "gemini"
     shutil.copytree(tree, tmp_path / ".gemini")
-    found = exported(tmp_path)
-    (main,) = {event["session_id"] for event in found if "parent_session_id" not in event["metadata"]} - {
-        event["session_id"] for event in found if "parent_session_id" in event["metadata"]
+    expected = exported(tmp_path)
+    (main,) = {event["session_id"] for event in expected if "parent_session_id" not in event["metadata"]} - {
+        event["session_id"] for event in expected if "parent_session_id" in event["metadata"]
     }
     shutil.rmtree(tmp_path / ".gemini" / "tmp" / "webapp" / "chats")
     follower = Follower(tmp_path, Session(main, "main", Project()))
     files = sorted(tree.glob("tmp/webapp/chats/**/*.jsonl"), key=lambda file: -len(file.parts))
-    for file in files:  # the session itself is written to at last
+    for file in files:  # the file of the main session comes last
         builders.put(tmp_path / ".gemini" / file.relative_to(tree), file.read_bytes())
         follower.look()
-    by_session: dict[str, Told] = {event["session_id"]: [] for event in found}
-    for event in follower.told:
-        by_session[event["session_id"]].append(plain(event))
+    by_session: dict[str, Events] = {event["session_id"]: [] for event in expected}
+    for event in follower.reported:
+        by_session[event["session_id"]].append(without_fate(event))
     assert len(by_session) == 4
     for session_id, events in by_session.items():
-        own = [event for event in found if event["session_id"] == session_id]
-        assert events == sort_out(own)
-    uses = [event for event in follower.told if "agent_session_id" in event["metadata"]]
+        own = [event for event in expected if event["session_id"] == session_id]
+        assert events == comparable_events(own)
+    uses = [event for event in follower.reported if "agent_session_id" in event["metadata"]]
     assert {event["metadata"]["agent_session_id"] for event in uses} == by_session.keys() - {main}
 
 
-def test_file_that_was_named_is_followed_wherever_it_is(tmp_path: Path) -> None:
+def test_named_file_is_followed_outside_a_home(tmp_path: Path) -> None:
     path = builders.put(tmp_path / "copy of a session.jsonl", log(header(), user("u1", "one")))
     live = LiveSession(SESSION, {}, clock=utc_now)
     ((session, group),) = live.look_at(path)
-    assert (session.id, session.first_prompt, [one.text for one in group.messages()]) == (SESSION.id, "one", ["one"])
+    assert (session.id, session.first_prompt, [message.text for message in group.messages()]) == (
+        SESSION.id,
+        "one",
+        ["one"],
+    )
     assert live.look_at(path) == []
     append(path, user("u2", "two"))
     ((_, group),) = live.look_at(path)
-    assert [one.text for one in group.messages()] == ["one", "two"]
+    assert [message.text for message in group.messages()] == ["one", "two"]
     path.write_bytes(b"")
     assert live.look_at(path) == []
     path.unlink()
     assert live.look_at(path) == []
 
 
-def test_file_that_goes_while_it_is_looked_at_is_passed_over(tmp_path: Path) -> None:
+def test_file_deleted_before_reading_is_skipped(tmp_path: Path) -> None:
     path = builders.put(builders.chats(tmp_path) / NAME, log(header(), user("u1", "one")))
     files = list(locate([builders.home(tmp_path)]).files)
     path.unlink()

@@ -45,7 +45,7 @@ def files(tmp: Path) -> list[tuple[str, str]]:
     return [(file.path.relative_to(tmp).as_posix(), file.what) for file in located(tmp).files]
 
 
-def test_the_files_of_a_project(tmp_path: Path) -> None:
+def test_files_of_a_project_are_classified_by_name(tmp_path: Path) -> None:
     names = [
         SESSION,
         "session-1794771517802-6ece72aa.json",
@@ -72,16 +72,16 @@ def test_the_files_of_a_project(tmp_path: Path) -> None:
     assert not located(tmp_path).problems
 
 
-def test_a_file_is_known_by_its_stat(tmp_path: Path) -> None:
+def test_located_file_has_size_time_and_inode(tmp_path: Path) -> None:
     path = session(tmp_path)
     (file,) = only_folder(tmp_path).files
     status = path.stat()
     assert (file.path, file.folder, file.home) == (path, "webapp", Home(tmp_path.parent, tmp_path, "--home"))
     assert (file.size, file.mtime_ns) == (2, status.st_mtime_ns)
-    assert file.inode in {status.st_ino, 0}  # Windows does not tell while listing
+    assert file.inode in {status.st_ino, 0}  # Windows does not return it while listing
 
 
-def test_what_else_a_project_folder_holds(tmp_path: Path) -> None:
+def test_other_files_of_a_project_are_sorted_by_kind(tmp_path: Path) -> None:
     project = tmp_path / HASH
     kept = {
         "logs": ["logs.json"],
@@ -106,7 +106,7 @@ def test_what_else_a_project_folder_holds(tmp_path: Path) -> None:
         assert [path.relative_to(project).as_posix() for path in paths] == expected
 
 
-def test_which_folders_are_projects(tmp_path: Path) -> None:
+def test_folders_with_sessions_or_markers_are_projects(tmp_path: Path) -> None:
     put(tmp_path / "marked" / ".project_root", "/p")
     put(tmp_path / "bin" / "logs.json")
     put(tmp_path / "background-processes" / "background-1.log")
@@ -121,7 +121,7 @@ def test_which_folders_are_projects(tmp_path: Path) -> None:
     assert names(tmp_path) == [HASH, "bin", "chatty", "logged", "marked", "saved"]
 
 
-def test_a_folder_that_cannot_be_listed_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unlistable_folder_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session(tmp_path, "locked")
     session(tmp_path)
     scandir = os.scandir
@@ -132,57 +132,57 @@ def test_a_folder_that_cannot_be_listed_is_a_problem(tmp_path: Path, monkeypatch
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refuse)
-    found = located(tmp_path)
-    assert [(folder.name, len(folder.files)) for folder in found.folders] == [("locked", 0), ("webapp", 1)]
-    (problem,) = found.problems
+    scan = located(tmp_path)
+    assert [(folder.name, len(folder.files)) for folder in scan.folders] == [("locked", 0), ("webapp", 1)]
+    (problem,) = scan.problems
     assert problem.code == "unreadable-folder"
     assert problem.message == "cannot be listed: Permission denied"
     assert problem.file == str(tmp_path / "locked" / "chats")
 
 
-def test_a_tmp_that_is_a_file_is_a_problem(tmp_path: Path) -> None:
+def test_tmp_that_is_a_file_is_a_problem(tmp_path: Path) -> None:
     put(tmp_path / "tmp")
     assert [problem.code for problem in located(tmp_path / "tmp").problems] == ["unreadable-folder"]
 
 
 @needs_links
-def test_a_file_that_cannot_be_reached_is_a_problem(tmp_path: Path) -> None:
+def test_broken_links_and_pipes_are_problems(tmp_path: Path) -> None:
     path = session(tmp_path)
     (path.parent / "session-gone.json").symlink_to("nowhere")
     os.mkfifo(path.parent / "session-pipe.json")
-    found = located(tmp_path)
-    assert [file.path for file in found.files] == [path]
-    assert [problem.code for problem in found.problems] == ["vanished-file", "not-a-file"]
+    scan = located(tmp_path)
+    assert [file.path for file in scan.files] == [path]
+    assert [problem.code for problem in scan.problems] == ["vanished-file", "not-a-file"]
 
 
 @needs_links
-def test_a_loop_of_links_is_a_problem(tmp_path: Path) -> None:
+def test_loop_of_links_is_a_problem(tmp_path: Path) -> None:
     session(tmp_path)
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "webapp" / "chats" / "up").symlink_to("..")
     assert homes([tmp_path], {}, tmp_path)[0].tmp == tmp_path
-    found = located(tmp_path)
-    assert [file.path.name for file in found.files] == [SESSION]
-    assert [(problem.code, problem.file) for problem in found.problems] == [
+    scan = located(tmp_path)
+    assert [file.path.name for file in scan.files] == [SESSION]
+    assert [(problem.code, problem.file) for problem in scan.problems] == [
         ("unreadable-folder", str(tmp_path / "loop")),
     ]
 
 
 @needs_links
-def test_a_file_belongs_to_where_it_really_is(tmp_path: Path) -> None:
+def test_linked_file_belongs_to_the_folder_of_its_target(tmp_path: Path) -> None:
     tmp = tmp_path / "tmp"
     path = session(tmp, "webapp")
     (tmp / "alias").symlink_to("webapp")
     put(tmp / "borrower" / "logs.json")
     (tmp / "borrower" / "chats").symlink_to("../webapp/chats")
     (path.parent / "session-again.jsonl").symlink_to(SESSION)
-    found = located(tmp)
-    assert [(folder.name, len(folder.files)) for folder in found.folders] == [("borrower", 0), ("webapp", 1)]
-    assert [file.path for file in found.files] == [path]
+    scan = located(tmp)
+    assert [(folder.name, len(folder.files)) for folder in scan.folders] == [("borrower", 0), ("webapp", 1)]
+    assert [file.path for file in scan.files] == [path]
 
 
 @needs_links
-def test_a_link_out_of_the_home_is_a_problem_and_not_followed(tmp_path: Path) -> None:
+def test_link_out_of_the_home_is_a_problem_and_not_followed(tmp_path: Path) -> None:
     tmp = tmp_path / ".gemini" / "tmp"
     own = session(tmp, "own")
     put(tmp_path / "private" / "chats" / SESSION)
@@ -194,31 +194,33 @@ def test_a_link_out_of_the_home_is_a_problem_and_not_followed(tmp_path: Path) ->
     }
     for link, target in links.items():
         link.symlink_to(target)
-    found = located(tmp)
-    assert [file.path for file in found.files] == [own]
-    assert {(problem.code, problem.file) for problem in found.problems} == {("link-outside", str(one)) for one in links}
+    scan = located(tmp)
+    assert [file.path for file in scan.files] == [own]
+    assert {(problem.code, problem.file) for problem in scan.problems} == {
+        ("link-outside", str(link)) for link in links
+    }
 
 
 @needs_links
-def test_a_link_inside_the_home_is_followed_once(tmp_path: Path) -> None:
+def test_link_inside_the_home_is_followed_once(tmp_path: Path) -> None:
     tmp = tmp_path / ".gemini" / "tmp"
     put(tmp_path / ".gemini" / "disk" / SESSION)
     for project in ("one", "two"):
         put(tmp / project / "logs.json")
         (tmp / project / "chats").symlink_to(tmp_path / ".gemini" / "disk")
-    found = located(tmp)
-    assert [file.path for file in found.files] == [tmp / "one" / "chats" / SESSION]
-    assert found.problems == ()
+    scan = located(tmp)
+    assert [file.path for file in scan.files] == [tmp / "one" / "chats" / SESSION]
+    assert scan.problems == ()
 
 
 @needs_links
-def test_a_tmp_that_is_a_link_is_the_home_itself(tmp_path: Path) -> None:
+def test_linked_tmp_is_read_without_problems(tmp_path: Path) -> None:
     path = session(tmp_path / "disk")
     (tmp_path / ".gemini").mkdir()
     (tmp_path / ".gemini" / "tmp").symlink_to(tmp_path / "disk")
-    found = located(tmp_path / ".gemini" / "tmp")
-    assert [file.path.resolve() for file in found.files] == [path]
-    assert found.problems == ()
+    scan = located(tmp_path / ".gemini" / "tmp")
+    assert [file.path.resolve() for file in scan.files] == [path]
+    assert scan.problems == ()
 
 
 @pytest.mark.parametrize(
@@ -238,5 +240,5 @@ def test_a_tmp_that_is_a_link_is_the_home_itself(tmp_path: Path) -> None:
         ("k3x9qa.json", None, None),
     ],
 )
-def test_name_facts(name: str, at: datetime | None, id8: str | None) -> None:
+def test_name_facts_are_the_time_and_the_short_id(name: str, at: datetime | None, id8: str | None) -> None:
     assert name_facts(name) == (at, id8)

@@ -1,4 +1,4 @@
-"""A model call that several sessions hold has one owner: by the rule, in the archive, from files, in a quick count."""
+"""Archive, files and quick count choose the same owner of a model call that several sessions contain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pollux.sessions import reader
 from pollux.sessions.family import find_owners, holder
 
 
-class Recorded(NamedTuple):
+class SessionRecording(NamedTuple):
     """A session as it is written to disk."""
 
     calls: dict[str, tuple[int, int]]
@@ -30,10 +30,10 @@ class Recorded(NamedTuple):
 
 
 calls = st.dictionaries(st.sampled_from("abc"), st.sampled_from([(10, 5), (5, 10), (10, 6)]), max_size=3)
-recordings = st.builds(Recorded, calls, st.none() | st.integers(0, 3), st.booleans())
+recordings = st.builds(SessionRecording, calls, st.none() | st.integers(0, 3), st.booleans())
 
 
-def write(root: Path, sessions: Sequence[Recorded]) -> None:
+def write(root: Path, sessions: Sequence[SessionRecording]) -> None:
     for number, session in enumerate(sessions):
         id_ = f"{number:08}-5955-4bdb-8380-88eda48ac048"
         at = "never" if session.started is None else builders.at(session.started)
@@ -72,7 +72,7 @@ def owners_in_quick_count(root: Path) -> set[tuple[str, str]]:
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(recordings, max_size=4))
-def test_archive_files_and_quick_count_give_the_same_owners(sessions: list[Recorded]) -> None:
+def test_archive_files_and_quick_count_give_the_same_owners(sessions: list[SessionRecording]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         write(root, sessions)
@@ -81,14 +81,17 @@ def test_archive_files_and_quick_count_give_the_same_owners(sessions: list[Recor
         assert owners_in_quick_count(root) == owners
 
 
-def test_calls_with_an_equal_total_but_other_counts_are_two(tmp_path: Path) -> None:
-    write(tmp_path, [Recorded({"a": (10, 5)}, 0, is_loaded=False), Recorded({"a": (5, 10)}, 1, is_loaded=False)])
+def test_calls_with_equal_totals_but_different_counts_are_two(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        [SessionRecording({"a": (10, 5)}, 0, is_loaded=False), SessionRecording({"a": (5, 10)}, 1, is_loaded=False)],
+    )
     assert len(owners_in_files(tmp_path)) == 2
     assert len(owners_in_archive(tmp_path)) == 2
     assert len(owners_in_quick_count(tmp_path)) == 2
 
 
-def test_owner_is_own_then_not_loaded_then_first_then_lowest() -> None:
+def test_owner_is_local_then_not_loaded_then_earliest_then_lowest_id() -> None:
     ranked = [
         holder("e", 9, is_loaded=False),
         holder("a", None, is_loaded=False),
@@ -98,5 +101,5 @@ def test_owner_is_own_then_not_loaded_then_first_then_lowest() -> None:
         holder("a", 0, is_loaded=True, is_imported=True),
     ]
     while ranked:
-        assert find_owners((one, "call") for one in reversed(ranked)) == {"call": ranked[0]}
+        assert find_owners((candidate, "call") for candidate in reversed(ranked)) == {"call": ranked[0]}
         ranked.pop(0)

@@ -27,13 +27,13 @@ def doubled(number: int) -> tuple[int, int]:
 @pytest.mark.parametrize("is_worth_it", [True, False])
 def test_results_come_in_order(monkeypatch: pytest.MonkeyPatch, *, is_worth_it: bool) -> None:
     monkeypatch.setattr(parallel, "_can_fork", lambda: IS_LINUX)
-    found = list(map_in_processes(doubled, range(50), is_worth_it=is_worth_it))
-    assert [number for number, _ in found] == list(range(0, 100, 2))
-    is_elsewhere = os.getpid() not in {process for _, process in found}
-    assert is_elsewhere is (is_worth_it and IS_LINUX)
+    results = list(map_in_processes(doubled, range(50), is_worth_it=is_worth_it))
+    assert [number for number, _ in results] == list(range(0, 100, 2))
+    used_processes = os.getpid() not in {process for _, process in results}
+    assert used_processes is (is_worth_it and IS_LINUX)
 
 
-def test_a_process_with_threads_is_not_copied() -> None:
+def test_process_with_threads_does_not_fork() -> None:
     done = threading.Event()
     thread = threading.Thread(target=done.wait)
     thread.start()
@@ -44,7 +44,7 @@ def test_a_process_with_threads_is_not_copied() -> None:
         thread.join()
 
 
-def test_history_is_the_same_from_many_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_history_from_several_processes_equals_that_from_one(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = history(homes(DEMO))
     monkeypatch.setattr(parallel, "_can_fork", lambda: IS_LINUX)
     monkeypatch.setattr(reader, "_WORTH_PROCESSES", 0)
@@ -55,12 +55,12 @@ def test_history_is_the_same_from_many_processes(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.skipif(not IS_LINUX, reason="processes are copies on Linux alone")
-def test_what_a_killed_process_leaves_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parent_finishes_the_work_of_a_killed_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "_can_fork", lambda: True)
-    here = os.getpid()
+    own_process = os.getpid()
 
     def work(number: int) -> int:
-        if number == 3 and os.getpid() != here:
+        if number == 3 and os.getpid() != own_process:
             os.kill(os.getpid(), signal.SIGKILL)
         return number * number
 
@@ -68,7 +68,7 @@ def test_what_a_killed_process_leaves_is_done_here(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.skipif(not IS_LINUX, reason="processes are copies on Linux alone")
-def test_copies_end_with_the_one_who_started_them(tmp_path: Path) -> None:
+def test_workers_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     program = f"""
 import os, pathlib, time
 from pollux.sessions import parallel
@@ -78,20 +78,20 @@ def work(n):
 list(parallel.map_in_processes(work, range(2), is_worth_it=True))
 """
     with subprocess.Popen([sys.executable, "-c", program]) as parent:
-        assert soon(lambda: any(tmp_path.iterdir()))
+        assert becomes_true(lambda: any(tmp_path.iterdir()))
         parent.kill()
-    copies = [int(path.name) for path in tmp_path.iterdir()]
-    assert soon(lambda: not any(is_there(one) for one in copies))
+    workers = [int(path.name) for path in tmp_path.iterdir()]
+    assert becomes_true(lambda: not any(is_running(process) for process in workers))
 
 
-def soon(holds: Callable[[], bool]) -> bool:
+def becomes_true(condition: Callable[[], bool]) -> bool:
     end = time.monotonic() + 20
-    while not holds() and time.monotonic() < end:
+    while not condition() and time.monotonic() < end:
         time.sleep(0.05)
-    return holds()
+    return condition()
 
 
-def is_there(process: int) -> bool:
+def is_running(process: int) -> bool:
     try:
         return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

@@ -37,8 +37,8 @@ def group(folder: Path, *records: object, **fields: Any) -> OpenSession:  # noqa
     return open_file(put(folder / f"{NAME}.jsonl", log(header(**fields), *records)))
 
 
-def test_a_session(tmp_path: Path) -> None:
-    found = summarize(
+def test_summary_counts_all_messages_calls_and_fates(tmp_path: Path) -> None:
+    summary = summarize(
         group(
             tmp_path,
             preamble(),
@@ -56,29 +56,29 @@ def test_a_session(tmp_path: Path) -> None:
         ),
         PROJECT,
     )
-    assert (found.id, found.kind, found.project, found.generation) == (SESSION, "main", PROJECT, "jsonl")
-    assert (found.title, found.title_from, found.first_prompt, found.last_prompt) == (
+    assert (summary.id, summary.kind, summary.project, summary.generation) == (SESSION, "main", PROJECT, "jsonl")
+    assert (summary.title, summary.title_from, summary.first_prompt, summary.last_prompt) == (
         "first",
         "prompt",
         "first",
         "last\nwords",
     )
-    assert (found.started, found.ended, found.updated) == (instant_of(0), instant_of(7), instant_of(99))
-    assert found.counts == {"user": 3, "gemini": 3, "info": 1, "warning": 0, "error": 1}
-    assert found.fates == {Fate.ACTIVE: 8, Fate.REWOUND: 1}
-    assert found.tool_calls == 2
-    assert found.models == ("gemini-2.5-pro", "gemini-3-pro-preview")
-    assert [one.message_id for one in found.calls] == ["g1", "g2", "g3"]
-    assert [(ref.path.name, ref.role, ref.format) for ref in found.files] == [(f"{NAME}.jsonl", Role.MAIN, "log")]
-    assert [problem.code for problem in found.problems] == ["unknown-operator"]
-    assert found.extra == {"memoryScratchpad": {"version": 1}}
-    assert not found.is_stub
+    assert (summary.started, summary.ended, summary.updated) == (instant_of(0), instant_of(7), instant_of(99))
+    assert summary.counts == {"user": 3, "gemini": 3, "info": 1, "warning": 0, "error": 1}
+    assert summary.fates == {Fate.ACTIVE: 8, Fate.REWOUND: 1}
+    assert summary.tool_calls == 2
+    assert summary.models == ("gemini-2.5-pro", "gemini-3-pro-preview")
+    assert [usage.message_id for usage in summary.calls] == ["g1", "g2", "g3"]
+    assert [(ref.path.name, ref.role, ref.format) for ref in summary.files] == [(f"{NAME}.jsonl", Role.MAIN, "log")]
+    assert [problem.code for problem in summary.problems] == ["unknown-operator"]
+    assert summary.extra == {"memoryScratchpad": {"version": 1}}
+    assert not summary.is_stub
 
 
-def test_nothing_in_it(tmp_path: Path) -> None:
-    found = summarize(group(tmp_path), PROJECT)
-    assert (found.title, found.title_from, found.first_prompt, found.ended) == ("", "none", "", None)
-    assert found.is_stub
+def test_summary_of_an_empty_session_is_a_stub(tmp_path: Path) -> None:
+    summary = summarize(group(tmp_path), PROJECT)
+    assert (summary.title, summary.title_from, summary.first_prompt, summary.ended) == ("", "none", "", None)
+    assert summary.is_stub
 
 
 @pytest.mark.parametrize(
@@ -93,16 +93,18 @@ def test_nothing_in_it(tmp_path: Path) -> None:
         ({}, (checkpoint(preamble()), checkpoint(preamble(), user("u1", "loaded"))), ("loaded", "prompt")),
     ],
 )
-def test_the_title(tmp_path: Path, fields: Wire, records: tuple[Wire, ...], expected: tuple[str, str]) -> None:
-    found = summarize(group(tmp_path, *records, **fields), PROJECT)
-    assert (found.title, found.title_from) == expected
+def test_title_is_the_summary_or_the_first_prompt(
+    tmp_path: Path, fields: Wire, records: tuple[Wire, ...], expected: tuple[str, str]
+) -> None:
+    summary = summarize(group(tmp_path, *records, **fields), PROJECT)
+    assert (summary.title, summary.title_from) == expected
 
 
-def test_an_agent_prompt_is_a_title_where_nobody_typed(tmp_path: Path) -> None:
-    one = group(tmp_path, user("u1", "investigate"))
-    one.entries[0].origin = Origin.AGENT_PROMPT
-    found = summarize(one, PROJECT)
-    assert (found.title, found.counts["user"]) == ("investigate", 0)
+def test_title_is_the_agent_prompt_without_user_prompts(tmp_path: Path) -> None:
+    session = group(tmp_path, user("u1", "investigate"))
+    session.entries[0].origin = Origin.AGENT_PROMPT
+    summary = summarize(session, PROJECT)
+    assert (summary.title, summary.counts["user"]) == ("investigate", 0)
 
 
 @pytest.mark.parametrize(
@@ -118,5 +120,5 @@ def test_an_agent_prompt_is_a_title_where_nobody_typed(tmp_path: Path) -> None:
         (b'[{"role":"user","parts":[{"text":"a"}]}]', "history"),
     ],
 )
-def test_the_generation(tmp_path: Path, data: bytes, expected: str) -> None:
+def test_generation_is_recognised_by_the_records(tmp_path: Path, data: bytes, expected: str) -> None:
     assert generation(read_bytes(tmp_path, data)) == expected

@@ -18,11 +18,11 @@ def message(
     origin: Origin = Origin.MODEL,
     fate: Fate = Fate.ACTIVE,
     minute: int = 0,
-    **more: Any,  # noqa: ANN401  whatever else a message has
+    **more: Any,  # noqa: ANN401  other fields of a message
 ) -> Message:
-    found = tuple(Text(part) if isinstance(part, str) else part for part in parts)
+    text_parts = tuple(Text(part) if isinstance(part, str) else part for part in parts)
     at = START + timedelta(minutes=minute)
-    return Message(**{"id": "m", "kind": kind, "origin": origin, "fate": fate, "at": at, "parts": found, **more})
+    return Message(**{"id": "m", "kind": kind, "origin": origin, "fate": fate, "at": at, "parts": text_parts, **more})
 
 
 def prompt(*parts: Part | str, **more: Any) -> Message:  # noqa: ANN401

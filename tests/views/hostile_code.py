@@ -47,7 +47,7 @@ def main() -> None:
         for text in texts((*UNITS, *MORE_UNITS) if is_long else UNITS, 3 * WINDOW if is_long else WINDOW):
             lexer = lexer_for(language, text)
             assert lexer is not None, language
-            print(f"{language} {text[:9]!r}", flush=True)  # noqa: T201  for whoever ends this
+            print(f"{language} {text[:9]!r}", flush=True)  # noqa: T201  for the parent process
             for _ in lexer.get_tokens(text):
                 pass
 

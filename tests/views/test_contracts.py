@@ -56,7 +56,7 @@ def test_calls_of_subagents_count_once_however_they_are_linked() -> None:
         "b": session("b", "c", "a", calls=(call("2", 2),)),
         "c": session("c", "c", calls=(call("3", 4),)),
     }
-    assert sorted(one.message_id for one in calls_of(by_id["a"], by_id)) == ["1", "2", "3"]
+    assert sorted(call_.message_id for call_ in calls_of(by_id["a"], by_id)) == ["1", "2", "3"]
     assert total(calls_of(by_id["a"], by_id)).total == 7
 
 

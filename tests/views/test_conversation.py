@@ -36,11 +36,11 @@ def talk(*messages: Message, agents: Sequence[Talk] = (), options: TranscriptOpt
     return Talk(Session("main", "main", Project()), messages, agents, options or TranscriptOptions())
 
 
-def placed(one: Talk) -> list[tuple[int, str, list[str]]]:
+def placed(session: Talk) -> list[tuple[int, str, list[str]]]:
     """Return number, kind of block and agents of every placed block."""
     return [
         (shown.number, type(shown.block).__name__.removesuffix("Block"), [child.session.id for child in shown.agents])
-        for shown in placed_blocks(one)
+        for shown in placed_blocks(session)
     ]
 
 
@@ -96,13 +96,17 @@ def test_agents_are_not_opened_when_calls_are_hidden() -> None:
 def test_numbers_count_the_whole_timeline() -> None:
     timeline = (prompt("one"), message("two"), prompt("gone", fate=Fate.REWOUND), prompt("four"))
     shown = [*placed_blocks(talk(*timeline, options=TranscriptOptions(Detail.PROMPTS)))]
-    assert [(one.number, isinstance(one.block, HiddenBlock)) for one in shown] == [(1, False), (4, True), (4, False)]
-    assert [one.number for one in placed_blocks(talk(*timeline))] == [1, 2, 4, 4]
+    assert [(block.number, isinstance(block.block, HiddenBlock)) for block in shown] == [
+        (1, False),
+        (4, True),
+        (4, False),
+    ]
+    assert [block.number for block in placed_blocks(talk(*timeline))] == [1, 2, 4, 4]
 
 
 def test_session_is_never_shown_within_itself() -> None:
-    one = talk(starts("c"), starts("d"), agents=[agent("outer", "c"), agent("main", "d"), agent("new", "d")])
-    shown = [*placed_blocks(one, frozenset({"outer"}))]
+    session = talk(starts("c"), starts("d"), agents=[agent("outer", "c"), agent("main", "d"), agent("new", "d")])
+    shown = [*placed_blocks(session, frozenset({"outer"}))]
     assert [[child.session.id for child in each.agents] for each in shown] == [[], ["new"]]
     assert shown[0].above == {"outer", "main"}
 

@@ -35,7 +35,7 @@ def test_fold_hides_all_text() -> None:
     assert fold("").hidden == ""
 
 
-def test_line() -> None:
+def test_line_is_shortened_to_its_width() -> None:
     assert line(" a\n\tb ") == "a b"
     assert line("abcdef", 4) == "abc…"
     assert line("a" + " " * 100 + "b", 4) == "a…"
@@ -53,8 +53,8 @@ def test_json_on_one_line_and_on_several() -> None:
 @given(st.text(alphabet="a\n", max_size=400), st.integers(0, 5), st.integers(0, 5), st.integers(3, 60))
 def test_hidden_text_is_counted(text: str, head: int, tail: int, chars: int) -> None:
     excerpt = shorten(text, Limits(head, tail, chars))
-    whole = text.strip("\n")
-    assert len(excerpt.head) + len(excerpt.tail) + excerpt.hidden_chars == len(whole)
-    assert whole.startswith(excerpt.head)
-    assert whole.endswith(excerpt.tail)
-    assert excerpt.hidden_lines <= whole.count("\n") + 1
+    stripped = text.strip("\n")
+    assert len(excerpt.head) + len(excerpt.tail) + excerpt.hidden_chars == len(stripped)
+    assert stripped.startswith(excerpt.head)
+    assert stripped.endswith(excerpt.tail)
+    assert excerpt.hidden_lines <= stripped.count("\n") + 1

@@ -82,15 +82,15 @@ def test_lexer_receives_one_window_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     assert lexer is not None
     assert "".join(value for _, value in lexer.get_tokens(code)) == code
     assert max(map(len, seen)) <= WINDOW
-    assert all(one.endswith("\n\n") for one in seen)
+    assert all(window.endswith("\n\n") for window in seen)
     languages._lexer.cache_clear()
 
 
 @pytest.mark.parametrize("code", ["", "x", "x\n" * WINDOW, "\n" * 2 * WINDOW, "x" * 3 * WINDOW, "a\n\nb" * WINDOW])
 def test_windows_lose_nothing(code: str) -> None:
-    found = [*windows(code)]
-    assert "".join(found) == code
-    assert all(one.isspace() or 0 < len(one) <= WINDOW for one in found)
+    parts = [*windows(code)]
+    assert "".join(parts) == code
+    assert all(window.isspace() or 0 < len(window) <= WINDOW for window in parts)
 
 
 def test_long_gaps_are_kept_from_lexers() -> None:

@@ -133,8 +133,8 @@ def test_screen_is_cut_in_the_middle_and_at_the_edge() -> None:
     blank = ((Cell("  "),), (Cell(" ", inverse=True),))
     screen = view("run_shell_command", {"command": "x"}, display=ScreenDisplay(lines + blank)).bodies[0]
     assert screen == Screen(lines[:2], lines[8:], 6)
-    whole = view("run_shell_command", {"command": "x"}, display=ScreenDisplay(lines + blank), limits=None).bodies[0]
-    assert whole == Screen(lines)
+    full = view("run_shell_command", {"command": "x"}, display=ScreenDisplay(lines + blank), limits=None).bodies[0]
+    assert full == Screen(lines)
     assert view("run_shell_command", {"command": "x"}, display=ScreenDisplay(blank)).bodies == ()
     wide = view("run_shell_command", {"command": "x"}, display=ScreenDisplay(((Cell("a" * 300), Cell("b")),))).bodies[0]
     assert wide == Screen(((Cell("a" * 200 + "…"),),))

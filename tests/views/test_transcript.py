@@ -100,8 +100,8 @@ def test_blocks_are_yielded_one_message_at_a_time() -> None:
             seen.append(number)
             yield prompt(str(number))
 
-    found = blocks(messages())
-    next(found)
+    yielded = blocks(messages())
+    next(yielded)
     assert seen == [0]
 
 
@@ -206,9 +206,9 @@ def test_texts_added_by_the_client_are_folded() -> None:
         assert isinstance(block, SyntheticBlock)
         assert (block.origin, block.label, block.summary) == (origin, LABELS[origin], summary)
         assert (block.text.hidden, block.text.head.rstrip()) == (hidden, head.rstrip())
-        (whole,) = shown(added(origin, text), options=FULL)
-        assert isinstance(whole, SyntheticBlock)
-        assert whole.text == Excerpt(text)
+        (full,) = shown(added(origin, text), options=FULL)
+        assert isinstance(full, SyntheticBlock)
+        assert full.text == Excerpt(text)
 
 
 def test_every_origin_has_a_label_and_a_branch_of_the_match() -> None:
@@ -229,8 +229,8 @@ def test_dropped_messages_are_counted_at_their_place() -> None:
         prompt("D"),
         prompt("E", fate=Fate.ROLLED_BACK),
     )
-    found = shown(*timeline)
-    assert [block.text if isinstance(block, HiddenBlock) else block.text.head for block in found] == [  # type: ignore[union-attr]
+    result = shown(*timeline)
+    assert [block.text if isinstance(block, HiddenBlock) else block.text.head for block in result] == [  # type: ignore[union-attr]
         "A",
         "3 messages rewound",
         "1 message compressed",

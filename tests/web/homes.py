@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from pathlib import Path
 
@@ -65,6 +66,41 @@ def long_home(root: Path, n_turns: int = 300) -> Path:
         if turn == 10:
             records += [user("dropped", "a prompt that is rewound"), gemini("gone", "gone"), rewind("dropped")]
     put(chats(root) / f"{NAME}.jsonl", log(header(), *records))
+    return root
+
+
+def wide_home(root: Path) -> Path:
+    """Write sessions with names that have no place to break: titles, projects, files and models; and two scripts."""
+    long = "averyverylongnamewithoutanyplacetobreak" * 3
+    for number, (title, path, model) in enumerate(
+        (
+            ("A" * 300, f"/home/mara/{long}", f"model-{long}"),
+            (
+                "東京の天文台で測定したデータを週ごとにまとめて、前年との差をグラフにしてください。" * 3,
+                "/srv/天文台",
+                long,
+            ),
+            ("مرحبا بالعالم: نص عربي طويل لاختبار الاتجاه من اليمين إلى اليسار", f"/srv/عربي/{long}", "gemini-2.5-pro"),
+        )
+    ):
+        session = f"{number:08x}-0000-4000-8000-000000000000"
+        files = (f"/{long}/{long}/{long}.py", "src/天文台/データ.py")
+        calls = [
+            call(f"c{place}", "write_file", args={"file_path": file, "content": "x"})
+            for place, file in enumerate(files)
+        ]
+        digest = hashlib.sha256(path.encode()).hexdigest()
+        folder = root / ".gemini" / "tmp" / digest
+        put(folder / ".project_root", path.encode())
+        put(
+            folder / "chats" / f"session-2026-11-15T19-30-{number:08x}.jsonl",
+            log(
+                header(session, projectHash=digest, summary=title),
+                user("u1", title),
+                gemini("g1", f"words {long}", model=model, tokens=tokens(), toolCalls=calls),
+                b'{"broken',
+            ),
+        )
     return root
 
 

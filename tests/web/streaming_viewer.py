@@ -46,7 +46,19 @@ def wait(_request: Request, _library: Library) -> Response:
     raise AssertionError
 
 
-ROUTES = (Route("/stream", stream), Route("/deaf", deaf_stream), Route("/wait", page(wait)))
+async def stuck(_request: Request) -> Response:
+    sys.stdout.write("stuck\n")
+    sys.stdout.flush()
+    threading.Event().wait()  # in the thread of the event loop
+    raise AssertionError
+
+
+ROUTES = (
+    Route("/stuck", stuck),
+    Route("/stream", stream),
+    Route("/deaf", deaf_stream),
+    Route("/wait", page(wait)),
+)
 
 if __name__ == "__main__":
     server.create_app = partial(app.create_app, pages=[*app.PAGES, ROUTES])  # type: ignore[attr-defined]

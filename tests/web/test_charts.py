@@ -144,16 +144,26 @@ def test_texts_in_charts_are_escaped() -> None:
 def test_a_strip_shows_the_newest_calls_at_the_right() -> None:
     calls = [CallMark(number, 0) for number in range(1, 20)]
     drawing = strip(calls)
-    found = sorted(boxes(drawing, "fresh"))
-    assert len(found) == STRIP_BARS
-    assert [box[3] for box in found] == sorted(box[3] for box in found)
-    assert found[-1][3] == pytest.approx(21, abs=0.1)
-    assert found[-1][0] + found[-1][2] <= 104
+    bars_ = sorted(lines(drawing, "fresh"))
+    assert len(bars_) == STRIP_BARS
+    lengths = [bottom - top for _, bottom, top in bars_]
+    assert lengths == sorted(lengths)
+    assert lengths[-1] == pytest.approx(21, abs=0.1)
+    assert bars_[-1][0] < 104 - 3
+
+
+def lines(drawing: str, class_: str) -> list[tuple[float, float, float]]:
+    """Return place, bottom and top of the bars of a strip."""
+    (path,) = MarkupReader(drawing).all("path", class_)
+    return [(float(x), float(y1), float(y2)) for x, y1, y2 in re.findall(r"M(\S+) ([\d.]+)V([\d.]+)", path["d"])]
 
 
 def test_a_dropped_call_is_an_outline() -> None:
     drawing = strip([CallMark(5, 5), CallMark(5, 5, is_dropped=True)])
-    assert len(boxes(drawing, "lost")) == len(boxes(drawing, "cached")) == len(boxes(drawing, "fresh")) == 1
+    assert len(boxes(drawing, "lost")) == len(lines(drawing, "cached")) == len(lines(drawing, "fresh")) == 1
+    [(_, top, _, height)] = boxes(drawing, "lost")
+    [(_, _, fresh_top)], [(_, bottom, _)] = lines(drawing, "fresh"), lines(drawing, "cached")
+    assert (top, top + height) == (fresh_top, bottom - 0.5)
 
 
 def test_a_guide_shows_every_call_prompt_and_error_in_order() -> None:
@@ -188,9 +198,23 @@ def test_a_sky_has_a_point_for_each_day_that_was_used() -> None:
     assert sorted(link["aria-label"] for link in page.all("a")) == sorted(map(str, days))
     assert len(page.all("path", "bond")) == 1
     assert not page.all("circle", "now")
-    dots = sum(path["d"].count("h0") for path in page.all("path", "none"))
-    n_days = 52 * 7 + TODAY.weekday() + 1
-    assert dots == n_days - len(days)
+    columns = [int(height) for path in page.all("path", "none") for height in re.findall(r"v(\d+)", path["d"])]
+    n_days = 52 * 7 + TODAY.weekday()
+    assert sum(height // 21 + 1 for height in columns) == n_days
+
+
+def test_weeks_are_links_where_days_are_too_many() -> None:
+    days = [SkyDay(TODAY - timedelta(days=back), 900 * back, "/day", "day") for back in range(364)]
+    mondays = [day for day in days if not day.day.weekday()]
+    weeks = [SkyDay(day.day, 1, f"/{day.day}", f"Week {day.day}") for day in mondays]
+    drawing = sky(days, [], TODAY, weeks)
+    page = MarkupReader(drawing)
+    assert sorted(link["href"] for link in page.all("a")) == sorted(f"/{week.day}" for week in weeks)
+    stars = sum(line["points"].count(",") for line in page.all("polyline"))
+    assert stars == sum(day.tokens >= 100_000 for day in days)
+    dots = sum(path["d"].count("h0") for path in page.all("path", "dots"))
+    assert dots + stars == len(days)
+    assert len(page.elements) <= 200
 
 
 def test_days_with_more_tokens_are_larger_and_the_largest_are_stars() -> None:
@@ -200,7 +224,7 @@ def test_days_with_more_tokens_are_larger_and_the_largest_are_stars() -> None:
     radii = [float(circle["r"]) for circle in page.all("circle")[: len(amounts) - 1]]
     assert radii == sorted(radii)
     assert len(set(radii)) == 4
-    assert len(page.all("path", "day")) == 1
+    assert [page.all("use")[0]["x"], len(page.all("use"))] == [page.all("circle", "halo")[0]["cx"], 1]
 
 
 def test_a_year_in_which_every_day_was_used_stays_small() -> None:

@@ -18,7 +18,7 @@ def test_each_file_is_listed_once(viewed: Viewed) -> None:
     page = viewed.page("files")
     names = [tag for tag in links(page) if tag.startswith("files?path=")]
     assert len(names) == len({*names}) == 19
-    assert "19 files" in page.text
+    assert "1–19 of 19" in page.text
 
 
 def test_words_and_project_narrow_the_list(viewed: Viewed) -> None:

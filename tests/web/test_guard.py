@@ -20,7 +20,7 @@ from pollux.errors import PolluxError, SessionNotFoundError
 from pollux.library.library import Library
 from pollux.web.app import PAGES
 from pollux.web.failures import code_of, status_of
-from pollux.web.guard import POLICY, proof
+from pollux.web.guard import Guard, Pass, proof
 from pollux.web.routing import StreamedResponse, page
 from pollux.web.tickets import LIFETIME, Tickets
 
@@ -67,12 +67,24 @@ def probes(tmp_path: Path) -> Iterator[Site]:
         yield site
 
 
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+DOOR_POLICY = (
+    "default-src 'none'; style-src 'sha256-[A-Za-z0-9+/]{43}='; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+"""What the pages of the guard allow. Both are written out, so that no change to them goes unseen."""
+
+
 def check_headers(answer: Answer) -> None:
     policy = answer.headers["content-security-policy"]
-    assert policy == POLICY or policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert policy == POLICY or re.fullmatch(DOOR_POLICY, policy)
     assert "frame-ancestors 'none'" in policy
     assert "base-uri 'none'" in policy
     assert "unsafe" not in policy
+    assert answer.headers["cache-control"] == "no-store"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["referrer-policy"] == "no-referrer"
     assert answer.headers["cross-origin-opener-policy"] == "same-origin"
@@ -363,6 +375,21 @@ def test_a_fault_of_pollux_shows_neither_path_nor_traceback(probes: Site, path: 
     check_headers(answer)
     if path.startswith("api"):
         assert json.loads(answer.body)["schema"] == "pollux.error/1"
+
+
+def test_a_fault_outside_of_all_routes_says_as_little() -> None:
+    async def broken(*_: object) -> None:
+        raise ValueError(PRIVATE)
+
+    entry, failures = Pass(LABEL, 2990), list[Exception]()
+    cookie = ("cookie", f"{entry.cookie_name}={entry.cookie}")
+    answer = ask(Guard(broken, entry, Tickets(), failures.append), entry.root, (HOST, cookie))
+    assert answer.status == 500
+    assert "This is a bug in Pollux." in answer.text
+    for secret in ("Traceback", "ValueError", PRIVATE, ".py", "line "):
+        assert secret not in answer.text
+    assert [type(error) for error in failures] == [ValueError]
+    check_headers(answer)
 
 
 def test_a_fault_in_the_middle_of_a_page_breaks_the_connection(probes: Site) -> None:

@@ -24,7 +24,7 @@ PATHS = (
     "usage",
     "usage?split=project",
     "usage?split=tool",
-    "usage?by=week&measure=tokens&model=%3Cscript%3E&project=%3Cb%3E",
+    "usage?by=week&measure=tokens&model=%3Cscript%3E",
     f"s/{AGENT}?detail=full",
     f"s/{SESSION}",
     f"s/{SESSION}?detail=full&branches=1",
@@ -73,6 +73,12 @@ def test_hostile_text_stays_text(viewed: Viewed, path: str) -> None:
             assert target is None or HARMLESS.match(target), target
     assert "script" not in found.raw or not found.raw["script"].strip()
     assert not INVISIBLE.search(text)
+
+
+def test_a_hostile_name_of_no_project_stays_text(viewed: Viewed) -> None:
+    page = viewed.page("usage?project=%3Cb%3Enowhere", 404)
+    assert "No project matches '<b>nowhere'." in page.text
+    assert not page.named("b")
 
 
 def test_session_page_shows_the_hostile_words(viewed: Viewed) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from tests.builders import NAME, SESSION, chats, gemini, header, line, log, put,
 from tests.exports.reader import Page
 from tests.web.viewing import LABEL, Viewed, viewing
 
-from pollux.web.live import event
+from pollux.library import freshness
+from pollux.web.live import Watcher, event
 from pollux.web.pages.session import row_version
 
 PATIENCE = 60.0
@@ -171,6 +173,18 @@ def test_tab_loads_again_if_messages_were_dropped_meanwhile(viewed: Viewed, home
     listening(viewed, f"s/{SESSION}/events", before, talk)
 
 
+def test_a_tab_hears_that_the_client_has_deleted_the_session(viewed: Viewed, home: Path) -> None:
+    async def talk(tab: Tab) -> None:
+        await tab.heard("hello")
+        _file(home).unlink()
+        news = await tab.heard("grown")
+        assert news["total"] == 2
+        assert "Copy restore command" in Page(news["acts"]).text
+        assert "Gemini CLI has deleted its copy." in Page(news["acts"]).text
+
+    listening(viewed, f"s/{SESSION}/events", state(viewed), talk)
+
+
 def test_lists_hear_which_sessions_have_changed(viewed: Viewed, home: Path) -> None:
     async def talk(tab: Tab) -> None:
         await tab.heard("hello")
@@ -200,6 +214,54 @@ def test_nothing_watches_without_a_tab(viewed: Viewed) -> None:
     listening(viewed, "events", "", talk)
     assert not viewed.app.state.watcher.is_running
     assert viewed.app.state.viewer.streams.number == 0
+
+
+def test_index_waits_until_tabs_have_rendered_a_change(viewed: Viewed) -> None:
+    watcher = Watcher(viewed.app.state.viewer)
+
+    async def listen() -> None:
+        with watcher.listening() as slow, watcher.listening() as gone:
+            watcher.announce(frozenset({SESSION}))
+            assert await slow.get() == await gone.get() == {SESSION}
+            assert not watcher.wait_for_tabs(0)
+            watcher.note_rendered(slow)
+            assert not watcher.wait_for_tabs(0)
+            watcher.note_rendered(gone)
+            assert watcher.wait_for_tabs(0)
+            watcher.announce(frozenset())
+        assert watcher.wait_for_tabs(0), "tabs that were closed are still waited for"
+
+    asyncio.run(listen())
+
+
+def test_index_begins_when_the_tabs_are_done(viewed: Viewed, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    is_indexed = threading.Event()
+    index, note = freshness.index, Watcher.note_rendered
+
+    def noted(watcher: Watcher, queue: asyncio.Queue[frozenset[str]]) -> None:
+        done.append("rendered")
+        note(watcher, queue)
+
+    def indexed(*arguments: Any) -> Any:  # noqa: ANN401  of `index`
+        done.append("indexed")
+        is_indexed.set()
+        return index(*arguments)
+
+    monkeypatch.setattr(Watcher, "note_rendered", noted)
+    monkeypatch.setattr(freshness, "index", indexed)
+
+    async def talk(tab: Tab) -> None:
+        await tab.heard("hello")
+        assert await asyncio.to_thread(is_indexed.wait, PATIENCE)  # the watcher begins with a sync
+        done.clear()
+        is_indexed.clear()
+        append(home, user("u2", "more"))
+        await tab.heard("grown")
+        assert await asyncio.to_thread(is_indexed.wait, PATIENCE)
+
+    listening(viewed, f"s/{SESSION}/events", state(viewed), talk)
+    assert done.index("rendered") < done.index("indexed")
 
 
 def test_server_that_stops_says_goodbye(viewed: Viewed) -> None:

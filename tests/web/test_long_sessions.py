@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+import msgspec
 import pytest
 from tests.builders import SESSION
 from tests.exports.reader import Page
 from tests.web.homes import long_home
 from tests.web.viewing import Viewed, links, viewing
 
-from pollux.library.windows import MOST_WINDOWS, SIZE, Window, cut_windows
+from pollux.library.values import SessionRow
+from pollux.library.windows import MOST_WINDOWS, SIZE, OpenConversation, Window, cut_windows
 from pollux.web.open_sessions import OpenSessions, open_sessions
 from pollux.web.pages.session import WHOLE, nearest
 
@@ -167,6 +169,31 @@ def test_sessions_read_longest_ago_are_closed(viewed: Viewed) -> None:
         pass
     with sessions.reading(row) as second:
         assert second is first
+    sessions.close()
+
+
+def test_changed_session_is_closed_before_it_is_opened_again(viewed: Viewed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both would need twice the memory; a reader that has waited for the closed one reads the new one."""
+    sessions = OpenSessions(viewed.library)
+    row = viewed.library.session(SESSION)
+    with sessions.reading(row) as before:
+        pass
+    changed = msgspec.structs.replace(row, title="another title")
+    open_it = viewed.library.conversation
+
+    def conversation(row: SessionRow) -> OpenConversation:
+        assert before.is_closed
+        return open_it(row)
+
+    monkeypatch.setattr(viewed.library, "conversation", conversation)
+    with sessions.reading(changed) as after:
+        assert after is not before
+        assert after.message(1).text
+    after.close()  # as by another thread, just before this one has the lock
+    monkeypatch.setattr(viewed.library, "conversation", open_it)
+    with sessions.reading(changed) as again:
+        assert again is not after
+        assert again.message(1).text
     sessions.close()
 
 

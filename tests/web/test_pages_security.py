@@ -6,7 +6,7 @@ import base64
 import re
 from collections.abc import Iterator
 from itertools import cycle
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 import pytest
@@ -17,6 +17,7 @@ from tests.web.hostile_home import ATTACHMENTS, SESSION, TITLES, write_hostile_h
 from pollux.library.config import DEMO_HOME
 from pollux.web.app import PAGES
 from pollux.web.guard import POLICY
+from pollux.web.session_links import file_header
 
 _OTHERS = {"static/{name}", "events", "s/{session}/events"}
 """Static files, and streams, which have no end."""
@@ -208,3 +209,15 @@ def test_an_error_page_is_inert_too(hostile_site: Site, path: str) -> None:
     assert 300 <= answer.status < 500
     check_answer(answer)
     assert answer.headers["content-security-policy"] == POLICY
+
+
+@pytest.mark.parametrize(
+    "name",
+    ['a";\r\nset-cookie: owned=1;"', 'x.html"; filename="evil.exe', "é超时\u202e.exe", "../../a/b", "\ud800\x00\n"],
+)
+def test_a_hostile_name_stays_in_the_header_of_a_download(name: str) -> None:
+    header = file_header(name)
+    match = re.fullmatch(r"attachment; filename=\"([A-Za-z0-9._-]*)\"; filename\*=UTF-8''([A-Za-z0-9._~%-]*)", header)
+    assert match, header
+    assert len(match[1]) == len(name)
+    assert unquote(match[2]) == name.replace("\ud800", "?")

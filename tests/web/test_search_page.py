@@ -128,9 +128,29 @@ def test_hostile_filters_stay_words(viewed: Viewed) -> None:
     viewed.page(f"search?q=the&fate={evil}", 400)
 
 
+def test_a_session_is_named_once_above_its_hits(viewed: Viewed) -> None:
+    found = viewed.json("api/search?q=alerts")["sessions"]
+    page = viewed.page("search?q=alerts")
+    titles = [tag.attributes["href"] for tag in page.named("a", class_="t")]
+    hits = [tag.attributes["href"] for tag in page.named("a", class_="snip")]
+    assert len(titles) == len({*titles}) == len(found) == 10
+    assert len(hits) == sum(min(session["hits"], 3) for session in found) > 10  # a page has at most three of each
+    assert {*titles} <= {*hits}
+    for target in hits:
+        path, _, anchor = (target or "").partition("#")
+        assert f'id="{anchor}"' in viewed.get(path.removeprefix("/abcdefghij/"))
+
+
 def test_the_api_has_the_facets(viewed: Viewed) -> None:
     found = viewed.json("api/search?q=alerts&limit=1")["facets"]
     assert (found["sessions"], found["complete"]) == (10, True)
     assert {"key": "prompt", "name": "prompt", "count": 1} in found["in"]
     assert {"project", "model", "tool", "fate", "month"} <= found.keys()
     assert viewed.json("api/search?q=nothinglikethis")["facets"] is None
+
+
+def test_tools_have_the_names_that_a_session_page_shows(viewed: Viewed) -> None:
+    (nav,) = re.findall(r'<nav class="facet".*?</nav>', viewed.get("search?q=alerts"), re.DOTALL)
+    names = {words for target, words, _ in FACET.findall(nav) if "tool=" in target}
+    assert {"Read", "Shell", "tickets/get_ticket"} <= names
+    assert not names & {"ReadFile", "SearchText", "mcp_tickets_get_ticket"}

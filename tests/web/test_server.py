@@ -284,6 +284,21 @@ def test_a_page_that_never_ends_does_not_keep_the_server_alive(tmp_path: Path, n
         assert not runtime_file(running.config).exists()
 
 
+def test_a_server_that_hangs_ends_as_well(tmp_path: Path) -> None:
+    archive = tmp_path / "archive.db"
+    with viewer(archive, "tests.web.streaming_viewer", str(archive)) as running, ExitStack() as streams:
+        cookie = running.sign_in()
+        connection = http.client.HTTPConnection("127.0.0.1", running.port)
+        streams.callback(connection.close)
+        connection.request("GET", f"{running.root}stuck", headers={"Cookie": cookie})
+        assert running.process.stdout is not None
+        while running.process.stdout.readline() not in ("stuck\n", ""):
+            pass
+        running.process.send_signal(signal.SIGINT)
+        assert running.process.wait(PATIENCE) == 0
+        assert not runtime_file(running.config).exists()
+
+
 def test_connections_that_are_accepted_while_the_server_stops_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """uvicorn closes connections once and then waits for all; browsers keep a connection open for minutes."""
     is_closed = asyncio.Event()

@@ -11,7 +11,7 @@ from tests import builders
 from tests.builders import NAME, asks, call, chats, gemini, header, log, put, user
 from tests.exports.reader import Page
 from tests.web.homes import long_home
-from tests.web.viewing import LABEL, SESSION, Viewed, viewing
+from tests.web.viewing import LABEL, SESSION, Viewed, links, viewing
 
 from pollux.render.html.markup import Html
 from pollux.web.pages.session_files import nested_list
@@ -30,7 +30,7 @@ def test_page_has_facts_prompts_and_articles(viewed: Viewed) -> None:
     assert len(found.named("article")) >= 15
     assert "107,810 71% cached" in found.text
     assert "$0.0319 $0.0037 dropped" in found.text
-    assert "5 prompts, 8 answers, 5 tool calls" in found.text
+    assert "5 prompts, 8 answers, 5 tool calls, 1 error 3 dropped" in found.text
     assert "Previous in skywatch" in found.text
     assert "13.1k in, 145 out$0.0104" in found.text
     assert [
@@ -39,6 +39,38 @@ def test_page_has_facts_prompts_and_articles(viewed: Viewed) -> None:
         "branch rolled_back",
         "branch rewound",
     ]
+
+
+def test_rows_of_calls_say_how_much_their_folds_have(viewed: Viewed) -> None:
+    found = viewed.page(f"s/{SESSION}")
+    assert "grep low-cloud /var/log/mail.log | tail -3 3 lines" in found.text
+    assert "Edit skywatch/alerts.py +6 −0" in found.text
+    assert len(found.named("span", class_="plus")) == 1
+    assert found.named("span", class_="minus") == []
+    agents = viewed.page("s/e92f6bc2").text
+    assert "Subagent 7ffa9413 4 answers, 4 tool calls, $0.0045" in agents
+
+
+def test_an_ambiguous_id_leads_to_its_sessions(viewed: Viewed) -> None:
+    found = viewed.page("s/4", 300)
+    assert "'4' matches 3 sessions." in found.text
+    assert "Move weather readings from CSV to SQLite" in found.text
+    shown = [target for target in links(found) if target.startswith("s/")]
+    assert shown == ["s/451ea5d6-1dc2-4957-ae3a-eacc836dc4fa", *shown[1:]]
+    assert len(shown) == 3
+
+
+@pytest.mark.parametrize(
+    ("reference", "n_links"),
+    [("602c50c3", 1), ("602c50c2-52c5-4acc-a74e-62c818ea6883", 1), ("zzzzzzzz", 0), ("602", 0), ("@99", 0)],
+)
+def test_an_unknown_id_leads_to_the_nearest_session(viewed: Viewed, reference: str, n_links: int) -> None:
+    found = viewed.page(f"s/{reference}x", 404)
+    assert "No session matches" in found.text
+    shown = [target for target in links(found) if target.startswith("s/")]
+    assert shown == ["s/602c50c2-52c5-4acc-a74e-62c818ea6882"] * n_links
+    assert "Find the cause of duplicate alerts" in found.text or not n_links
+    assert "sessions" in links(found)
 
 
 @pytest.mark.parametrize(

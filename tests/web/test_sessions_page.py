@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from tests.builders import gemini, header, log, put, tokens, user
-from tests.web.viewing import Viewed, links, viewing
+from tests.builders import chats, gemini, header, log, put, tokens, user
+from tests.exports.reader import Page
+from tests.web.viewing import NOW, Viewed, links, viewing
 
+from pollux.library.filters import parse_filter
 from pollux.library.library import Library
+from pollux.library.usage import UsageQuery
 from pollux.library.values import SessionRow
-from pollux.web.openapi import SESSION_SORTS
-from pollux.web.pages.sessions import SORTS
+from pollux.search.fields import field_named
+from pollux.web.openapi import SESSION_SORTS, SESSION_TRAITS
+from pollux.web.pages.sessions import HAS, SORTS
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +142,22 @@ def test_sessions_with_dropped_messages(viewed: Viewed) -> None:
     assert 0 < len(expected) < len(every)
 
 
+def test_sessions_with_problems(viewed: Viewed) -> None:
+    found = viewed.json("api/sessions?has=problem&limit=500")["sessions"]
+    every = viewed.library.sessions().rows
+    expected = {row.id for row in every if row.problems}
+    assert {row["id"] for row in found} == expected
+    assert 0 < len(expected) < len(every)
+
+
+def test_the_form_the_api_and_queries_know_the_same_traits(viewed: Viewed) -> None:
+    field = field_named("has")
+    assert field is not None
+    assert sorted(HAS) == sorted(SESSION_TRAITS) == sorted(field.choices)
+    offered = [option.attributes["value"] for option in viewed.page("sessions").named("option")]
+    assert {*HAS} <= {*offered}
+
+
 def test_an_order_by_cost_is_computed_once(viewed: Viewed, monkeypatch: pytest.MonkeyPatch) -> None:
     from pollux.reports import session_orders  # noqa: PLC0415
 
@@ -179,3 +200,81 @@ def test_many_projects_are_typed_and_not_chosen(tmp_path: Path, path: str) -> No
         (box,) = [box for box in boxes if box.attributes.get("name") == "project"]
         assert box.attributes["value"] == "project-007"
         assert len(viewed.get(path)) < 60_000
+
+
+def test_rows_draw_their_model_calls(viewed: Viewed) -> None:
+    page = viewed.page("sessions")
+    strips = [tag for tag in page.named("svg") if tag.attributes.get("class") == "strip"]
+    rows = viewed.library.sessions().rows
+    calls = viewed.library.newest_calls([row.id for row in rows])
+    assert len(strips) == sum(bool(calls.get(row.id)) for row in rows) > 15
+    for row in rows:
+        assert len(calls.get(row.id, ())) == min(row.usage.calls, 11)
+
+
+def test_the_newest_calls_are_those_at_the_end(viewed: Viewed) -> None:
+    """Of a session with subagents: by time, whichever of them made the call."""
+    session = viewed.library.session("e92f6bc2")
+    assert session.usage.calls > session.own_usage.calls
+    (drawn,) = viewed.library.newest_calls([session.id]).values()
+    with viewed.library.snapshot() as snapshot:
+        every = snapshot.database.execute(
+            "SELECT tok_cached FROM model_calls JOIN sessions USING (session_id)"
+            " WHERE root_session_id = ? AND owner_session_id IS NULL ORDER BY at_us, session_id, message_id",
+            (session.id,),
+        ).fetchall()
+    assert [call.cached for call in drawn] == [cached for (cached,) in every[-11:]]
+
+
+def test_the_page_of_a_project_has_its_name_path_and_sky(viewed: Viewed) -> None:
+    path = "/home/mara/src/skywatch"
+    page = viewed.page("sessions", project=path)
+    assert "skywatch" in page.text
+    assert path in page.text
+    assert len([tag for tag in page.named("figure") if tag.attributes.get("class") == "sky"]) == 1
+    days = [target for target in links(page) if "on=" in target]
+    assert parse_qs(urlsplit(days[0]).query)["project"] == [path]
+    assert viewed.json(f"api/{days[0]}")["total"] > 0
+    assert not viewed.page("sessions?project=skywatch&limit=3&after=3").named("figure")
+    assert not viewed.page("sessions").named("figure")
+
+
+def test_the_sky_of_a_project_has_the_tokens_and_the_cost_of_its_usage(viewed: Viewed) -> None:
+    for name in ("skywatch", "tide-tables"):
+        wanted = parse_filter(project=name, last="1y", now=NOW, zone=viewed.library.config.zone()[0])
+        usage = viewed.library.usage_summary(UsageQuery(filter=wanted, by="day"))
+        expected = [
+            (row.key, row.billed.tokens.total, row.billed.cost_nanousd)
+            for row in usage.periods
+            if (row.key or "") > "2025-11-18"
+        ]
+        days = viewed.library.activity(name).days
+        assert [(str(day.day), day.n_tokens, day.nanousd) for day in days] == expected
+        assert len(expected) > 3
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_a_full_page_stays_within_the_budget(tmp_path: Path, *, is_busy: bool) -> None:
+    """50 sessions of eleven calls or more, of a project that was used every day of a year, or on few days."""
+    home = tmp_path / "home"
+    for number in range(360 if is_busy else 60):
+        day = NOW - timedelta(days=number, minutes=30)
+        session_id = f"{number:08x}-1111-4222-8333-444455556666"
+        began = {"timestamp": day.isoformat()}
+        prompt = user("u", f"Question {number} about the tides, " * 2) | began
+        records = [header(session_id, startTime=day.isoformat()), prompt]
+        for call in range(12):
+            counts = tokens(9000 + 977 * call) | {"cached": 4000 + 500 * call}
+            records.append(gemini(f"g{number}-{call}", tokens=counts) | began)
+        put(chats(home) / f"session-{day:%Y-%m-%dT%H-%M}-{session_id[:8]}.jsonl", log(*records))
+    with viewing(tmp_path, [home]) as viewed:
+        project = viewed.library.projects().rows[0].project.key
+        text = viewed.get("sessions", project=project)
+        page = Page(text)
+        assert len([tag for tag in page.named("svg") if tag.attributes.get("class") == "strip"]) == 50
+        assert len(text.encode()) <= 60_000
+        assert len(page.tags) <= 1_500
+        weeks = [target for target in links(page) if "since=" in target]
+        assert len(weeks) == (52 if is_busy else 0)
+        shown = viewed.json(f"api/{weeks[1]}")["total"] if weeks else 7
+        assert shown == 7

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import sys
 import threading
+from collections.abc import Iterator
+
+import pytest
 
 from pollux.web.tickets import LIFETIME, Tickets
 
@@ -41,6 +45,16 @@ def test_an_invented_ticket_is_refused() -> None:
     assert tickets.redeem(ticket)
 
 
+@pytest.fixture
+def _busy_threads() -> Iterator[None]:
+    """Let threads take turns after every few instructions, so that a gap between a look and a change is met."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("_busy_threads")
 def test_of_many_threads_one_gets_in() -> None:
     tickets = Tickets()
     n_threads = 8

@@ -54,7 +54,8 @@ _IS_DELETED = f"""
 _TOKENS = [f"max(min(tok_{count}, {1 << 40}), {-1 << 40})" for count in COUNTS]
 _COST = f"max(min(cost_nanousd, {1 << 52}), {-1 << 52})"
 """Clamped, because SQLite refuses sums of more than 64 bits; only damaged rows exceed the bounds."""
-_SUMS = ", ".join(
+_TOOL_TOKENS = ", ".join(f"coalesce(sum({tokens}), 0)" for tokens in _TOKENS)
+CALL_SUMS = ", ".join(
     [
         "session_id",
         "fate = 'active'",
@@ -66,6 +67,10 @@ _SUMS = ", ".join(
         "sum(NOT tok_consistent)",
     ]
 )
+"""The columns of `session_usage`, computed from `model_calls`."""
+_SPANS = """
+    SELECT session_id, min(at_us), max(at_us), sum(at_us IS NULL) FROM model_calls WHERE owner_session_id IS NULL
+"""
 _SHARED = "SELECT message_id FROM model_calls {which} GROUP BY message_id HAVING count(*) > 1"
 _OF_SESSIONS = """
     WHERE message_id IN (SELECT message_id FROM model_calls WHERE session_id IN (SELECT value FROM json_each(?)))
@@ -114,6 +119,10 @@ def update(database: sqlite3.Connection) -> None:
     )
     database.execute(f"DELETE FROM session_usage WHERE session_id IN {_CHANGED}")  # noqa: S608  ours
     add_up(database, f"session_id IN {_CHANGED}")
+    database.execute(f"DELETE FROM session_tools WHERE session_id IN {_CHANGED}")  # noqa: S608  ours
+    database.execute(f"INSERT INTO session_tools {tool_sums(f'c.session_id IN {_CHANGED}')}")
+    database.execute(f"DELETE FROM session_spans WHERE session_id IN {_CHANGED}")  # noqa: S608  ours
+    database.execute(f"INSERT INTO session_spans {_SPANS} AND session_id IN {_CHANGED} GROUP BY session_id")
     database.execute("DELETE FROM changed_sessions")
 
 
@@ -127,15 +136,44 @@ def add_up(database: sqlite3.Connection, which: str = "1") -> None:
     """Write the sums of the calls that sessions own to `session_usage`."""
     database.execute(
         f"""
-        INSERT INTO session_usage SELECT {_SUMS} FROM model_calls
+        INSERT INTO session_usage SELECT {CALL_SUMS} FROM model_calls
         WHERE owner_session_id IS NULL AND {which} GROUP BY session_id, fate = 'active'
         """  # noqa: S608  ours
     )
 
 
+def tool_sums(which: str, when: str = "1") -> str:
+    """Return a statement that selects rows of `session_tools`, computed from the tool calls that conditions select.
+
+    `which` is a condition on `tool_calls AS c`, `when` one on the time `at_us` of the calls of a message by one tool.
+    """
+    return f"""
+        SELECT
+            t.session_id, t.label, t.model, t.fate = 'active', m.tok_total IS NULL OR m.cost_nanousd IS NOT NULL,
+            sum(t.requested), sum(t.success), sum(t.error), sum(t.cancelled), count(m.tok_total),
+            {_TOOL_TOKENS}, coalesce(sum({_COST}), 0),
+            sum(m.tok_consistent IS 0), min(t.at_us), max(t.at_us),
+            sum(t.at_us IS NULL)
+        FROM (
+            SELECT
+                c.session_id, c.message_id, c.label, c.fate, o.model, min(coalesce(c.at_us, o.at_us)) AS at_us,
+                count(*) AS requested, sum(c.status = 'success') AS success, sum(c.status = 'error') AS error,
+                sum(c.status = 'cancelled') AS cancelled
+            FROM tool_calls AS c
+            JOIN messages AS o ON o.session_id = c.session_id AND o.message_id = c.message_id AND o.is_own = 1
+            WHERE {which} GROUP BY c.session_id, c.message_id, c.label, c.fate, o.model
+        ) AS t
+        LEFT JOIN model_calls AS m
+            ON m.session_id = t.session_id AND m.message_id = t.message_id AND m.owner_session_id IS NULL
+        WHERE {when} GROUP BY 1, 2, 3, 4, 5
+    """  # noqa: S608  ours
+
+
 def sessions_with_wrong_sums(database: sqlite3.Connection) -> list[str]:
     """Return the sessions whose rows of `session_usage` are not the sums of their calls."""
-    expected = f"SELECT {_SUMS} FROM model_calls WHERE owner_session_id IS NULL GROUP BY session_id, fate = 'active'"  # noqa: S608
+    expected = (
+        f"SELECT {CALL_SUMS} FROM model_calls WHERE owner_session_id IS NULL GROUP BY session_id, fate = 'active'"  # noqa: S608
+    )
     stored = "SELECT * FROM session_usage"
     rows = database.execute(
         f"""

@@ -107,10 +107,10 @@ _DEFAULTS = {
 def _write_projects(database: sqlite3.Connection, rows: list[Row]) -> None:
     """Write the most informative row of each project, regardless of the order in which sessions are read."""
     hashes = msgspec.json.encode([row[0] for row in rows]).decode()
-    known = database.execute(
+    stored = database.execute(
         "SELECT * FROM projects WHERE project_hash IN (SELECT value FROM json_each(?))", (hashes,)
     ).fetchall()
-    best = {row[0]: row for row in known}
+    best = {row[0]: row for row in stored}
     for row in rows:
         best[row[0]] = max(row, best.get(row[0], row), key=_worth)
     _insert(database, "projects", list(best.values()))

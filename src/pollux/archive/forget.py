@@ -278,7 +278,7 @@ def _remove_facts(database: sqlite3.Connection, ids: Sequence[str]) -> None:
         "UPDATE model_calls SET owner_session_id = NULL WHERE owner_session_id = ?",
         [(session_id,) for session_id in ids],
     )
-    schema.clear_report_cache(database)
+    schema.clear_sums(database)
     dependents.update(database)
     database.execute(
         "DELETE FROM projects WHERE project_hash NOT IN (SELECT project_hash FROM sessions WHERE project_hash NOTNULL)"

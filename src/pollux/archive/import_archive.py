@@ -158,16 +158,16 @@ def _is_forgotten(ours: sqlite3.Connection, file: FileRow, owners: set[str] | No
 def _import_file(copier: _Copier, file: FileRow) -> int:
     """Import the new versions of one file, and return the number of bytes that were compared."""
     ours, result = copier.ours, copier.result
-    known = _known(ours, file)
-    is_new = known is None
-    known = known or _new_file(ours, file)
+    our_file = _known(ours, file)
+    is_new = our_file is None
+    our_file = our_file or _new_file(ours, file)
     before = result.n_bytes, result.n_versions
-    our_versions = _versions(ours, known.id)
+    our_versions = _versions(ours, our_file.id)
     order = [version.id for version in our_versions if version.is_import]
     own = [version.id for version in our_versions if not version.is_import]
     copier.begin(file)
     their_versions = [_their_version(copier, row) for row in copier.theirs.versions(file)]
-    matches = [_import_version(copier, known.id, our_versions, version) for version in their_versions]
+    matches = [_import_version(copier, our_file.id, our_versions, version) for version in their_versions]
     if (result.n_bytes, result.n_versions) != before or is_new:
         result.n_files += 1
         if own or file.machine == copier.machine:
@@ -175,9 +175,9 @@ def _import_file(copier: _Copier, file: FileRow) -> int:
             result.not_read_here.append(NotReadHere(path, result.n_bytes - before[0]))
         by_id = {version.id: version for version in our_versions}
         imported = _merged_order(order, [version_id for version_id in matches if version_id not in own], by_id)
-        _renumber(ours, known.id, [*imported, *own])
+        _renumber(ours, our_file.id, [*imported, *own])
     if not own:
-        _update_state(ours, known, file)
+        _update_state(ours, our_file, file)
     return sum(version.length for version in their_versions)
 
 
@@ -284,8 +284,8 @@ class _Copier:
 
     def note_bases(self, theirs: _Theirs, ours: _Version) -> None:
         """Remember which of our segments have the same bytes as theirs, as bases for later versions."""
-        known = {segment[:3]: segment for segment in ours.segments}
-        self._bases |= {segment.id: known[segment.key] for segment in theirs.segments if segment.key in known}
+        by_key = {segment[:3]: segment for segment in ours.segments}
+        self._bases |= {segment.id: by_key[segment.key] for segment in theirs.segments if segment.key in by_key}
 
     def _base(self, segment: SegmentRow) -> tuple[int, int] | None:
         """Return our copy of a segment's base and the depth above it, after checking the bytes of that copy."""

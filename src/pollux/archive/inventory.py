@@ -62,8 +62,8 @@ def inventory(located: HomeScan, look: ScanCache) -> list[DiskFile]:
         for name in _markers(home):
             files += _at_root(home, name, home.root, look)
     for folder in located.folders:
-        known = {file.place: file for file in folder.files}
-        walk = _Walk(files, linked, escape_surrogates(str(folder.home.root)), known, look.inside(folder.home))
+        by_place = {file.place: file for file in folder.files}
+        walk = _Walk(files, linked, escape_surrogates(str(folder.home.root)), by_place, look.inside(folder.home))
         walk.add(str(folder.path), f"tmp/{folder.name}")
     return [*files, *_only_linked(linked, files)]
 

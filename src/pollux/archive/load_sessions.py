@@ -243,26 +243,33 @@ def _places(database: sqlite3.Connection, which: str, values: tuple[str, ...]) -
 
 def session_projects(database: sqlite3.Connection, memory: Mapping[str, str]) -> dict[str, Project]:
     """Return the project of each session, with the paths that were proven since the facts were written."""
-    projects: dict[str, Project] = {}
-    for digest, slug, path, how, proven in database.execute(
-        "SELECT project_hash, slug, path, source, proven FROM projects"
-    ):
-        projects[digest] = _with_memory(project_of(digest, slug, path, how, proven, None), memory)
-    found = {}
-    rows = database.execute(
-        "SELECT session_id, project_hash, CASE WHEN project_hash IS NULL THEN extra END FROM sessions"
-    ).fetchall()
-    for session_id, digest, body in rows:
-        if digest not in projects:
-            found[session_id] = _with_memory(project_of(digest, None, None, None, None, body), memory)
-        else:
-            found[session_id] = projects[digest]
-    return found
+    projects = projects_by_hash(database, memory)
+    by_session = lone_projects(database, memory)
+    rows = database.execute("SELECT session_id, project_hash FROM sessions WHERE project_hash NOTNULL").fetchall()
+    for session_id, digest in rows:
+        project = projects.get(digest)
+        if project is None:
+            project = projects[digest] = _with_memory(Project(digest), memory)
+        by_session[session_id] = project
+    return by_session
+
+
+def projects_by_hash(database: sqlite3.Connection, memory: Mapping[str, str]) -> dict[str, Project]:
+    """Return each project by its hash, with the paths that were proven since the facts were written."""
+    rows = database.execute("SELECT project_hash, slug, path, source, proven, NULL FROM projects")
+    return {row[0]: _with_memory(project_of(*row), memory) for row in rows}
+
+
+def lone_projects(database: sqlite3.Connection, memory: Mapping[str, str]) -> dict[str, Project]:
+    """Return the projects of sessions without the hash of one, by session."""
+    rows = database.execute("SELECT session_id, extra FROM sessions WHERE project_hash IS NULL").fetchall()
+    none = (None,) * 5
+    return {session_id: _with_memory(project_of(*none, body), memory) for session_id, body in rows}
 
 
 def _with_memory(project: Project, memory: Mapping[str, str]) -> Project:
-    known = None if project.proven else memory.get(project.hash or "")
-    return Project(project.hash, project.slug, known, "memory", proven=True) if known else project
+    path = None if project.proven else memory.get(project.hash or "")
+    return Project(project.hash, project.slug, path, "memory", proven=True) if path else project
 
 
 def project_of(
@@ -280,8 +287,8 @@ def file_problems(database: sqlite3.Connection) -> list[tuple[str, Problem]]:
         "JOIN versions ON versions.id = problems.file_version_id JOIN files ON files.id = versions.file_id "
         "ORDER BY files.home, files.path, problems.file_version_id, problems.n"
     )
-    found = [
+    problems = [
         (session_id, Problem(code, message, str(original_path(home, path)), line))
         for session_id, code, message, home, path, line in rows
     ]
-    return found + failures.value_problems(database)
+    return problems + failures.value_problems(database)

@@ -183,10 +183,10 @@ def prepare(item: DiskFile, known: KnownFile | None) -> PendingWrite:
 
 def store(database: sqlite3.Connection, new: PendingWrite, *, machine: str, now_us: int) -> int:
     """Store prepared bytes and return the ID of their version."""
-    known = new.known
+    archived = new.known
     mtime_ns, inode = clamped(new.mtime_ns), held_inode(new.inode)  # as in the inventory
-    file_id = known.file_id if known else _new_file(database, new.file, machine, now_us)
-    version = known.version if known else None
+    file_id = archived.file_id if archived else _new_file(database, new.file, machine, now_us)
+    version = archived.version if archived else None
     if version is None or not new.is_continuation:
         version = _new_version(database, file_id, now_us)
     for segment in new.segments:

@@ -190,15 +190,15 @@ def lacks_bytes(database: sqlite3.Connection, located: HomeScan) -> bool:
         WHERE {_SESSION_FILES} AND version_id NOT IN (SELECT versions.id {schema.UNREAD})
         """  # noqa: S608
     )
-    known = {(str(original_path(home, path)), size) for home, path, size in rows}
-    return any((escape_surrogates(file.place), file.size) not in known for file in located.files)
+    archived = {(str(original_path(home, path)), size) for home, path, size in rows}
+    return any((escape_surrogates(file.place), file.size) not in archived for file in located.files)
 
 
 def lacks_files(database: sqlite3.Connection, located: HomeScan) -> bool:
     """Return whether there are session files on disk that an archive has never read."""
     rows = database.execute("SELECT home, path FROM files WHERE path LIKE 'tmp/%/chats/%'")
-    known = {str(original_path(home, path)) for home, path in rows}
-    return any(escape_surrogates(file.place) not in known for file in located.files)
+    archived = {str(original_path(home, path)) for home, path in rows}
+    return any(escape_surrogates(file.place) not in archived for file in located.files)
 
 
 def _shares(progress: Progress, number: int) -> tuple[Progress, Progress]:
@@ -218,12 +218,12 @@ The ctime reveals a file that was edited and given its old mtime back; any chang
 
 def compared(database: sqlite3.Connection, items: list[DiskFile], machine: str) -> tuple[set[_Known], list[DiskFile]]:
     """Return the known files that changed or disappeared, and the files on disk that are to be read."""
-    known = _known(database, machine)
+    archived = _known(database, machine)
     on_disk: dict[_Known, DiskFile] = {file[:2] + file[3:]: file for file in items}
-    missing = {status for status in known if status not in on_disk}
-    if not missing and len(known) == len(on_disk):
+    missing = {status for status in archived if status not in on_disk}
+    if not missing and len(archived) == len(on_disk):
         return missing, []
-    unchanged = set(known) - missing
+    unchanged = set(archived) - missing
     changed = [file for status, file in on_disk.items() if status not in unchanged]
     return missing, _without_forgotten(database, changed, machine)
 

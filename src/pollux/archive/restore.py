@@ -194,13 +194,13 @@ def _folder(home: Home, path: str | None, archived: str) -> tuple[str, bool]:
     """
     if path is None:
         return archived, True
-    known = read_claims(home.root, home.tmp, home.link_limit)
-    markers = [claim for claim in known.claims if claim.source == "project_root"]
+    claims = read_claims(home.root, home.tmp, home.link_limit)
+    markers = [claim for claim in claims.claims if claim.source == "project_root"]
     registered = {
-        _normal(claim.path): claim.folder for claim in known.claims if claim.source == "projects.json" and claim.folder
+        _normal(claim.path): claim.folder for claim in claims.claims if claim.source == "projects.json" and claim.folder
     }
     name = registered.get(_normal(path))
-    if name and not _is_foreign(known, name, path):
+    if name and not _is_foreign(claims, name, path):
         return name, True
     for claim in markers:
         if claim.folder and _normal(claim.path) == _normal(path):
@@ -209,7 +209,7 @@ def _folder(home: Home, path: str | None, archived: str) -> tuple[str, bool]:
         return archived, True
     base, taken = slug(path), set(registered.values())
     names = chain([archived] if _is_slug(archived) else [], [base], (f"{base}-{number}" for number in count(1)))
-    free = (name for name in names if name not in taken and not _is_foreign(known, name, path))
+    free = (name for name in names if name not in taken and not _is_foreign(claims, name, path))
     return next(name for name in free if not os.path.lexists(home.tmp / name / ".project_root")), False
 
 

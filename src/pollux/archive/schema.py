@@ -18,7 +18,7 @@ from pollux.model import Tokens
 from pollux.text.escape import escape_surrogates
 from pollux.text.times import microseconds
 
-READER = "10"
+READER = "11"
 """Increase this whenever the same bytes would give other facts."""
 
 
@@ -148,6 +148,8 @@ Row = tuple[Any, ...]
 OF_SESSIONS = tuple(name for name, table in TABLES.items() if "session_id" in table.names)
 OF_MESSAGES = tuple(name for name in OF_SESSIONS if "message_id" in TABLES[name].names and name != "model_calls")
 
+SUMS = "sums "
+"""The names of stored sums begin with it."""
 NO_TIME = 1
 """The quarter of calls without a time; no real quarter of an hour starts at 1 µs."""
 _OLD, _NEW, _REPLACED = (
@@ -201,6 +203,12 @@ _NOTED_CHANGES: Mapping[str, Mapping[str, object]] = {
     "DELETE": {"row": "OLD", "deleted": 1},
 }
 COUNTING_TRIGGERS = frozenset(f"count_{table}_{change}" for table in ("files", *_COUNTED) for change in _ANY_CHANGE)
+TOOL_SUMS = (
+    *("model", "is_active", "is_priced", "requested", "success", "error", "cancelled", "calls"),
+    *("input", "cached", "output", "thoughts", "tool", "total", "cost_nanousd", "inconsistent", "first_us", "last_us"),
+    "n_timeless",
+)
+"""Columns of `session_tools` after session and tool: the calls of a tool, and the model calls that made them."""
 _AUXILIARY = (
     "CREATE INDEX sessions_by_bundle ON sessions (bundle)",
     "CREATE INDEX sessions_by_use ON sessions (last_used_us DESC, session_id)",
@@ -209,6 +217,12 @@ _AUXILIARY = (
     ON sessions (last_used_us DESC, session_id, n_user, started_us, is_deleted, project_hash)
     WHERE kind = 'main' AND is_stub = 0
     """,
+    """
+    CREATE INDEX sessions_by_project ON sessions (project_hash, last_used_us DESC, session_id, n_user)
+    WHERE kind = 'main' AND is_stub = 0
+    """,
+    "CREATE INDEX places_of_sessions ON sessions (session_id, root_session_id, project_hash)",
+    "CREATE INDEX sessions_without_project ON sessions (session_id) WHERE project_hash IS NULL",
     "CREATE INDEX summarized_sessions ON sessions (session_id, title) WHERE title_from = 'summary'",
     "CREATE INDEX empty_sessions ON sessions (session_id) WHERE is_stub = 1",
     "CREATE INDEX subagent_sessions ON sessions (session_id) WHERE kind = 'subagent'",
@@ -226,6 +240,15 @@ _AUXILIARY = (
     "CREATE TABLE main.reports (name TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE main.changed_quarters (quarter_us INTEGER PRIMARY KEY)",
     "CREATE TABLE main.changed_sessions (session_id TEXT PRIMARY KEY) WITHOUT ROWID",
+    "DROP TABLE IF EXISTS main.session_tools",
+    f"CREATE TABLE main.session_tools ({', '.join(('session_id TEXT NOT NULL', 'label TEXT NOT NULL', *TOOL_SUMS))})",
+    "CREATE INDEX tools_of_sessions ON session_tools (session_id)",
+    "DROP TABLE IF EXISTS main.session_spans",
+    """
+    CREATE TABLE main.session_spans (
+        session_id TEXT PRIMARY KEY, first_us INTEGER, last_us INTEGER, n_timeless INTEGER NOT NULL
+    ) WITHOUT ROWID
+    """,
     "DROP TABLE IF EXISTS main.generation",
     "CREATE TABLE main.generation (number INTEGER NOT NULL)",
     "INSERT INTO generation VALUES (0)",
@@ -243,7 +266,7 @@ _AUXILIARY = (
     *(_NOTE_QUARTERS.format(name=when[-6:], when=when, quarters=quarters) for when, quarters in _CHANGES.items()),
     *(_NOTE_SESSIONS.format(table=table, change=change, ids=ids) for (table, change), ids in _CHANGED_IDS.items()),
 )
-"""Indexes, stored report sums (`reports.usage_sql`) with the triggers that invalidate them, and merged bundles."""
+"""Indexes, stored sums (`reports.usage_days`) with the triggers that invalidate them, calls of sessions, bundles."""
 _NO_OWNERS, _NO_PRICES = "unowned", "unpriced"
 
 VERSIONS = """
@@ -272,13 +295,20 @@ _HOMES = """
     WITH RECURSIVE places(machine, home) AS (
         SELECT machine, home FROM (SELECT machine, home FROM files ORDER BY machine, home LIMIT 1)
         UNION ALL
-        SELECT file.machine, file.home FROM places JOIN files AS file ON file.id = (
-            SELECT id FROM files WHERE (machine, home) > (places.machine, places.home) ORDER BY machine, home LIMIT 1
+        SELECT
+            coalesce(next_home.machine, next_machine.machine), coalesce(next_home.home, next_machine.home)
+        FROM places
+        LEFT JOIN files AS next_home ON next_home.id = (
+            SELECT id FROM files WHERE machine = places.machine AND home > places.home ORDER BY home LIMIT 1
         )
+        LEFT JOIN files AS next_machine ON next_home.id IS NULL AND next_machine.id = (
+            SELECT id FROM files WHERE machine > places.machine ORDER BY machine, home LIMIT 1
+        )
+        WHERE next_home.id IS NOT NULL OR next_machine.id IS NOT NULL
     )
     SELECT DISTINCT home FROM places
 """
-"""The homes of all files, each found by one step in an index."""
+"""The homes of all files, each found by a step in an index, which compares one column with a range and not two."""
 
 
 def are_current(database: sqlite3.Connection) -> bool:
@@ -465,7 +495,7 @@ def store_result(database: sqlite3.Connection, name: str, body: bytes) -> None:
         database.execute("INSERT OR REPLACE INTO reports VALUES (?, ?)", (name, body))
 
 
-def clear_report_cache(database: sqlite3.Connection) -> None:
-    """Delete the stored sums of reports."""
-    database.execute("DELETE FROM reports")
+def clear_sums(database: sqlite3.Connection) -> None:
+    """Delete the stored sums of calls, and note that none have changed since."""
+    database.execute("DELETE FROM reports WHERE name GLOB ?", (f"{SUMS}*",))
     database.execute("DELETE FROM changed_quarters")

@@ -54,27 +54,27 @@ def message_rows(reading: FileReading, entry: TimelineEntry) -> list[ToolCallRow
 def call_rows(data: bytes, short: Short | None = None) -> Iterator[ToolCallRows]:
     """Yield the rows of the tool calls in a message record, or in the abbreviated text of a long one."""
     for call in recorded_calls(data):
-        known = tool(call.name, call.display_name)
+        info = tool(call.name, call.display_name)
         args = _decoded(call.args)
         left_out: list[str] = []
         yield ToolCallRows(
             (
                 call.id,
                 call.name,
-                known.canonical,
-                known.category,
-                known.kind,
-                known.label,
-                known.mcp_server,
+                info.canonical,
+                info.category,
+                info.kind,
+                info.label,
+                info.mcp_server,
                 call.status or call_status(_outcome(call)),
-                _exit_code(known, call, left_out),
+                _exit_code(info, call, left_out),
                 microseconds(parse_time(call.timestamp)),
                 _plain(bytes(call.args).decode("utf-8", "replace"), short),
                 _result_size(bytes(call.result), short),
                 call.agent_id,
             ),
-            [(command, program(command)) for line in _texts(args, known.commands) for command in commands(line)],
-            list(_touches(known, call, args, left_out)),
+            [(command, program(command)) for line in _texts(args, info.commands) for command in commands(line)],
+            list(_touches(info, call, args, left_out)),
             left_out,
         )
 

@@ -156,6 +156,6 @@ def _by_other_words(name: str) -> list[str]:
 def _closest(word: str, words: Sequence[str]) -> str | None:
     if _RENAMED.get(word) in words:
         return _RENAMED[word]
-    by_letters = {known.lstrip("-"): known for known in words}  # dashes would make all options similar
+    by_letters = {option.lstrip("-"): option for option in words}  # dashes would make all options similar
     matches = get_close_matches(word.lstrip("-").lower(), by_letters, n=1)
     return by_letters[matches[0]] if matches else None

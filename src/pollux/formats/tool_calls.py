@@ -110,21 +110,21 @@ def tool_call(value: dict[str, Any]) -> ToolCall:
     """Convert the record of one tool call."""
     name = _string(value.get("name"))
     display_name = _string(value.get("displayName")) or None
-    known = tool(name, display_name)
+    info = tool(name, display_name)
     response, media = _response(value)
     output, error = _words(response, value.get("result"))
-    digits = exit_code_digits(output, error) if known.canonical == "shell_exec" else None
+    digits = exit_code_digits(output, error) if info.canonical == "shell_exec" else None
     is_plain = isinstance(response, dict) and set(response) <= {"output", "error"} and _are_texts(response.values())
     return ToolCall(
         id=_string(value.get("id")) or None,
         name=name,
-        canonical=known.canonical,
-        category=known.category,
-        kind=known.kind,
-        label=known.label,
+        canonical=info.canonical,
+        category=info.category,
+        kind=info.kind,
+        label=info.label,
         status=call_status(value),
         args=value.get("args", {}),
-        mcp_server=known.mcp_server,
+        mcp_server=info.mcp_server,
         exit_code=parse_integer(digits) if digits else None,
         output=output,
         error=error,

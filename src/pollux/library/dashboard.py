@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pollux.library.expiry import folder_policies
+from pollux.library.filters import sessions_of_project
 from pollux.library.projects import project_list
 from pollux.library.status import StoredForecast, overview_report, stored_forecast
-from pollux.library.usage_summary import all_quarters
+from pollux.library.usage_summary import all_days
 from pollux.model import Usage
 from pollux.reports import sessions
 from pollux.reports.filters import ALL
@@ -20,7 +21,7 @@ from pollux.reports.freshness import Freshness
 from pollux.reports.overview import Overview
 from pollux.reports.periods import start_of_day
 from pollux.reports.projects import ProjectRow
-from pollux.reports.recent_calls import CallTokens, continued_sessions, newest_calls
+from pollux.reports.recent_calls import CallTokens, DailyUse, active_days, continued_sessions, newest_calls
 from pollux.reports.sessions import SessionRow
 from pollux.reports.usage_split import PeriodUsage, by_period_and_model, models_by_cost
 from pollux.sessions.client_settings import span_words
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
     from pollux.prices import Prices
     from pollux.reports.status import FolderPolicy
 
-_NEWEST, _EXPIRING, _CALLS = 9, 6, 11
+_NEWEST, _EXPIRING = 9, 6
+DRAWN_CALLS = 11
+"""Model calls of a session that a list draws."""
 _YEAR = timedelta(weeks=53)
 
 
@@ -91,9 +94,7 @@ def dashboard(
     now = config.clock()
     general = overview_report(snapshot, report, n_newest=_NEWEST)
     start = start_of_day(now - _YEAR, zone)
-    order, days = remembered.get(
-        snapshot, prices, ("days", start), lambda: _days(snapshot, prices, remembered, start, zone)
-    )
+    order, days = remembered.get(snapshot, prices, ("days", start), lambda: _days(snapshot, prices, start, zone))
     projects = remembered.get(
         snapshot, prices, "projects", lambda: project_list(snapshot, ALL, announce, scan=False).rows
     )
@@ -109,7 +110,7 @@ def dashboard(
             snapshot, prices, "active", lambda: sessions.total_usage(database, snapshot.ids, only_active=True)
         ),
         newest=general.newest,
-        calls=newest_calls(database, [row.id for row in general.newest], _CALLS, snapshot.ids),
+        calls=newest_calls(database, [row.id for row in general.newest], DRAWN_CALLS, snapshot.ids),
         projects=projects,
         days=days,
         continued=continued,
@@ -123,11 +124,28 @@ def dashboard(
     )
 
 
+def activity(
+    snapshot: Snapshot, project: str, prices: Prices, remembered: RememberedResults, announce: Announce
+) -> DailyUse:
+    """Return when the sessions of a project were used within the last 53 weeks. Raises `ProjectNotFoundError`."""
+    zone = snapshot.config.zone()[0]
+    now = snapshot.config.clock()
+    start = start_of_day(now - _YEAR, zone)
+    ids = sessions_of_project(snapshot, project, announce)
+
+    def make() -> DailyUse:
+        days = active_days(snapshot.database, ids, start, zone)
+        continued = continued_sessions(snapshot.database, ids, start, zone)
+        return DailyUse(days, continued, now.astimezone(zone).date())
+
+    return remembered.get(snapshot, prices, ("activity", project, start), make)
+
+
 def _days(
-    snapshot: Snapshot, prices: Prices, remembered: RememberedResults, start: datetime, zone: tzinfo | None
+    snapshot: Snapshot, prices: Prices, start: datetime, zone: tzinfo | None
 ) -> tuple[tuple[str | None, ...], tuple[PeriodUsage, ...]]:
     """Return all models in their order, and the days since a start."""
-    sums = all_quarters(snapshot, prices, remembered)
+    sums = all_days(snapshot, prices)
     order = models_by_cost(sums)
     start_us = microseconds(start) or 0
     recent = [part for part in sums if part.quarter_us is not None and part.quarter_us >= start_us]
@@ -145,14 +163,14 @@ def expiring_sessions(
     rows = sessions.rows(snapshot.database, loaded, snapshot.ids)
     policies = folder_policies(snapshot) if rows else []
     unarchived = frozenset(forecast.unarchived)
-    found = []
+    expiring = []
     for row in rows:
         reason = forecast.reasons[row.id]
         limit = _limit(row, policies) if reason == "age" else ""
         places = {escape_surrogates(str(ref.path)) for ref in row.files}
         is_archived = snapshot.is_archived and places.isdisjoint(unarchived)
-        found.append(ExpiringSession(row, forecast.times[row.id], reason, limit, is_archived))
-    return tuple(found)
+        expiring.append(ExpiringSession(row, forecast.times[row.id], reason, limit, is_archived))
+    return tuple(expiring)
 
 
 def _limit(row: SessionRow, policies: Iterable[FolderPolicy]) -> str:

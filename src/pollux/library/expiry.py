@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pollux.library.snapshot import Snapshot
     from pollux.reports.status import ArchivedState, FolderPolicy
     from pollux.sessions.client_settings import ClientSettings, RetentionPolicy
-    from pollux.sessions.locate import Home, ProjectFolder, SessionFile
+    from pollux.sessions.locate import Home, HomeScan, ProjectFolder, SessionFile
     from pollux.sessions.projects.resolve import ProjectClaims
     from pollux.sessions.retention import CleanupFile, Deletion
 
@@ -38,26 +38,33 @@ class Forecast:
     """Whether archive and settings alone decide; not if a file was read from the disk or is always of now."""
 
 
-def folder_policies(snapshot: Snapshot) -> list[FolderPolicy]:
-    """Return what the client's settings say about deletion, for each project folder."""
+def folder_policies(snapshot: Snapshot, scan: HomeScan | None = None) -> list[FolderPolicy]:
+    """Return what the client's settings say about deletion, for each project folder of a snapshot, or of a scan."""
     from pollux.reports.status import FolderPolicy
 
     settings = _SettingsReader(snapshot.config.environ)
-    return [FolderPolicy(folder.path, *settings.policy(folder)) for folder in snapshot.located.folders]
+    return [FolderPolicy(folder.path, *settings.policy(folder)) for folder in (scan or snapshot.scan).folders]
 
 
 def forecast(
     snapshot: Snapshot, now: datetime, report: Reporter, policies: list[FolderPolicy] | None = None
 ) -> Forecast:
-    """Apply the client's clean-up rules to each project folder."""
+    """Apply the client's clean-up rules to each project folder.
+
+    While another process fills the archive, files that it has not read are left out: if they were read here, too, the
+    first pages of the viewer would wait for as long as that process runs.
+    """
     from pollux.reports.status import archive_key
     from pollux.sessions.retention import forecast_deletions
 
-    made = Forecast(policies=folder_policies(snapshot) if policies is None else policies)
+    located = snapshot.located
+    if policies is None or located is not snapshot.scan:  # which may have other folders
+        policies = folder_policies(snapshot, located)
+    made = Forecast(policies=policies)
     archived = _archived_files(snapshot)
-    n_bytes, done = sum(file.size for file in snapshot.located.files), 0
+    n_bytes, done = sum(file.size for file in located.files), 0
     with report("examining") as progress:
-        for folder, folder_policy in zip(snapshot.located.folders, made.policies, strict=True):
+        for folder, folder_policy in zip(located.folders, made.policies, strict=True):
             policy = folder_policy.policy
             chats, keys = [], {}
             for file in folder.files:
@@ -65,7 +72,9 @@ def forecast(
                 copy = archived.get(key)
                 copy = copy if copy and copy.is_complete(file) else None
                 made.archived[path] = copy is not None
-                if file.what != "leftover":
+                if snapshot.freshness.is_filling and not (copy and copy.cleanup_traits):
+                    made.is_stable = False
+                elif file.what != "leftover":
                     chats.append(_chat(file, path, copy, now))
                     traits = copy.cleanup_traits if copy else None
                     if not file.parent and (traits is None or traits.is_of_now):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pollux.library.config import Config
     from pollux.library.snapshot import Snapshot
+    from pollux.reports.projects import KnownProjects
 
 __all__ = ["ALL", "Announce", "Filter", "ignore_note", "parse_filter", "prove_projects", "sessions_of_project"]
 
@@ -87,6 +88,9 @@ def _matching_sessions(snapshot: Snapshot, query: str, announce: Announce) -> fr
     from pollux.sessions.projects import search
 
     config = snapshot.config
+    all_projects = snapshot.known_projects()
+    if snapshot.ids is None and not unproven_hashes(all_projects.by_hash.values()):
+        return _sessions_by_hash(snapshot, all_projects, query)
     projects = snapshot.projects()
     if snapshot.ids is not None:
         projects = {session_id: projects[session_id] for session_id in snapshot.ids if session_id in projects}
@@ -94,8 +98,28 @@ def _matching_sessions(snapshot: Snapshot, query: str, announce: Announce) -> fr
         projects = _prove(snapshot, projects, query, announce)
     matching = set(search.find(tuple(dict.fromkeys(projects.values())), query, config.cwd, config.user_home))
     if not matching and projects:
-        raise NoSessionsInFolderError(config, query) if _is_folder(query) else ProjectNotFoundError(query)
+        raise _no_project(config, query)
     return frozenset(session_id for session_id, project in projects.items() if project in matching)
+
+
+def _sessions_by_hash(snapshot: Snapshot, known: KnownProjects, query: str) -> frozenset[str]:
+    """Return the sessions of the projects that match; none of them has to be proven first."""
+    from pollux.reports.projects import sessions_with_hashes, used_hashes
+    from pollux.sessions.projects import search
+
+    config = snapshot.config
+    used = {project_hash: known.of(project_hash, None) for project_hash in used_hashes(snapshot.database)}
+    projects = dict.fromkeys([*used.values(), *known.lone.values()])
+    matching = set(search.find(tuple(projects), query, config.cwd, config.user_home))
+    if not matching and projects:
+        raise _no_project(config, query)
+    hashes = [project_hash for project_hash, project in used.items() if project in matching]
+    lone = (session_id for session_id, project in known.lone.items() if project in matching)
+    return frozenset([*sessions_with_hashes(snapshot.database, hashes), *lone])
+
+
+def _no_project(config: Config, query: str) -> ProjectNotFoundError:
+    return NoSessionsInFolderError(config, query) if _is_folder(query) else ProjectNotFoundError(query)
 
 
 def _is_folder(query: str) -> bool:

@@ -1,13 +1,16 @@
 """Find words in a whole session: scan the bytes of its files, then compare the text of the messages that match.
 
-The bytes are JSON, in which some characters are escaped, so only a run of plain characters of the words is searched for
-in them. Words without such a run are compared with every message.
+The bytes are JSON, in which some characters are escaped, so only a part of the words is searched for in them: a
+character beyond ASCII, in both cases and as it may be escaped, or else a run of plain characters. Words without such a
+part are compared with every message.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 MOST_FOUND = 5_000
 _PLAIN = re.compile(r"[A-Za-z0-9 .,:;_()=+*-]+")
 """Characters that no writer of JSON escapes."""
+LAST_CASED = 0x1E921
+"""The last character that has another case; a test checks it."""
 
 
 class FoundMessages(NamedTuple):
@@ -39,10 +44,10 @@ def find_in_session(conversation: OpenConversation, words: str, most: int = MOST
     timeline = conversation.timeline
     if not needle:
         return FoundMessages((), len(timeline), has_more=False)
-    runs = sorted(_PLAIN.findall(needle), key=len)
     places: Iterable[int] = range(len(timeline))
-    if runs and needle.isascii():
-        places = sorted(_candidates(conversation, runs[-1].encode()))
+    anchors = _anchors(needle)
+    if anchors:
+        places = sorted(_candidates(conversation, anchors))
     numbers: list[int] = []
     for place in places:
         if _contains(build_message(*timeline.entry(place)), needle):
@@ -52,28 +57,60 @@ def find_in_session(conversation: OpenConversation, words: str, most: int = MOST
     return FoundMessages(tuple(numbers), len(timeline), has_more=False)
 
 
-def _candidates(conversation: OpenConversation, needle: bytes) -> set[int]:
-    """Return the places of the messages whose recorded bytes contain a run of ASCII characters, in any case."""
+def _anchors(needle: str) -> list[bytes]:
+    """Return bytes in lower case of which a recorded text contains some if it contains the needle; [] if unknown."""
+    beyond = next((char for char in needle if not char.isascii()), "")
+    if beyond:
+        return [form for char in (beyond, *_unfolded().get(beyond, ())) for form in _forms(char)]
+    run = max(_PLAIN.findall(needle), key=len, default="")
+    others = dict.fromkeys(char for folded in run for char in _unfolded().get(folded, ()) if not char.isascii())
+    return [run.encode(), *(form for char in others for form in _forms(char))] if run else []
+
+
+@cache
+def _unfolded() -> Mapping[str, list[str]]:
+    """Return the other characters that become a character in `casefold`, such as ẞ and ß for s."""
+    unfolded: dict[str, list[str]] = defaultdict(list)
+    for char in map(chr, range(LAST_CASED + 1)):
+        for folded in char.casefold() if char.casefold() != char else ():
+            unfolded[folded].append(char)
+    return unfolded
+
+
+def _forms(char: str) -> tuple[bytes, bytes]:
+    """Return a character beyond ASCII as it is recorded: as UTF-8, and escaped."""
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    escaped = "".join(f"\\u{units[start : start + 4]}" for start in range(0, len(units), 4))
+    return char.encode("utf-8", "surrogatepass").lower(), escaped.encode()
+
+
+def _candidates(conversation: OpenConversation, anchors: Sequence[bytes]) -> set[int]:
+    """Return the places of the messages whose recorded bytes contain one of some texts, in any case."""
     timeline = conversation.timeline
     places: set[int] = set()
     for reading, spans in zip(timeline.readings, timeline.spans, strict=True):
-        for offset in _offsets(reading.source.blocks(), needle):
+        for offset in _offsets(reading.source.blocks(), anchors):
             places.update(spans.places_at(offset))
     return places
 
 
-def _offsets(blocks: Iterable[bytes], needle: bytes) -> Iterator[int]:
-    """Yield where a text begins in a stream of bytes."""
+def _offsets(blocks: Iterable[bytes], needles: Sequence[bytes]) -> Iterator[int]:
+    """Yield where one of some texts begins in a stream of bytes."""
+    overlap = max(map(len, needles)) - 1
     before, position = b"", 0
     for block in blocks:
         data = before + block.lower()
         start = position - len(before)
-        at = data.find(needle)
-        while at >= 0:
-            yield start + at
-            at = data.find(needle, at + 1)
+        is_plain = data.isascii() and b"\\u" not in data
+        for needle in needles:
+            if is_plain and not (needle.isascii() and needle[:1] != b"\\"):
+                continue  # no character beyond ASCII is recorded here
+            at = data.find(needle)
+            while at >= 0:
+                yield start + at
+                at = data.find(needle, at + 1)
         position += len(block)
-        before = data[-(len(needle) - 1) :] if len(needle) > 1 else b""
+        before = data[-overlap:] if overlap else b""
 
 
 def _contains(message: Message, needle: str) -> bool:

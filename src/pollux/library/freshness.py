@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pollux.archive.watch import SyncReport
     from pollux.library.config import Config
     from pollux.library.filters import Announce
+    from pollux.model import Problem
     from pollux.prices import Prices
     from pollux.search.build import IndexBuilder
     from pollux.sessions.locate import HomeScan
@@ -47,6 +48,19 @@ class Refresh(msgspec.Struct, frozen=True):
     freshness: Freshness
     archive: Path | None = None
     """The archive to read; None for session files."""
+    n_files: int | None = None
+    """The number of session files, if `located` leaves them out."""
+
+    def without_files(self) -> Refresh:
+        """Return the same for a long-running process, which locates session files again if it needs them.
+
+        Every string is copied: one that stays among those of the files keeps a megabyte of them from being released.
+        """
+        import pickle
+
+        n_files = sum(len(folder.files) for folder in self.located.folders) if self.n_files is None else self.n_files
+        located = pickle.loads(pickle.dumps(self.located.without_files()))  # noqa: S301  of this process
+        return msgspec.structs.replace(self, located=located, n_files=n_files)
 
 
 class Scratch:
@@ -117,7 +131,8 @@ def as_it_is(config: Config) -> Refresh | None:
     except (PolluxError, OSError):
         return None  # the refresh reports it
     reason = "new session files are still being read"
-    return Refresh(locate(config.homes), Freshness(FreshnessState.BEHIND, reason, is_locked=True), config.archive)
+    freshness = Freshness(FreshnessState.BEHIND, reason, is_locked=True, is_filling=True)
+    return Refresh(locate(config.homes), freshness, config.archive)
 
 
 def bytes_on_disk(config: Config) -> int:
@@ -222,10 +237,8 @@ def sync(
     waiting: Announce,
     *,
     derive: bool = True,
-    index_note: Announce = lambda _note: None,
-    builder: IndexBuilder | None = None,
 ) -> SyncReport:
-    """Copy new files of the homes into the archive and index them for search; create the archive if there is none.
+    """Copy new files of the homes into the archive; create the archive if there is none.
 
     Model calls are not priced: a watching process may use another price table than the user, and the two would reprice
     all calls in turn.
@@ -234,33 +247,35 @@ def sync(
         config: names the archive and the homes.
         report: shows progress.
         waiting: receives a note if another process is writing to the archive, which the call then waits for.
-        derive: also derive facts from the new bytes, and index them.
-        index_note: receives a sentence if the index cannot be updated, and an empty text if it can.
-        builder: indexes; one that is used for several syncs is faster.
+        derive: also derive facts from the new bytes.
 
     """
     from pollux.archive.maintenance import writable
     from pollux.archive.watch import sync_report
-    from pollux.library.indexing import update_index
 
     def wait(process: str) -> None:
         waiting(f"Waiting for {process}, which is writing to the archive …")
 
     path = archive_file(config, NOTHING_TO_SYNC)
     with writable(path, machine=config.machine, create=True, wait=wait) as archive:
-        synced = sync_report(archive, update(archive, config, report, label="archiving", derive=derive))
-        if derive:
-            archive.stop_writing("only the index is written")  # other processes may go on
-            note, problems = update_index(archive, report, builder)
-            index_note(note)
-            synced = msgspec.structs.replace(synced, problems=(*synced.problems, *problems))
-        return synced
+        return sync_report(archive, update(archive, config, report, label="archiving", derive=derive))
+
+
+def index(config: Config, report: Reporter, builder: IndexBuilder | None = None) -> tuple[str, tuple[Problem, ...]]:
+    """Index what a sync has added; return a note if that is not possible, and sessions that cannot be read.
+
+    Other processes may write to the archive meanwhile. A builder that is used for several syncs is faster.
+    """
+    from pollux.library.indexing import update_index
+
+    with read_only(archive_file(config, NOTHING_TO_SYNC)) as archive:
+        return update_index(archive, report, builder)
 
 
 def _refresh(archive: Archive, config: Config, prices: Prices, report: Reporter, *, add_up: bool) -> Refresh:
     from pollux.archive.pricing import price_calls
     from pollux.archive.refresh import refresh_to_read
-    from pollux.reports import usage_sql
+    from pollux.reports.usage_days import Days, update_day_sums
 
     memory = project_memory.load(config)
     with report("reading") as progress:
@@ -269,7 +284,7 @@ def _refresh(archive: Archive, config: Config, prices: Prices, report: Reporter,
         _remove_expired_copies(archive, config)
         price_calls(archive.database, prices)
         if add_up:
-            usage_sql.update_quarter_sums(archive.database, prices.version)
+            update_day_sums(archive.database, Days(prices, *config.zone()))
     _remember_projects(archive, config, result)
     freshness = _freshness(archive, result)
     return Refresh(result.located, freshness, None if freshness.state == FreshnessState.FILES else archive.path)

@@ -136,8 +136,8 @@ def health_report(
 
 def _lost(snapshot: Snapshot) -> tuple[LostSession, ...]:
     prompts, _ = logged_prompts(snapshot.located)
-    known = known_sessions(snapshot.database, {prompt.session_id for prompt in prompts})
-    by_id = logged_without_session(prompts, known, snapshot.located.files)
+    session_ids = known_sessions(snapshot.database, {prompt.session_id for prompt in prompts})
+    by_id = logged_without_session(prompts, session_ids, snapshot.located.files)
     return tuple(_lost_session(session_id, own) for session_id, own in by_id.items())
 
 

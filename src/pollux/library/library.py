@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
 
 from pollux.library import freshness
 from pollux.library.file_tables import FileTables
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from pollux.reports.audit import AuditReport
     from pollux.reports.doctor import Diagnosis
     from pollux.reports.projects import ProjectList
+    from pollux.reports.recent_calls import CallTokens, DailyUse
     from pollux.reports.sessions import SavedPage, SessionPage, SessionRow
     from pollux.reports.stats import Statistics
     from pollux.reports.status import StatusReport
@@ -83,6 +86,7 @@ class Library:
         self._files = FileTables(config, report)
         self._scratch = freshness.Scratch()
         self._index_note = ""
+        self._adds_up = False
 
     def close(self) -> None:
         """Close the connections of all threads."""
@@ -108,7 +112,10 @@ class Library:
         return self.config.prices()
 
     def refresh(self, *, quiet: bool = False, add_up: bool = False) -> Freshness:
-        """Copy new files into the archive, derive facts, price calls and, with `add_up`, store the sums for `usage`."""
+        """Copy new files into the archive, derive facts, price calls and, with `add_up`, store the sums for `usage`.
+
+        Later refreshes store them too, also those by which other methods begin.
+        """
         return self._refresh(no_report if quiet else self._report, add_up=add_up).freshness
 
     @property
@@ -141,7 +148,7 @@ class Library:
         if state is None:
             return False
         with self._refreshing:
-            self._state = self._state or state
+            self._state = self._state or state.without_files()
         return True
 
     def sessions(
@@ -181,6 +188,13 @@ class Library:
 
         with self.snapshot() as snapshot:
             return snapshot.once(("row", reference, wanted), lambda: session_row(snapshot, reference, wanted))
+
+    def sessions_like(self, reference: str, limit: int) -> tuple[SessionRow, ...]:
+        """Return the sessions whose IDs begin most like an unknown one, in which a character may be wrong."""
+        from pollux.library.listing import rows_like
+
+        with self.snapshot() as snapshot:
+            return rows_like(snapshot, reference, limit)
 
     def neighbours(self, session_id: str) -> tuple[SessionRow | None, SessionRow | None]:
         """Return the sessions of the same project that were used before and after a session."""
@@ -319,6 +333,21 @@ class Library:
 
         with self.snapshot() as snapshot:
             return dashboard(snapshot, self.prices, self._remembered, self._report, self._announce)
+
+    def activity(self, project: str) -> DailyUse:
+        """Return on which days of the last year the sessions of a project were used. Raises `ProjectNotFoundError`."""
+        from pollux.library.dashboard import activity
+
+        with self.snapshot() as snapshot:
+            return activity(snapshot, project, self.prices, self._remembered, self._announce)
+
+    def newest_calls(self, session_ids: Sequence[str]) -> Mapping[str, tuple[CallTokens, ...]]:
+        """Return the newest model calls of sessions and their subagents, the oldest first, for the strip of a row."""
+        from pollux.library.dashboard import DRAWN_CALLS
+        from pollux.reports.recent_calls import newest_calls
+
+        with self.snapshot() as snapshot:
+            return newest_calls(snapshot.database, session_ids, DRAWN_CALLS, snapshot.ids)
 
     def health(self, *, n_expiring: int = 100, n_deleted: int = 20) -> HealthReport:
         """Return what the client deletes and has deleted, the problems of files, and the state of the archive."""
@@ -483,25 +512,50 @@ class Library:
         """Copy new files of the homes into the archive; with `derive`, also derive their facts and index them."""
         return self._sync(waiting, derive=derive)
 
-    def _sync(self, waiting: Announce, builder: IndexBuilder | None = None, *, derive: bool = True) -> SyncReport:
-        def tell_once(note: str) -> None:
-            if note and note != self._index_note:
-                waiting(note)
-            self._index_note = note
-
-        with self.stale(), freshness.explained_damage(self.config.archive):
-            return freshness.sync(
-                self.config, self._report, waiting, derive=derive, index_note=tell_once, builder=builder
-            )
+    def _sync(
+        self,
+        waiting: Announce,
+        builder: IndexBuilder | None = None,
+        *,
+        derive: bool = True,
+        archived: Callable[[], None] = lambda: None,
+    ) -> SyncReport:
+        with freshness.explained_damage(self.config.archive):
+            with self.stale():
+                synced = freshness.sync(self.config, self._report, waiting, derive=derive)
+            archived()
+            if not derive:
+                return synced
+            note, problems = freshness.index(self.config, self._report, builder)
+        if note and note != self._index_note:
+            waiting(note)
+        self._index_note = note
+        return msgspec.structs.replace(synced, problems=(*synced.problems, *problems))
 
     def watch(
-        self, *, poll: bool = False, tell: Announce = ignore_note, stop: threading.Event | None = None
+        self,
+        *,
+        poll: bool = False,
+        tell: Announce = ignore_note,
+        stop: threading.Event | None = None,
+        archived: Callable[[], None] = lambda: None,
     ) -> Iterator[SyncReport]:
-        """Sync now and at every change, until `stop` is set, which is noticed within a second; yield a report each."""
-        path = freshness.archive_file(self.config, freshness.NOTHING_TO_SYNC)
-        return self._watch(path, poll=poll, tell=tell, stop=stop or threading.Event())
+        """Sync now and at every change, until `stop` is set, which is noticed within a second; yield a report each.
 
-    def _watch(self, path: Path, *, poll: bool, tell: Announce, stop: threading.Event) -> Iterator[SyncReport]:
+        `archived` is called before the new messages are indexed, which takes most of the time in a long session.
+        """
+        path = freshness.archive_file(self.config, freshness.NOTHING_TO_SYNC)
+        stop = stop or threading.Event()
+        return self._watch(path, lambda builder: self._sync(tell, builder, archived=archived), poll, tell, stop)
+
+    def _watch(
+        self,
+        path: Path,
+        sync: Callable[[IndexBuilder], SyncReport],
+        poll: bool,  # noqa: FBT001
+        tell: Announce,
+        stop: threading.Event,
+    ) -> Iterator[SyncReport]:
         from pollux.archive.watch import watch
         from pollux.search.build import IndexBuilder
 
@@ -511,7 +565,7 @@ class Library:
             return self.config.current_homes()
 
         with closing(IndexBuilder(path)) as builder, suppress(_WatchStoppedError):
-            yield from watch(homes, lambda: self._sync(tell, builder), poll=poll, tell=tell)
+            yield from watch(homes, lambda: sync(builder), poll=poll, tell=tell)
 
     def verify(self, *, repair: bool = False, deep: bool = False) -> VerifyReport:
         """Check archived bytes against their hashes and rows against their digests; optionally repair them."""
@@ -562,8 +616,11 @@ class Library:
 
     def _refresh(self, report: Reporter, *, add_up: bool = False) -> Refresh:
         with self._refreshing, freshness.explained_damage(self.config.archive):
+            self._adds_up = add_up = add_up or self._adds_up
             state = self._state = freshness.refresh(self.config, self.prices, self._scratch, report, add_up=add_up)
             self._files.clear()
+            if self._adds_up:
+                self._state = state.without_files()
             return state
 
     def snapshot_for(self, reference: Ref) -> AbstractContextManager[Snapshot | None]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pollux.errors import PolluxError
+from pollux.errors import InvalidCursorError
 from pollux.reports.sessions import Page, SavedPage, SessionPage
 from pollux.text.numbers import parse_integer
 
@@ -59,13 +59,15 @@ def session_page(
         query = msgspec.structs.replace(query, ids=ids_in_both)
     database = snapshot.database
 
+    plain = sessions.SessionQuery(snapshot.ids)
+    listed = snapshot.once("listed", lambda: sessions.count(database, plain))
+
     def count_all() -> int:
-        return sessions.count(database, query)
+        return listed if query == plain else sessions.count(database, query)
 
     offset = page_offset(page)
     ids = _page_ids(snapshot, query, page.limit, offset, order)
-    total = sessions.count(database, query) if matching else snapshot.once(("total", wanted), count_all)
-    listed = snapshot.once("listed", lambda: sessions.count(database, sessions.SessionQuery(snapshot.ids)))
+    total = count_all() if matching else snapshot.once(("total", wanted), count_all)
     loaded = snapshot.sessions.load(ids, with_calls=False)
     unreadable_ids = snapshot.once("unreadable", lambda: tuple(sessions.unreadable(database, snapshot.ids)))
     unreadable = snapshot.sessions.load(unreadable_ids, with_calls=False)
@@ -104,8 +106,8 @@ def _page_ids(
         lambda: session_orders.ids_by_sum(database, every, order.name, snapshot.ids),
     )
     if query != every:
-        wanted = set(sessions.page(database, query))
-        ordered = tuple(session_id for session_id in ordered if session_id in wanted)
+        matching = set(sessions.page(database, query))
+        ordered = tuple(session_id for session_id in ordered if session_id in matching)
     return list(ordered[offset : None if limit is None else offset + limit])
 
 
@@ -133,14 +135,23 @@ def session_row(snapshot: Snapshot, reference: str, wanted: Filter) -> SessionRo
     return sessions.rows(snapshot.database, snapshot.with_learned_paths(loaded), snapshot.ids)[0]
 
 
+def rows_like(snapshot: Snapshot, reference: str, limit: int) -> tuple[SessionRow, ...]:
+    """Return the rows of the sessions that share the longest beginning of their ID with a reference."""
+    from pollux.library import select  # noqa: PLC0415
+    from pollux.reports import sessions  # noqa: PLC0415
+
+    loaded = snapshot.sessions.load(select.similar_sessions(snapshot, reference)[:limit], with_calls=False)
+    return sessions.rows(snapshot.database, snapshot.with_learned_paths(loaded), snapshot.ids)
+
+
 def neighbour_rows(snapshot: Snapshot, session_id: str) -> tuple[SessionRow | None, SessionRow | None]:
     """Return the rows of the sessions of the same project that were used before and after a session."""
     from pollux.reports import sessions  # noqa: PLC0415
 
     ids = sessions.neighbours(snapshot.database, session_id, snapshot.ids)
-    loaded = snapshot.sessions.load([found for found in ids if found is not None], with_calls=False)
+    loaded = snapshot.sessions.load([neighbour for neighbour in ids if neighbour is not None], with_calls=False)
     rows = {row.id: row for row in sessions.rows(snapshot.database, loaded, snapshot.ids)}
-    before, after = (rows.get(found) if found else None for found in ids)
+    before, after = (rows.get(neighbour) if neighbour else None for neighbour in ids)
     return before, after
 
 
@@ -149,20 +160,20 @@ def project_names(snapshot: Snapshot, like: Iterable[Project] | None = None) -> 
     from pollux.archive.load_sessions import with_known_path  # noqa: PLC0415
     from pollux.reports import sessions  # noqa: PLC0415
 
-    found: dict[str, str] = {}
+    names_by_key: dict[str, str] = {}
     names = hashes = None
     if like is not None:  # a hash in the memory may have one of the names, too
         shown = list(like)
-        found = {project.key: project.name for project in shown}
-        names = {*found.values()}
+        names_by_key = {project.key: project.name for project in shown}
+        names = {*names_by_key.values()}
         hashes = {*sessions.others_with_name(snapshot.database, shown), *snapshot.memory}
     query = sessions.SessionQuery(snapshot.ids)
     key = ("projects", None if hashes is None else frozenset(hashes))
     for recorded in snapshot.once(key, lambda: sessions.projects(snapshot.database, query, hashes)):
         project = with_known_path(recorded, snapshot.memory)
         if names is None or project.name in names:
-            found[project.key] = project.name
-    return found
+            names_by_key[project.key] = project.name
+    return names_by_key
 
 
 def problems(snapshot: Snapshot, wanted: Filter) -> tuple[Problem, ...]:
@@ -184,10 +195,10 @@ def _problems(snapshot: Snapshot, sessions: Iterable[Session]) -> tuple[Problem,
 
 
 def page_offset(page: Page) -> int:
-    """Return the number of rows before a page. Raises `PolluxError` for a cursor that is none."""
+    """Return the number of rows before a page. Raises `InvalidCursorError` for a cursor that is none."""
     if page.after is None:
         return 0
     offset = parse_integer(page.after) if page.after.isdecimal() else None
     if offset is None:
-        raise PolluxError(f"'{page.after}' is not the end of a page: pass the `next` of the page before.")
+        raise InvalidCursorError("is not valid")
     return offset

@@ -71,7 +71,7 @@ class PackedTimeline:
         self._times = array("q", (_time_number(entry.at) for _, entry in group.timeline))
         self._prompts = array("I", (place for place, mark in enumerate(self._marks) if mark & (_TYPED | _LOADED)))
         self._words = [line(group.timeline[place][1].prompt, EXCERPT) for place in self._prompts]
-        self._usages = _PackedUsages(group.timeline, usages)
+        self._usages = _UsageByPlace(group.timeline, usages)
         self.spans = [_record_spans(group, number) for number in range(len(group.files))]
         compressor = zstandard.ZstdCompressor(_LEVEL)
         self._blocks = []
@@ -179,42 +179,68 @@ def _record_spans(group: OpenSession, number: int) -> RecordSpans:
     return RecordSpans(starts, stops, places)
 
 
-class _PackedUsages:
-    """Tokens and cost of messages by their places, as numbers."""
+class UsageById(Mapping[str, Usage]):
+    """Tokens and cost of messages by their IDs, as numbers: objects would take five times as much memory."""
 
-    def __init__(self, timeline: Sequence[tuple[object, TimelineEntry]], usages: Mapping[str, Usage]) -> None:
-        self._places = array("I")
+    def __init__(self, usages: Mapping[str, Usage]) -> None:
+        """Pack tokens and cost of some messages."""
+        self._indexes = {id_: index for index, id_ in enumerate(usages)}
+        self._packed = _PackedUsages()
+        for usage in usages.values():
+            self._packed.append(usage)
+
+    def __getitem__(self, id_: str) -> Usage:
+        return self._packed[self._indexes[id_]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._indexes)
+
+    def __len__(self) -> int:
+        return len(self._indexes)
+
+
+class _PackedUsages:
+    """A list of tokens and costs."""
+
+    def __init__(self) -> None:
         self._numbers = array("q")
         self._large: dict[int, Usage] = {}
         """Those with a number of more than 64 bits."""
-        for place, (_, entry) in enumerate(timeline):
-            usage = usages.get(entry.id)
-            if usage is not None:
-                self._append(place, usage)
 
-    def _append(self, place: int, usage: Usage) -> None:
+    def append(self, usage: Usage) -> None:
         try:
             numbers = array("q", _usage_numbers(usage))
         except OverflowError:
-            self._large[place] = usage
+            self._large[len(self._numbers) // _N_NUMBERS] = usage
             numbers = array("q", [0] * _N_NUMBERS)
-        self._places.append(place)
         self._numbers.extend(numbers)
+
+    def __getitem__(self, index: int) -> Usage:
+        if index in self._large:
+            return self._large[index]
+        return _usage_of_numbers(*self._numbers[index * _N_NUMBERS : (index + 1) * _N_NUMBERS])
+
+
+class _UsageByPlace:
+    """Tokens and cost of messages by their places."""
+
+    def __init__(self, timeline: Sequence[tuple[object, TimelineEntry]], usages: Mapping[str, Usage]) -> None:
+        self._places = array("I")
+        self._packed = _PackedUsages()
+        for place, (_, entry) in enumerate(timeline):
+            usage = usages.get(entry.id)
+            if usage is not None:
+                self._places.append(place)
+                self._packed.append(usage)
 
     def get(self, place: int) -> Usage | None:
         index = bisect_left(self._places, place)
         is_there = index < len(self._places) and self._places[index] == place
-        return self._usage(index) if is_there else None
+        return self._packed[index] if is_there else None
 
     def items(self) -> Iterator[tuple[int, Usage]]:
         for index, place in enumerate(self._places):
-            yield place, self._usage(index)
-
-    def _usage(self, index: int) -> Usage:
-        place = self._places[index]
-        if place in self._large:
-            return self._large[place]
-        return _usage_of_numbers(*self._numbers[index * _N_NUMBERS : (index + 1) * _N_NUMBERS])
+            yield place, self._packed[index]
 
 
 def _usage_numbers(usage: Usage) -> tuple[int, ...]:

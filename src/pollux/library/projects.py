@@ -26,7 +26,8 @@ def project_list(snapshot: Snapshot, wanted: Filter, announce: Announce, *, scan
     """
     every = msgspec.structs.replace(wanted, subagents=True, empty=True)
     query = session_query(snapshot, every, announce)
-    projects = snapshot.projects()
+    all_projects = snapshot.known_projects()
+    projects = snapshot.projects() if scan or query.ids is not None else {**all_projects.by_hash, **all_projects.lone}
     if query.ids is not None:
         projects = {session_id: projects[session_id] for session_id in query.ids if session_id in projects}
     unknown = unproven_hashes(projects.values())
@@ -34,9 +35,14 @@ def project_list(snapshot: Snapshot, wanted: Filter, announce: Announce, *, scan
     if scan:
         projects = prove_projects(projects, search.likely_roots(snapshot.config.user_home))
         snapshot.learn(projects)
+        all_projects = snapshot.known_projects()
         problem = project_memory.store(snapshot.config, projects.values())
     n_found = len(unknown) - len(unproven_hashes(projects.values()))
-    rows = project_rows(snapshot.database, snapshot.projects(), query)
+
+    def make() -> tuple[ProjectRow, ...]:
+        return project_rows(snapshot.database, all_projects, query)
+
+    rows = make() if scan else snapshot.once(("projects of", wanted), make)
     return ProjectList(rows, _moved(rows), len(unknown), n_found, (problem,) if problem else (), snapshot.freshness)
 
 

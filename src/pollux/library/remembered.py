@@ -34,9 +34,9 @@ class RememberedResults:
         if state != known_state:
             results = {}
             self._kept = (state, results)
-        known = results.get(key)
-        if known is not None:
-            return cast("_Result", known)
+        remembered = results.get(key)
+        if remembered is not None:
+            return cast("_Result", remembered)
         result = make()
         for oldest in [*results][: max(len(results) - _MOST + 1, 0)]:
             results.pop(oldest, None)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pollux.reports.sessions import Page, SessionQuery
     from pollux.search.cursor import Cursor
     from pollux.search.facts import FactPlace
-    from pollux.search.find import Finder, Found, SearchLimits
+    from pollux.search.find import Finder, MatchPage, SearchLimits
     from pollux.search.index import SearchIndex
     from pollux.search.terms import Query
     from pollux.search.values import CommandPage, Facets, FilePage, HitPage, IndexCoverage, SessionHits
@@ -126,7 +126,7 @@ def _search_page(
     announce: Announce,
 ) -> HitPage:
     from pollux.search.cursor import Cursor, decode_cursor, encode_cursor, search_digest
-    from pollux.search.find import Found
+    from pollux.search.find import MatchPage
     from pollux.search.reading import reading
     from pollux.search.values import HitPage
 
@@ -139,29 +139,29 @@ def _search_page(
         report("searching") as progress,
     ):
         finder = _finder(snapshot, index, query, scope, page, options, progress, cursor)
-        found = Found()
+        matched = MatchPage()
         total: int | None
         n_sessions: int | None
         if options.count:
             total, n_sessions = finder.count()
         else:
-            found = finder.find(*([cursor.position] if cursor else []))
-            total, n_sessions = finder.totals(found, is_first_page=cursor is None)
-        is_empty = not found.matches and not total and cursor is None
-        next_ = Cursor(digest, found.next, finder.times, finder.top) if found.next else None
+            matched = finder.find(*([cursor.position] if cursor else []))
+            total, n_sessions = finder.totals(matched, is_first_page=cursor is None)
+        is_empty = not matched.matches and not total and cursor is None
+        next_ = Cursor(digest, matched.next, finder.times, finder.top) if matched.next else None
         facets = None
         if options.facets and not is_empty:
-            is_whole = cursor is None and found.next is None and not found.is_stopped and finder.is_exhaustive
-            ids = {match.session_id for match in found.matches} if is_whole else None
-            facets = _facets(snapshot, index, query, scope, options, progress, ids)
+            is_whole = cursor is None and matched.next is None and not matched.is_stopped and finder.is_exhaustive
+            ids = {match.session_id for match in matched.matches} if is_whole else None
+            facets = _facets(snapshot, index, query, scope, options, progress, ids or finder.known_sessions())
         return HitPage(
             query=query.text,
-            sessions=_with_rows(snapshot, found),
+            sessions=_with_rows(snapshot, matched),
             next=encode_cursor(next_) if next_ else None,
             total=total,
             n_sessions=n_sessions,
             suggestions=finder.suggestions() if is_empty else (),
-            notes=tuple(_notes(snapshot, query, finder, found, reason, is_empty=is_empty)),
+            notes=tuple(_notes(snapshot, query, finder, matched, reason, is_empty=is_empty)),
             coverage=_coverage(snapshot, index),
             problems=tuple(dict.fromkeys([*snapshot.freshness.problems, *finder.problems])),
             freshness=snapshot.freshness,
@@ -222,7 +222,7 @@ def matching_sessions(
 ) -> MatchingSessions:
     """Return all sessions that match a query, however long it takes."""
     from pollux.reports.sessions import Page, roots
-    from pollux.search.find import Found
+    from pollux.search.find import MatchPage
 
     scope = _scope(snapshot, query, wanted, announce)
     with (
@@ -231,7 +231,7 @@ def matching_sessions(
     ):
         finder = _finder(snapshot, index, query, scope, Page(None), SearchOptions(count=True), progress)
         ids = finder.session_ids()
-        notes = _notes(snapshot, query, finder, Found(), reason, is_empty=not ids)
+        notes = _notes(snapshot, query, finder, MatchPage(), reason, is_empty=not ids)
     return MatchingSessions(frozenset({*ids, *roots(snapshot.database, ids)}), tuple(notes))
 
 
@@ -386,16 +386,16 @@ def _finder(
     )
 
 
-def _with_rows(snapshot: Snapshot, found: Found) -> tuple[SessionHits, ...]:
+def _with_rows(snapshot: Snapshot, matched: MatchPage) -> tuple[SessionHits, ...]:
     from pollux.reports import sessions
     from pollux.search.values import SessionHits
 
-    loaded = snapshot.sessions.load([match.session_id for match in found.matches], with_calls=False)
+    loaded = snapshot.sessions.load([match.session_id for match in matched.matches], with_calls=False)
     rows = sessions.rows(snapshot.database, snapshot.with_learned_paths(loaded), snapshot.ids)
     by_id = {row.id: row for row in rows}
     return tuple(
         SessionHits(by_id[match.session_id], match.hits, match.n_hits, match.scope, match.score)
-        for match in found.matches
+        for match in matched.matches
         if match.session_id in by_id
     )
 
@@ -414,7 +414,7 @@ def _left_out(query: Query) -> list[str]:
 
 
 def _notes(
-    snapshot: Snapshot, query: Query, finder: Finder, found: Found, reason: str, *, is_empty: bool
+    snapshot: Snapshot, query: Query, finder: Finder, matched: MatchPage, reason: str, *, is_empty: bool
 ) -> Iterator[str]:
     """Yield what the user should know about a result."""
     from pollux.search.hints import explain_nothing
@@ -429,11 +429,11 @@ def _notes(
         yield "Without an archive there is no search index; the session files were read directly."
     elif reason:
         yield f"The search index cannot be used ({reason}); the sessions were read directly."
-    if found.is_stopped and finder.must_scan:
-        n_scanned = f"{found.n_scanned:,} of {plural(found.n_to_scan, 'session')}"
+    if matched.is_stopped and finder.must_scan:
+        n_scanned = f"{matched.n_scanned:,} of {plural(matched.n_to_scan, 'session')}"
         yield f"Stopped after {finder.limits.whole:g} s of work with {n_scanned} read; --scan reads all of them."
-    elif found.is_stopped:
-        yield f"Stopped after {finder.limits.whole:g} s of work; narrow the query to see all hits."
+    elif matched.is_stopped:
+        yield "Stopped after the time for one search; narrow the query to see all hits."
     if finder.n_left_out:
         verb = "was" if finder.n_left_out == 1 else "were"
         yield f"{plural(finder.n_left_out, 'text')} {verb} left out: the regular expression takes too long for it."
@@ -442,7 +442,7 @@ def _notes(
     if index.coverage.missing:
         yield _progress_note(finder, index)
     n_cut = index.coverage.n_cut_parts
-    if n_cut and found.next is None:
+    if n_cut and matched.next is None:
         verb = "is" if n_cut == 1 else "are"
         yield f"{plural(n_cut, 'long tool call')} {verb} indexed in part; --scan reads all of them."
 

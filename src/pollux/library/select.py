@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 LATEST = "latest"
 _N_CANDIDATES = 10
 _TITLE_WIDTH = 50
+_SHARED_CHARACTERS = 4
+"""First characters that an unknown ID has to share with a similar one."""
 NOTHING_HERE = "No sessions found. `pollux doctor` lists the homes that were read; `pollux demo` shows invented ones."
 NOTHING_FITS = "No session matches these options; `pollux ls` without them lists all sessions."
 
@@ -53,6 +56,19 @@ def find_session(snapshot: Snapshot, reference: str, wanted: Filter = ALL) -> st
     if matching:
         raise AmbiguousSessionError(reference, matching, _candidate_lines(snapshot, matching[:_N_CANDIDATES]))
     raise _not_found(snapshot, reference, query)
+
+
+def similar_sessions(snapshot: Snapshot, reference: str) -> list[str]:
+    """Return the IDs that share the longest beginning with a reference, which a wrong character may follow."""
+    if len(reference) <= _SHARED_CHARACTERS:
+        return []
+    query = session_query(snapshot, Filter(subagents=True, empty=True))
+    by_length: dict[int, list[str]] = {}
+    for session_id in sessions.with_prefix(snapshot.database, reference[:_SHARED_CHARACTERS], query):
+        pairs = zip(session_id.lower(), reference.lower(), strict=False)
+        n_shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        by_length.setdefault(n_shared, []).append(session_id)
+    return by_length[max(by_length)] if by_length else []
 
 
 def _candidate_lines(snapshot: Snapshot, ids: Sequence[str]) -> list[str]:

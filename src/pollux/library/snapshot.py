@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pollux.library.config import Config
     from pollux.library.freshness import Refresh
     from pollux.reports.freshness import Freshness
+    from pollux.reports.projects import KnownProjects
     from pollux.sessions.grouping import OpenSession
     from pollux.sessions.locate import HomeScan
     from pollux.sessions.reader import History
@@ -151,7 +152,8 @@ class Snapshot(msgspec.Struct):
     config: Config
     database: sqlite3.Connection
     sessions: SessionSource
-    located: HomeScan
+    scan: HomeScan
+    """Homes and project folders; `located` has their session files, too."""
     freshness: Freshness
     memory: Mapping[str, str]
     archive: Archive | None = None
@@ -164,7 +166,26 @@ class Snapshot(msgspec.Struct):
     """Returns the result of an earlier call with the same key, or else of a function."""
     state: Hashable = None
     """Changes whenever the archive does; None until it is needed."""
+    files_left_out: int | None = None
+    """The number of session files, if `scan` leaves them out."""
     _projects: dict[str, Project] | None = None
+    _located: HomeScan | None = None
+
+    @property
+    def located(self) -> HomeScan:
+        """The project folders with their session files; a long-running process lists the folders again."""
+        from pollux.sessions.locate import locate
+
+        if self._located is None:
+            self._located = self.scan if self.files_left_out is None else locate(self.config.homes)
+        return self._located
+
+    @property
+    def n_files(self) -> int:
+        """The number of session files in the homes."""
+        if self.files_left_out is not None:
+            return self.files_left_out
+        return sum(len(folder.files) for folder in self.scan.folders)
 
     def once(self, key: Hashable, make: Callable[[], _Result]) -> _Result:
         """Return the result of a function; a long-running process calls it again only when the archive has changed."""
@@ -185,6 +206,20 @@ class Snapshot(msgspec.Struct):
         if self._projects is None:
             self._projects = session_projects(self.database, self.memory)
         return self._projects
+
+    def known_projects(self) -> KnownProjects:
+        """Return the projects of all sessions, without reading these one by one."""
+        from pollux.archive.load_sessions import lone_projects, projects_by_hash
+        from pollux.reports.projects import KnownProjects
+
+        by_hash, lone = projects_by_hash(self.database, self.memory), lone_projects(self.database, self.memory)
+        for session_id, project in ({} if self._projects is None else self._projects).items():
+            if project.proven:  # perhaps by this call
+                if project.hash:
+                    by_hash[project.hash] = project
+                else:
+                    lone[session_id] = project
+        return KnownProjects(by_hash, lone)
 
     def learn(self, projects: Mapping[str, Project]) -> None:
         """Add project paths that were proven by this call."""
@@ -298,6 +333,7 @@ def archived_snapshot(config: Config, archive: Archive, state: Refresh) -> Snaps
         archive=archive,
         ids=ids,
         elsewhere=0 if ids is None else schema.count_sessions(database) - len(ids),
+        files_left_out=state.n_files,
     )
 
 

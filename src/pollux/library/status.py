@@ -91,12 +91,12 @@ def overview_report(snapshot: Snapshot, report: Reporter, *, n_newest: int = 8) 
             due=n_due,
             soon=len(deletions) - n_due,
             n_problems=len(snapshot.problems()),
-            n_files=sum(len(folder.files) for folder in snapshot.located.folders),
+            n_files=snapshot.n_files,
             n_unarchived=forecasted.n_unarchived,
         ),
         sessions.rows(database, newest, snapshot.ids),
         deletions,
-        tuple(home.root for home in snapshot.located.homes),
+        tuple(home.root for home in snapshot.scan.homes),
         snapshot.freshness,
         "" if look.n_sessions else select.nothing_here(snapshot),
     )
@@ -136,16 +136,23 @@ def stored_forecast(snapshot: Snapshot, now: datetime, report: Reporter) -> Stor
         is_same = stored and (stored.generation, stored.key) == (schema.generation(snapshot.database), key)
         if stored and is_same and stored.n_projects is not None:  # older releases did not count them
             return stored
-    made = forecast(snapshot, now, report, policies)
-    fates = deletion_times(snapshot, made)
-    times = {session_id: fate.due for session_id, fate in fates.items()}
-    reasons = {session_id: str(fate.reason) for session_id, fate in fates.items()}
-    unarchived = [escape_surrogates(str(path)) for path, is_archived in made.archived.items() if not is_archived]
-    generation = schema.generation(snapshot.database) if is_current else 0
-    result = StoredForecast(generation, key, times, reasons, unarchived)
-    if is_current and made.is_stable:
-        _store(snapshot, msgspec.structs.replace(result, n_projects=count_projects(snapshot.database, None)))
-    return result
+
+    def make() -> StoredForecast:
+        made = forecast(snapshot, now, report, policies)
+        fates = deletion_times(snapshot, made)
+        times = {session_id: fate.due for session_id, fate in fates.items()}
+        reasons = {session_id: str(fate.reason) for session_id, fate in fates.items()}
+        unarchived = [escape_surrogates(str(path)) for path, is_archived in made.archived.items() if not is_archived]
+        generation = schema.generation(snapshot.database) if is_current else 0
+        result = StoredForecast(generation, key, times, reasons, unarchived)
+        if is_current and made.is_stable:
+            _store(snapshot, msgspec.structs.replace(result, n_projects=count_projects(snapshot.database, None)))
+        return result
+
+    if not is_current:
+        return make()
+    minute = now.replace(second=0, microsecond=0)  # a running session is always due at a time from now
+    return snapshot.once(("forecast of a minute", key, minute), make)
 
 
 class StoredForecast(msgspec.Struct):
@@ -185,7 +192,7 @@ def _only_on_disk(snapshot: Snapshot, known: list[Session]) -> list[Session]:
     """Return the sessions on the disk that are not yet in the archive."""
     from pollux.sessions.reader import history
 
-    if snapshot.freshness.state != FreshnessState.BEHIND:
+    if snapshot.freshness.state != FreshnessState.BEHIND or snapshot.freshness.is_filling:
         return []
     ids = {session.id for session in known}
     return [session for session in history(snapshot.config.homes).sessions if session.id not in ids]

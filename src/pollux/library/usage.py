@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pollux.library.snapshot import Snapshot
     from pollux.model import Problem, Project, Usage
     from pollux.prices import Prices
-    from pollux.reports.usage import UsageReport, UsageRow
-    from pollux.reports.usage_sql import CallSum, QuarterSum, ToolSum
+    from pollux.reports.usage import TimedSum, UsageReport, UsageRow
+    from pollux.reports.usage_sql import ToolSum
 
 GROUPS = ("hour", "day", "week", "month", "session", "project", "model", "tool")
 """What usage can be grouped by."""
@@ -96,9 +96,9 @@ def quick_report(config: Config, query: UsageQuery, prices: Prices, report: Repo
     add_up = partial(sum_by_time, since=wanted.since, until=wanted.until)
     memory = project_memory.with_current_folder(config)
     with report("reading") as progress:
-        found = counts(config.homes, partial(priced, prices), add_up, memory=memory, progress=progress)
+        counted = counts(config.homes, partial(priced, prices), add_up, memory=memory, progress=progress)
     zone, zone_name = config.zone()
-    calls = [call for call in found.sums if _has_model(call, wanted.model)]
+    calls = [call for call in counted.sums if _has_model(call, wanted.model)]
     made = usage.UsageReport(
         query.by,
         zone_name,
@@ -107,7 +107,7 @@ def quick_report(config: Config, query: UsageQuery, prices: Prices, report: Repo
         usage.time_rows(query.by, calls, zone=zone),
         *usage.billed_and_active(calls),
         usage.unpriced_models(calls),
-        problems_that_count(found.problems),
+        problems_that_count(counted.problems),
     )
     return _sorted(made, query)
 
@@ -120,14 +120,15 @@ def problems_that_count(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 def _calls(
     snapshot: Snapshot, query: UsageQuery, prices: Prices, ids: Collection[str] | None, zone: tzinfo | None
-) -> tuple[Sequence[CallSum | QuarterSum], tuple[UsageRow, ...]]:
+) -> tuple[Sequence[TimedSum], tuple[UsageRow, ...]]:
     """Return the sums of the selected model calls, and their rows; sessions are read only if needed."""
     from pollux.reports import usage, usage_sql
+    from pollux.reports.usage_days import Days, day_sums
 
     wanted, database = query.filter, snapshot.database
     if query.by in usage.BY_TIME and ids is None:
-        if snapshot.is_archived and not (wanted.since or wanted.until):
-            sums = usage_sql.cached_quarter_sums(database, prices.version)
+        if snapshot.is_archived and query.by != "hour" and not (wanted.since or wanted.until):
+            sums: Sequence[TimedSum] = day_sums(database, Days(prices, *snapshot.config.zone()))
         else:
             sums = usage_sql.quarter_sums(database, wanted.since, wanted.until)
         timed = [part for part in sums if _has_model(part, wanted.model)]
@@ -160,7 +161,7 @@ def _tools(snapshot: Snapshot, query: UsageQuery, ids: Collection[str] | None) -
     return tuple(msgspec.structs.replace(row, name=title_of_label(row.name)) for row in rows)
 
 
-def _has_model(part: CallSum | QuarterSum | ToolSum, model: str | None) -> bool:
+def _has_model(part: TimedSum | ToolSum, model: str | None) -> bool:
     return model is None or model.lower() in (part.model or "").lower()
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from pollux.archive.load_sessions import AMONG, ids_as_json
 from pollux.library.config import UsageError
 from pollux.library.filters import Announce, parse_filter, sessions_of_project
 from pollux.library.usage import UsageQuery
 from pollux.model import Usage
-from pollux.reports import usage, usage_sql
+from pollux.reports import usage
 from pollux.reports.periods import start_of_day
 from pollux.reports.usage import UsageRow
+from pollux.reports.usage_days import Days, DaySum, day_sums, sums_of_sessions
 from pollux.reports.usage_split import (
     CostBreakdown,
     PeriodUsage,
@@ -22,6 +24,8 @@ from pollux.reports.usage_split import (
     cost_breakdown,
     models_by_cost,
 )
+from pollux.reports.usage_windows import SessionSums, UsageWindow, dearest, tools_in_window
+from pollux.text.times import microseconds
 from pollux.views.tools import title_of_label
 
 if TYPE_CHECKING:
@@ -29,7 +33,6 @@ if TYPE_CHECKING:
     from pollux.library.remembered import RememberedResults
     from pollux.library.snapshot import Snapshot
     from pollux.prices import Prices
-    from pollux.reports.usage_sql import CallSum, QuarterSum
 
 ROWS, MANY_ROWS = 7, 100
 """Rows of a list on the page, and of one that the user asked for in full."""
@@ -103,23 +106,13 @@ def summary_query(
     return UsageQuery(by=step, filter=msgspec.structs.replace(wanted, since=start))
 
 
-def all_quarters(snapshot: Snapshot, prices: Prices, remembered: RememberedResults) -> list[QuarterSum]:
-    """Return the sums of all calls by quarter and model, without those of homes that are not selected."""
-
-    def make() -> list[QuarterSum]:
-        database = snapshot.database
-        if snapshot.ids is not None:
-            return _quarters([part for part in usage_sql.call_sums(database) if part.session_id in snapshot.ids])
-        if snapshot.is_archived:
-            return usage_sql.cached_quarter_sums(database, prices.version)
-        return usage_sql.quarter_sums(database)
-
-    return remembered.get(snapshot, prices, "quarters", make)
-
-
-def _quarters(parts: list[CallSum]) -> list[QuarterSum]:
-    fields = usage_sql.QuarterSum._fields
-    return [usage_sql.QuarterSum._make(getattr(part, field) for field in fields) for part in parts]
+def all_days(snapshot: Snapshot, prices: Prices) -> list[DaySum]:
+    """Return the sums of all calls by day and model."""
+    database = snapshot.database
+    if snapshot.ids is None and snapshot.is_archived:
+        return day_sums(database, Days(prices, *snapshot.config.zone()))
+    which = ("1", ()) if snapshot.ids is None else (AMONG, (ids_as_json(snapshot.ids),))
+    return sums_of_sessions(database, prices, which, (None, None))
 
 
 def usage_summary(
@@ -135,16 +128,13 @@ def usage_summary(
     now = snapshot.config.clock()
     today = now.astimezone(snapshot.config.zone()[0]).date()
     key = ("summary", query, n_rows, today)
-    return remembered.get(
-        snapshot, prices, key, lambda: _summary(snapshot, query, prices, remembered, announce, n_rows)
-    )
+    return remembered.get(snapshot, prices, key, lambda: _summary(snapshot, query, prices, announce, n_rows))
 
 
 def _summary(
     snapshot: Snapshot,
     query: UsageQuery,
     prices: Prices,
-    remembered: RememberedResults,
     announce: Announce,
     n_rows: int,
 ) -> UsageSummary:
@@ -152,17 +142,13 @@ def _summary(
 
     wanted, database = query.filter, snapshot.database
     ids = sessions_of_project(snapshot, wanted.project, announce)
+    window = UsageWindow(wanted.since, wanted.until, wanted.model, ids)
     zone, zone_name = snapshot.config.zone()
-    order = models_by_cost(all_quarters(snapshot, prices, remembered))
-    parts = [
-        part
-        for part in usage_sql.recent_call_sums(database, wanted.since, wanted.until)
-        if _fits(part, ids, wanted.model)
-    ]
-    roots = usage_sql.session_roots(database.execute(usage_sql.SESSIONS)) if parts else {}
-    sessions = sorted(usage.call_rows("session", parts, roots=roots), key=_dearest)
-    tools = sorted(_tool_rows(snapshot, query, ids), key=_dearest)
-    billed, active = usage.billed_and_active(parts)
+    order, days = _days(snapshot, prices, window)
+    sums = SessionSums(database, window)
+    sessions, n_sessions = sums.largest(n_rows)
+    tools = sorted(_named_tools(tools_in_window(database, window)), key=dearest)
+    billed, active = usage.billed_and_active(days)
     return UsageSummary(
         by=query.by,
         timezone=zone_name,
@@ -174,30 +160,41 @@ def _summary(
         now=snapshot.config.clock(),
         billed=billed,
         active=active,
-        periods=by_period_and_model(query.by, parts, order, zone),
-        models=usage.time_rows("model", parts),
-        projects=usage.call_rows("project", parts, projects=snapshot.projects() if parts else {}),
-        sessions=tuple(sessions[:n_rows]),
-        n_sessions=len(sessions),
+        periods=by_period_and_model(query.by, days, order, zone),
+        models=usage.time_rows("model", days),
+        projects=sums.by_project(snapshot.known_projects()) if days else (),
+        sessions=tuple(sessions),
+        n_sessions=n_sessions,
         tools=tuple(tools[:n_rows]),
         n_tools=len(tools),
         order=order,
-        unpriced=usage.unpriced_models(parts),
-        breakdown=cost_breakdown(database, prices, ids, wanted.since, wanted.until, wanted.model),
+        unpriced=usage.unpriced_models(days),
+        breakdown=cost_breakdown(days, prices),
         project_names=project_names(snapshot),
     )
 
 
-def _tool_rows(snapshot: Snapshot, query: UsageQuery, ids: Collection[str] | None) -> list[UsageRow]:
-    wanted = query.filter
-    parts = usage_sql.recent_tool_sums(snapshot.database, wanted.since, wanted.until)
-    rows = usage.tool_rows(part for part in parts if _fits(part, ids, wanted.model))
+def _days(snapshot: Snapshot, prices: Prices, window: UsageWindow) -> tuple[tuple[str | None, ...], list[DaySum]]:
+    """Return all models in their order, and the sums of the calls in a window by day or by quarter of an hour."""
+    every = all_days(snapshot, prices)
+    order = models_by_cost(every)
+    zone = snapshot.config.zone()[0]
+    bounds = [bound for bound in (window.since, window.until) if bound]
+    if window.ids is not None or any(start_of_day(bound, zone) != bound for bound in bounds):
+        span = (window.since, window.until)
+        return order, sums_of_sessions(snapshot.database, prices, window.of_sessions(), span, window.model)
+    start, end = microseconds(window.since), microseconds(window.until)
+    days = []
+    for part in every:
+        is_inside = not bounds or (
+            part.quarter_us is not None
+            and (start is None or part.quarter_us >= start)
+            and (end is None or part.quarter_us < end)
+        )
+        if is_inside and (window.model is None or window.model.lower() in (part.model or "").lower()):
+            days.append(part)
+    return order, days
+
+
+def _named_tools(rows: Iterable[UsageRow]) -> list[UsageRow]:
     return [msgspec.structs.replace(row, name=title_of_label(row.name)) for row in rows]
-
-
-def _fits(part: usage_sql.CallSum | usage_sql.ToolSum, ids: Collection[str] | None, model: str | None) -> bool:
-    return (ids is None or part.session_id in ids) and (model is None or model.lower() in (part.model or "").lower())
-
-
-def _dearest(row: UsageRow) -> tuple[int, int, str]:
-    return -row.billed.cost.nanousd, -row.billed.tokens.total, row.name.casefold()

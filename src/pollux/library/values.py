@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pollux.library.status import OverviewReport
     from pollux.reports.freshness import FreshnessState
     from pollux.reports.projects import ProjectList
-    from pollux.reports.recent_calls import CallTokens
+    from pollux.reports.recent_calls import ActiveDay, CallTokens, DailyUse
     from pollux.reports.sessions import Page, SavedPage, SessionPage, SessionRow
     from pollux.reports.stats import Statistics
     from pollux.reports.status import StatusReport, StatusRow
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     )
 
 _MODULES = {
+    "ActiveDay": "reports.recent_calls",
+    "DailyUse": "reports.recent_calls",
     "CallTokens": "reports.recent_calls",
     "ChangeMark": "archive.schema",
     "CommandPage": "search.values",
@@ -61,9 +63,11 @@ _MODULES = {
     "ExportOptions": "exports.source",
 }
 __all__ = [
+    "ActiveDay",
     "CallTokens",
     "ChangeMark",
     "CommandPage",
+    "DailyUse",
     "ExportOptions",
     "FacetValue",
     "Facets",

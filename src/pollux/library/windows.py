@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from pollux.library.packed_timeline import PackedTimeline
+from pollux.library.packed_timeline import PackedTimeline, UsageById
 from pollux.library.references import load_families, load_session
 from pollux.model import Attachment, Fate, Message, Session, Usage
 from pollux.sessions.family import children
@@ -135,12 +135,14 @@ class OpenConversation:
     open_session: Callable[[Session], OpenSession]
     resources: ExitStack
     lock: threading.RLock = field(default_factory=threading.RLock)
+    is_closed: bool = False
     _windows: tuple[Window, ...] | None = None
     _usages: dict[str, dict[str, Usage]] = field(default_factory=dict)
 
     def close(self) -> None:
         """Close the connection."""
         with self.lock:
+            self.is_closed = True
             self.resources.close()
 
     @property
@@ -282,8 +284,8 @@ class OpenConversation:
 def open_conversation(snapshot: Snapshot, row: SessionRow, prices: Prices, resources: ExitStack) -> OpenConversation:
     """Open the session of a row; `resources` are closed with it."""
     session = load_session(snapshot, row.id)
-    usages = usage_by_message(session, prices)
-    session = msgspec.structs.replace(session, calls=())
+    usages = UsageById(usage_by_message(session, prices))
+    session = msgspec.structs.replace(session, calls=())  # frees them before the messages are opened
     family = load_families(snapshot, [session.id], [session])
     opener = snapshot.sessions.open
     timeline = PackedTimeline(opener(session), usages)

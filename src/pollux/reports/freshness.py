@@ -34,6 +34,8 @@ class Freshness(msgspec.Struct, frozen=True):
     new_bytes: int = 0
     deleted_files: int = 0
     problems: tuple[Problem, ...] = ()
+    is_filling: bool = False
+    """Whether another process reads all files for the first time, so that nobody else should read them as well."""
 
     @property
     def note(self) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 import msgspec
 
-from pollux.model import Problem, Project
+from pollux.archive.load_sessions import ids_as_json
+from pollux.model import Cost, Problem, Project, Tokens, Usage
 from pollux.reports.freshness import Freshness
 from pollux.reports.sessions import SessionQuery
 from pollux.text.times import from_microseconds
@@ -23,8 +24,8 @@ class ProjectRow(msgspec.Struct, frozen=True):
     n_prompts: int
     n_tokens: int
     last: datetime | None
-    nanousd: int = 0
-    """Cost, without calls that have no price."""
+    nanousd: int | None = 0
+    """The cost of the calls that have a price; None if there are calls but none has a price."""
 
 
 class ProjectList(msgspec.Struct, frozen=True):
@@ -41,58 +42,112 @@ class ProjectList(msgspec.Struct, frozen=True):
     freshness: Freshness
 
 
-class _Member(msgspec.Struct, frozen=True):
+class KnownProjects(msgspec.Struct, frozen=True):
+    """The projects of all sessions."""
+
+    by_hash: Mapping[str, Project]
+    lone: Mapping[str, Project]
+    """The projects of sessions without a hash, by session."""
+
+    def of(self, project_hash: str | None, session_id: str | None) -> Project:
+        """Return the project of a hash, or that of a session without one."""
+        if project_hash is None:
+            return self.lone.get(session_id or "", Project())
+        return self.by_hash.get(project_hash) or Project(project_hash)
+
+
+class _Part(msgspec.Struct, frozen=True):
+    """Sums of sessions with the same hash, whose root sessions have the same hash, too."""
+
     project: Project
     is_listed: bool
+    n_sessions: int
     n_prompts: int
-    n_tokens: int
-    nanousd: int
     last_used_us: int | None
 
 
-def project_rows(
-    database: sqlite3.Connection, projects: Mapping[str, Project], query: SessionQuery
-) -> tuple[ProjectRow, ...]:
+_ROOT_HASH = """
+    CASE WHEN root_session_id = session_id THEN project_hash ELSE (
+        SELECT root.project_hash FROM sessions AS root WHERE root.session_id = sessions.root_session_id
+    ) END
+"""
+_ROOT_WITHOUT = f"CASE WHEN {_ROOT_HASH} IS NULL THEN root_session_id END"
+
+
+def project_rows(database: sqlite3.Connection, known: KnownProjects, query: SessionQuery) -> tuple[ProjectRow, ...]:
     """Return the projects of the sessions that match a query, the last used first.
 
     A project with two folders is counted once. A subagent belongs to the project of its root session, regardless of its
-    own path, and adds only its tokens.
-
-    Args:
-        database: with the fact tables.
-        projects: the project of each session.
-        query: the sessions to count; sessions without messages only add their time of last use.
-
+    own path, and adds only its tokens. Sessions without messages only add their time of last use.
     """
     where, values = query.where()
-    sessions = database.execute(
+    rows = database.execute(
         f"""
-        SELECT session_id, root_session_id, kind = 'main' AND NOT is_stub, n_user, last_used_us,
-            (SELECT coalesce(sum(tok_total), 0) FROM session_usage AS sums WHERE sums.session_id = sessions.session_id),
-            (SELECT coalesce(sum(cost_nanousd), 0) FROM session_usage AS sums
-             WHERE sums.session_id = sessions.session_id)
-        FROM sessions WHERE {where} ORDER BY session_id
+        SELECT {_ROOT_HASH}, {_ROOT_WITHOUT}, project_hash, CASE WHEN project_hash IS NULL THEN session_id END,
+            kind = 'main' AND NOT is_stub, count(*), sum(n_user), max(last_used_us)
+        FROM sessions WHERE {where} GROUP BY 1, 2, 3, 4, 5
         """,  # noqa: S608  ours
         values,
     )
-    members: dict[str, list[_Member]] = defaultdict(list)
-    for session_id, root_id, is_listed, n_prompts, last_used_us, n_tokens, nanousd in sessions:
-        project = projects.get(session_id, Project())
-        key = projects.get(root_id, project).key
-        members[key].append(_Member(project, bool(is_listed), n_prompts, n_tokens, nanousd, last_used_us))
-    rows = [_row(each) for each in members.values() if any(member.is_listed for member in each)]
-    return tuple(sorted(rows, key=lambda row: (-row.last.timestamp() if row.last else 0.0, row.project.name)))
+    parts: dict[str, list[_Part]] = defaultdict(list)
+    for root_hash, root_id, project_hash, session_id, is_listed, n_sessions, n_prompts, last_used_us in rows:
+        if not isinstance(n_prompts, int):
+            raise TypeError(f"{n_prompts} prompts")  # SQLite adds up damaged rows, too
+        project = known.of(project_hash, session_id)
+        part = _Part(project, bool(is_listed), n_sessions, n_prompts, last_used_us)
+        parts[known.of(root_hash, root_id).key].append(part)
+    sums = _sums(database, known, query)
+    made = [_row(each, sums[key]) for key, each in parts.items() if any(part.is_listed for part in each)]
+    return tuple(sorted(made, key=lambda row: (-row.last.timestamp() if row.last else 0.0, row.project.name)))
 
 
-def _row(members: list[_Member]) -> ProjectRow:
-    listed = [member for member in members if member.is_listed]
-    projects = [member.project for member in listed]
-    times = [member.last_used_us for member in members if member.last_used_us is not None]
+def _sums(database: sqlite3.Connection, known: KnownProjects, query: SessionQuery) -> Mapping[str, Usage]:
+    """Return the usage of each project, by its key."""
+    where, values = query.where()
+    rows = database.execute(
+        f"""
+        SELECT {_ROOT_HASH}, {_ROOT_WITHOUT}, sum(tok_total), sum(cost_nanousd), sum(calls),
+            sum(unpriced_calls)
+        FROM session_usage CROSS JOIN sessions USING (session_id) WHERE {where} GROUP BY 1, 2
+        """,  # noqa: S608  ours
+        values,
+    )
+    sums: dict[str, Usage] = defaultdict(Usage)
+    for root_hash, root_id, n_tokens, nanousd, n_calls, n_unpriced in rows:
+        key = known.of(root_hash, root_id).key
+        sums[key] += Usage(n_calls, Tokens(total=n_tokens), Cost(nanousd, n_unpriced))
+    return sums
+
+
+def _row(parts: list[_Part], usage: Usage) -> ProjectRow:
+    listed = [part for part in parts if part.is_listed]
+    projects = [part.project for part in listed]
+    times = [part.last_used_us for part in parts if part.last_used_us is not None]
     return ProjectRow(
         max(projects, key=lambda project: (project.proven, project.slug is not None)),
-        len(listed),
-        sum(member.n_prompts for member in listed),
-        sum(member.n_tokens for member in members),
+        sum(part.n_sessions for part in listed),
+        sum(part.n_prompts for part in listed),
+        usage.tokens.total,
         from_microseconds(max(times)) if times else None,
-        sum(member.nanousd for member in members),
+        usage.cost_nanousd,
     )
+
+
+def used_hashes(database: sqlite3.Connection) -> list[str]:
+    """Return the hashes of the projects of all sessions."""
+    rows = database.execute(
+        """
+        SELECT DISTINCT project_hash FROM sessions INDEXED BY places_of_sessions WHERE project_hash NOTNULL
+        """
+    )
+    return [row[0] for row in rows]
+
+
+def sessions_with_hashes(database: sqlite3.Connection, hashes: Iterable[str]) -> list[str]:
+    """Return the sessions of some projects."""
+    rows = database.execute(
+        "SELECT session_id FROM sessions INDEXED BY places_of_sessions"
+        " WHERE project_hash IN (SELECT value FROM json_each(?))",
+        (ids_as_json(hashes),),
+    )
+    return [row[0] for row in rows]

@@ -217,7 +217,7 @@ def neighbours(
     """Return the listed sessions of the same project that were used before and after a session."""
     where, values = SessionQuery(scope).where()
     place = "(SELECT project_hash, coalesce(last_used_us, 0) FROM sessions WHERE session_id = ?)"
-    found: list[str | None] = []
+    neighbour_ids: list[str | None] = []
     for sign, direction in (("<", "DESC"), (">", "ASC")):
         row = database.execute(
             f"""
@@ -229,8 +229,8 @@ def neighbours(
             """,  # noqa: S608  ours
             [session_id, *values, session_id],
         ).fetchone()
-        found.append(row[0] if row else None)
-    return found[0], found[1]
+        neighbour_ids.append(row[0] if row else None)
+    return neighbour_ids[0], neighbour_ids[1]
 
 
 def among(database: sqlite3.Connection, ids: Iterable[str], query: SessionQuery) -> list[str]:
@@ -347,24 +347,23 @@ def total_usage(database: sqlite3.Connection, scope: Collection[str] | None, *, 
     where, values = ("1", []) if scope is None else (AMONG, [ids_as_json(scope)])
     where += " AND is_active = 1" if only_active else ""
     columns = ", ".join(f"coalesce(sum({name}), 0)" for name in _SUM_COLUMNS)
-    return _usage(list(database.execute(f"SELECT {columns} FROM session_usage WHERE {where}", values).fetchone()))  # noqa: S608  ours
+    sums = database.execute(f"SELECT {columns} FROM session_usage WHERE {where}", values).fetchone()  # noqa: S608  ours
+    return usage_of_sums(list(sums))
 
 
 def projects(database: sqlite3.Connection, query: SessionQuery, hashes: Collection[str] | None = None) -> set[Project]:
     """Return the projects of the sessions that match a query, or only those with some hashes or without one."""
     where, values = query.where()
-    known, known_values = "1", list[object]()
+    has_hash, known_values = "1", list[object]()
     if hashes is not None:
-        known, known_values = "project_hash IN (SELECT value FROM json_each(?))", [ids_as_json(hashes)]
-    used = f"SELECT DISTINCT project_hash FROM sessions WHERE {where} AND (project_hash IS NULL OR {known})"  # noqa: S608  ours
-    listed = {row[0] for row in database.execute(used, [*values, *known_values])}
+        has_hash, known_values = "project_hash IN (SELECT value FROM json_each(?))", [ids_as_json(hashes)]
     columns = "project_hash, slug, path, source, proven, NULL"
-    rows = database.execute(f"SELECT {columns} FROM projects WHERE {known}", known_values).fetchall()  # noqa: S608  ours
-    found = {project_of(*row) for row in rows if row[0] in listed}
-    if None in listed:
-        without_hash = f"SELECT extra FROM sessions WHERE {where} AND project_hash IS NULL"  # noqa: S608  ours
-        found |= {project_of(None, None, None, None, None, row[0]) for row in database.execute(without_hash, values)}
-    return found
+    is_used = f"EXISTS (SELECT 1 FROM sessions WHERE {where} AND project_hash = projects.project_hash)"  # noqa: S608
+    rows = database.execute(f"SELECT {columns} FROM projects WHERE {has_hash} AND {is_used}", [*known_values, *values])  # noqa: S608
+    projects = {project_of(*row) for row in rows}
+    without_hash = f"SELECT extra FROM sessions WHERE {where} AND project_hash IS NULL"  # noqa: S608  ours
+    projects |= {project_of(None, None, None, None, None, row[0]) for row in database.execute(without_hash, values)}
+    return projects
 
 
 def others_with_name(database: sqlite3.Connection, known: Iterable[Project]) -> list[str]:
@@ -393,13 +392,14 @@ def unproven_hashes(database: sqlite3.Connection, hashes: Iterable[str]) -> list
 def _sums(database: sqlite3.Connection, ids: Collection[str]) -> dict[str, _Sums]:
     sums: dict[str, _Sums] = {}
     for session_id, is_active, *numbers_ in database.execute(f"{_SUMS} WHERE {AMONG}", (ids_as_json(ids),)):
-        usage = _usage(numbers_)
+        usage = usage_of_sums(numbers_)
         before = sums.get(session_id, _Sums())
         sums[session_id] = _Sums(usage, before.dropped) if is_active else _Sums(before.active, usage)
     return sums
 
 
-def _usage(numbers_: list[int]) -> Usage:
+def usage_of_sums(numbers_: list[int]) -> Usage:
+    """Return the usage in the columns of a row of `session_usage` after its key."""
     calls, *tokens, nanousd, unpriced_calls = numbers_[:9]
     *unpriced, inconsistent = numbers_[9:]
     return Usage(calls, Tokens(*tokens), Cost(nanousd, unpriced_calls, Tokens(*unpriced)), inconsistent)

@@ -15,7 +15,11 @@ import msgspec
 
 from pollux.model import Cost, Problem, Project, Tokens, Usage
 from pollux.reports import periods
+from pollux.reports.usage_days import DaySum
 from pollux.reports.usage_sql import CallSum, QuarterSum, ToolSum
+
+TimedSum = CallSum | QuarterSum | DaySum
+"""A row with a quarter of an hour, or the first one of a day."""
 
 REPORTS = (*periods.PERIODS, "session", "project", "model", "tool")
 BY_TIME = frozenset({*periods.PERIODS, "model"})
@@ -69,7 +73,7 @@ class UsageReport(msgspec.Struct, frozen=True):
     """Rows that are in the totals, but not among the rows because only the largest were asked for."""
 
 
-def billed_and_active(members: Iterable[CallSum | QuarterSum | ToolSum]) -> tuple[Usage, Usage]:
+def billed_and_active(members: Iterable[TimedSum | ToolSum]) -> tuple[Usage, Usage]:
     """Return the usage of all calls, and of those whose messages are active."""
     numbers: tuple[list[Any], ...] = ([], [], [], [])
     for member in members:
@@ -79,7 +83,7 @@ def billed_and_active(members: Iterable[CallSum | QuarterSum | ToolSum]) -> tupl
     return active + dropped, active
 
 
-def total(members: Iterable[CallSum | QuarterSum | ToolSum]) -> Usage:
+def total(members: Iterable[TimedSum | ToolSum]) -> Usage:
     """Return the usage of all calls."""
     return billed_and_active(members)[0]
 
@@ -121,12 +125,12 @@ def call_rows(
     return tuple(sorted(rows, key=_newest_first if by == "session" else _largest_first))
 
 
-def time_rows(by: str, calls: Iterable[CallSum | QuarterSum], *, zone: tzinfo | None = None) -> tuple[UsageRow, ...]:
+def time_rows(by: str, calls: Iterable[TimedSum], *, zone: tzinfo | None = None) -> tuple[UsageRow, ...]:
     """Return the rows of a report by a period of time or by model, all that `usage_sql.TIMES` has columns for."""
     if by in periods.PERIODS:
         folded = periods.fold(by, ((call.quarter_us, call) for call in calls), zone)
         return tuple(_row(key, key or "no time", members) for key, members in folded.items())
-    groups: dict[str | None, list[CallSum | QuarterSum]] = defaultdict(list)
+    groups: dict[str | None, list[TimedSum]] = defaultdict(list)
     for call in calls:
         groups[call.model].append(call)
     rows = [_row(model, model or "no model", members) for model, members in groups.items()]
@@ -142,9 +146,9 @@ def tool_rows(calls: Iterable[ToolSum]) -> tuple[UsageRow, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.outcomes.calls if row.outcomes else 0, row.name)))
 
 
-def unpriced_models(calls: Iterable[CallSum | QuarterSum]) -> dict[str | None, Usage]:
+def unpriced_models(calls: Iterable[TimedSum]) -> dict[str | None, Usage]:
     """Return the usage of models without a price, the one with most tokens first."""
-    groups: dict[str | None, list[CallSum | QuarterSum]] = defaultdict(list)
+    groups: dict[str | None, list[TimedSum]] = defaultdict(list)
     for call in calls:
         if not call.is_priced:
             groups[call.model].append(call)
@@ -169,7 +173,7 @@ def project_of(call: CallSum) -> Project:
 
 
 def _row(
-    key: str | None, name: str, members: Sequence[CallSum | QuarterSum | ToolSum], outcomes: ToolOutcomes | None = None
+    key: str | None, name: str, members: Sequence[TimedSum | ToolSum], outcomes: ToolOutcomes | None = None
 ) -> UsageRow:
     last_us = max((member.last_us for member in members if member.last_us is not None), default=None)
     return UsageRow(key, name, *billed_and_active(members), last_us, outcomes)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime, tzinfo
+from collections.abc import Iterable, Sequence
+from datetime import tzinfo
 
 import msgspec
 
-from pollux.archive.load_sessions import AMONG, ids_as_json
 from pollux.model import Tokens, Usage
 from pollux.prices import Price, Prices, Tier, tier_of
 from pollux.reports import periods
-from pollux.reports.usage import UsageRow, billed_and_active
-from pollux.reports.usage_sql import CallSum, QuarterSum
-from pollux.text.times import microseconds
+from pollux.reports.usage import TimedSum, UsageRow, billed_and_active
+from pollux.reports.usage_days import DaySum, tier_limits
 
 
 class PeriodUsage(msgspec.Struct, frozen=True):
@@ -30,13 +27,13 @@ class PeriodUsage(msgspec.Struct, frozen=True):
 
 
 def by_period_and_model(
-    by: str, sums: Iterable[CallSum | QuarterSum], order: Sequence[str | None], zone: tzinfo | None = None
+    by: str, sums: Iterable[TimedSum], order: Sequence[str | None], zone: tzinfo | None = None
 ) -> tuple[PeriodUsage, ...]:
     """Return the periods that have calls, the earliest first; `order` lists all models."""
     rank = {model: number for number, model in enumerate(order)}
     made = []
     for key, members in periods.fold(by, ((part.quarter_us, part) for part in sums), zone).items():
-        groups: dict[str | None, list[CallSum | QuarterSum]] = defaultdict(list)
+        groups: dict[str | None, list[TimedSum]] = defaultdict(list)
         for part in members:
             groups[part.model].append(part)
         models = [UsageRow(model, model or "no model", *billed_and_active(parts)) for model, parts in groups.items()]
@@ -45,7 +42,7 @@ def by_period_and_model(
     return tuple(made)
 
 
-def models_by_cost(sums: Iterable[QuarterSum]) -> tuple[str | None, ...]:
+def models_by_cost(sums: Iterable[TimedSum]) -> tuple[str | None, ...]:
     """Return all models, the one that has cost most at the front, then those with most tokens."""
     cost: dict[str | None, tuple[int, int]] = {}
     for part in sums:
@@ -81,32 +78,18 @@ class CostBreakdown(msgspec.Struct, frozen=True):
         return sum(kind.picousd for kind in self.kinds)
 
 
-def cost_breakdown(
-    database: sqlite3.Connection,
-    prices: Prices,
-    ids: Collection[str] | None,
-    since: datetime | None,
-    until: datetime | None,
-    model: str | None = None,
-) -> CostBreakdown:
-    """Return what calls within a window cost, by kind of token; each call in the tier of its own prompt."""
+def cost_breakdown(days: Iterable[DaySum], prices: Prices) -> CostBreakdown:
+    """Return what calls cost by kind of token; each call in the tier of its own prompt."""
     by_id = {price.id: price for price in (*prices.rows, *prices.overrides)}
-    limits = sorted({tier.above for price in by_id.values() for tier in price.tiers if tier.above})
-    prompt = "max(tok_input - tok_cached, 0) + tok_tool + tok_cached"
-    tier_number = " + ".join(f"({prompt} > {limit})" for limit in limits) or "0"
-    conditions, values = _conditions(ids, since, until, model)
-    rows = database.execute(
-        f"""
-        SELECT price_id, {tier_number}, sum(max(tok_input - tok_cached, 0) + tok_tool), sum(tok_cached),
-            sum(tok_output), sum(tok_thoughts)
-        FROM model_calls WHERE owner_session_id IS NULL AND cost_nanousd IS NOT NULL AND {conditions} GROUP BY 1, 2
-        """,  # noqa: S608  ours
-        values,
-    )
+    limits = tier_limits(prices)
+    sums: dict[tuple[str, int], list[int]] = {}
+    for part in days:
+        if part.is_priced and part.price_id in by_id:  # or priced by a table that was replaced meanwhile
+            counts = sums.setdefault((part.price_id, part.tier), [0] * 4)
+            for place, count in enumerate((part.fresh, part.cached, part.output, part.thoughts)):
+                counts[place] += count
     tokens, cost, saved = [0] * 4, [0] * 4, 0
-    for price_id, number, *counts in rows:
-        if price_id not in by_id:  # priced by a table that was replaced meanwhile
-            continue
+    for (price_id, number), counts in sums.items():
         tier = _tier_above(by_id[price_id], limits[number - 1] if number else 0)
         cached = tier.input if tier.cached is None else tier.cached
         rates = (tier.input, cached, tier.output, tier.output)
@@ -119,22 +102,3 @@ def cost_breakdown(
 
 def _tier_above(price: Price, limit: int) -> Tier:
     return tier_of(price, Tokens(input=limit + 1))
-
-
-def _conditions(
-    ids: Collection[str] | None, since: datetime | None, until: datetime | None, model: str | None
-) -> tuple[str, list[object]]:
-    conditions, values = ["1"], list[object]()
-    if since:
-        conditions.append("at_us >= ? AND session_id IN (SELECT session_id FROM sessions WHERE last_used_us >= ?)")
-        values += [microseconds(since)] * 2
-    if until:
-        conditions.append("at_us < ?")
-        values.append(microseconds(until))
-    if ids is not None:
-        conditions.append(AMONG)
-        values.append(ids_as_json(ids))
-    if model is not None:
-        conditions.append("instr(lower(coalesce(model, '')), ?)")
-        values.append(model.lower())
-    return " AND ".join(conditions), values

@@ -1,26 +1,17 @@
-"""The SQL of usage reports, their rows, and the stored rows of the most frequent report.
+"""The SQL of usage reports, and their rows.
 
 The SQL is in the common subset of SQLite, DuckDB and Spark SQL: parameters are `?`, nothing is divided, and only
 integers are summed. Each query returns sums per quarter of an hour (UTC) and key; `usage.py` does the rest, the same
 for all engines.
-
-The sums of a large archive are stored in it. Triggers on the calls (`archive.schema`) record the quarters that have
-changed since, and only those are summed again.
 """
 
 from __future__ import annotations
 
 import sqlite3
-import zlib
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from datetime import datetime
-from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
-import msgspec
-
-from pollux.archive.schema import NO_TIME, clear_report_cache
 from pollux.text.times import microseconds
 
 _SUMS = """
@@ -43,13 +34,6 @@ _GROUPS = """
 
 TIMES = f"SELECT at_us - at_us % 900000000 AS quarter_us, {_KEYS} {_SUMS} GROUP BY {_GROUPS}"
 """Model calls by time and model, of all sessions together."""
-_CHANGED_TIMES = f"""
-SELECT at_us - at_us % 900000000 AS quarter_us, {_KEYS} {_SUMS}
-AND coalesce(at_us - at_us % 900000000, {NO_TIME}) IN (SELECT quarter_us FROM changed_quarters)
-GROUP BY {_GROUPS}
-"""  # noqa: S608
-"""The same, for the quarters that have changed since the rows were stored."""
-
 CALLS = f"""
 SELECT
     c.quarter_us, c.session_id, s.title, s.project_hash, p.path, p.slug, p.source, p.proven,
@@ -97,17 +81,7 @@ GROUP BY
 """
 """Tool calls by label, with the model calls that requested them, each counted once per label."""
 
-_OF_RECENT = "session_id IN (SELECT session_id FROM sessions WHERE last_used_us >= ?)"
-_RECENT_CALLS = CALLS.replace("WHERE owner_session_id IS NULL", f"WHERE {_OF_RECENT} AND owner_session_id IS NULL")
-_RECENT_TOOLS = TOOLS.replace("GROUP BY c.session_id", f"WHERE c.{_OF_RECENT} GROUP BY c.session_id")
-"""The same for sessions used since a time; an index finds these, and no other call is read."""
-
 _EVER = 1 << 62
-_MIN_CACHED = 1000
-"""Fewer rows are summed again faster than they are stored."""
-_LEVEL = 1
-"""Of compression: rows are written about as often as they are read."""
-_Row = TypeVar("_Row", bound=tuple[Any, ...])
 
 
 class CallSum(NamedTuple):
@@ -187,26 +161,6 @@ def call_sums(
     return [CallSum._make(row) for row in database.execute(CALLS, _window(since, until))]
 
 
-def recent_call_sums(
-    database: sqlite3.Connection, since: datetime | None = None, until: datetime | None = None
-) -> list[CallSum]:
-    """Return the same as `call_sums`; with a start, without reading the calls of sessions that ended before it."""
-    if since is None:
-        return call_sums(database, since, until)
-    values = (microseconds(since), *_window(since, until))
-    return [CallSum._make(row) for row in database.execute(_RECENT_CALLS, values)]
-
-
-def recent_tool_sums(
-    database: sqlite3.Connection, since: datetime | None = None, until: datetime | None = None
-) -> list[ToolSum]:
-    """Return the same as `tool_sums`; with a start, without reading the calls of sessions that ended before it."""
-    if since is None:
-        return tool_sums(database, since, until)
-    values = (microseconds(since), *_window(since, until))
-    return [ToolSum._make(row) for row in database.execute(_RECENT_TOOLS, values)]
-
-
 def session_roots(rows: Iterable[tuple[str, str, str]]) -> dict[str, tuple[str, str]]:
     """Return the ID and the title of the root of each session, from the rows of `SESSIONS`."""
     rows = list(rows)
@@ -221,99 +175,11 @@ def quarter_sums(
     return [QuarterSum._make(row) for row in database.execute(TIMES, _window(since, until))]
 
 
-def update_quarter_sums(database: sqlite3.Connection, prices: str) -> None:
-    """Store the sums of `cached_quarter_sums`, unless they are up to date."""
-    if not _is_current(database, f"{prices} {TIMES}"):
-        cached_quarter_sums(database, prices)
-
-
-def cached_quarter_sums(database: sqlite3.Connection, prices: str) -> list[QuarterSum]:
-    """Return the rows of `TIMES` for all calls of an archive with these prices, as far as possible from the cache."""
-
-    def run(query: str) -> list[QuarterSum]:
-        return [QuarterSum._make(row) for row in database.execute(query, _window(None, None))]
-
-    return cached_rows(database, f"{prices} {TIMES}", QuarterSum, partial(run, TIMES), partial(run, _CHANGED_TIMES))
-
-
 def tool_sums(
     database: sqlite3.Connection, since: datetime | None = None, until: datetime | None = None
 ) -> list[ToolSum]:
     """Return the rows of `TOOLS`, of calls within a window of time."""
     return [ToolSum._make(row) for row in database.execute(TOOLS, _window(since, until))]
-
-
-def cached_rows(
-    database: sqlite3.Connection,
-    name: str,
-    kind: type[_Row],
-    run: Callable[[], list[_Row]],
-    run_changed: Callable[[], list[_Row]],
-) -> list[_Row]:
-    """Return the rows of a report: stored ones, and new ones for the quarters that have changed since.
-
-    Args:
-        database: an archive.
-        name: identifies everything but the calls that the rows depend on.
-        kind: the type of a row, whose first value is its quarter.
-        run: returns all rows.
-        run_changed: returns the rows of the `changed_quarters`.
-
-    """
-    if database.in_transaction:  # of a reader, which cannot store rows
-        return _current_rows(database, name, kind, run, run_changed)[0]
-    database.execute("BEGIN")  # one snapshot, although other processes may write
-    try:
-        rows, is_worth_storing = _current_rows(database, name, kind, run, run_changed)
-        if is_worth_storing:
-            _store(database, name, rows)
-    finally:
-        if database.in_transaction:
-            database.execute("ROLLBACK")
-    return rows
-
-
-def _is_current(database: sqlite3.Connection, name: str) -> bool:
-    """Return whether the stored rows of a report are those of the calls as they are now."""
-    stored = database.execute("SELECT 1 FROM reports WHERE name = ?", (name,)).fetchone()
-    return stored is not None and database.execute("SELECT 1 FROM changed_quarters LIMIT 1").fetchone() is None
-
-
-def _current_rows(
-    database: sqlite3.Connection,
-    name: str,
-    kind: type[_Row],
-    run: Callable[[], list[_Row]],
-    run_changed: Callable[[], list[_Row]],
-) -> tuple[list[_Row], bool]:
-    stored = _stored_rows(database, name, kind)
-    changed = {row[0] for row in database.execute("SELECT quarter_us FROM changed_quarters")}
-    if stored is None:
-        rows = run()
-        return rows, bool(changed) or len(rows) >= _MIN_CACHED
-    if not changed:
-        return stored, False
-    rows = [row for row in stored if (NO_TIME if row[0] is None else row[0]) not in changed]
-    return rows + run_changed(), True
-
-
-def _stored_rows(database: sqlite3.Connection, name: str, kind: type[_Row]) -> list[_Row] | None:
-    """Return the stored rows, or None if there are none or they are damaged."""
-    row = database.execute("SELECT body FROM reports WHERE name = ?", (name,)).fetchone()
-    try:
-        return msgspec.msgpack.decode(zlib.decompress(row[0]), type=list[kind]) if row else None  # type: ignore[valid-type]
-    except (zlib.error, msgspec.DecodeError):
-        return None
-
-
-def _store(database: sqlite3.Connection, name: str, rows: list[_Row]) -> None:
-    """Replace the stored rows of all reports by these; by none if they are few."""
-    with suppress(sqlite3.OperationalError):  # read-only, or another process is writing
-        clear_report_cache(database)
-        if len(rows) >= _MIN_CACHED:
-            body = zlib.compress(msgspec.msgpack.encode(rows), _LEVEL)
-            database.execute("INSERT INTO reports VALUES (?, ?)", (name, body))
-        database.execute("COMMIT")
 
 
 def _window(since: datetime | None, until: datetime | None) -> tuple[int, int, int]:

@@ -23,7 +23,8 @@ from pollux.archive.lock import WriterLock
 from pollux.archive.store import read_transaction
 from pollux.errors import ArchiveError
 from pollux.model import Problem
-from pollux.search.index import Change, anchors_of, compare, is_current, meta_values, open_index
+from pollux.search.changes import Change, anchors_of, compare
+from pollux.search.index import is_current, meta_values, open_index
 from pollux.search.prepare import IndexJob, PreparedChunk, prepare
 from pollux.search.values import IndexCoverage
 from pollux.search.write import IndexWriter, open_writable, remove_files, signatures_of
@@ -87,7 +88,8 @@ def build_index(
         archive: the archive's file.
         database: a connection to it.
         progress: called with the number of bytes of session files that are done, and of all.
-        budget: the maximum number of bytes of session files to read, newest sessions first; None for no limit.
+        budget: the maximum number of bytes of session files to read, newest sessions first; None for no limit. If each
+            of them is larger, the newest is read anyway.
 
     """
     with closing(IndexBuilder(archive)) as builder:
@@ -261,6 +263,7 @@ def _within_budget(jobs: list[IndexJob], budget: int | None) -> tuple[list[Index
         if budget is None or job.n_bytes <= budget:
             allowed.append(job)
             budget = None if budget is None else budget - job.n_bytes
+    allowed = allowed or jobs[:1]  # otherwise no search would ever index a session that is larger than its budget
     above = [job for job in reversed(allowed) if not job.goes_below]
     return [*above, *(job for job in allowed if job.goes_below)], len(jobs) - len(allowed)
 

@@ -8,9 +8,10 @@ or another order than by relevance is wanted, all sessions are visited in that o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from heapq import heapify, heappop, heappush
-from itertools import groupby
+from itertools import groupby, islice
 from typing import NamedTuple, TypeAlias
 
 from pollux.search import rank
@@ -249,6 +250,11 @@ class Proposals:
                 ids |= self._scope.allowed_among(number, with_title)
         return ids
 
+    @property
+    def has_sessions(self) -> bool:
+        """Whether `sessions` was computed already."""
+        return "sessions" in self.__dict__
+
     @cached_property
     def sessions(self) -> set[str]:
         """The sessions that contain all words somewhere, and that may satisfy the fields."""
@@ -289,16 +295,15 @@ class Proposals:
         expression = match_expression([node])
         return self._index.sessions_with(expression) if expression else None
 
-    def _visits(self, ids: Collection[str], after: Position, size: int) -> Iterator[Entry]:
+    def _visits(self, ids: AbstractSet[str], after: Position, size: int) -> Iterator[Entry]:
         """Yield the sessions among some IDs that match, window by window; those of a window are ranked together."""
         ordered = self._scope.ordered(ids)
         before, key = after.window, after.key
         if before is not None:
-            ordered = [session_key for session_key in ordered if session_key > before]
-        for start in range(0, len(ordered), size):
-            window = ordered[start : start + size]
-            ids = [session_id for _, session_id in window]
-            tests = self._admitted(ids)
+            last_window = before
+            ordered = (session_key for session_key in ordered if session_key > last_window)
+        while window := list(islice(ordered, size)):
+            tests = self._admitted([session_id for _, session_id in window])
             entries = []
             for session_key in window:
                 entry = self._visit(session_key.session_id, tests) or self._visit_spread(session_key.session_id)

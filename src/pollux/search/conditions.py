@@ -75,10 +75,10 @@ def command_matches(value: str) -> Condition:
 def has_text(text: str, value: str) -> bool:
     """Return whether a text contains a value, or a pattern with `*` matches all of it, regardless of case."""
     folded = unicodedata.normalize("NFC", text).casefold().replace("\\", "/")
-    wanted = unicodedata.normalize("NFC", value).casefold().replace("\\", "/")
-    if "*" not in wanted:
-        return wanted in folded
-    first, *middle, last = wanted.split("*")
+    pattern = unicodedata.normalize("NFC", value).casefold().replace("\\", "/")
+    if "*" not in pattern:
+        return pattern in folded
+    first, *middle, last = pattern.split("*")
     if len(folded) < len(first) + len(last) or not folded.startswith(first) or not folded.endswith(last):
         return False
     at, end = len(first), len(folded) - len(last)

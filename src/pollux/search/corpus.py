@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import NamedTuple
 
@@ -30,6 +31,8 @@ _LATER = 1e6
 """Added to the sort key of sessions whose words are in several messages: they follow all others."""
 _FEW = 2000
 """Up to this many sessions are looked up one by one."""
+_FIRST_WALKED = 1000
+"""Sessions that are read first, in the order of their times."""
 
 
 class Corpus(msgspec.Struct, frozen=True):
@@ -150,14 +153,42 @@ class SearchScope:
         """Return the score of a session, given the kinds of its matching parts."""
         return rank.session_score(map(_weight, kinds)) * rank.time_factor(self.place(session_id))
 
-    def ordered(self, ids: Collection[str]) -> list[SessionKey]:
-        """Return sessions in the order of the request; by relevance, the newest first."""
+    def ordered(self, ids: AbstractSet[str]) -> Iterator[SessionKey]:
+        """Yield sessions in the order of the request; by relevance, the newest first."""
         if self._request.sort == COST:
             costs = family_costs(self._database)
-            return sorted(SessionKey(-costs.get(session_id, 0), session_id) for session_id in ids)
-        self.load(ids)
+            yield from sorted(SessionKey(-costs.get(session_id, 0), session_id) for session_id in ids)
+        elif len(ids) > _FEW and time_range(self._database).oldest > 0:
+            yield from self._walked(ids)
+        else:
+            self.load(ids)
+            yield from sorted(self._time_key(session_id) for session_id in ids)
+
+    def _walked(self, ids: AbstractSet[str]) -> Iterator[SessionKey]:
+        """Yield many sessions in the order of their times as the index of the archive has them.
+
+        A page needs only the first of them. Sessions without a time are the oldest, for SQLite as well.
+        """
+        direction = "ASC" if self._request.sort == OLDEST else "DESC"
+        start, limit, n_missing = 0, _FIRST_WALKED, len(ids)
+        while n_missing:
+            rows = self._database.execute(
+                f"SELECT session_id, last_used_us FROM sessions ORDER BY last_used_us {direction}, session_id "  # noqa: S608  ours
+                "LIMIT ? OFFSET ?",
+                (limit, start),
+            ).fetchall()
+            if not rows:
+                return
+            self._used.update(rows)
+            for session_id, _ in rows:
+                if session_id in ids:
+                    n_missing -= 1
+                    yield self._time_key(session_id)
+            start, limit = start + limit, limit * 4
+
+    def _time_key(self, session_id: str) -> SessionKey:
         sign = 1 if self._request.sort == OLDEST else -1
-        return sorted(SessionKey(sign * (self._used.get(session_id) or 0), session_id) for session_id in ids)
+        return SessionKey(sign * (self._used.get(session_id) or 0), session_id)
 
     def load(self, ids: Collection[str]) -> None:
         """Read when some sessions were last used, with one statement."""

@@ -13,18 +13,8 @@ import hashlib
 
 import msgspec
 
-from pollux.errors import PolluxError
+from pollux.errors import InvalidCursorError
 from pollux.search.rank import TimeRange
-
-
-class InvalidCursorError(PolluxError):
-    """A cursor was changed, or belongs to another search."""
-
-    status = 2
-
-    def __init__(self, reason: str) -> None:
-        """Build the message from the reason."""
-        super().__init__(f"The cursor {reason}: pass the cursor of the previous page with the same query and options.")
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True):

@@ -110,13 +110,13 @@ def _narrowing(query: Query, field: str, names: Mapping[str, str], count: CountS
 def _projects(source: FacetSource, sessions: Iterable[tuple[str | None, bytes | None]]) -> tuple[FacetValue, ...]:
     counts = Counter(sessions)
     hashes = {hash_ for hash_, _ in counts}
-    known = {}
+    projects = {}
     for row in source.database.execute("SELECT project_hash, slug, path, source, proven, NULL FROM projects"):
         if row[0] in hashes:
-            known[row[0]] = project_of(*row)
+            projects[row[0]] = project_of(*row)
     by_key: Counter[tuple[str, str]] = Counter()
     for (hash_, extra), n_sessions in counts.items():
-        recorded = known.get(hash_) or project_of(hash_, None, None, None, None, extra)
+        recorded = projects.get(hash_) or project_of(hash_, None, None, None, None, extra)
         project = source.known_path(recorded)
         by_key[project.key, project.name] += n_sessions
     return _most_common(by_key)

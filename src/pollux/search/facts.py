@@ -44,7 +44,7 @@ CONTENT = "content"
 """The level of a test that needs the message itself, because no fact knows the answer."""
 TIMES = frozenset({"on", "after", "before", "last"})
 _COMPUTED = frozenset({"project", "dir", "cost", "tokens", "id", "model"})
-_SESSION_TRAITS = frozenset({"subagent", "gone"})
+_SESSION_TRAITS = frozenset({"subagent", "problem", "gone"})
 _KNOWN_TOOLS = ", ".join(f"'{name}'" for name in TOOLS)
 _OTHER_TOOLS = f"""
     WITH RECURSIVE names(name) AS (
@@ -178,15 +178,15 @@ def passing_messages(
 ) -> set[int]:
     """Return the positions of those of some messages of a session that have one of some rows of facts."""
     passing: set[int] = set()
-    wanted = "session_id = ? AND seq IN (SELECT value FROM json_each(?))"
+    candidates = "session_id = ? AND seq IN (SELECT value FROM json_each(?))"
     for table, where, values in rows:
         condition = where.format(row=table)
         if table != "messages":
             own = f"{table}.session_id = messages.session_id AND {table}.message_id = messages.message_id"
             condition = f"EXISTS (SELECT 1 FROM {table} WHERE {own} AND {condition})"  # noqa: S608  ours
-        sql = f"SELECT seq FROM messages WHERE {wanted} AND {condition}"  # noqa: S608  ours
-        found = database.execute(sql, [session_id, msgspec.json.encode(sorted(positions)).decode(), *values])
-        passing.update(seq for (seq,) in found)
+        sql = f"SELECT seq FROM messages WHERE {candidates} AND {condition}"  # noqa: S608  ours
+        matching = database.execute(sql, [session_id, msgspec.json.encode(sorted(positions)).decode(), *values])
+        passing.update(seq for (seq,) in matching)
     return passing
 
 
@@ -231,6 +231,8 @@ def rows_of_messages(test: FieldTest) -> list[FactRows]:
             return [rows for value in test.values for rows in _calls_of_tool(value)]
         case "has" if test.values[0] == "diff":
             return [FactRows("file_touches", "{row}.evidence = 'display'", [])]
+        case "has" if test.values[0] == "dropped":
+            return [_fates((DROPPED,))]
         case "has" if test.values[0] == "error":
             return [FactRows("messages", "{row}.kind = 'error'", []), *_FAILED_CALLS]
         case name if name in TIMES:
@@ -247,6 +249,9 @@ def _rows_of_sessions(test: FieldTest) -> list[FactRows]:
             return [FactRows("sessions", f"({' OR '.join(counts)})", [])]
         case "has" if test.values[0] == "error":
             return [FactRows("sessions", "{row}.n_error > 0", []), *_FAILED_CALLS]
+        case "has" if test.values[0] == "problem":
+            values = FactRows("value_problems", "{row}.message <> ''", [])
+            return [FactRows("session_files", "{row}.problems > 0", []), values]
         case "has" if test.values[0] == "gone":
             return [FactRows("sessions", "{row}.is_deleted", [])]
         case "has" if test.values[0] == "subagent":
@@ -306,7 +311,7 @@ def _calls_of_tool(value: str) -> list[FactRows]:
     Known names are compared here, once. An index lists the names that the facts contain, so only the calls of tools
     that are not in our table are compared one by one.
     """
-    known = [name for name, info in TOOLS.items() if _is_tool(info, value)]
+    names = [name for name, info in TOOLS.items() if _is_tool(info, value)]
     texts, values = [], list[object]()
     for column in ("raw_name", "canonical", "label"):
         text, own_values = matches(f"{{row}}.{column}", value)
@@ -314,7 +319,7 @@ def _calls_of_tool(value: str) -> list[FactRows]:
         values += own_values
     server, server_values = matches("{row}.mcp_server", value)
     return [
-        FactRows("tool_calls", _is_among("raw_name", known), [*known]),
+        FactRows("tool_calls", _is_among("raw_name", names), [*names]),
         FactRows("tool_calls", f"({{row}}.raw_name IN ({_OTHER_TOOLS}) AND ({' OR '.join(texts)}))", values),
         FactRows("tool_calls", f"({{row}}.mcp_server IS NOT NULL AND {server})", server_values),
     ]

@@ -190,10 +190,11 @@ FIELDS: tuple[QueryField, ...] = (
         "has",
         _CHOICE,
         _MESSAGE,
-        "A message with an image, an error or a diff; a session with subagents, or one that the client has deleted.",
+        "A message with an image, an error or a diff, or one that was dropped; a session with subagents, one with "
+        "problems in its files, or one that the client has deleted.",
         "has:diff",
         "",
-        ("image", "error", "diff", "subagent", "gone"),
+        ("image", "error", "diff", "dropped", "subagent", "problem", "gone"),
     ),
     QueryField(
         "id",
@@ -221,11 +222,11 @@ def similar_field(name: str) -> QueryField | None:
     may only be a plural, or have two letters exchanged or one doubled; names of two letters are not guessed.
     """
     typed = name.lower()
-    for known, field in _BY_NAME.items():
-        if len(known) > _SHORT:
-            misspellings = _edits(known, typed)
+    for correct, field in _BY_NAME.items():
+        if len(correct) > _SHORT:
+            misspellings = _edits(correct, typed)
         else:
-            misspellings = _slips(known) if len(known) >= _SHORTEST else set()
+            misspellings = _slips(correct) if len(correct) >= _SHORTEST else set()
         if typed in misspellings:
             return field
     return None

@@ -51,7 +51,7 @@ class SessionMatch(msgspec.Struct, frozen=True):
     score: float
 
 
-class Found(msgspec.Struct):
+class MatchPage(msgspec.Struct):
     """A page of matching sessions, and how the search ended."""
 
     matches: list[SessionMatch] = []
@@ -127,22 +127,22 @@ class Finder:
         """The row of the index after the newest one that was used."""
         return self._proposals.top
 
-    def find(self, after: Position = START) -> Found:
+    def find(self, after: Position = START) -> MatchPage:
         """Return the sessions after a position. Raises `SlowRegexError` and `InterruptedSearchError`."""
         deadline = Deadline(self._clock, self.limits.whole)
         with interruptible():
             return self._scan_page(after, deadline) if self.must_scan else self._indexed_page(after, deadline)
 
-    def _indexed_page(self, after: Position, deadline: Deadline) -> Found:
+    def _indexed_page(self, after: Position, deadline: Deadline) -> MatchPage:
         self._scan_missing()
-        found = Found()
+        page = MatchPage()
         try:
-            self._fill(found, self._limited(self._proposals.entries(after)), deadline)
+            self._fill(page, self._limited(self._proposals.entries(after)), deadline)
         except OutOfTimeError:
-            found.is_stopped = True
+            page.is_stopped = True
         if self._request.sort == RELEVANCE:
-            found.matches.sort(key=lambda match: (match.scope == SESSION_SCOPE, -match.score))
-        return found
+            page.matches.sort(key=lambda match: (match.scope == SESSION_SCOPE, -match.score))
+        return page
 
     @cached_property
     def must_scan(self) -> bool:
@@ -171,18 +171,18 @@ class Finder:
                 seconds -= self._clock() - start
             yield entry
 
-    def _fill(self, found: Found, entries: Iterator[Entry], deadline: Deadline) -> None:
+    def _fill(self, page: MatchPage, entries: Iterator[Entry], deadline: Deadline) -> None:
         """Read the texts of entries until the page is full."""
         for entry in entries:
-            if len(found.matches) == self._request.limit:
+            if len(page.matches) == self._request.limit:
                 return
-            if found.next and deadline.is_over():
+            if page.next and deadline.is_over():
                 raise OutOfTimeError
             match = self._match(entry, deadline)
             if match:
-                found.matches.append(match)
-            found.next = entry.position
-        found.next = None
+                page.matches.append(match)
+            page.next = entry.position
+        page.next = None
 
     def _match(self, entry: Entry, deadline: Deadline) -> SessionMatch | None:
         """Read the texts of a session; None if the index was wrong about all of them, or if it cannot be read."""
@@ -223,8 +223,8 @@ class Finder:
         """Scan the newest sessions that are not indexed, for half of the time at most."""
         if self.index is None or not any(clause.texts for clause in self.clauses):
             return
-        whole = self.limits.whole
-        deadline = Deadline(self._clock, None if whole is None else whole / 2)
+        seconds = self.limits.whole
+        deadline = Deadline(self._clock, None if seconds is None else seconds / 2)
         prefilter = Prefilter(self.clauses)
         for session_id in self.index.coverage.missing:
             if any(self._scope.is_allowed(number, session_id) for number in range(len(self.clauses))):
@@ -233,35 +233,35 @@ class Finder:
                 except StoppedScanError:
                     return
 
-    def _scan_page(self, after: Position, deadline: Deadline) -> Found:
+    def _scan_page(self, after: Position, deadline: Deadline) -> MatchPage:
         """Scan sessions in order until the page is full or the time is over."""
-        ordered = self._scope.ordered(self._sessions_to_scan())
+        ordered = list(self._scope.ordered(self._sessions_to_scan()))
         if after.window is not None:
             ordered = [key for key in ordered if key > after.window]
         prefilter = Prefilter(self.clauses)
-        found = Found(n_to_scan=len(ordered))
+        page = MatchPage(n_to_scan=len(ordered))
         for key in ordered:
-            if len(found.matches) == self._request.limit:
-                return found
+            if len(page.matches) == self._request.limit:
+                return page
             try:
                 result = self._scan(key.session_id, prefilter, deadline)
             except StoppedScanError as stopped:
-                found.is_stopped = True
-                if found.n_scanned:
-                    return found  # the next page starts with this session
+                page.is_stopped = True
+                if page.n_scanned:
+                    return page  # the next page starts with this session
                 result = stopped.result
-            found.next = Position(REST, key, None)
-            found.n_scanned += 1
-            self._progress(found.n_scanned, found.n_to_scan)
+            page.next = Position(REST, key, None)
+            page.n_scanned += 1
+            self._progress(page.n_scanned, page.n_to_scan)
             scope = result.scope if result else TITLE_SCOPE
             if result or key.session_id in self._proposals.titled:
-                match = self._match(Entry(key.session_id, found.next, scope, scanned=result), deadline)
+                match = self._match(Entry(key.session_id, page.next, scope, scanned=result), deadline)
                 if match:
-                    found.matches.append(match)
-            if found.is_stopped:
-                return found
-        found.next = None
-        return found
+                    page.matches.append(match)
+            if page.is_stopped:
+                return page
+        page.next = None
+        return page
 
     def _sessions_to_scan(self) -> set[str]:
         ids: set[str] = set()
@@ -288,12 +288,12 @@ class Finder:
             raise StoppedScanError(None)
         if corpus.has_bytes and not prefilter.may_match(session_sources(corpus.database, session_id)):
             return None
-        wanted = [clause for number, clause in enumerate(self.clauses) if self._scope.is_allowed(number, session_id)]
-        with_loose = [*wanted, *(clause.without_events for clause in wanted if clause.may_be_spread)]
+        clauses = [clause for number, clause in enumerate(self.clauses) if self._scope.is_allowed(number, session_id)]
+        with_loose = [*clauses, *(clause.without_events for clause in clauses if clause.may_be_spread)]
         tests = {clause: corpus.facts.admitted(clause, [session_id]) for clause in with_loose}
         group = corpus.open_session(session_id)
         scan = SessionScan(
-            wanted,
+            clauses,
             lambda clause, seq: tests[clause].has(session_id, seq),
             self._leave_out,
             is_shortened=not self._request.is_scan,
@@ -314,8 +314,8 @@ class Finder:
         The page must have no limit.
         """
         if self.must_scan or not all(clause.positive and is_exact(clause.texts) for clause in self.clauses):
-            found = self.find()
-            return sum(match.n_hits for match in found.matches), len(found.matches)
+            page = self.find()
+            return sum(match.n_hits for match in page.matches), len(page.matches)
         self._scan_missing()
         parts: set[tuple[str, int, PartKind]] = set()
         for number, clause in enumerate(self.clauses):
@@ -342,10 +342,10 @@ class Finder:
             tests = self._corpus.facts.admitted(clause, ids) if has_tests else NO_TESTS
             yield from (place for place in allowed if tests.has(place.session_id, place.seq))
 
-    def totals(self, found: Found, *, is_first_page: bool) -> tuple[int | None, int | None]:
+    def totals(self, page: MatchPage, *, is_first_page: bool) -> tuple[int | None, int | None]:
         """Return the number of all parts and sessions that match, as far as they are known without visiting them."""
-        if is_first_page and found.next is None and not found.is_stopped:
-            return sum(match.n_hits for match in found.matches), len(found.matches)
+        if is_first_page and page.next is None and not page.is_stopped:
+            return sum(match.n_hits for match in page.matches), len(page.matches)
         if self.must_scan or self.index is None or len(self.clauses) != 1 or self._scope.is_limited:
             return None, None
         (clause,) = self.clauses
@@ -373,9 +373,9 @@ class Finder:
     def all_sessions(self) -> set[str] | None:
         """Return all sessions that match; None if the time is over before they are known. The page has no limit."""
         if not self.is_known_by_index:
-            found = self.find()
-            is_complete = found.next is None and not found.is_stopped and self.is_exhaustive
-            return {match.session_id for match in found.matches} if is_complete else None
+            page = self.find()
+            is_complete = page.next is None and not page.is_stopped and self.is_exhaustive
+            return {match.session_id for match in page.matches} if is_complete else None
         self._scan_missing()
         try:
             if all(_is_known_by_sessions(clause) for clause in self.clauses):
@@ -386,6 +386,11 @@ class Finder:
         except OutOfTimeError:
             return None
         return ids if self.is_exhaustive else None
+
+    def known_sessions(self) -> set[str] | None:
+        """Return all sessions that match if the page had to find them anyway, else None."""
+        is_known = self.is_known_by_index and all(_is_known_by_sessions(clause) for clause in self.clauses)
+        return self.all_sessions() if is_known and self._proposals.has_sessions else None
 
     @property
     def is_known_by_index(self) -> bool:
@@ -419,23 +424,18 @@ class Finder:
             return ()
 
 
-def one_of_each(matches: Sequence[PartMatch], wanted: Collection[tuple[Node, ...]]) -> list[PartMatch]:
+def one_of_each(matches: Sequence[PartMatch], conditions: Collection[tuple[Node, ...]]) -> list[PartMatch]:
     """Return matches with the best one for each of several conditions first; none if a condition has no match."""
     first: dict[tuple[Node, ...], PartMatch] = {}
     for match in matches:
         first.setdefault(match.conditions, match)
-    if any(texts not in first for texts in wanted):
+    if any(texts not in first for texts in conditions):
         return []
     others = [match for match in matches if match is not first[match.conditions]]
     parts: dict[tuple[MessageHead, PartKind], PartMatch] = {}
     for match in (*first.values(), *others):
         parts.setdefault((match.head, match.kind), match)
     return [*parts.values()]
-
-
-def _is_unindexed(clause: Clause) -> bool:
-    """Return whether a clause requires texts that the index has no words for."""
-    return bool(clause.positive) and match_expression(clause.texts) is None
 
 
 def _is_known_by_sessions(clause: Clause) -> bool:

@@ -18,7 +18,19 @@ from typing import NamedTuple
 import msgspec
 
 from pollux.search import tokenizer
-from pollux.search.tokenizer import EMOJI, JOINER, NO_LETTERS, SEPARATORS, Term, TokenSequence
+from pollux.search.flatten import (
+    EMOJI,
+    ESCAPES,
+    JOINER,
+    flatten,
+    flatten_run,
+    flatten_special,
+    is_dropped,
+    is_flat,
+    special_runs,
+    without_punctuation,
+)
+from pollux.search.tokenizer import NO_LETTERS, SEPARATORS, Term, TokenSequence
 from pollux.search.values import Snippet, TextSpan
 from pollux.text.escape import escape_controls
 
@@ -136,7 +148,7 @@ def _symbols(needle: Needle, reading: TokenSequence) -> tuple[str, str]:
     """Return the symbols before and after a needle of one token that belong to it, such as the `++` of `C++`."""
     if len(reading.tokens) > 1 or reading.terms[0].kind != "word":
         return "", ""
-    flat = tokenizer.flatten(needle.text).strip()
+    flat = flatten(needle.text).strip()
     token = next(tokenizer.place_tokens(flat))
     before = flat[: token.start].lstrip(_PLAIN_BEFORE)
     after = "" if needle.is_prefix else flat[token.end :].rstrip(_PLAIN_AFTER)
@@ -267,18 +279,18 @@ def _end_of_word(flat: str, at: int) -> int:
 
 
 def _begins_with(tokens: Sequence[str], reading: TokenSequence) -> bool:
-    wanted = reading.tokens
-    if len(tokens) < len(wanted) or tuple(tokens[: len(wanted) - 1]) != wanted[:-1]:
+    expected = reading.tokens
+    if len(tokens) < len(expected) or tuple(tokens[: len(expected) - 1]) != expected[:-1]:
         return False
-    last = tokens[len(wanted) - 1]
-    return last.startswith(wanted[-1]) if reading.is_prefix else last == wanted[-1]
+    last = tokens[len(expected) - 1]
+    return last.startswith(expected[-1]) if reading.is_prefix else last == expected[-1]
 
 
 def _spans_of_blocks(text: str, plan: _Plan) -> Iterator[TextSpan]:
     """Yield the places in a text that may have to be flattened, block by block."""
     done = 0
     for start, end in _blocks(text):
-        block = tokenizer.without_punctuation(text[start:end])
+        block = without_punctuation(text[start:end])
         for span in _spans_of_block(block, plan):
             is_cut = (span.start == 0 and start > 0) or (span.end == len(block) and end < len(text))
             if not is_cut and start + span.start >= done:
@@ -287,10 +299,10 @@ def _spans_of_blocks(text: str, plan: _Plan) -> Iterator[TextSpan]:
 
 
 def _spans_of_block(block: str, plan: _Plan) -> Iterator[TextSpan]:
-    if tokenizer.is_flat(block):
+    if is_flat(block):
         if plan.rarest in block.casefold():
             yield from _places(block, plan)
-    elif plan.rarest in tokenizer.flatten(block).casefold():
+    elif plan.rarest in flatten(block).casefold():
         flat, segments = _flattened(block)
         for place in _places(flat, plan):
             yield _original(block, place, segments)
@@ -316,8 +328,8 @@ def _flattened(text: str) -> tuple[str, list[_Segment]]:
     pieces: list[str] = []
     segments: list[_Segment] = []
     at = length = 0
-    for match in tokenizer.special_runs(text):
-        flat = tokenizer.flatten_special(match)
+    for match in special_runs(text):
+        flat = flatten_special(match)
         pieces += (text[at : match.start()], flat)
         length += match.start() - at
         segments.append(_Segment(match.start(), match.end(), length, length + len(flat)))
@@ -331,7 +343,7 @@ def _original(text: str, place: TextSpan, segments: Sequence[_Segment]) -> TextS
     """Return the offsets in the original of a place in a flat text, including marks that follow its last character."""
     start = _original_character(text, place.start, segments).start
     end = _original_character(text, place.end - 1, segments).end
-    while end < len(text) and _is_mark(text[end]) and tokenizer.is_dropped(text[end]):
+    while end < len(text) and _is_mark(text[end]) and is_dropped(text[end]):
         end += 1
     return TextSpan(start, end)
 
@@ -353,14 +365,12 @@ def _characters(run: str) -> tuple[TextSpan, ...]:
     """Return where each character of the flat form of a run comes from."""
     sources: list[TextSpan] = []
     for cluster in _clusters(run):
-        flat = tokenizer.flatten_run(run[cluster.start : cluster.end])
-        if len(flat) == cluster.end - cluster.start and not any(
-            map(tokenizer.is_dropped, run[cluster.start : cluster.end])
-        ):
+        flat = flatten_run(run[cluster.start : cluster.end])
+        if len(flat) == cluster.end - cluster.start and not any(map(is_dropped, run[cluster.start : cluster.end])):
             sources += [TextSpan(at, at + 1) for at in range(cluster.start, cluster.end)]
         else:
             sources += [cluster] * len(flat)
-    n_flat = len(tokenizer.flatten_run(run))
+    n_flat = len(flatten_run(run))
     return tuple(sources) if len(sources) == n_flat else (TextSpan(0, len(run)),) * n_flat
 
 
@@ -372,7 +382,7 @@ def _clusters(run: str) -> Iterator[TextSpan]:
             end = 1
         elif _combines(char) or (run[at - 1] == JOINER and _IS_EMOJI.match(char) and _IS_EMOJI.match(run[start])):
             end = at + 1
-        elif not tokenizer.is_dropped(char) and char != JOINER:
+        elif not is_dropped(char) and char != JOINER:
             yield from _split(start, end, at)
             start, end = at, at + 1
     yield from _split(start, end, len(run))
@@ -437,12 +447,12 @@ def _n_visible(text: str, start: int, end: int) -> int:
     """Return the length of a stretch without terminal sequences, which a snippet leaves out."""
     if text.find("\x1b", start, end) < 0:
         return end - start
-    return end - start - sum(len(match[0]) for match in tokenizer.ESCAPES.finditer(text, start, end))
+    return end - start - sum(len(match[0]) for match in ESCAPES.finditer(text, start, end))
 
 
 def _boundary(text: str, at: int, latest: int) -> int:
     """Return the next place from `at` on at which no word and no character with its marks is cut, if one is near."""
-    for match in tokenizer.ESCAPES.finditer(text, max(0, at - _SLACK), at + _SLACK):
+    for match in ESCAPES.finditer(text, max(0, at - _SLACK), at + _SLACK):
         if match.start() < at < match.end():
             at = match.end()
     if at in {0, len(text)} or text[at - 1].isspace():
@@ -458,12 +468,12 @@ def _boundary(text: str, at: int, latest: int) -> int:
 
 
 def _is_whole(earlier: str, later: str) -> bool:
-    return not (_combines(later) or tokenizer.is_dropped(later) or JOINER in {earlier, later})
+    return not (_combines(later) or is_dropped(later) or JOINER in {earlier, later})
 
 
 def _shown(text: str) -> str:
     """Return a text on one line, without colours and with a visible character for each control character."""
-    line = _SPACES.sub(" ", tokenizer.ESCAPES.sub("", text))
+    line = _SPACES.sub(" ", ESCAPES.sub("", text))
     shown = escape_controls(line)
     if len(shown) <= 2 * len(line):
         return shown

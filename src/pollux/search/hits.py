@@ -162,11 +162,11 @@ def snippets(text: str, groups: Sequence[Sequence[TextSpan]]) -> tuple[Snippet, 
     if not starts:
         return (snippet(text, (), _WIDTH),)
     spans = sorted({span for span, _ in numbered})
-    made = []
+    excerpts = []
     for start in [starts[0], *sorted(starts[1:])]:
         near = [span for span in spans if start - _WIDTH // 2 <= span.start < start + _WIDTH]
-        made.append(snippet(text, near, _WIDTH))
-    return tuple(made)
+        excerpts.append(snippet(text, near, _WIDTH))
+    return tuple(excerpts)
 
 
 def _best_start(places: Sequence[tuple[TextSpan, int]]) -> int:

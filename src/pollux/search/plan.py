@@ -87,8 +87,8 @@ class Clause(msgspec.Struct, frozen=True):
 
 def clauses(query: Query) -> tuple[Clause, ...]:
     """Return the clauses of a query. Raises `ComplicatedQueryError`."""
-    made = _clauses(query.node, is_negated=False)
-    return tuple(dict.fromkeys(clause for clause in made if clause.kinds))
+    alternatives = _clauses(query.node, is_negated=False)
+    return tuple(dict.fromkeys(clause for clause in alternatives if clause.kinds))
 
 
 def leaves(node: Node) -> Iterator[Word | Phrase | Regex | FieldTest]:
@@ -104,13 +104,13 @@ def leaves(node: Node) -> Iterator[Word | Phrase | Regex | FieldTest]:
 
 def needles(nodes: Iterable[Node]) -> list[Needle]:
     """Return what to highlight: the words and phrases that a text has to contain or may contain."""
-    found: dict[Needle, None] = {}
+    unique: dict[Needle, None] = {}
     for node in nodes:
         if isinstance(node, Word | Phrase):
-            found[needle(node)] = None
+            unique[needle(node)] = None
         elif isinstance(node, AllOf | AnyOf):
-            found.update(dict.fromkeys(needles(node.nodes)))
-    return list(found)
+            unique.update(dict.fromkeys(needles(node.nodes)))
+    return list(unique)
 
 
 def needle(leaf: Word | Phrase) -> Needle:
@@ -122,10 +122,10 @@ def needle(leaf: Word | Phrase) -> Needle:
 
 def conditions(clause: Clause) -> list[Node]:
     """Return the positive conditions on texts one by one: those that may be met by several messages of a session."""
-    found: list[Node] = []
+    nodes: list[Node] = []
     for node in clause.positive:
-        found += node.nodes if isinstance(node, AllOf) else [node]
-    return [node for node in found if not isinstance(node, Not)]
+        nodes += node.nodes if isinstance(node, AllOf) else [node]
+    return [node for node in nodes if not isinstance(node, Not)]
 
 
 def match_expression(nodes: Sequence[Node]) -> str | None:
@@ -134,20 +134,20 @@ def match_expression(nodes: Sequence[Node]) -> str | None:
     The expression finds every part that satisfies the conditions, and perhaps more: the text decides in the end. So a
     condition that the index cannot evaluate is left out, and a negated one is used only if the index is exact about it.
     """
-    wanted: list[str] = []
-    unwanted: list[str] = []
+    required: list[str] = []
+    excluded: list[str] = []
     for node in _flat(nodes):
         if isinstance(node, Not):
             if exact := _exact(node.node):
-                unwanted.append(exact)
+                excluded.append(exact)
         elif expression := _expression(node):
-            wanted.append(expression)
-    if not wanted:
+            required.append(expression)
+    if not required:
         return None
-    positive = " AND ".join(wanted)
-    if not unwanted:
+    positive = " AND ".join(required)
+    if not excluded:
         return positive
-    return f"({positive}) NOT ({' OR '.join(unwanted)})"
+    return f"({positive}) NOT ({' OR '.join(excluded)})"
 
 
 def is_exact(nodes: Sequence[Node]) -> bool:
@@ -176,8 +176,8 @@ def _expression(node: Node) -> str | None:
         return _bracketed(match_phrase(node.text))
     if isinstance(node, AnyOf):
         alternatives = [_expression(child) for child in node.nodes]
-        known = [alternative for alternative in alternatives if alternative]
-        return f"({' OR '.join(known)})" if known and len(known) == len(alternatives) else None
+        searchable = [alternative for alternative in alternatives if alternative]
+        return f"({' OR '.join(searchable)})" if searchable and len(searchable) == len(alternatives) else None
     if isinstance(node, AllOf):
         return _bracketed(match_expression(node.nodes))
     return None
@@ -196,8 +196,8 @@ def _exact(node: Node) -> str | None:
         return match_word(node.text) if is_one_token(node) else None
     if isinstance(node, AnyOf):
         alternatives = [_exact(child) for child in node.nodes]
-        known = [alternative for alternative in alternatives if alternative]
-        return " OR ".join(known) if len(known) == len(alternatives) else None
+        exact = [alternative for alternative in alternatives if alternative]
+        return " OR ".join(exact) if len(exact) == len(alternatives) else None
     return None
 
 
@@ -240,7 +240,7 @@ def _combined(children: Sequence[list[Clause]]) -> list[Clause]:
     return combined
 
 
-def _limited(made: list[Clause]) -> list[Clause]:
-    if len(made) > _MOST_CLAUSES:
+def _limited(alternatives: list[Clause]) -> list[Clause]:
+    if len(alternatives) > _MOST_CLAUSES:
         raise ComplicatedQueryError
-    return made
+    return alternatives

@@ -67,8 +67,6 @@ class PreparedChunk(msgspec.Struct):
     signatures: bytes = b""
     rows: list[tuple[int, int, str]] = msgspec.field(default_factory=list)
     """Position in the chunk, kind and prepared text of each part."""
-    words: str = ""
-    """The different words of all rows."""
     cuts: list[tuple[int, int]] = msgspec.field(default_factory=list)
     """Position and kind of the parts that are indexed without some of their text."""
     n_chars: int = 0
@@ -141,7 +139,6 @@ class _Collector:
         self._n = 0
         self._rows: list[tuple[int, int, str]] = []
         self._cuts: list[tuple[int, int]] = []
-        self._words: set[bytes] = set()
 
     def add(self, mark: bytes, parts: Sequence[PartText]) -> None:
         self.signatures += mark + _digest(parts)
@@ -150,7 +147,6 @@ class _Collector:
             if is_cut:
                 self._cuts.append((self._n, part.kind))
             data = tokenizer.index_text(text).encode("utf-8", "replace")
-            self._words.update(data.translate(_TO_WORDS).split())
             self._rows.append((self._n, part.kind, data.decode()))
             self.n_chars += len(data)
         self._n += 1
@@ -160,21 +156,9 @@ class _Collector:
             chunk,
             signatures=bytes(self.signatures),
             rows=self._rows,
-            words=b" ".join(sorted(self._words)).decode("utf-8", "replace"),
             cuts=self._cuts,
             n_chars=self.n_chars,
         )
-
-
-def _to_words() -> bytes:
-    """Return a table that maps ASCII as FTS5's `ascii` does: letters to lower case, all but digits to spaces."""
-    table = bytearray(range(256))
-    for code in range(128):
-        table[code] = ord(chr(code).lower()) if chr(code).isalnum() else ord(" ")
-    return bytes(table)
-
-
-_TO_WORDS = _to_words()
 
 
 def _same_messages(

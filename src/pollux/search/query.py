@@ -13,6 +13,7 @@ from datetime import datetime, tzinfo
 from pollux.errors import InvalidQueryError
 from pollux.search import ranges
 from pollux.search.fields import QueryField, ValueKind, field_named, similar_choice, similar_field
+from pollux.search.flatten import PAIRED
 from pollux.search.patterns import check_regex, compile_regex
 from pollux.search.terms import (
     AllOf,
@@ -28,7 +29,7 @@ from pollux.search.terms import (
     leaves,
     wanted_texts,
 )
-from pollux.search.tokenizer import PAIRED, readings
+from pollux.search.tokenizer import readings
 from pollux.text.escape import printable
 
 __all__ = [
@@ -279,8 +280,8 @@ class _Parser:
         if choice in field.choices:
             return choice
         similar = similar_choice(choice, field.choices)
-        known = f"{', '.join(field.choices[:-1])} or {field.choices[-1]}"
-        advice = f'Did you mean "{field.name}:{similar}"?' if similar else f"Use {known}."
+        choices = f"{', '.join(field.choices[:-1])} or {field.choices[-1]}"
+        advice = f'Did you mean "{field.name}:{similar}"?' if similar else f"Use {choices}."
         raise self._invalid(start, f'"{field.name}:" has no value "{_shown(value)}"', f"{advice} {_TO_QUOTE}")
 
     def _bounds(self, field: QueryField, value: str, start: int) -> ranges.Bounds:

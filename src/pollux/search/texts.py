@@ -252,22 +252,22 @@ def _line_spans(source: Source, rows: Iterable[MessageRow], opening: bytes) -> I
 
 def _numbered_lines(source: Source, numbers: Iterable[int]) -> Iterator[tuple[int, Span]]:
     """Yield the number and position of some lines, in order; the first line is 1."""
-    wanted = sorted(numbers, reverse=True)
+    waiting = sorted(numbers, reverse=True)
     number, start, offset = 1, 0, 0
     for block in source.blocks():
         last = number + block.count(b"\n")
         at = 0
-        while wanted and wanted[-1] < last:
-            if number < wanted[-1]:
-                at = _after_lines(block, at, wanted[-1] - number)
-                number, start = wanted[-1], offset + at
-            yield wanted.pop(), Span(start, offset + block.index(b"\n", at))
-        if not wanted:
+        while waiting and waiting[-1] < last:
+            if number < waiting[-1]:
+                at = _after_lines(block, at, waiting[-1] - number)
+                number, start = waiting[-1], offset + at
+            yield waiting.pop(), Span(start, offset + block.index(b"\n", at))
+        if not waiting:
             return
         if number < last:
             number, start = last, offset + block.rindex(b"\n") + 1
         offset += len(block)
-    if wanted and wanted[-1] == number:  # the last line has no end
+    if waiting and waiting[-1] == number:  # the last line has no end
         yield number, Span(start, offset)
 
 

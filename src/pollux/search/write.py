@@ -213,7 +213,8 @@ class IndexWriter:
         if chunk.n:
             rows = [((first + at) * KINDS + kind, text) for at, kind, text in chunk.rows]
             index.executemany("INSERT INTO parts(rowid, text) VALUES (?, ?)", rows)
-            index.execute("INSERT INTO wholes(rowid, text) VALUES (?, ?)", (first, chunk.words))
+            texts = "\n".join(text for _, _, text in chunk.rows)
+            index.execute("INSERT INTO wholes(rowid, text) VALUES (?, ?)", (first, texts))
             block = (first, chunk.n, chunk.n, chunk.session_id, chunk.start)
             index.execute("INSERT INTO blocks VALUES (?, ?, ?, ?, ?)", block)
             index.execute("INSERT INTO signatures VALUES (?, ?)", (first, chunk.signatures))

@@ -83,25 +83,25 @@ def retention_policy(layers: Sequence[ClientSettings]) -> RetentionPolicy:
     merged: dict[str, Json] = {"general": {"sessionRetention": _DEFAULTS}}
     for layer in layers:
         merged = _merged(merged, layer.value)
-    given = _retention(merged)
+    values = _retention(merged)
     sources = tuple(layer.path for layer in layers if _retention(layer.value))
-    shown = {key: given.get(key) for key in _KEYS}
+    shown = {key: values.get(key) for key in _KEYS}
     unread = tuple(
         f"{layer.path} cannot be read ({layer.unread}), so its settings are ignored here"
         for layer in layers
         if layer.unread
     )
-    if _is_off(given.get("enabled")):
+    if _is_off(values.get("enabled")):
         return RetentionPolicy(off="turned off in the settings", given=shown, sources=sources, notes=unread)
-    fault, notes = _fault(given)
+    fault, notes = _fault(values)
     notes = (*unread, *notes)
     if fault:
         off = f"{fault}: the client then deletes nothing"
         return RetentionPolicy(off=off, is_fault=True, given=shown, sources=sources, notes=unread)
-    max_age = given.get("maxAge")
+    max_age = values.get("maxAge")
     return RetentionPolicy(
         max_age=None if max_age in JS_FALSE else _period(max_age),
-        max_count=_number(given["maxCount"]) if "maxCount" in given else None,
+        max_count=_number(values["maxCount"]) if "maxCount" in values else None,
         given=shown,
         sources=sources,
         notes=notes,

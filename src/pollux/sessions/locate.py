@@ -87,6 +87,11 @@ class HomeScan(msgspec.Struct, frozen=True):
     folders: tuple[ProjectFolder, ...]
     problems: tuple[Problem, ...] = ()
 
+    def without_files(self) -> HomeScan:
+        """Return the same homes and folders without their session files, which take a kilobyte of memory each."""
+        folders = tuple(msgspec.structs.replace(folder, files=()) for folder in self.folders)
+        return msgspec.structs.replace(self, folders=folders)
+
     @property
     def files(self) -> Iterator[SessionFile]:
         """The session files of all folders."""
@@ -197,8 +202,8 @@ def entries(folder: str, look: ScanCache) -> list[_Entry]:
     if folder not in look.listings:
         look.listings[folder] = []
         try:
-            with os.scandir(folder) as found:
-                listed = sorted(found, key=attrgetter("name"))
+            with os.scandir(folder) as folder_entries:
+                listed = sorted(folder_entries, key=attrgetter("name"))
         except OSError as error:
             look.problems.append(Problem("unreadable-folder", f"cannot be listed: {error.strerror}", folder))
         else:
@@ -245,28 +250,28 @@ def _drafts(home: Home, look: ScanCache) -> Iterator[_Draft]:
 
 def _draft(home: Home, name: str, place: _Place, look: ScanCache) -> _Draft | None:
     """Sort the entries of a folder below `tmp` by role; return None if it is not a project's folder."""
-    found: dict[str, list[_Entry]] = {}
+    by_role: dict[str, list[_Entry]] = {}
     for entry in entries(place.path, look):
-        found.setdefault(_role(entry, is_folder=_leads_to_folder(entry, look)), []).append(entry)
-    is_used = not found.keys().isdisjoint(("chats", "logs", "checkpoints"))
-    if not ("marker" in found or is_project_hash(name) or (is_used and name not in _NOT_PROJECTS)):
+        by_role.setdefault(_role(entry, is_folder=_leads_to_folder(entry, look)), []).append(entry)
+    is_used = not by_role.keys().isdisjoint(("chats", "logs", "checkpoints"))
+    if not ("marker" in by_role or is_project_hash(name) or (is_used and name not in _NOT_PROJECTS)):
         return None
     folder = ProjectFolder(
         path=Path(place.path),
         name=name,
         home=home,
-        has_marker="marker" in found,
-        logs=_path(found.get("logs")),
-        checkpoints=_paths(found.get("checkpoints")),
-        restore_points=_contents(found.get("restore_points"), look, ".json"),
-        tool_outputs=_contents(found.get("tool_outputs"), look) + _paths(found.get("loose_outputs")),
-        shell_history=_path(found.get("shell_history")),
-        activity_logs=_contents(found.get("activity_logs"), look, ".jsonl"),
-        others=_paths(found.get("others")),
+        has_marker="marker" in by_role,
+        logs=_path(by_role.get("logs")),
+        checkpoints=_paths(by_role.get("checkpoints")),
+        restore_points=_contents(by_role.get("restore_points"), look, ".json"),
+        tool_outputs=_contents(by_role.get("tool_outputs"), look) + _paths(by_role.get("loose_outputs")),
+        shell_history=_path(by_role.get("shell_history")),
+        activity_logs=_contents(by_role.get("activity_logs"), look, ".jsonl"),
+        others=_paths(by_role.get("others")),
     )
     files: list[SessionFile] = []
     links: dict[str, str] = {}
-    for chats in found.get("chats", ()):
+    for chats in by_role.get("chats", ()):
         files += _session_files(home, name, place.below(chats), look, links)
     return _Draft(place.real, place.is_linked, folder, files, links)
 

@@ -115,7 +115,7 @@ def forecast_deletions(chats: Iterable[CleanupFile], policy: RetentionPolicy, *,
     if policy.off:
         return {}
     chats = sorted(chats, key=lambda chat: chat.path.name)
-    found: dict[Path, Deletion] = {}
+    deletions: dict[Path, Deletion] = {}
     takes: dict[str, Deletion] = {}
     companies: dict[str, list[CleanupFile]] = defaultdict(list)
     for chat in chats:
@@ -124,12 +124,12 @@ def forecast_deletions(chats: Iterable[CleanupFile], policy: RetentionPolicy, *,
     own = _own_fates([chat for company in companies.values() for chat in company], policy, now)
     for company in companies.values():
         for chat, fate in _in_company(company, own, now):
-            found[chat.path] = fate
+            deletions[chat.path] = fate
             name = _UNSAFE.sub("_", chat.session_id or "")
             if name and (chat.id8 or not chat.fault):
                 taken = Deletion(fate.reason, fate.due, fate.caused_by or chat.path)
                 takes[name] = min(takes.get(name, taken), taken, key=lambda one: one.due)
-    return found | {chat.path: takes[chat.parent] for chat in chats if chat.parent in takes and chat.parent}
+    return deletions | {chat.path: takes[chat.parent] for chat in chats if chat.parent in takes and chat.parent}
 
 
 def cleanup_file_from_reading(reading: FileReading, file: SessionFile, *, now: datetime) -> CleanupFile:
@@ -170,16 +170,16 @@ def cleanup_traits(reading: FileReading) -> CleanupTraits:
 
 def _own_fates(chats: Sequence[CleanupFile], policy: RetentionPolicy, now: datetime) -> dict[Path, Deletion]:
     """Return the files that are deleted by themselves, not because of another file."""
-    found = {chat.path: Deletion(chat.fault, now) for chat in chats if chat.fault}
+    deletions = {chat.path: Deletion(chat.fault, now) for chat in chats if chat.fault}
     newest_first = sorted((chat for chat in chats if not chat.fault), key=cmp_to_key(_compare))
     for number, chat in enumerate(newest_first):
         due = _due(chat, policy)
         is_too_many = policy.max_count is not None and number >= policy.max_count
         if is_too_many and not (due and due < now):
-            found[chat.path] = Deletion(DeletionReason.COUNT, now)
+            deletions[chat.path] = Deletion(DeletionReason.COUNT, now)
         elif due:
-            found[chat.path] = Deletion(DeletionReason.AGE, due)
-    return found
+            deletions[chat.path] = Deletion(DeletionReason.AGE, due)
+    return deletions
 
 
 def _compare(left: CleanupFile, right: CleanupFile) -> int:

@@ -36,8 +36,17 @@ def title(session: Session | SessionRow, limit: int | None = None) -> str:
 
 def describe_messages(session: Session, by_id: Mapping[str, Session]) -> str:
     """Return the number of prompts, answers, tool calls, errors, subagents and dropped messages."""
+    fates = [fate for fate in Fate if fate in session.fates and fate is not Fate.ACTIVE]
+    dropped = ", ".join(f"{session.fates[fate]:,} {fate.label}" for fate in fates)
+    return count_messages(session, by_id) + (f" ({dropped})" if dropped else "")
+
+
+def count_messages(session: Session, by_id: Mapping[str, Session]) -> str:
+    """Return the number of prompts, answers, tool calls, errors and subagents; a subagent may have no prompt."""
     counts = session.counts
-    parts = [plural(counts.get("user", 0), "prompt"), plural(counts.get("gemini", 0), "answer")]
+    n_prompts = counts.get("user", 0)
+    parts = [plural(n_prompts, "prompt")] if n_prompts or session.kind == "main" else []
+    parts.append(plural(counts.get("gemini", 0), "answer"))
     n_calls = session.tool_calls
     n_family_calls = sum(member.tool_calls for member in with_subagents(session, by_id))
     if n_family_calls:
@@ -47,9 +56,7 @@ def describe_messages(session: Session, by_id: Mapping[str, Session]) -> str:
         parts.append(plural(counts["error"], "error"))
     if session.children:
         parts.append(plural(len(session.children), "subagent"))
-    fates = [fate for fate in Fate if fate in session.fates and fate is not Fate.ACTIVE]
-    dropped = ", ".join(f"{session.fates[fate]:,} {fate.label}" for fate in fates)
-    return ", ".join(parts) + (f" ({dropped})" if dropped else "")
+    return ", ".join(parts)
 
 
 def describe_tokens(tokens: Tokens) -> str:

@@ -41,10 +41,10 @@ _COLUMNS = ("session", "used", "project", "title", "prompts", "tool_calls", "tok
 def sessions(request: Request, library: Library) -> Response:
     """Return a page of sessions, as JSON or CSV."""
     as_csv = choice(request, "format", ("json", "csv")) == "csv"
-    found = session_list(request, library)
+    page = session_list(request, library)
     if as_csv:
-        return _csv(_session_lines(found), "sessions.csv")
-    return _json({**to_json(found), "next": found.next, "total": found.total})
+        return _csv(_session_lines(page), "sessions.csv")
+    return _json({**to_json(page), "next": page.next, "total": page.total})
 
 
 def _session_lines(found: SessionPage) -> Iterator[str]:
@@ -78,10 +78,10 @@ def message(request: Request, library: Library) -> Response:
     value = parse_integer(text) if text.isascii() and text.isdecimal() else None
     with open_sessions(request).reading(row) as conversation:
         try:
-            found = conversation.message(value or 0)
+            message = conversation.message(value or 0)
         except IndexError:
             raise MessageNotFoundError(row.short_id, text, conversation.n_messages) from None
-    return _json({**to_json(MessageDocument(row.id, found)), "number": value})
+    return _json({**to_json(MessageDocument(row.id, message)), "number": value})
 
 
 def resume(request: Request, library: Library) -> Response:
@@ -94,16 +94,16 @@ def find(request: Request, library: Library) -> Response:
     """Return the numbers of the messages of a session that contain some words."""
     row = library.session(request.path_params["session"])
     with open_sessions(request).reading(row) as conversation:
-        found = find_in_session(conversation, parameter(request, "q"))
-    return Response(found_json(found), media_type="application/json")
+        matches = find_in_session(conversation, parameter(request, "q"))
+    return Response(found_json(matches), media_type="application/json")
 
 
 def search(request: Request, library: Library) -> Response:
     """Return a page of the sessions that match a query, with their best hits."""
     if not is_asked(request):
         raise UsageError("The parameter q is missing: it is a query of `pollux search`.")
-    found = hit_page(request, library)
-    return _json({**to_json(found), "next": found.next, "facets": _facets(found.facets)})
+    hits = hit_page(request, library)
+    return _json({**to_json(hits), "next": hits.next, "facets": _facets(hits.facets)})
 
 
 def _facets(facets: Facets | None) -> Json:
@@ -126,8 +126,8 @@ def _facets(facets: Facets | None) -> Json:
 
 def files(request: Request, library: Library) -> Response:
     """Return a page of the files that tool calls read or changed."""
-    found = file_page(request, library)
-    return _json({**to_json(found), "next": found.next})
+    page = file_page(request, library)
+    return _json({**to_json(page), "next": page.next})
 
 
 def usage(request: Request, library: Library) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
@@ -16,6 +16,7 @@ from pollux.errors import (
     AmbiguousSessionError,
     ArchiveError,
     DamagedArchiveError,
+    InvalidCursorError,
     InvalidFilterError,
     InvalidQueryError,
     MessageNotFoundError,
@@ -24,10 +25,14 @@ from pollux.errors import (
     SessionNotFoundError,
 )
 from pollux.library.config import UsageError
-from pollux.render.html.markup import element
+from pollux.library.values import SessionRow
+from pollux.render.html.markup import Html, element, joined, time_element
+from pollux.text.escape import make_visible
+from pollux.views import session_text
 from pollux.web.door import json_error, server_failure, with_commands
 from pollux.web.layout import address, document
 from pollux.web.routing import StillReadingError, viewer_of
+from pollux.web.session_links import session_address
 
 _STATUS: tuple[tuple[type[PolluxError], HTTPStatus], ...] = (
     (AmbiguousSessionError, HTTPStatus.MULTIPLE_CHOICES),
@@ -38,12 +43,23 @@ _STATUS: tuple[tuple[type[PolluxError], HTTPStatus], ...] = (
     (ProjectNotFoundError, HTTPStatus.NOT_FOUND),
     (InvalidFilterError, HTTPStatus.BAD_REQUEST),
     (InvalidQueryError, HTTPStatus.BAD_REQUEST),
+    (InvalidCursorError, HTTPStatus.BAD_REQUEST),
     (UsageError, HTTPStatus.BAD_REQUEST),
     (DamagedArchiveError, HTTPStatus.SERVICE_UNAVAILABLE),
     (ArchiveError, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 """From the most specific class to the most general."""
-_MOST_LINKS = 50
+_OPTION = re.compile(r"--(?=(?:since|until|last|project|model)\b)")
+"""What an option of the command line has before the name of the same parameter."""
+_WAYS_ON = {
+    "sessions": "Show all sessions",
+    "search": "Start a new search",
+    "usage": "Show the last 30 days",
+    "projects": "Show all projects",
+    "files": "Show all files",
+}
+"""Words of the link from an error to the page itself, without the parameters of the address."""
+_MOST_LINKS = 20
 _TITLES = {
     HTTPStatus.MULTIPLE_CHOICES: "More than one match",
     HTTPStatus.BAD_REQUEST: "This address cannot be used",
@@ -61,11 +77,30 @@ def pollux_failure(request: Request, error: Exception) -> Response:
     if isinstance(error, ArchiveError):
         with viewer_of(request).library.stale():  # the next page refreshes, in case the archive can be used again
             pass
-    message, hint = split_sentence(str(error))
+    message, hint = split_sentence(_OPTION.sub("", str(error)))
     if is_for_programs(request):
         return json_error(status_of(error), code_of(error), message, hint)
-    ids = error.ids if isinstance(error, AmbiguousSessionError) else ()
-    return _failure_page(request, status_of(error), [message, hint], ids)
+    library = viewer_of(request).library
+    if isinstance(error, AmbiguousSessionError):
+        candidates = [library.session(session_id) for session_id in error.ids[:_MOST_LINKS]]
+        return _failure_page(request, status_of(error), [message, "Choose one:"], _links(request, candidates))
+    if isinstance(error, SessionNotFoundError):
+        reference = str(request.path_params.get("session", ""))
+        links = _links(request, library.sessions_like(reference, _MOST_LINKS))
+        return _failure_page(request, status_of(error), [message, "Did you mean:" if links else hint], links)
+    return _failure_page(request, status_of(error), [message, hint])
+
+
+def _links(request: Request, rows: Iterable[SessionRow]) -> list[Html]:
+    """Return a list item with a link for each session."""
+    items = []
+    for row in rows:
+        title = make_visible(session_text.title(row, session_text.TITLE))
+        at = joined((" · ", time_element(row.started, "full"))) if row.started else Html()
+        facts = element("span", make_visible(row.short_id), at, class_="soft small")
+        link = element("a", title, href=session_address(request, row.id))
+        items.append(element("li", link, " ", facts))
+    return items
 
 
 def _still_reading(request: Request, error: StillReadingError) -> Response:
@@ -88,12 +123,12 @@ def http_failure(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
     if status is HTTPStatus.NOT_FOUND:
-        message, hint = "There is no page at this address.", ""
+        message, hint = "There is no page at this address.", "The words at the top lead to all pages."
     else:
         message, hint = f"{status.phrase}.", ""
     if is_for_programs(request):
         return json_error(status, status.phrase.lower().replace(" ", "-"), message, hint)
-    return _failure_page(request, status, [message])
+    return _failure_page(request, status, [message, hint])
 
 
 def unknown_failure(request: Request, _error: Exception) -> Response:
@@ -127,14 +162,14 @@ def is_for_programs(request: Request) -> bool:
 
 
 def _failure_page(
-    request: Request, status: HTTPStatus, sentences: Sequence[str], ids: Sequence[str] = (), title: str = ""
+    request: Request, status: HTTPStatus, sentences: Sequence[str], links: Sequence[Html] = (), title: str = ""
 ) -> Response:
     title = title or _TITLES.get(status, status.phrase)
     lines = [line for sentence in sentences for line in sentence.split("\n") if line]
-    links = [
-        element("li", element("a", session_id, href=address(request, f"s/{session_id}")))
-        for session_id in ids[:_MOST_LINKS]
-    ]
     body = [element("h1", title), *(element("p", with_commands(line)) for line in lines)]
     body += [element("ul", *links)] if links else []
+    place = request.url.path.removeprefix(f"/{viewer_of(request).label}/").partition("/")[0]
+    place = "sessions" if place == "s" else place
+    if place in _WAYS_ON and status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        body.append(element("p", element("a", _WAYS_ON[place], href=address(request, place))))
     return document(request, title, body, status=status)

@@ -57,9 +57,9 @@ class FirstReading:
         try:
             if not library.read_as_it_is():
                 self._read_all(library.config)
-            while (
-                not self._stopped.is_set() and library.refresh(quiet=True).is_locked and self._is_other_process_busy()
-            ):
+            while not self._stopped.is_set() and library.refresh(quiet=True, add_up=True).is_locked:
+                if not self._is_other_process_busy():
+                    break
                 self._stopped.wait(_POLL)
         except PolluxError:
             with library.stale():  # the next page tries again, and reports the error

@@ -19,15 +19,26 @@ def field(request: Request, name: str, label: str, *, placeholder: str = "", typ
     return element("label", element("span", label), box)
 
 
-def select(request: Request, name: str, label: str, options: Iterable[tuple[str, str]]) -> Html:
-    """Return a choice of a form: pairs of a value and its words."""
+def select(
+    request: Request, name: str, label: str, options: Iterable[tuple[str, str]], *, is_named: bool = True
+) -> Html:
+    """Return a choice of a form: pairs of a value and its words; without its visible name if those say enough."""
     current = request.query_params.get(name, "")
     made = [element("option", words, value=value, selected=value == current) for value, words in options]
-    return element("label", element("span", label), element("select", *made, name=name))
+    return _menu(name, label, made, is_named=is_named)
 
 
-def project_choice(request: Request, names: Mapping[str, str]) -> Html:
-    """Return the field for a project, from the names of all projects by their keys: a menu, unless there are many."""
+def _menu(name: str, label: str, options: Iterable[Html], *, is_named: bool) -> Html:
+    if not is_named:
+        return element("select", *options, name=name, aria_label=label)
+    return element("label", element("span", label), element("select", *options, name=name))
+
+
+def project_choice(request: Request, names: Mapping[str, str], *, everything: str = "all") -> Html:
+    """Return the field for a project, from the names of all projects by their keys: a menu, unless there are many.
+
+    `everything` is the choice of all of them; if it says of what, the field needs no visible name.
+    """
     if len(names) > _MOST_CHOICES:
         return field(request, "project", "Project", placeholder="name or path")
     current = request.query_params.get("project", "")
@@ -36,10 +47,10 @@ def project_choice(request: Request, names: Mapping[str, str]) -> Html:
     if current and not chosen:
         choices.append((current, current))
         chosen = [current]
-    options = [element("option", "all", value="")]
+    options = [element("option", everything, value="")]
     for key, name in choices:
         options.append(element("option", visible(name), value=key, selected=key in chosen))
-    return element("label", element("span", "Project"), element("select", *options, name="project"))
+    return _menu("project", "Project", options, is_named=everything == "all")
 
 
 _MOST_CHOICES = 100
@@ -60,7 +71,7 @@ def orders(request: Request, path: str, words: Mapping[str, str], note: str) -> 
     for name, label in words.items():
         target = address(request, path, **kept(request, sort=None if name == default else name))
         links.append(element("a", label, href=target, aria_current="true" if name == current else None))
-    pick = element("nav", *links, class_="pick", aria_label="Order")
+    pick = element("nav", *links, class_="pick noprint", aria_label="Order")
     return element("div", element("span", note, class_="soft"), pick, class_="order")
 
 
@@ -86,12 +97,29 @@ def turn(request: Request, path: str, next_: str | None, words: str, *, size: in
     return element("nav", *links, class_="turn", aria_label="Pages")
 
 
+def extent(request: Request, n_rows: int, total: int) -> str:
+    """Return which part of a list with numbered places a page shows: `51–100 of 240`."""
+    first = page_start(request) + 1
+    return f"{first:,}–{first + n_rows - 1:,} of {total:,}"
+
+
+def nothing(request: Request, path: str, words: str, total: int, plural_noun: str, notes: Sequence[str] = ()) -> Html:
+    """Return what a page without rows says: that nothing matches, or that the list ends before it."""
+    if total:
+        words = f"There are no {plural_noun} this far down the list."
+        link = element("a", "Go to its start", href=address(request, path, **kept(request)))
+    else:
+        link = element("a", f"Show all {path}", href=address(request, path))
+    sentences = (element("p", visible(note, 500)) for note in notes)
+    return element("div", element("p", words), *sentences, element("p", link), class_="empty")
+
+
 def formats(request: Request, path: str, *, csv: bool = True) -> Html:
     """Return the links to the same list for programs."""
     links = [element("a", "JSON", href=address(request, path, **kept(request)))]
     if csv:
         links.append(element("a", "CSV", href=address(request, path, **kept(request, format="csv"))))
-    return element("p", "As ", joined(_between(links)), class_="formats soft small")
+    return element("p", "As ", joined(_between(links)), class_="formats soft small noprint")
 
 
 def _between(links: Sequence[Html]) -> list[str]:
@@ -108,10 +136,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], numeric: frozenset
     ]
     body = []
     for row in rows:
-        columns = [element("td", cell, class_="num" if place in numeric else None) for place, cell in enumerate(row)]
+        columns = [_cell(place, head[place], cell, numeric) for place, cell in enumerate(row)]
         body.append(element("tr", *columns))
     inside = element("table", element("thead", element("tr", *cells)), element("tbody", *body), class_="rows")
     return element("div", inside, class_="scroll", tabindex="0")
+
+
+def _cell(place: int, name: str, cell: str, numeric: frozenset[int]) -> Html:
+    """Return a cell; on a phone, where a row is a paragraph, the name of its column stands before it."""
+    return element("td", cell, class_="num" if place in numeric else None, data_h=name if place else None)
 
 
 def chart_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:

@@ -29,13 +29,15 @@ from pollux.web.open_sessions import open_sessions
 from pollux.web.pages.session import outline_items, rendered_window, row_version
 from pollux.web.requests import number, parameter, transcript_options
 from pollux.web.routing import Viewer, viewer_of
-from pollux.web.session_header import session_facts
+from pollux.web.session_header import session_actions, session_facts
 
 KEEP_ALIVE = 15.0
 """Seconds without an event after which a comment is sent, so that a dead connection is noticed."""
+MOST_WAIT = 5.0
+"""Seconds that the index waits for tabs at most."""
 _MOST_IDS = 100
 Changed = frozenset[str]
-"""IDs of sessions that have changed."""
+"""IDs of sessions that have changed; empty if the client has deleted files, which changes no session."""
 
 
 class Watcher:
@@ -46,6 +48,9 @@ class Watcher:
         self._viewer, self._library = viewer, viewer.library
         self._lock = threading.Lock()
         self._listeners: dict[asyncio.Queue[Changed], asyncio.AbstractEventLoop] = {}
+        self._unrendered: dict[asyncio.Queue[Changed], int] = {}
+        """For each listener, the changes that it has not rendered yet."""
+        self._is_rendered = threading.Condition(self._lock)
         self._stop: threading.Event | None = None
         self._has_begun = threading.Event()
 
@@ -55,6 +60,7 @@ class Watcher:
         queue: asyncio.Queue[Changed] = asyncio.Queue()
         with self._lock:
             self._listeners[queue] = asyncio.get_running_loop()
+            self._unrendered[queue] = 0
             if self._stop is None and self._library.config.archive is not None:
                 self._stop, self._has_begun = threading.Event(), threading.Event()
                 threading.Thread(target=self._run, args=(self._stop, self._has_begun), daemon=True).start()
@@ -62,7 +68,8 @@ class Watcher:
             yield queue
         finally:
             with self._lock:
-                del self._listeners[queue]
+                del self._listeners[queue], self._unrendered[queue]
+                self._is_rendered.notify_all()
                 if not self._listeners and self._stop is not None:
                     self._stop.set()
                     self._stop = None
@@ -84,18 +91,38 @@ class Watcher:
                 mark, _ = self._library.changes()
             finally:
                 has_begun.set()
-            for _ in self._library.watch(stop=stop):
+
+            def announce() -> None:
+                nonlocal mark
                 mark, changed = self._library.changes(mark)  # a page may have archived them before this sync
                 if changed:
                     self.announce(changed)
+                    self.wait_for_tabs()  # they would share the processor and the memory with the index
+
+            for report in self._library.watch(stop=stop, archived=announce):
+                if report.n_deleted:
+                    self.announce(frozenset())
 
     def announce(self, changed: Changed) -> None:
         """Send the sessions that have changed to all listeners."""
         with self._lock:
             listeners = [*self._listeners.items()]
+            for queue in self._listeners:
+                self._unrendered[queue] += 1
         for queue, loop in listeners:
             with suppress(RuntimeError):  # the loop is closed: the server stops
                 loop.call_soon_threadsafe(queue.put_nowait, changed)
+
+    def note_rendered(self, queue: asyncio.Queue[Changed]) -> None:
+        """Note that a listener has rendered a change."""
+        with self._lock:
+            self._unrendered[queue] -= 1
+            self._is_rendered.notify_all()
+
+    def wait_for_tabs(self, seconds: float = MOST_WAIT) -> bool:
+        """Wait until all listeners have rendered what was announced, or some time has passed; return which."""
+        with self._is_rendered:
+            return self._is_rendered.wait_for(lambda: not any(self._unrendered.values()), seconds)
 
 
 _creating = threading.Lock()
@@ -126,6 +153,8 @@ async def all_events(request: Request) -> Response:
         return sessions(changed) if changed else None
 
     def sessions(changed: Changed) -> tuple[str, Json] | None:
+        if not changed:
+            return None
         return "sessions", {"ids": sorted(changed)[:_MOST_IDS], "more": len(changed) > _MOST_IDS}
 
     await anyio.to_thread.run_sync(viewer_of(request).wait)
@@ -157,11 +186,11 @@ class TabUpdates:
         return self._news()
 
     def next(self, changed: Changed) -> tuple[str, Json] | None:
-        """Return what is new after a sync, if the session or one of its subagents has changed."""
+        """Return what is new after a sync, if the session or one of its subagents may have changed."""
         family = {self._row.id}
         with open_sessions(self._request).reading(self._row) as conversation:
             family |= set(conversation.family)
-        return self._news() if changed & family else None
+        return self._news() if not changed or changed & family else None
 
     def _news(self) -> tuple[str, Json] | None:
         row = self._row = self._library.session(self._row.id)
@@ -186,6 +215,7 @@ class TabUpdates:
             value: dict[str, Json] = {"from": start + 1, "total": total, "version": version, "html": str(html)}
             value["prompts"] = str(outline_items(self._request, row, conversation, start))
             value["facts"] = str(session_facts(row, conversation))
+            value["acts"] = str(session_actions(self._request, self._library, row, conversation))
             return "grown", value
 
 
@@ -221,6 +251,8 @@ def _stream(
                         yield event("bye", {}, next(ids))
                         return
                     news = await anyio.to_thread.run_sync(next_, changed) if changed is not None else None
+                    if changed is not None:
+                        watcher.note_rendered(queue)
                     yield event(*news, next(ids)) if news else b": \n\n"
             finally:
                 stopping.cancel()

@@ -45,9 +45,12 @@ class OpenSessions:
     @contextmanager
     def reading(self, row: SessionRow) -> Iterator[OpenConversation]:
         """Yield the session of a row, which no other thread reads meanwhile."""
-        conversation = self._conversation(row)
-        with conversation.lock:
-            yield conversation
+        while True:
+            conversation = self._conversation(row)
+            with conversation.lock:
+                if not conversation.is_closed:
+                    yield conversation
+                    return
 
     def _conversation(self, row: SessionRow) -> OpenConversation:
         with self._lock:
@@ -55,16 +58,19 @@ class OpenSessions:
         with opening:  # two tabs open a session once
             with self._lock:
                 conversation = self._open.get(row.id)
-                if conversation is not None and conversation.row == row:
+                if conversation is not None and conversation.row == row and not conversation.is_closed:
                     self._open.move_to_end(row.id)
                     return conversation
+                before = self._open.pop(row.id, None)
+            if before is not None:
+                before.close()
+            conversation = before = None  # its memory is needed to open the session again
             conversation = self._library.conversation(row)
             with self._lock:
                 self.n_opened += 1
                 self._serials[row.id] = self.n_opened
-                before = self._open.pop(row.id, None)
                 self._open[row.id] = conversation
-                surplus = [*([before] if before else []), *self._surplus()]
+                surplus = [*self._surplus()]
             for old in surplus:
                 old.close()
             return conversation

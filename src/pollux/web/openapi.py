@@ -7,6 +7,7 @@ from pollux.model import Fate
 from pollux.web.api_schemas import SCHEMAS, TEXT, Schema
 
 FATES = tuple(str(fate) for fate in Fate)
+SESSION_TRAITS = ("error", "dropped", "image", "diff", "subagent", "problem", "gone")
 SESSION_SORTS = ("newest", "oldest", "begun", "prompts", "tokens", "cost")
 
 
@@ -69,7 +70,7 @@ PATHS: dict[str, Schema] = {
         _WORDS,
         *_FILTERS,
         _query("tool", "A tool that the model called."),
-        _query("has", "What a session has.", _one_of("error", "dropped", "image", "diff", "subagent", "gone")),
+        _query("has", "What a session has.", _one_of(*SESSION_TRAITS)),
         _query("sort", "Order; the default is newest.", _one_of(*SESSION_SORTS)),
         _query("all", "Also subagents and sessions without messages.", _one_of("0", "1")),
         _LIMIT,

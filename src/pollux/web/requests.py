@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from starlette.requests import Request
 
-from pollux.errors import InvalidFilterError
 from pollux.library.config import UsageError
 from pollux.library.filters import Filter, parse_filter
 from pollux.library.library import Library
@@ -31,7 +30,8 @@ def choice(request: Request, name: str, choices: Sequence[str]) -> str:
     """Return a parameter that must be one of some words; the first is the default. Raises `UsageError`."""
     value = parameter(request, name) or choices[0]
     if value not in choices:
-        raise UsageError(f"The parameter {name} is '{value}', but only {', '.join(choices)} are known.")
+        names = ", ".join(filter(None, choices))
+        raise UsageError(f"The parameter {name} is '{value}', but only {names} are known.")
     return value
 
 
@@ -62,10 +62,7 @@ def wanted(request: Request, library: Library) -> Filter:
     values = {name: parameter(request, name) or None for name in FILTERS}
     config = library.config
     day = parameter(request, "on")
-    try:
-        chosen = parse_filter(**values, now=config.clock(), zone=config.zone()[0])
-    except InvalidFilterError as error:  # it names an option of the command line
-        raise InvalidFilterError(error.option.removeprefix("--"), error.value, error.examples) from None
+    chosen = parse_filter(**values, now=config.clock(), zone=config.zone()[0])
     if not day:
         return chosen
     if chosen.since or chosen.until:

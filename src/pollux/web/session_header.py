@@ -19,7 +19,7 @@ from pollux.text.escape import make_visible
 from pollux.text.numbers import plural
 from pollux.text.shell import quoted
 from pollux.views import session_text
-from pollux.views.session_text import TITLE, amount_text, describe_messages
+from pollux.views.session_text import TITLE, amount_text, count_messages
 from pollux.views.transcript import Detail, TranscriptOptions
 from pollux.web.layout import address
 from pollux.web.open_sessions import open_sessions
@@ -39,7 +39,7 @@ def session_header(request: Request, library: Library, row: SessionRow, conversa
         element("p", *crumb, class_="crumb"),
         element("h1", make_visible(session_text.title(row, TITLE))),
         session_facts(row, conversation),
-        _actions(request, library, row, n_agents=sum(id_ != row.id for id_ in conversation.family)),
+        session_actions(request, library, row, conversation),
         *_problems(request, row),
         open_sessions(request).guide(conversation, lambda: _guide(request, row, conversation)),
     )
@@ -76,19 +76,23 @@ def session_facts(row: SessionRow, conversation: OpenConversation) -> Html:
     facts = []
     if row.models:
         facts.append(("Model" if len(row.models) == 1 else "Models", make_visible(", ".join(row.models))))
-    facts.append(("Messages", describe_messages(conversation.session, conversation.family)))
+    n_dropped = sum(n_messages for fate, n_messages in row.fates.items() if fate != Fate.ACTIVE)
+    dropped = element("span", f"{n_dropped:,} dropped", class_="c") if n_dropped else Html()
+    facts.append(("Messages", joined((count_messages(conversation.session, conversation.family), " ", dropped))))
     tokens, usage = row.usage.tokens, row.usage
     if usage.calls:
         share = f"{tokens.cached / tokens.input:.0%} cached" if tokens.input and tokens.cached else ""
         facts.append(("Tokens in", joined((f"{tokens.input:,} ", element("span", share, class_="soft")))))
-        dropped = usage.cost.nanousd - row.active.cost.nanousd
-        lost = element("span", f"{amount_text(dropped)} dropped", class_="c") if dropped else Html()
+        lost_nanousd = usage.cost.nanousd - row.active.cost.nanousd
+        lost = element("span", f"{amount_text(lost_nanousd)} dropped", class_="c") if lost_nanousd else Html()
         more = "+" if usage.cost.unpriced_calls and usage.cost_nanousd is not None else ""
         facts.append(("Billed", joined((amount_text(usage.cost_nanousd), more, " ", lost))))
     return facts_list(facts)
 
 
-def _actions(request: Request, library: Library, row: SessionRow, *, n_agents: int) -> Html:
+def session_actions(request: Request, library: Library, row: SessionRow, conversation: OpenConversation) -> Html:
+    """Return the commands to copy, the links to what lies below a session, and whether it is archived."""
+    n_agents = sum(id_ != row.id for id_ in conversation.family)
     inside: list[Html] = []
     notes: list[str] = []
     needs_restore = bool(row.deleted)

@@ -13,7 +13,7 @@ from pollux.archive.memory import in_memory
 from pollux.model import Fate, ModelCall, Project, Session, Tokens
 from pollux.render.terminal.layout import Safe
 from pollux.render.terminal.screen import Console
-from pollux.render.terminal.search import count_text, hit_lines, pointed_query, render_hits
+from pollux.render.terminal.search import count_text, foot_notes, hit_lines, pointed_query, render_hits
 from pollux.render.terminal.snippets import HIGHLIGHT
 from pollux.reports.freshness import Freshness, FreshnessState
 from pollux.reports.sessions import SessionRow, rows
@@ -88,7 +88,7 @@ def drawn(*sessions: SessionHits, width: int = 80) -> list[str]:
 
 def highlighted(*sessions: SessionHits, width: int = 80) -> list[str]:
     """Return the texts that are highlighted, in order."""
-    console = Console(width=width, color_system="standard", force_terminal=True)
+    console = Console(width=width, color_system="256", force_terminal=True)
     style = console.get_style(HIGHLIGHT)
     texts = []
     for part in render_hits(sessions, zone=UTC):
@@ -262,6 +262,12 @@ def test_counts_are_words() -> None:
     assert count_text(page(1234, 20)) == "1,234 hits in 20 sessions"
     assert count_text(page(0, 0)) == "0 hits in 0 sessions"
     assert count_text(page(0, 3)) == "3 sessions"
+
+
+def test_a_search_that_stopped_does_not_claim_that_nothing_matches() -> None:
+    stopped = msgspec.structs.replace(page(None, None), next="cursor", notes=("Stopped after 0.8 s.",))
+    notes = list(foot_notes(stopped, is_found=False, is_terminal=True, is_scan=False, has_filter=False))
+    assert notes == ["Stopped after 0.8 s.", "No match for 'x' so far."]
 
 
 @pytest.mark.parametrize(

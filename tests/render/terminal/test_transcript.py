@@ -279,7 +279,7 @@ def test_header_omits_unknown_values() -> None:
     assert printed([head(bare, zone=UTC, encoding="ascii")]).splitlines() == [
         "(no prompt)",
         "[8d46cd8e]",
-        "0 prompts, 0 answers",
+        "0 answers",
         "abc - subagent",
         "-" * 80,
     ]

@@ -27,7 +27,7 @@ def put(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def test_what_a_home_says(tmp_path: Path) -> None:
+def test_claims_are_read_from_markers_registry_and_trusted_folders(tmp_path: Path) -> None:
     put(tmp_path / "tmp" / "webapp" / ".project_root", f"{WEBAPP}\n")
     put(tmp_path / "tmp" / "a file", "")
     (tmp_path / "tmp" / "unmarked").mkdir()
@@ -36,19 +36,19 @@ def test_what_a_home_says(tmp_path: Path) -> None:
     (tmp_path / "trustedFolders.json").write_bytes(
         b'\xef\xbb\xbf{"relative": "TRUST_FOLDER", "/trusted": "TRUST_FOLDER"}'
     )
-    known = read_claims(tmp_path, tmp_path / "tmp", tmp_path)
-    assert known.claims == (
+    claims = read_claims(tmp_path, tmp_path / "tmp", tmp_path)
+    assert claims.claims == (
         PathClaim("project_root", WEBAPP, "webapp"),
         PathClaim("project_root", "/old", "old"),
         PathClaim("projects.json", WEBAPP, "webapp"),
         PathClaim("projects.json", "/lost", "lost"),
         PathClaim("trustedFolders.json", "/trusted"),
     )
-    assert known.by_folder["webapp"] == known.by_hash[DIGEST] == PathClaim("project_root", WEBAPP, "webapp")
-    assert known.problems == ()
+    assert claims.by_folder["webapp"] == claims.by_hash[DIGEST] == PathClaim("project_root", WEBAPP, "webapp")
+    assert claims.problems == ()
 
 
-def test_an_empty_home_says_nothing(tmp_path: Path) -> None:
+def test_empty_home_has_no_claims(tmp_path: Path) -> None:
     assert read_claims(tmp_path, tmp_path / "tmp", tmp_path) == ProjectClaims()
 
 
@@ -58,10 +58,10 @@ def test_broken_files_are_problems(tmp_path: Path) -> None:
     put(tmp_path / "history", "")
     put(tmp_path / "projects.json", '{"projects": {"/lost": 1, "relative": "x", "/kept": "kept"}}')
     put(tmp_path / "trustedFolders.json", '{"/cut')
-    known = read_claims(tmp_path, tmp_path / "tmp", tmp_path)
-    assert known.claims == (PathClaim("projects.json", "/kept", "kept"),)
+    claims = read_claims(tmp_path, tmp_path / "tmp", tmp_path)
+    assert claims.claims == (PathClaim("projects.json", "/kept", "kept"),)
     assert sorted(
-        (problem.code, Path(problem.file or "").relative_to(tmp_path).as_posix()) for problem in known.problems
+        (problem.code, Path(problem.file or "").relative_to(tmp_path).as_posix()) for problem in claims.problems
     ) == [
         ("broken-json", "trustedFolders.json"),
         ("broken-marker", "tmp/empty/.project_root"),
@@ -88,11 +88,11 @@ def test_a_broken_registry_is_a_problem(tmp_path: Path, registry: str, code: str
 
 def test_an_unreadable_registry_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "projects.json").mkdir()
-    known = read_claims(tmp_path, tmp_path / "tmp", tmp_path)
-    assert [problem.code for problem in known.problems] == ["unreadable-file"]
+    claims = read_claims(tmp_path, tmp_path / "tmp", tmp_path)
+    assert [problem.code for problem in claims.problems] == ["unreadable-file"]
 
 
-def test_memory_keeps_what_is_proven(tmp_path: Path) -> None:
+def test_memory_keeps_only_paths_that_fit_their_hash(tmp_path: Path) -> None:
     file = tmp_path / "data" / "pollux" / "projects.json"
     assert load_project_paths(file) == {}
     assert save_project_paths(file, {DIGEST: WEBAPP, OTHER_DIGEST: "/wrong"}) is None
@@ -103,14 +103,14 @@ def test_memory_keeps_what_is_proven(tmp_path: Path) -> None:
         assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-def test_memory_is_left_alone_if_there_is_nothing_new(tmp_path: Path) -> None:
+def test_memory_is_not_written_without_new_paths(tmp_path: Path) -> None:
     file = tmp_path / "projects.json"
     assert save_project_paths(file, {}) is None
     assert not file.exists()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"paths": []}', f'{{"paths": {{"{DIGEST}": "/forged", "x": 1}}}}'])
-def test_a_broken_memory_is_none(tmp_path: Path, text: str) -> None:
+def test_broken_memory_is_empty_and_replaced(tmp_path: Path, text: str) -> None:
     file = tmp_path / "projects.json"
     put(file, text)
     assert load_project_paths(file) == {}
@@ -118,7 +118,7 @@ def test_a_broken_memory_is_none(tmp_path: Path, text: str) -> None:
     assert load_project_paths(file) == {DIGEST: WEBAPP}
 
 
-def test_the_memory_of_a_newer_pollux_is_left_alone(tmp_path: Path) -> None:
+def test_memory_of_a_newer_pollux_is_not_overwritten(tmp_path: Path) -> None:
     file = tmp_path / "projects.json"
     put(file, '{"schema": "pollux.project-paths/2"}')
     problem = save_project_paths(file, {DIGEST: WEBAPP})
@@ -127,7 +127,7 @@ def test_the_memory_of_a_newer_pollux_is_left_alone(tmp_path: Path) -> None:
     assert load_project_paths(file) == {}
 
 
-def test_a_memory_that_cannot_be_written_is_a_problem(tmp_path: Path) -> None:
+def test_unwritable_memory_is_a_problem(tmp_path: Path) -> None:
     put(tmp_path / "file", "")
     (tmp_path / "folder").mkdir()
     for file in (tmp_path / "file" / "projects.json", tmp_path / "folder"):

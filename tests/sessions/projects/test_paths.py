@@ -8,7 +8,7 @@ WEBAPP = "/home/alice/dev/webapp"
 WINDOWS = "C:\\Users\\Alice\\Dev\\WebApp"
 
 
-def test_the_hash_is_the_clients() -> None:
+def test_project_hash_equals_that_of_the_client() -> None:
     path = "/tmp/corpus/home/carol/dev/webapp"  # noqa: S108  # where the corpus was made
     assert project_hash(path) == "8d46cd8ee49a82f63b11dc3dd3d68d5ba59f6ab5cf0bbc4eceedd1954c23904e"
     assert project_hash("/caf\udce9") == project_hash("/caf\ufffd")

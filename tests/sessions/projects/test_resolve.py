@@ -33,7 +33,7 @@ OLD_CONTEXT = f"""This is the Gemini CLI. We are setting up the context for our 
   Showing up to 200 items (files + folders)."""
 
 
-def unread() -> Iterator[Never]:
+def fail_when_read() -> Iterator[Never]:
     raise AssertionError
     yield
 
@@ -46,59 +46,59 @@ CLAIMS = [
 
 
 @pytest.mark.parametrize("skipped", range(4))
-def test_order_of_what_a_home_proves(skipped: int) -> None:
+def test_claims_of_a_home_are_tried_in_order(skipped: int) -> None:
     expected = [*CLAIMS, PathClaim("directories", WEBAPP)][skipped]
-    known = index_claims(CLAIMS[skipped:])
+    claims = index_claims(CLAIMS[skipped:])
     assert resolve(
-        DIGEST, DIGEST, known, directories=[WEBAPP], session_context=[WEBAPP], arguments=unread()
+        DIGEST, DIGEST, claims, directories=[WEBAPP], session_context=[WEBAPP], arguments=fail_when_read()
     ) == Project(DIGEST, expected.folder, WEBAPP, expected.source, proven=True)
 
 
-def test_order_of_what_else_proves() -> None:
-    found = []
-    told = {
+def test_other_evidence_is_tried_in_order() -> None:
+    projects = []
+    evidence = {
         "session_context": ["/first", WEBAPP],
         "scanned": {DIGEST: WEBAPP},
         "arguments": ["/first/x", f"{WEBAPP}/app/../app/board.py"],
         "memory": {DIGEST: WEBAPP},
     }
-    for kind in tuple(told):
-        found.append(resolve(DIGEST, DIGEST, **told))  # type: ignore[arg-type]
-        del told[kind]
-    assert [one.source for one in found] == ["session_context", "scan", "arguments", "memory"]
-    assert {(one.path, one.proven) for one in found} == {(WEBAPP, True)}
+    for kind in tuple(evidence):
+        projects.append(resolve(DIGEST, DIGEST, **evidence))  # type: ignore[arg-type]
+        del evidence[kind]
+    assert [project.source for project in projects] == ["session_context", "scan", "arguments", "memory"]
+    assert {(project.path, project.proven) for project in projects} == {(WEBAPP, True)}
     assert resolve(DIGEST, DIGEST) == Project(DIGEST)
 
 
-def test_a_proof_beats_the_marker() -> None:
-    known = index_claims([PathClaim("project_root", "/moved/webapp", "webapp")])
-    assert resolve(DIGEST, "webapp", known) == Project(DIGEST, "webapp", "/moved/webapp", "project_root")
-    assert resolve(DIGEST, "webapp", known, session_context=[WEBAPP]) == Project(
+def test_proven_path_beats_the_marker() -> None:
+    claims = index_claims([PathClaim("project_root", "/moved/webapp", "webapp")])
+    assert resolve(DIGEST, "webapp", claims) == Project(DIGEST, "webapp", "/moved/webapp", "project_root")
+    assert resolve(DIGEST, "webapp", claims, session_context=[WEBAPP]) == Project(
         DIGEST, "webapp", WEBAPP, "session_context", proven=True
     )
 
 
-def test_the_registry_of_windows_is_in_lower_case() -> None:
-    known = index_claims([PathClaim("projects.json", WINDOWS.lower(), "webapp")])
-    assert resolve(WINDOWS_DIGEST, "webapp", known) == Project(
+def test_lower_case_registry_of_windows_is_matched() -> None:
+    claims = index_claims([PathClaim("projects.json", WINDOWS.lower(), "webapp")])
+    assert resolve(WINDOWS_DIGEST, "webapp", claims) == Project(
         WINDOWS_DIGEST, "webapp", WINDOWS.lower(), "projects.json"
     )
-    assert resolve(WINDOWS_DIGEST, "webapp", known, arguments=["C:/Users/Alice/Dev/WebApp/src/x.ts"]) == Project(
+    assert resolve(WINDOWS_DIGEST, "webapp", claims, arguments=["C:/Users/Alice/Dev/WebApp/src/x.ts"]) == Project(
         WINDOWS_DIGEST, "webapp", WINDOWS, "arguments", proven=True
     )
 
 
-def test_a_drive_has_two_spellings() -> None:
+def test_drive_letter_may_be_in_lower_case() -> None:
     spelled = f"c{WINDOWS[1:]}"
     assert resolve(WINDOWS_DIGEST, None, directories=[spelled]).path == WINDOWS
     assert resolve(project_hash("\\\\host\\share\\x"), None, directories=["\\\\host\\share\\x\\"]).proven
 
 
-def test_the_folder_stands_in_for_a_missing_hash() -> None:
+def test_folder_replaces_a_missing_hash() -> None:
     assert resolve(None, DIGEST, directories=[WEBAPP]).proven
 
 
-def test_a_path_is_believed_if_its_slug_fits() -> None:
+def test_path_is_accepted_unproven_if_its_slug_fits() -> None:
     assert resolve(None, "webapp-1", session_context=["/skills/x", WEBAPP]) == Project(
         None, "webapp-1", WEBAPP, "session_context"
     )
@@ -109,7 +109,7 @@ def test_a_path_is_believed_if_its_slug_fits() -> None:
     assert resolve(None, "webapp", arguments=[WEBAPP, "/old/webapp"]) == Project(None, "webapp")
 
 
-def test_a_path_is_not_believed_against_its_hash() -> None:
+def test_path_that_contradicts_the_hash_is_rejected() -> None:
     assert resolve(OTHER_DIGEST, OTHER_DIGEST, session_context=[WEBAPP]).path is None
     assert resolve(OTHER_DIGEST, OTHER_DIGEST, session_context=[WINDOWS]).path == WINDOWS
     assert resolve(None, None, session_context=["relative"], arguments=["relative"]) == Project()

@@ -31,14 +31,14 @@ def hashes(*paths: Path) -> dict[str, str]:
 
 def test_scan_finds_folders_by_hash(tmp_path: Path) -> None:
     root = tmp_path.resolve()
-    wanted = [root, root / "dev" / "webapp", root / ".dotfiles", root / "a" / "b" / "c" / "d"]
+    searched = [root, root / "dev" / "webapp", root / ".dotfiles", root / "a" / "b" / "c" / "d"]
     hidden = [root / ".dotfiles" / "x", root / "node_modules" / "x", root / "a" / "b" / "c" / "d" / "e"]
-    for folder in (*wanted, *hidden):
+    for folder in (*searched, *hidden):
         folder.mkdir(parents=True, exist_ok=True)
     put(root / "a" / "file", "")
-    assert scan([root, root / "gone"], hashes(*wanted, *hidden)) == hashes(*wanted)
-    assert scan([root], hashes(*wanted), depth=1) == hashes(root, root / ".dotfiles")
-    assert scan([root], hashes(*wanted), limit=1) == hashes(root)
+    assert scan([root, root / "gone"], hashes(*searched, *hidden)) == hashes(*searched)
+    assert scan([root], hashes(*searched), depth=1) == hashes(root, root / ".dotfiles")
+    assert scan([root], hashes(*searched), limit=1) == hashes(root)
     assert scan([root, root / "a"], hashes(hidden[-1])) == hashes(hidden[-1])
     assert scan([root, root], {OTHER_DIGEST}) == {}
 
@@ -108,31 +108,31 @@ PROJECTS = (
         ("", DEV, []),
     ],
 )
-def test_find(query: str, cwd: Path, expected: list[int]) -> None:
-    found = find(PROJECTS, query, cwd, ALICE)
-    assert [PROJECTS.index(one) for one in found] == expected
+def test_find_matches_by_path_name_or_hash(query: str, cwd: Path, expected: list[int]) -> None:
+    matches = find(PROJECTS, query, cwd, ALICE)
+    assert [PROJECTS.index(match) for match in matches] == expected
 
 
-def test_rank_orders_what_fits() -> None:
+def test_rank_is_lower_for_closer_matches() -> None:
     ranks = [rank(project(), query, DEV, ALICE) for query in ("webapp", DIGEST[:8], "dev", "x")]
     assert ranks == [1000, 1001, 1002, None]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
-def test_a_typed_link_is_followed(tmp_path: Path) -> None:
+def test_rank_follows_a_link_in_the_query(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     assert rank(project(str(tmp_path.resolve() / "real")), "./link", tmp_path, ALICE) == 0
 
 
-def test_a_project_that_moved() -> None:
-    there = {"/new/webapp", "/new/other", "/also/webapp"}
+def test_moved_project_is_found_only_if_unambiguous() -> None:
+    existing = {"/new/webapp", "/new/other", "/also/webapp"}
     paths = [WEBAPP, "/new/webapp", "/new/webapp", "/new/other", "/gone/webapp"]
-    assert moved_to(project(), paths, there.__contains__) == "/new/webapp"
-    assert moved_to(project(), [*paths, "/also/webapp"], there.__contains__) is None
-    assert moved_to(project(), ["/new/other"], there.__contains__) is None
-    assert moved_to(project("/new/webapp"), paths, there.__contains__) is None
-    assert moved_to(project(None), paths, there.__contains__) is None
+    assert moved_to(project(), paths, existing.__contains__) == "/new/webapp"
+    assert moved_to(project(), [*paths, "/also/webapp"], existing.__contains__) is None
+    assert moved_to(project(), ["/new/other"], existing.__contains__) is None
+    assert moved_to(project("/new/webapp"), paths, existing.__contains__) is None
+    assert moved_to(project(None), paths, existing.__contains__) is None
     assert moved_to(project(WINDOWS), ["D:\\webapp"], "D:\\webapp".__eq__) == "D:\\webapp"
 
 
@@ -157,8 +157,8 @@ NAMED = [Project(path=f"/src/{name}") for name in ("tide-tables", "My_App", "mya
         ("...", []),
     ],
 )
-def test_names_need_not_be_exact(query: str, expected: list[str]) -> None:
-    assert [one.name for one in find(NAMED, query, Path("/"), Path("/a"))] == expected
+def test_find_matches_approximate_names(query: str, expected: list[str]) -> None:
+    assert [match.name for match in find(NAMED, query, Path("/"), Path("/a"))] == expected
 
 
 def test_ambiguous_short_name_is_reported() -> None:
@@ -169,14 +169,14 @@ def test_ambiguous_short_name_is_reported() -> None:
     assert find(twice, "skwc", Path("/"), Path("/a")) == tuple(twice)
 
 
-def test_what_may_be_the_name_of_a_hash_is_not_guessed() -> None:
+def test_letters_of_a_hash_are_not_guessed_from_a_short_name() -> None:
     hidden = Project(hash=DIGEST)
     with pytest.raises(AmbiguousProjectError, match="skywatch"):
         find([*NAMED, hidden], "skwc", Path("/"), Path("/a"))
     assert find([*NAMED, hidden], "skywacth", Path("/"), Path("/a")) == (NAMED[3],)
 
 
-def test_another_word_is_no_slip_of_the_finger() -> None:
+def test_find_accepts_typing_errors_but_not_other_words() -> None:
     other = Project(path="/a/other")
     assert find([other], "nowhere", Path("/"), Path("/a")) == ()
     assert find([other], "othre", Path("/"), Path("/a")) == (other,)

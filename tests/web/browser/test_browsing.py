@@ -8,7 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from tests.web.browser.driving import Browser, BrowserTab
-from tests.web.browser.serving import Served
+from tests.web.browser.serving import Served, serving
+from tests.web.homes import wide_home
 
 SESSION = "602c50c2"
 """A session of the demo with a rewound and a rolled back branch, a diff and a failed call."""
@@ -78,7 +79,7 @@ def test_search_leads_to_the_message_with_the_words(tab: BrowserTab) -> None:
     assert tab.tell("document.getElementById('q').value") == "QUIET two hours"
     marks = [words.lower() for words in tab.texts(".hit mark")]
     assert {"quiet", "two", "hours"} <= {*" ".join(marks).split()}
-    path = tab.follow(f".hit:has-text('{SAYING_TWO_HOURS}') a.t")
+    path = tab.follow(f".snip:has-text('{SAYING_TWO_HOURS}')")
     number = path.rpartition("#")[2]
     assert path.startswith(f"s/{SESSION}")
     assert SAYING_TWO_HOURS in tab.texts(f"#{number}")[0]
@@ -92,7 +93,7 @@ def test_a_facet_narrows_a_search(tab: BrowserTab) -> None:
     tab.follow(".facet a >> text=prompt")
     assert "in=prompt" in tab.address
     assert 0 < tab.count(".hit") < before
-    assert {*tab.texts(".hit .where > span:last-of-type")} == {"prompt"}
+    assert {*tab.texts(".hit .part")} == {"prompt"}
 
 
 def test_filters_are_in_the_address(tab: BrowserTab) -> None:
@@ -156,6 +157,44 @@ def test_keys(tab: BrowserTab) -> None:
     tab.wait("location.pathname.endsWith('/usage') && document.readyState === 'complete'")
     tab.press("g", "o")
     tab.wait("document.title.startsWith('Overview') && document.readyState === 'complete'")
+
+
+def test_keys_of_a_message(tab: BrowserTab) -> None:
+    """`J` and `K` go from message to message, Enter opens and closes the folds of the one that has the focus."""
+    here = "document.activeElement.id"
+    tab.go(f"s/{SESSION}")
+    tab.press("J")
+    first = tab.tell(here)
+    assert first == "m1"
+    tab.press("J", "J")
+    assert tab.tell(here) == "m3"
+    tab.press("K")
+    assert tab.tell(here) == "m2"
+    tab.press("J")
+    folds = "[...document.querySelectorAll('#m3 details')].map((fold) => fold.open)"
+    assert set(tab.tell(folds)) == {False}
+    tab.press("Enter")
+    assert set(tab.tell(folds)) == {True}
+    tab.press("Enter")
+    assert set(tab.tell(folds)) == {False}
+    tab.press("K", "Enter")  # a prompt without folds: those of the answer below it
+    assert set(tab.tell(folds)) == {True}
+    tab.press("y")
+    tab.wait("navigator.clipboard.readText().then((words) => words.endsWith('/2#m2'))")
+    tab.press("u")
+    tab.wait("location.pathname.endsWith('/raw/2') && document.readyState === 'complete'")
+
+
+def test_the_list_of_prompts_follows_the_text(tab: BrowserTab) -> None:
+    """A prompt in a closed branch is nowhere on the page."""
+    marked = "document.querySelector('#prompts [aria-current]').hash"
+    tab.go(f"s/{SESSION}")
+    tab.wait(f"{marked} === '#m2'")
+    tab.tell("[...document.querySelectorAll('.prompt')].at(-1).scrollIntoView()")
+    last = tab.tell("[...document.querySelectorAll('.prompt')].at(-1).id")
+    tab.wait(f"{marked} === '#{last}'")
+    tab.tell("document.querySelector('.notice.error').scrollIntoView()")
+    tab.wait(f"{marked} === '#m2'")
 
 
 def test_find_marks_words_and_opens_their_folds(tab: BrowserTab) -> None:
@@ -273,11 +312,60 @@ WIDEST = (
 )
 
 
+LONG_NAMES = ("", "sessions", "search?q=words", "usage?last=all", "projects", "files", "health")
+NARROW_CELLS = (
+    "[...document.querySelectorAll(':is(.rows, .sums, .two) td:first-child')]"
+    ".filter((e) => e.clientWidth && e.clientWidth < 80).map((e) => `${e.clientWidth} ${e.textContent.slice(0, 60)}`)"
+)
+"""First cells, which have the names, that are too narrow to be read."""
+OVERLAPS = (
+    "[...document.querySelectorAll('.two > div > *')].filter((e) => e.scrollWidth > e.clientWidth + 10)"
+    ".map((e) => e.className)"
+)
+"""Parts of the overview that reach into others; rows reach 8 px into the margin."""
+
+
+def test_names_without_a_place_to_break_spoil_no_page(browser: Browser, tmp_path: Path) -> None:
+    with serving(tmp_path / "served", wide_home(tmp_path / "home")) as served:
+        for width in (1440, 1024, 390, 320):
+            with served.tab(browser, width=width, height=800) as tab:
+                for path in LONG_NAMES:
+                    tab.go(path)
+                    assert tab.tell(SIDEWAYS) <= 0, (path, width, tab.tell(WIDEST))
+                    assert tab.tell(NARROW_CELLS) == [], (path, width)
+                    assert tab.tell(OVERLAPS) == [], (path, width)
+
+
+@pytest.mark.parametrize("path", ["files", "projects", "health"])
+def test_a_row_of_a_table_is_a_paragraph_on_a_phone(browser: Browser, served: Served, path: str) -> None:
+    with served.tab(browser, width=390, height=800) as tab:
+        tab.go(path)
+        assert tab.tell("document.querySelector('.rows td').clientWidth") > 300
+        assert tab.tell("[...document.querySelectorAll('.scroll')].every((e) => e.scrollWidth <= e.clientWidth)")
+        heads = tab.texts(".rows thead th")
+        assert not tab.tell("document.querySelector('.rows thead').checkVisibility()")
+        names = tab.tell(
+            "[...document.querySelector('.rows tbody tr').cells].slice(1)"
+            ".map((cell) => getComputedStyle(cell, '::before').content)"
+        )
+        assert set(names) <= {f'"{head} "' for head in heads}
+
+
+def test_facts_begin_below_their_names(browser: Browser, served: Served) -> None:
+    """Numbers in columns are aligned at the right; those about a session stand below words."""
+    with served.tab(browser, width=390, height=800) as tab:
+        tab.go(f"s/{SESSION}")
+        assert set(
+            tab.tell("[...document.querySelectorAll('.facts dd')].map((e) => getComputedStyle(e).textAlign)")
+        ) == {"start"}
+
+
 def test_prompts_are_a_sheet_on_a_phone(browser: Browser, served: Served) -> None:
     with served.tab(browser, width=390, height=800, script=False) as tab:
         tab.go(f"s/{SESSION}")
         tab.click("a[href='#prompts']")
         assert tab.tell("document.querySelector('#prompts li a').checkVisibility()")
+        assert tab.tell("document.querySelector('#prompts').getBoundingClientRect().height") == 800
         tab.follow("#prompts li:nth-child(3) a")
         assert tab.address.startswith(f"s/{SESSION}/")
         tab.check_quiet()
@@ -295,7 +383,7 @@ def test_pages_work_without_a_script(browser: Browser, served: Served) -> None:
         assert "detail=full" in tab.address
         tab.fill("#q", "alerts")
         tab.press("Enter")
-        tab.follow(".hit a.t >> nth=0")
+        tab.follow(".hit .snip >> nth=0")
         assert tab.count("article.msg") > 0
         tab.go(f"s/{SESSION}?find=hours")
         tab.go("usage")
@@ -319,6 +407,16 @@ def test_print_shows_no_bars(tab: BrowserTab) -> None:
     for selector in ("header.top nav", ".view", "#prompts"):
         assert not tab.tell(f"document.querySelector('{selector}').checkVisibility()"), selector
     assert tab.tell("document.querySelector('#m2 .words').checkVisibility()")
+
+
+@pytest.mark.parametrize("path", ["sessions", "files", "usage"])
+def test_print_shows_no_forms(tab: BrowserTab, path: str) -> None:
+    tab.go(path)
+    controls = "[...document.querySelectorAll('header.top, main form, main .pick, .formats, .foot')]"
+    assert tab.tell(f"{controls}.every((e) => e.checkVisibility())")
+    tab.media(media="print")
+    assert tab.tell(f"{controls}.length") > 2
+    assert not tab.tell(f"{controls}.some((e) => e.checkVisibility())")
 
 
 @pytest.mark.parametrize("path", ERRORS)

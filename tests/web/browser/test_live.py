@@ -99,6 +99,23 @@ def test_a_rewind_is_shown(tab: BrowserTab, tmp_path: Path) -> None:
     assert "prompt 19" in tab.texts(".branch.rewound")[0]
 
 
+@pytest.mark.parametrize("is_replaced", [True, False])
+def test_a_file_that_is_rewritten_moves_nothing(tab: BrowserTab, tmp_path: Path, *, is_replaced: bool) -> None:
+    """The archive keeps the messages that the new file lacks, so that no message gets another number."""
+    tab.go(f"s/{SHORT}/39#m39")
+    tab.wait("scrollY > 1000")
+    tab.pause(200)
+    before = tab.tell("document.getElementById('m39').getBoundingClientRect().top")
+    file = session_file(tmp_path)
+    records = file.read_bytes().split(b"\n")[:11] if not is_replaced else [log(header()).rstrip()]
+    new = file.with_suffix(".new")
+    new.write_bytes(b"\n".join([*records, line(user("new", "a new prompt", second=60)), b""]))
+    new.rename(file)
+    tab.wait("document.getElementById('m41')?.textContent.includes('a new prompt')")
+    assert tab.count(".thread article.msg") == 41
+    assert tab.tell("document.getElementById('m39').getBoundingClientRect().top") == before
+
+
 def test_a_tab_without_changes_asks_for_nothing(tab: BrowserTab) -> None:
     tab.go(f"s/{SHORT}")
     tab.wait("document.readyState === 'complete'")

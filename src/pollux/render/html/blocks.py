@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,10 +10,10 @@ from itertools import count
 from typing import NamedTuple, assert_never
 
 from pollux.model import Attachment, Kind, Session, Usage
-from pollux.render.html.bodies import LINE, body_html, count_lines, count_text_lines, excerpt_html, more
+from pollux.render.html.bodies import LINE, body_html, count_lines, count_text_lines, excerpt_html, more, size_of
 from pollux.render.html.guide import GuideMark
 from pollux.render.html.markdown import answer, link
-from pollux.render.html.markup import Html, element, icon, joined, long_text
+from pollux.render.html.markup import Html, element, icon, joined, long_text, text
 from pollux.text.escape import make_visible
 from pollux.text.numbers import plural
 from pollux.views import attachments
@@ -35,6 +36,7 @@ from pollux.views.transcript import (
 
 FOLD_LINES = 40
 """Lines above which prompts and tool calls are folded."""
+_CHANGE = re.compile(r"(new, )?\+(\d+) -(\d+)")
 _NOTICE = {Kind.INFO: "Note", Kind.WARNING: "Warning", Kind.ERROR: "Error"}
 
 
@@ -131,7 +133,8 @@ def block_html(block: ShownBlock, page: PageState) -> Html:
         case AnswerBlock(text=text):
             return element("div", answer(text), class_="prose")
         case ThoughtBlock(subject=subject, text=text):
-            title = joined((element("b", "Thought"), " ", make_visible(line(subject))))
+            words = make_visible(line(subject))
+            title = joined((element("b", "Thought:" if words else "Thought"), " ", words))
             return _folded(title, element("div", answer(text), class_="prose"), "thinking")
         case ToolBlock():
             return _tool(block, page)
@@ -194,8 +197,11 @@ def _tool(block: ToolBlock, page: PageState) -> Html:
     words = [icon(summary.icon), element("b", make_visible(line(summary.label))), " "]
     if summary.text:
         words += [element("span", make_visible(summary.text), class_="what"), " "]
-    if summary.outcome and summary.outcome != "failed":
-        words += [element("span", make_visible(summary.outcome), class_="outcome"), " "]
+    outcome = summary.outcome or size_of(block.bodies)
+    if block.is_failed and summary.outcome in {"", "failed"}:
+        outcome = ""
+    if outcome:
+        words += [element("span", _outcome(outcome), class_="outcome"), " "]
     if block.is_failed:
         words.append(element("span", "failed", class_="bad"))
     inside = [*map(body_html, block.bodies)]
@@ -207,6 +213,19 @@ def _tool(block: ToolBlock, page: PageState) -> Html:
     return _folded(joined(words), element("div", *inside, class_="seen"), classes, is_open=_is_open(block))
 
 
+def _outcome(words: str) -> Html:
+    """Return an outcome; the numbers of added and removed lines have their colours."""
+    match = _CHANGE.fullmatch(words)
+    if match is None:
+        return text(make_visible(words))
+    before, added, removed = match.groups()
+    return joined((before or "", _change("plus", f"+{added}"), " ", _change("minus", f"−{removed}")))
+
+
+def _change(class_: str, words: str) -> Html:
+    return element("span", words, class_=None if words[1:] == "0" else class_)
+
+
 def _is_open(block: ToolBlock) -> bool:
     """Return whether a call is unfolded at first: it is short, and it failed, changed a file or asked the human."""
     is_notable = block.is_failed or bool(block.attachments)
@@ -216,7 +235,7 @@ def _is_open(block: ToolBlock) -> bool:
 
 def _synthetic(block: SyntheticBlock) -> Html:
     text = block.text
-    label = block.label
+    label = block.label[:1].upper() + block.label[1:]
     if block.summary:
         label += f": {make_visible(block.summary)}"
     if text.hidden and not text.head:

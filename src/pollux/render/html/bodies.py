@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar, assert_never
 
@@ -83,6 +83,18 @@ def count_text_lines(excerpt: Excerpt) -> int:
     """Estimate how many lines the visible part of a text takes."""
     n_chars = len(excerpt.head) + len(excerpt.tail)
     return excerpt.head.count("\n") + excerpt.tail.count("\n") + n_chars // LINE
+
+
+def size_of(bodies: Sequence[Body]) -> str:
+    """Return how many lines the output of a call has, for the label of its fold; nothing for anything else."""
+    match bodies[-1] if bodies else None:
+        case Output(text=excerpt):
+            shown = [part for part in (excerpt.head, excerpt.tail) if part]
+            return plural(excerpt.hidden_lines + sum(part.count("\n") + 1 for part in shown), "line")
+        case Screen(head=head, tail=tail, hidden_lines=hidden):
+            return plural(len(head) + len(tail) + hidden, "line")
+        case _:
+            return ""
 
 
 def excerpt_html(excerpt: Excerpt, language: str = "text", classes: str = "") -> Html:

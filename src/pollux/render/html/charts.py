@@ -6,7 +6,7 @@ caller puts into a fold next to the chart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from math import ceil, floor, log10, sqrt
 
@@ -226,8 +226,12 @@ _BRIGHT = 100_000
 _WEEKS = 53
 
 
-def sky(days: Sequence[SkyDay], bonds: Iterable[tuple[date, date]], today: date) -> Html:
-    """Return the last 53 weeks: a point for each day, larger with more tokens; lines join the days of one session."""
+def sky(days: Sequence[SkyDay], bonds: Iterable[tuple[date, date]], today: date, weeks: Sequence[SkyDay] = ()) -> Html:
+    """Return the last 53 weeks: a point for each day, larger with more tokens; lines join the days of one session.
+
+    Each day is a link. With `weeks`, which have the day of their Monday, each week is one: a page beside a long list
+    has no room for more.
+    """
     last_monday = today - timedelta(days=today.weekday())
     first = last_monday - timedelta(weeks=_WEEKS - 1)
     turn = first + timedelta(weeks=26)
@@ -236,7 +240,7 @@ def sky(days: Sequence[SkyDay], bonds: Iterable[tuple[date, date]], today: date)
         (turn, last_monday + timedelta(weeks=1), 10, "near"),
     )
     pairs = list(bonds)
-    drawings = [_half(days, pairs, today, *half) for half in halves]
+    drawings = [_half(days, pairs, today, weeks, *half) for half in halves]
     return element("div", *drawings, class_="year")
 
 
@@ -244,6 +248,7 @@ def _half(
     days: Sequence[SkyDay],
     bonds: Sequence[tuple[date, date]],
     today: date,
+    links: Sequence[SkyDay],
     start: date,
     end: date,
     left: int,
@@ -259,13 +264,12 @@ def _half(
     if class_ == "far":
         for row, name in enumerate(("Mon", "Wed", "Fri", "Sun")):
             pieces.append(element("text", name, x=0, y=_SKY_TOP + 5 + row * 2 * _CELL))
-    empty = []
-    for number in range(weeks * 7):
-        day = start + timedelta(days=number)
-        if day not in used and day < today:
-            x, y = place(day)
-            empty.append(f"M{x} {y}h0")
-    pieces.append(element("path", class_="none", d="".join(empty)))
+    columns = []
+    for week in range(weeks):
+        x, y = place(start + timedelta(weeks=week))
+        n_past = min((today - start).days - week * 7, 7)
+        columns.append(f"M{x} {y}v{(n_past - 1) * _CELL + 1}" if n_past > 0 else "")
+    pieces.append(element("path", class_="none", d="".join(columns)))  # dashed: a dot for each day
     joints = []
     for from_day, to_day in bonds:
         if start <= from_day < end and start <= to_day < end:
@@ -273,8 +277,17 @@ def _half(
             joints.append(f"M{x1} {y1}L{x2} {y2}")
     if joints:
         pieces.append(element("path", class_="bond", d="".join(joints)))
-    for day, entry in used.items():
-        pieces.append(element("a", *_point(entry.tokens, *place(day)), href=entry.href, aria_label=entry.label))
+    if links:
+        pieces += _points(class_, ((entry.tokens, *place(day)) for day, entry in used.items()))
+        for link in links:
+            if start <= link.day < end:
+                x, y = place(link.day)
+                pieces.append(linked(link.href, link.label, element("path", d=f"M{x} {y}v{6 * _CELL}")))
+    else:
+        pieces.append(element("defs", element("path", id=f"star-{class_}", transform="scale(2.2)", d=STAR)))
+        for day, entry in used.items():
+            point = _point(f"#star-{class_}", entry.tokens, *place(day))
+            pieces.append(element("a", *point, href=entry.href, aria_label=entry.label))
     if today not in used and start <= today < end:
         x, y = place(today)
         pieces.append(element("circle", class_="now", cx=x, cy=y, r=5))
@@ -292,15 +305,37 @@ def _months(start: date, weeks: int, left: int) -> Iterable[Html]:
             yield element("text", name, x=left + week * _CELL - 10, y=10)
 
 
-def _point(tokens: int, x: int, y: int) -> tuple[Html, ...]:
-    radius = min(1.4 + sqrt(tokens / 1000) * 0.33, 5)
+def _points(half: str, places: Iterable[tuple[int, int, int]]) -> Iterator[Html]:
+    """Yield the points of days without links, a path for each size; the corners of a line are stars."""
+    dots: dict[int, list[str]] = {}
+    stars = []
+    for tokens, x, y in places:
+        if tokens < _BRIGHT:
+            dots.setdefault(round(2 * _radius(tokens)), []).append(f"M{x} {y}h0")
+        else:
+            stars.append(f"{x},{y}")
+    for width, parts in sorted(dots.items()):
+        yield element("path", class_="dots", stroke_width=width, d="".join(parts))
+    if stars:
+        size = {"viewBox": "-6 -6 12 12", "markerWidth": "26", "markerHeight": "26", "markerUnits": "userSpaceOnUse"}
+        yield element("marker", element("path", class_="day", d=STAR), id=f"star-{half}", **size)
+        star = f"url(#star-{half})"
+        ends = {"marker_start": star, "marker_mid": star, "marker_end": star}
+        yield element("polyline", fill="none", points=" ".join(stars), **ends)
+
+
+def _radius(tokens: int) -> float:
+    return min(1.4 + sqrt(tokens / 1000) * 0.33, 5)
+
+
+def _point(star: str, tokens: int, x: int, y: int) -> tuple[Html, ...]:
+    radius = _radius(tokens)
     if tokens < _BRIGHT:
         return (
             element("circle", cx=x, cy=y, r=units(radius)),
         )  # the style sheet adds class and halo: there may be 371
-    size = 2.1 if tokens < 1.25 * _BRIGHT else 2.35
-    star = element("path", class_="day", transform=f"translate({x} {y}) scale({size})", d=STAR)
-    return element("circle", class_="halo", cx=x, cy=y, r=units(min(radius * 2.45, 12.8))), star
+    halo = element("circle", class_="halo", cx=x, cy=y, r=units(min(radius * 2.45, 12.8)))
+    return halo, element("use", href=star, x=x, y=y)
 
 
 def sky_legend() -> Html:
@@ -359,9 +394,12 @@ _FLOW_WIDTH, _FLOW_GAP, _FLOW_LABEL = 1136, 2, 70
 
 
 def flow(parts: Sequence[FlowPart]) -> Html:
-    """Return two lines of bars, tokens above and money below, with a band from each to its own."""
+    """Return two lines of bars, tokens above and money below, with a band from each to its own.
+
+    The list below has all parts for narrow screens, and on wide ones those that are too small for their words.
+    """
     above, below = _spread([part.amount for part in parts]), _spread([part.money for part in parts])
-    pieces = []
+    pieces, is_drawn = [], []
     for part, (x1, w1), (x2, w2) in zip(parts, above, below, strict=True):
         band = f"M{units(x1)} 38L{units(x1 + w1)} 38L{units(x2 + w2)} 92L{units(x2)} 92z"
         pieces.append(_rect(part.class_, x1, 22, w1, 16))
@@ -369,7 +407,8 @@ def flow(parts: Sequence[FlowPart]) -> Html:
         pieces.append(_rect(part.class_, x2, 92, w2, 16))
         if w1 > _FLOW_LABEL:
             pieces.append(element("text", f"{part.name}, {part.amount_text}", x=units(x1), y=14))
-        if w2 > _FLOW_LABEL:
+        is_drawn.append(w2 > _FLOW_LABEL)
+        if is_drawn[-1]:
             value = element("tspan", part.money_text, class_="value")
             pieces.append(element("text", f"{part.name} ", value, x=units(x2), y=126))
     label = "; ".join(f"{part.name}: {part.amount_text} tokens, {part.money_text}" for part in parts)
@@ -377,9 +416,10 @@ def flow(parts: Sequence[FlowPart]) -> Html:
         "svg", *pieces, viewBox=f"0 0 {_FLOW_WIDTH} 132", preserveAspectRatio="none", role="img", aria_label=label
     )
     rows = []
-    for part in parts:
+    for part, has_label in zip(parts, is_drawn, strict=True):
         amounts = (element("span", part.amount_text, class_="num soft"), element("span", part.money_text, class_="num"))
-        rows.append(element("li", swatch(part.class_), element("span", part.name), *amounts))
+        class_ = "drawn" if has_label else None
+        rows.append(element("li", swatch(part.class_), element("span", part.name), *amounts, class_=class_))
     return joined((drawing, element("ul", *rows, aria_hidden="true")))
 
 

@@ -62,7 +62,7 @@ GuideMark = CallMark | PromptMark | ErrorMark
 
 # Spark lines: the newest calls of a session as small bars.
 
-_STRIP_WIDTH, _STRIP_HEIGHT, _STRIP_STEP, _STRIP_BAR = 104, 22, 9, 7.4
+_STRIP_WIDTH, _STRIP_HEIGHT, _STRIP_STEP, _STRIP_BAR = 104, 22, 9, 7
 STRIP_BARS = 11
 """Calls that fit into a strip."""
 
@@ -72,9 +72,17 @@ def strip(calls: Sequence[CallMark]) -> Html:
     shown = calls[-STRIP_BARS:]
     peak = max((call.fresh + call.cached for call in shown), default=0) or 1
     paths: dict[str, list[str]] = {"cached": [], "fresh": [], "lost": []}
+    scale = (_STRIP_HEIGHT - 1) / peak
     for number, call in enumerate(reversed(shown)):
         left = _STRIP_WIDTH - (number + 1) * _STRIP_STEP
-        _add_call(paths, call, left, _STRIP_BAR, _STRIP_HEIGHT, (_STRIP_HEIGHT - 1) / peak)
+        if call.is_dropped:
+            _add_call(paths, call, left, _STRIP_BAR, _STRIP_HEIGHT, scale)
+            continue
+        # Thick lines, half as long in the page as rectangles: a list has 50 strips.
+        middle, turn = left + _STRIP_STEP // 2, round(_STRIP_HEIGHT - call.cached * scale)
+        if turn < _STRIP_HEIGHT:
+            paths["cached"].append(f"M{middle} {_STRIP_HEIGHT}V{turn}")
+        paths["fresh"].append(f"M{middle} {turn}V{round(_STRIP_HEIGHT - (call.fresh + call.cached) * scale)}")
     size = f"0 0 {_STRIP_WIDTH} {_STRIP_HEIGHT}"
     return element("svg", *paths_by_class(paths), class_="strip", viewBox=size, aria_hidden="true")
 

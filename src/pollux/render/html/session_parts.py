@@ -19,5 +19,5 @@ def outline_item(words: str, at: datetime | None, fate: str, href: str) -> Html:
 
 def facts_list(facts: Iterable[tuple[str, str]]) -> Html:
     """Return facts about a session: names above their values."""
-    rows = (element("div", element("dt", name), element("dd", value, class_="num")) for name, value in facts)
+    rows = (element("div", element("dt", name), element("dd", value)) for name, value in facts)
     return element("dl", *rows, class_="facts")

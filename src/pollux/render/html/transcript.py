@@ -230,11 +230,19 @@ def _prompt(block: PromptBlock, page: PageState, item: PlacedBlock[ConversationS
     return opening("article", id=anchor, class_=kind, tabindex="-1", data_stop="start")
 
 
+def _short(session_id: str) -> str:
+    """Return the part of a session ID that names it, as in lists; the whole ID if it has no such part."""
+    first, separator, _ = session_id.partition("-")
+    return first if separator and ":" not in session_id else session_id
+
+
 def _agent(agent: ConversationSource, page: PageState, above: frozenset[str]) -> Iterator[Html]:
     """Yield the transcript of a subagent in a fold."""
     session = agent.session
-    name = element("span", make_visible(line(session.id)), class_="what")
-    counts = element("span", describe_messages(session, agent.by_id), class_="outcome")
+    name = element("span", make_visible(line(_short(session.id))), class_="what")
+    usage = sum(page.usage(session).values(), Usage())
+    facts = [describe_messages(session, agent.by_id), *([_cost(usage)] if usage.calls else [])]
+    counts = element("span", ", ".join(facts), class_="outcome")
     yield opening("details", class_="agent")
     yield element("summary", icon(Icon.AGENT), element("b", "Subagent"), " ", name, " ", counts)
     yield opening("div", class_="nested")

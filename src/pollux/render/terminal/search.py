@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
@@ -37,6 +38,9 @@ _PROJECT = 24
 _TITLE, _TITLE_LEAST = 300, 24
 _SHORT_ID = 8
 _PIPE_SNIPPET = 1_000
+_PATTERN = re.compile(r"re:/(?:[^/\\]|\\.)+/([A-Za-z]*)")
+"""A regular expression in a query, and its flags."""
+_FIELD = re.compile(r"-?[A-Za-z]+:(?!:|//)\S")
 _INDENT = 2
 
 
@@ -239,6 +243,8 @@ def foot_notes(page: HitPage, *, is_found: bool, is_terminal: bool, is_scan: boo
     if not is_found and page.suggestions:
         queries = [f"`pollux search {quoted(query)}`" for query in page.suggestions]
         yield f"Nothing matches {_named(page.query)}. Did you mean {' or '.join(queries)}?"
+    elif not is_found and page.next is not None:
+        yield f"No match for {_named(page.query)} so far."  # a note says where the search stopped
     elif not is_found:
         yield nothing_found(page.query, _next_steps(page, is_scan=is_scan, has_filter=has_filter))
     if page.next is not None and page.sessions:
@@ -250,7 +256,11 @@ def foot_notes(page: HitPage, *, is_found: bool, is_terminal: bool, is_scan: boo
 
 def nothing_found(query: str, steps: Sequence[str]) -> str:
     """Return the sentence for a query without hits, with what to try instead."""
-    return f"Nothing matches {_named(query)}. Try {', '.join(steps[:-1])} or {steps[-1]}."
+    sentence = f"Nothing matches {_named(query)}."
+    if not steps:
+        return sentence
+    *others, last = steps
+    return f"{sentence} Try {', '.join(others)} or {last}." if others else f"{sentence} Try {last}."
 
 
 def _named(query: str) -> str:
@@ -264,7 +274,13 @@ def next_page(n_shown: int, n_all: int | None, nouns: str) -> str:
 
 
 def _next_steps(page: HitPage, *, is_scan: bool, has_filter: bool) -> list[str]:
-    steps = ["fewer words", "the beginning of a word with a star, such as time*"]
+    flags = _PATTERN.findall(page.query)
+    terms = _PATTERN.sub("", page.query).split()
+    steps = ["fewer words"] if len(terms) + len(flags) > 1 else []
+    if any("i" not in letters.lower() for letters in flags):
+        steps.append("an i after the last slash, which ignores upper and lower case")
+    if not all(map(_FIELD.match, terms)):
+        steps.append("the beginning of a word with a star, such as time*")
     if has_filter:
         steps.append("fewer options")
     if not is_scan and page.coverage.n_cut_parts:

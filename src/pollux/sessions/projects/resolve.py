@@ -250,8 +250,8 @@ def _escaped(text: str | None) -> str | None:
 
 def certainty(project: Project) -> tuple[bool, bool, bool, str, str, str]:
     """Return a value that is greater the more is known of a project; ties are broken by the texts themselves."""
-    known = (project.proven, project.path is not None, project.slug is not None)
-    return *known, project.path or "", project.slug or "", project.source or ""
+    facts = (project.proven, project.path is not None, project.slug is not None)
+    return *facts, project.path or "", project.slug or "", project.source or ""
 
 
 def with_path_of(project: Project, best: Project) -> Project:

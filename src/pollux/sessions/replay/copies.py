@@ -155,8 +155,8 @@ class Index:
 
     def _marks_of(self, entry: TimelineEntry) -> _Marks:
         _, ids, texts = self.fingerprint(entry.content)
-        known, calls = self._calls.get(entry.id, ((), _NO_IDS))
-        if known is not entry.calls:
+        stored_calls, calls = self._calls.get(entry.id, ((), _NO_IDS))
+        if stored_calls is not entry.calls:
             calls = frozenset(call.id for call in entry.calls if call.id)
             self._calls[entry.id] = entry.calls, calls
         before = self._marks.get(entry.id)

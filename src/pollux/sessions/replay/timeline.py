@@ -204,8 +204,8 @@ class Timeline:
             unknown = {id_: record for id_, record in unknown.items() if record.origin not in written}
         if not unknown:
             return {}
-        known = {entry.id for record in records for entry in self.by_id.get(record.id, ())}
-        copies = CopyFinder(self.index, _entries(self.alive), known, from_end=is_summary)
+        recorded_ids = {entry.id for record in records for entry in self.by_id.get(record.id, ())}
+        copies = CopyFinder(self.index, _entries(self.alive), recorded_ids, from_end=is_summary)
         originals = {}
         responses: tuple[str | None, ...] = ()
         entries: list[TimelineEntry] = []

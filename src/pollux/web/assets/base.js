@@ -33,8 +33,8 @@
     before() { document.querySelector("a[rel=prev]")?.click(); },
     after() { document.querySelector("a[rel=next]")?.click(); },
     link() {
-      const row = document.activeElement?.closest("[data-stop]");
-      const anchor = row?.closest("a") ?? row?.querySelector("a");
+      const row = document.activeElement?.closest("[data-stop], .msg");
+      const anchor = row?.closest("a") ?? row?.querySelector(".at") ?? row?.querySelector("a");
       copy(anchor ? anchor.href : location.href, "Link copied");
     },
     resume() { document.querySelector("[data-key=resume]")?.click(); },

@@ -4,6 +4,14 @@ const partAddress = new URL(thread.dataset.part, location.href);
 const MARGIN = 1500, KEPT = 3, HEIGHT = 110, MANY_ELEMENTS = 5000;
 const folds = new Map();
 const loading = new Map();
+const parse = (html, selector) => document.adoptNode(new DOMParser().parseFromString(html, "text/html").querySelector(selector));
+const numberOf = (message) => Number(/^m(\d+)$/.exec(message?.id ?? "")?.[1]);
+// The address of a part or of the stream, with the view of this page.
+function viewed(name) {
+  const address = new URL(partAddress.href.replace(/part$/, name)), view = new URLSearchParams(location.search);
+  for (const key of ["detail", "thoughts", "branches"]) if (view.has(key)) address.searchParams.set(key, view.get(key));
+  return address;
+}
 
 // Windows. A placeholder is emptied again when it is far away, and keeps its height and its changed folds.
 const parts = () => [...thread.querySelectorAll(".part")];
@@ -24,6 +32,9 @@ const foldKey = (fold) => {
 thread.addEventListener("toggle", (event) => {
   if (event.target.matches("details")) folds.set(foldKey(event.target), event.target.open);
 }, true);
+function restoreFolds(fresh) {
+  for (const fold of fresh.querySelectorAll("details")) fold.open = folds.get(foldKey(fold)) ?? fold.open;
+}
 
 function load(part) {
   if (!part.classList.contains("wait")) return Promise.resolve(part);
@@ -32,18 +43,13 @@ function load(part) {
 }
 
 async function fetchPart(part) {
-  const address = new URL(partAddress), view = new URLSearchParams(location.search);
-  for (const name of ["detail", "thoughts", "branches"]) if (view.has(name)) address.searchParams.set(name, view.get(name));
+  const address = viewed("part");
   address.searchParams.set("from", part.dataset.from);
   address.searchParams.set("to", part.dataset.to);
   const answer = await fetch(address);
   if (!answer.ok) { part.textContent = "The session has changed: load the page again."; return part; }
-  const parsed = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const fresh = document.adoptNode(parsed.querySelector(".part"));
-  for (const fold of fresh.querySelectorAll("details")) {
-    const open = folds.get(foldKey(fold));
-    if (open !== undefined) fold.open = open;
-  }
+  const fresh = parse(await answer.text(), ".part");
+  restoreFolds(fresh);
   anchored(() => part.replaceWith(fresh));
   watcher.observe(fresh);
   markNew();
@@ -85,8 +91,8 @@ async function show(number) {
   let part = partOf(number);
   if (!part) return null;
   part = await load(part);
-  const messages = [...part.querySelectorAll(":scope > .msg, .branch .msg")].filter((message) => /^m\d+$/.test(message.id));
-  const message = messages.findLast((candidate) => Number(candidate.id.slice(1)) <= number) ?? messages[0];
+  const messages = [...part.querySelectorAll(":scope > .msg, .branch .msg")].filter(numberOf);
+  const message = messages.findLast((candidate) => numberOf(candidate) <= number) ?? messages[0];
   if (!message) return null;
   for (let fold = message.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   message.scrollIntoView({ block: "start" });
@@ -203,7 +209,18 @@ function message(by) {
   const all = [...thread.querySelectorAll(".msg")].filter((candidate) => candidate.checkVisibility());
   const here = all.findLastIndex((candidate) => candidate.getBoundingClientRect().top < 130);
   const next = all[Math.max(0, Math.min(all.length - 1, here + by))];
-  next?.scrollIntoView({ block: "start" });
+  if (!next) return;
+  next.tabIndex = -1;
+  next.focus({ preventScroll: true });
+  next.scrollIntoView({ block: "start" });
+}
+// Opens or closes the folds of the message that has the focus, or, of a prompt without any, those of its turn.
+function toggleFolds(message) {
+  let folds = [...message.querySelectorAll("details")];
+  for (let next = message.nextElementSibling; !folds.length && next?.matches(".msg:not(.prompt)"); next = next.nextElementSibling)
+    folds = [...next.querySelectorAll("details")];
+  const open = folds.some((fold) => !fold.open);
+  for (const fold of folds) fold.open = open;
 }
 const actions = {
   J: () => message(1), K: () => message(-1), n: () => hit(1), N: () => hit(-1),
@@ -211,21 +228,22 @@ const actions = {
   d: () => { const all = [...document.querySelectorAll(".pick a")]; all[(all.findIndex((link) => link.ariaCurrent) + 1) % all.length]?.click(); },
   u: () => {
     const here = document.activeElement?.closest(".msg") ?? [...thread.querySelectorAll(".msg")].find((candidate) => candidate.getBoundingClientRect().bottom > 130);
-    const number = /^m(\d+)$/.exec(here?.id ?? "");
-    if (number) location.href = recordAddress(number[1]);
+    const number = numberOf(here);
+    if (number) location.href = recordAddress(number);
   },
-  ".": () => { scrollTo(0, document.body.scrollHeight); },
+  ".": () => { load(parts().at(-1)).then(() => scrollTo(0, document.body.scrollHeight)); },
 };
 addEventListener("keydown", (event) => {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return; // base.js took it: `g u`
   if (event.target.closest?.("input, textarea, select, dialog")) return;
+  if (event.key === "Enter" && event.target.matches(".msg")) toggleFolds(event.target);
   if (Object.hasOwn(actions, event.key)) { event.preventDefault(); actions[event.key](); }
 });
 
 // A link to the record of a message, beside its time, once the pointer or the focus is there; `u` follows it.
 const recordAddress = (number) => `${partAddress.pathname.replace(/part$/, "raw")}/${number}`;
 for (const name of ["pointerover", "focusin"]) thread.addEventListener(name, (event) => {
-  const message = event.target.closest?.(".msg"), number = /^m(\d+)$/.exec(message?.id ?? "")?.[1];
+  const message = event.target.closest?.(".msg"), number = numberOf(message);
   const edge = number && message.querySelector(":scope > .edge");
   if (!edge || edge.querySelector(".raw")) return;
   const link = Object.assign(document.createElement("a"), { className: "raw", textContent: "raw", href: recordAddress(number) });
@@ -237,7 +255,7 @@ for (const name of ["pointerover", "focusin"]) thread.addEventListener(name, (ev
 let marked, isWaiting = false;
 function follow() {
   isWaiting = false;
-  const prompts = [...thread.querySelectorAll(".prompt")];
+  const prompts = [...thread.querySelectorAll(".prompt")].filter((candidate) => candidate.checkVisibility());
   const prompt = prompts.findLast((candidate) => candidate.getBoundingClientRect().top < 140) ?? prompts[0];
   const link = prompt && document.querySelector(`#prompts a[href$="#${CSS.escape(prompt.id)}"]`);
   if (link === marked) return;
@@ -250,7 +268,7 @@ follow();
 
 // Live: one stream while the tab is visible. What has grown replaces the end of the thread, from a turn on.
 let stream, version = thread.dataset.version;
-const firstNumber = (node) => Number(/^m(\d+)$/.exec((node.matches(".msg") ? node : node.querySelector(".msg"))?.id ?? "")?.[1]);
+const firstNumber = (node) => numberOf(node.matches(".msg") ? node : node.querySelector(".msg"));
 const isAtEnd = () => innerHeight + scrollY > document.body.scrollHeight - 200;
 
 function grow(news) {
@@ -259,12 +277,8 @@ function grow(news) {
   version = news.version;
   last.dataset.to = news.total;
   if (!last.classList.contains("wait")) {
-    const parsed = new DOMParser().parseFromString(`<section>${news.html}</section>`, "text/html");
-    const fresh = document.adoptNode(parsed.querySelector("section"));
-    for (const fold of fresh.querySelectorAll("details")) {
-      const open = folds.get(foldKey(fold));
-      if (open !== undefined) fold.open = open;
-    }
+    const fresh = parse(`<section>${news.html}</section>`, "section");
+    restoreFolds(fresh);
     const old = [...last.children];
     const from = old.findIndex((child) => firstNumber(child) >= news.from);
     const focused = document.activeElement?.closest(".msg")?.id;
@@ -274,12 +288,10 @@ function grow(news) {
     });
     if (focused && !document.activeElement?.closest(".msg")) document.getElementById(focused)?.focus({ preventScroll: true });
   }
-  const list = document.querySelector("#prompts ol"), items = document.createElement("ol");
-  items.append(...document.adoptNode(new DOMParser().parseFromString(`<ol>${news.prompts}</ol>`, "text/html").querySelector("ol")).children);
+  const list = document.querySelector("#prompts ol"), items = parse(`<ol>${news.prompts}</ol>`, "ol");
   for (const item of [...list.children]) if (Number(item.querySelector("a").hash.slice(2)) >= news.from) item.remove();
   list.append(...items.children);
-  const facts = document.querySelector(".facts");
-  facts.replaceWith(document.adoptNode(new DOMParser().parseFromString(news.facts, "text/html").querySelector(".facts")));
+  for (const name of ["facts", "acts"]) document.querySelector(`.${name}`).replaceWith(parse(news[name], `.${name}`));
   markNew();
   if (n_new > 0) say(`${n_new} new message${n_new === 1 ? "" : "s"}`);
   if (follows) scrollTo(0, document.body.scrollHeight);
@@ -296,8 +308,7 @@ function say(words) {
 function listen() {
   if (document.hidden) { stream?.close(); stream = undefined; return; }
   if (stream) return;
-  const address = new URL(partAddress.href.replace(/part$/, "events")), view = new URLSearchParams(location.search);
-  for (const name of ["detail", "thoughts", "branches"]) if (view.has(name)) address.searchParams.set(name, view.get(name));
+  const address = viewed("events");
   address.searchParams.set("total", total);
   address.searchParams.set("version", version);
   stream = new EventSource(address);

@@ -16,9 +16,8 @@ from pollux.model import Fate
 from pollux.render.html.bodies import body_html
 from pollux.render.html.icons import glyph
 from pollux.render.html.markup import Html, element, joined
-from pollux.text.numbers import plural
 from pollux.web.layout import address, document
-from pollux.web.lists import field, formats, project_choice, table, turn, visible
+from pollux.web.lists import extent, field, formats, nothing, project_choice, table, turn, visible
 from pollux.web.requests import page_of, parameter, wanted
 from pollux.web.routing import page
 from pollux.web.session_links import message_address
@@ -50,8 +49,8 @@ def files(request: Request, library: Library) -> Response:
         history = library.file_history(path, page_of(request, HISTORY_SIZE), wanted=chosen)
         body = _history(request, history)
         return document(request, f"{visible(path)} · Files", body, place="files", styles=("session.css",))
-    found = library.used_files(parameter(request, "q"), page_of(request, SIZE), wanted=chosen)
-    return document(request, "Files", _list(request, library, found), place="files")
+    used = library.used_files(parameter(request, "q"), page_of(request, SIZE), wanted=chosen)
+    return document(request, "Files", _list(request, library, used), place="files")
 
 
 def _list(request: Request, library: Library, found: UsedFiles) -> Iterator[Html]:
@@ -63,25 +62,25 @@ def _list(request: Request, library: Library, found: UsedFiles) -> Iterator[Html
         field(request, "since", "Since", placeholder="2026-11-01, 7d"),
         field(request, "until", "Until"),
         element("button", "Show", class_="button", type="submit"),
-        class_="filters",
+        class_="filters noprint",
         role="search",
         aria_label="Files",
         action=address(request, "files"),
     )
     if not found.rows:
-        yield element("p", "No tool call read or changed a file that matches.", class_="empty")
+        yield nothing(request, "files", "No tool call read or changed a file that matches.", found.total, "files")
         return
     head = ("File", "Project", "Read", "Changed", "Lines", "Sessions", "Last touched")
     now = library.config.clock().astimezone(library.config.zone()[0])
     yield table(head, [_file(request, row, now) for row in found.rows], frozenset({2, 3, 4, 5}))
-    yield turn(request, "files", found.next, plural(found.total, "file"))
+    yield turn(request, "files", found.next, extent(request, len(found.rows), found.total), size=SIZE)
 
 
 def _file(request: Request, row: UsedFile, now: datetime) -> tuple[str, ...]:
     use, project = row.use, row.project
     target = address(request, "files", path=use.path, project=project.key or None)
-    whole = f"{project.path}/{use.path}" if project.path and not use.path.startswith(("/", "\\")) else use.path
-    link = element("a", visible(use.path, 500), href=target, title=visible(whole, 500), data_stop="nearest")
+    full_path = f"{project.path}/{use.path}" if project.path and not use.path.startswith(("/", "\\")) else use.path
+    link = element("a", visible(use.path, 500), href=target, title=visible(full_path, 500), data_stop="nearest")
     sessions = address(request, "files", project=project.key or None)
     name = element("a", visible(project.name), href=sessions) if project.key else visible(project.name)
     lines = _lines(use.lines_added, use.lines_removed)
@@ -93,17 +92,17 @@ def _history(request: Request, history: FileHistory) -> Iterator[Html]:
     yield element("p", element("a", "Files", href=address(request, "files")), class_="crumb")
     yield element("h1", element("code", visible(history.path, 500)))
     if not history.rows:
-        yield element("p", "No tool call read or changed this file.", class_="empty")
+        yield nothing(request, "files", "No tool call read or changed this file.", history.total, "reads or changes")
         return
-    total = "1 read or change" if history.total == 1 else f"{history.total:,} reads and changes"
-    yield element("p", f"{total}, newest first.", class_="soft")
+    total = "One read or change." if history.total == 1 else f"{history.total:,} reads and changes, newest first."
+    yield element("p", total, class_="soft")
     n_diffs = 0
     items = []
     for row in history.rows:
         items.append(_touch(request, row, history.path, is_open=bool(row.diffs) and n_diffs < _OPEN))
         n_diffs += bool(row.diffs)
     yield element("ol", *items, class_="touches")
-    yield turn(request, "files", history.next, total)
+    yield turn(request, "files", history.next, extent(request, len(history.rows), history.total), size=HISTORY_SIZE)
     yield formats(request, "api/files", csv=False)
 
 

@@ -40,7 +40,7 @@ _HEADINGS = {
 _REASONS = {
     "count": "more sessions than maxCount",
     "empty": "nothing to resume in it",
-    "stub": "a stub left by --resume",
+    "stub": "a stub left by `--resume`",
     "unreadable": "the client cannot read it",
     "headerless": "its header is missing",
     "subagent": "an old subagent file beside it",
@@ -99,10 +99,10 @@ def _verified(request: Request, report: HealthReport) -> Html:
     result = report.verified
     if result is None:
         return with_commands("never on this computer: `pollux verify` compares every archived byte with its hash")
-    found = f"{plural(result.n_damaged, 'damaged place')} found" if result.n_damaged else "no damage"
+    damage = f"{plural(result.n_damaged, 'damaged place')} found" if result.n_damaged else "no damage"
     checked = f"{size(result.n_bytes)} checked{', and all facts' if result.is_deep else ''}"
     next_step = ": `pollux verify --repair` repairs what it can" if result.n_damaged else ""
-    return joined((stamp(request, result.at), f" · {found}, {checked}", with_commands(next_step)))
+    return joined((stamp(request, result.at), f" · {damage}, {checked}", with_commands(next_step)))
 
 
 def _sealed(request: Request, report: HealthReport) -> Html:
@@ -119,7 +119,7 @@ def _expiring(request: Request, report: HealthReport) -> Iterator[Html]:
     for entry in report.expiring:
         by_time[_time_of(entry.due, report.now)].append(entry)
     numbers = {"next": report.n_next, "soon": report.n_soon, "later": report.n_later}
-    head = ("Session", "Project", "Deletion", "Reason", "Archived")
+    head = ("Session", "Project", "Due", "Reason", "Archived")
     for name, number in numbers.items():
         if number:
             yield element("h2", f"{_HEADINGS[name]}: {plural(number, 'session')}", id=name)
@@ -139,7 +139,7 @@ def _expiring_row(request: Request, entry: ExpiringSession) -> tuple[str, ...]:
     if entry.reason == "age":
         reason = f"unused for {entry.limit}" if entry.limit else "unused for too long"
     else:
-        reason = _REASONS.get(entry.reason, visible(entry.reason))
+        reason = with_commands(_REASONS.get(entry.reason, visible(entry.reason)))
     archived = "yes" if entry.is_archived else element("span", "no", class_="flag b")
     return *_session(request, entry.session), stamp(request, entry.due), reason, archived
 
@@ -204,10 +204,10 @@ def _problems(problems: Sequence[Problem]) -> Iterator[Html]:
         rows = []
         for problem in of_kind[:MOST_ROWS]:
             place = visible(problem.file or "", 500) + (f", line {problem.line:,}" if problem.line else "")
-            rows.append((visible(problem.message, 500), element("code", place)))
+            rows.append(element("li", visible(problem.message, 500), element("code", place, class_="soft")))
         summary = element("summary", element("b", visible(code)), f" {plural(len(of_kind), 'problem')}")
         saved = element("p", "Saved: ", with_commands(SAVED[code]), class_="soft") if code in SAVED else Html()
-        inside = (summary, saved, table(("Problem", "File"), rows), _rest(len(of_kind) - len(rows), "pollux doctor"))
+        inside = (summary, saved, element("ul", *rows), _rest(len(of_kind) - len(rows), "pollux doctor"))
         yield element("details", *inside, class_="fold", open=len(of_kind) <= _FEW)
 
 

@@ -12,8 +12,8 @@ from starlette.routing import Route
 
 from pollux.library.dashboard import Dashboard, ExpiringSession
 from pollux.library.library import Library
-from pollux.library.values import FreshnessState, PeriodUsage
-from pollux.render.html.charts import SkyDay, StackedBar, colour, sky, sky_legend, small_bars, swatch
+from pollux.library.values import ActiveDay, DailyUse, FreshnessState, PeriodUsage
+from pollux.render.html.charts import StackedBar, colour, small_bars, swatch
 from pollux.render.html.icons import star
 from pollux.render.html.markup import Html, element, joined
 from pollux.text.numbers import count, dollars, number_word, plural
@@ -23,12 +23,11 @@ from pollux.web.layout import address, document
 from pollux.web.lists import chart_table
 from pollux.web.routing import Reading, page, viewer_of
 from pollux.web.rows import project_address, session_address, session_list
+from pollux.web.skies import sky_figure
 from pollux.web.times import short_day
 
 _PROJECTS = 6
 _MONTH = 30
-_MANY_DAYS = 250
-"""With more days, their labels are short, so that the page stays light."""
 _REASONS = {
     "count": ("more sessions than maxCount",),
     "empty": ("nothing to resume in it",),
@@ -65,7 +64,7 @@ def _progress(reading: Reading) -> Html:
     """Return how far the first run is; the script loads the page again."""
     words = f"Reading your session files for the first time: {reading.percent} %. The page fills by itself."
     bar = element("progress", value=reading.percent, max=100, aria_label="Read")
-    return element("p", words, " ", bar, class_="reading", role="status", data_reload=2)
+    return element("p", words, " ", bar, class_="reading soft", role="status", data_reload=2)
 
 
 def _empty(board: Dashboard) -> Iterator[Html]:
@@ -157,20 +156,11 @@ def _facts(board: Dashboard) -> Html:
 
 
 def _sky(request: Request, board: Dashboard) -> Html:
-    is_short = len(board.days) > _MANY_DAYS
     days = []
     for period in board.days:
-        day = date.fromisoformat(period.key or "")
-        tokens = f"{count(period.billed.tokens.total)} tokens"
-        label = f"{day.day} {day:%b %Y}; {tokens}, {dollars(period.billed.cost_nanousd, 3)}"
-        if is_short:
-            label = f"{day.day} {day:%b}; {count(period.billed.tokens.total)}"  # the caption says of what
-        days.append(SkyDay(day, period.billed.tokens.total, address(request, "sessions", on=day.isoformat()), label))
-    table = element("a", "As a table", href=address(request, "usage", last="1y"))
-    caption = element("figcaption", sky_legend(), table, id="sky-c")
-    return element(
-        "figure", sky(days, sorted(board.continued), board.now.date()), caption, class_="sky", aria_labelledby="sky-c"
-    )
+        usage = period.billed
+        days.append(ActiveDay(date.fromisoformat(period.key or ""), usage.tokens.total, usage.cost_nanousd))
+    return sky_figure(request, DailyUse(tuple(days), board.continued, board.now.date()))
 
 
 def _newest(request: Request, board: Dashboard) -> Html:
@@ -214,12 +204,14 @@ def _cost(request: Request, board: Dashboard) -> Html:
     names = [model or "no model" for model in board.order]
     series = {name: colour(number) for number, name in enumerate(names)}
     costs: Counter[str] = Counter()
+    priced: set[str] = set()
     columns = []
     for number in range(_MONTH):
         day = first + timedelta(days=number)
         models = by_day[day].models if day in by_day else ()
         values = {row.name: row.billed.cost.nanousd for row in models}
         costs.update(values)
+        priced.update(row.name for row in models if row.billed.cost_nanousd is not None)
         label = f"{day:%a} {day.day} {day:%b}: {dollars(sum(values.values()), 3)}"
         parts = [f"{name} {dollars(nanousd, 3)}" for name, nanousd in values.items()]
         columns.append(
@@ -230,11 +222,8 @@ def _cost(request: Request, board: Dashboard) -> Html:
     n_tokens = sum(period.billed.tokens.total for period in recent)
     keys = []
     for name, nanousd in costs.most_common(6):
-        keys.append(
-            element(
-                "li", swatch(series[name]), element("span", name), element("span", dollars(nanousd, 3), class_="num")
-            )
-        )
+        amount = element("span", dollars(nanousd if name in priced else None, 3), class_="num")
+        keys.append(element("li", swatch(series[name]), element("span", name), amount))
     total = element("b", dollars(sum(costs.values()), 2), class_="num")
     note = element("span", f"in {plural(n_calls, 'call')}, {count(n_tokens)} tokens", class_="soft small")
     link = element("a", "Usage", href=address(request, "usage"))

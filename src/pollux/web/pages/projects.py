@@ -22,10 +22,16 @@ from pollux.web.routing import page
 from pollux.web.times import stamp
 
 _KNOWN_BY = {
-    "scan": "a folder with this hash was found",
-    "registry": "the client's list of projects",
-    "memory": "a folder with this hash was seen",
+    "project_root": "named by the client in .project_root",
+    "projects.json": "listed in the client's projects.json",
+    "trustedFolders.json": "a trusted folder of the client",
+    "directories": "named by a session",
+    "session_context": "named in the context of a session",
+    "arguments": "from a path in a tool call",
+    "scan": "found by pollux projects --scan",
+    "memory": "proven before",
 }
+"""Words for each source of a path; docs/formats.md explains them."""
 
 
 def projects(request: Request, library: Library) -> Response:
@@ -61,14 +67,13 @@ def _path(project: Project, listed: ProjectList) -> Html:
     if project.path is None:
         return element("span", "unknown", class_="soft")
     path = element("code", visible(project.path, 500))
-    notes = []
+    notes = [_KNOWN_BY.get(project.source or "", "")]
     if not project.proven:
-        notes.append("not proven")
-    elif project.source in _KNOWN_BY:
-        notes.append(_KNOWN_BY[project.source])
+        notes.append("not proven by its hash")
     if moved := listed.moved.get(project.path):
         notes.append(f"missing; perhaps moved to {visible(moved, 500)}")
-    return element("span", path, " ", element("span", ", ".join(notes), class_="soft small"))
+    words = ", ".join(filter(None, notes))
+    return joined((path, " ", element("span", words, class_="soft"))) if words else path
 
 
 def project_address(request: Request, project: Project) -> str:

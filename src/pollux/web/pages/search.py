@@ -19,6 +19,7 @@ from pollux.text.escape import make_visible
 from pollux.text.numbers import plural
 from pollux.views import session_text
 from pollux.views.session_text import TITLE
+from pollux.views.tools import title_of_label
 from pollux.web.layout import LISTS, address, document
 from pollux.web.lists import formats, kept, orders, turn
 from pollux.web.requests import choice, flag, page_of, parameter, wanted
@@ -39,6 +40,8 @@ PARTS = {
     "notice": "notices",
 }
 """Values of the parameter `in`, with their words."""
+_PART_OF_HIT = {"args": "tool arguments", "output": "tool output"}
+"""Words for the part in which a hit is, where its name is not a word."""
 FATES = tuple(str(fate) for fate in Fate)
 
 
@@ -76,13 +79,13 @@ def search(request: Request, library: Library) -> Response:
     if not is_asked(request):
         return document(request, "Search", _start(), scripts=(LISTS,))
     try:
-        found = hit_page(request, library)
+        hits = hit_page(request, library)
     except InvalidQueryError as error:
         if not flag(request, "typing", default=False):
             raise
         return document(request, "Search", _unfinished(error), scripts=(LISTS,))
     title = f"{make_visible(parameter(request, 'q'))} · Search"
-    return document(request, title, _body(request, found), scripts=(LISTS,))
+    return document(request, title, _body(request, hits), scripts=(LISTS,))
 
 
 def _unfinished(error: InvalidQueryError) -> Iterator[Html]:
@@ -115,7 +118,7 @@ def _body(request: Request, found: HitPage) -> Iterator[Html]:
     if not found.sessions:
         yield _nothing(request, found)
         return
-    items = [item for session in found.sessions for item in _session(request, session)]
+    items = (element("li", *_session(request, session), class_="hit") for session in found.sessions)
     hits = element("div", orders(request, "search", SORTS, _number(found)), element("ol", *items))
     yield element("div", _facets(request, found), hits, class_="found")
     place = "" if found.next is None and not parameter(request, "after") else plural(len(found.sessions), "session")
@@ -143,21 +146,20 @@ def _number(found: HitPage) -> str:
 
 
 def _session(request: Request, session: SessionHits) -> Iterator[Html]:
-    row = session.row
+    """Yield the title of a session, which leads to its best hit, and its hits, each of which leads to its message."""
+    row, hits = session.row, session.hits
     title = make_visible(session_text.title(row, TITLE))
-    if not session.hits:
-        link = element("a", title, class_="t", href=session_address(request, row.id), data_stop="nearest")
-        where = element(
-            "p", element("span", make_visible(row.project.name)), stamp(request, row.last_used), class_="where"
-        )
-        yield element("li", link, where, class_="hit")
-    for hit in session.hits:
-        yield _hit(request, session, hit, title)
-    n_more = session.n_hits - len(session.hits)
-    if n_more > 0 and session.hits:
+    target = _address_of(request, hits[0]) if hits else session_address(request, row.id)
+    yield element("a", title, class_="t", href=target, data_stop=None if hits else "nearest")
+    last_used = Html() if hits else stamp(request, row.last_used)  # each hit has its own time
+    yield element("p", element("span", make_visible(row.project.name)), last_used, class_="where")
+    for hit in hits:
+        yield _hit(request, hit)
+    n_more = session.n_hits - len(hits)
+    if n_more > 0 and hits:
         words = f"{plural(n_more, 'more hit')} in this session"
         link = element("a", words, href=session_address(request, row.id, find=_first_word(request)))
-        yield element("li", link, class_="hit more")
+        yield element("p", link, class_="where")
 
 
 def _first_word(request: Request) -> str:
@@ -165,15 +167,23 @@ def _first_word(request: Request) -> str:
     return words[0].strip('"') if words else ""
 
 
-def _hit(request: Request, session: SessionHits, hit: Hit, title: str) -> Html:
-    link = element(
-        "a", title, class_="t", href=message_address(request, hit.session_id, hit.number + 1), data_stop="nearest"
-    )
-    snippets = [element("p", snippet_html(snippet)) for snippet in hit.snippets]
-    about = [element("span", make_visible(session.row.project.name)), stamp(request, hit.at), element("span", hit.part)]
+def _hit(request: Request, hit: Hit) -> Html:
+    about = [element("span", _PART_OF_HIT.get(hit.part, hit.part), class_="part")]
     if hit.fate != Fate.ACTIVE:
         about.append(element("span", glyph("branch"), " ", Fate(hit.fate).label, class_="flag c"))
-    return element("li", link, *snippets, element("p", *about, class_="where"), class_="hit")
+    snippets = [element("p", snippet_html(snippet)) for snippet in hit.snippets]
+    return element(
+        "a",
+        element("p", *about, stamp(request, hit.at), class_="where"),
+        *snippets,
+        class_="snip",
+        href=_address_of(request, hit),
+        data_stop="nearest",
+    )
+
+
+def _address_of(request: Request, hit: Hit) -> str:
+    return message_address(request, hit.session_id, hit.number + 1)
 
 
 def snippet_html(snippet: Snippet) -> Html:
@@ -198,11 +208,12 @@ def _facets(request: Request, found: HitPage) -> Html:
     if facets:
         named = [FacetValue(value.key, PARTS[value.key], value.n_sessions) for value in facets.parts]
         fates = [FacetValue(value.key, value.name, value.n_sessions) for value in facets.fates]
+        tools = [FacetValue(value.key, title_of_label(value.key), value.n_sessions) for value in facets.tools]
         groups += [
             _group(request, "In", "everywhere", "in", named),
             _group(request, "Project", "all", "project", facets.projects),
             _group(request, "Model", "all", "model", facets.models),
-            _group(request, "Tool", "all", "tool", facets.tools),
+            _group(request, "Tool", "all", "tool", tools),
             _group(request, "Fate", "any", "fate", fates),
             _months(request, facets.months),
         ]

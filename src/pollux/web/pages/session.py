@@ -141,7 +141,8 @@ def _with_palette(request: Request, markup: Html) -> Html:
 def row_version(row: SessionRow) -> str:
     """Return a text that changes whenever a session does: how many messages were dropped, and a digest of its facts."""
     n_dropped = sum(n_messages for fate, n_messages in row.fates.items() if fate != Fate.ACTIVE)
-    facts = (row.id, row.ended, row.updated, row.counts, row.fates, row.tool_calls, row.usage, row.title, row.files)
+    times = (row.ended, row.updated, row.deleted)
+    facts = (row.id, times, row.counts, row.fates, row.tool_calls, row.usage, row.title, row.files)
     return f"{n_dropped}-{hashlib.blake2b(repr(facts).encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
 
 

@@ -57,14 +57,14 @@ def find(request: Request, library: Library) -> Response:
     row = library.session(request.path_params["session"])
     words = parameter(request, "q")
     with open_sessions(request).reading(row) as conversation:
-        found = find_in_session(conversation, words)
+        matches = find_in_session(conversation, words)
     if "application/json" in request.headers.get("accept", ""):
-        return Response(found_json(found), media_type="application/json")
+        return Response(found_json(matches), media_type="application/json")
     items = []
-    for number_ in found.at:
+    for number_ in matches.at:
         link = element("a", f"Message {number_:,}", href=message_address(request, row.id, number_))
         items.append(element("li", link))
-    total = f"{plural(len(found.at), 'message')} of {found.n_messages:,} contain “{make_visible(words)}”."
+    total = f"{plural(len(matches.at), 'message')} of {matches.n_messages:,} contain “{make_visible(words)}”."
     body = (*_heading(request, row, "Find"), element("p", total), element("ol", *items, class_="rows"))
     return document(request, f"{words} in a session", body, place="sessions")
 
@@ -195,9 +195,9 @@ def _export_form(request: Request, row: SessionRow) -> Iterator[Html]:
         element("option", "active and dropped messages", value="all"),
     )
     redaction = (
-        element("option", "secrets, e-mail addresses and names replaced", value="yes"),
-        element("option", "for other people (--share): also without pictures and files", value="share"),
-        element("option", "none: as recorded, including secrets", value="none"),
+        element("option", "secrets replaced", value="yes"),
+        element("option", "for other people", value="share"),
+        element("option", "none", value="none"),
     )
     yield element(
         "form",
@@ -209,9 +209,14 @@ def _export_form(request: Request, row: SessionRow) -> Iterator[Html]:
         class_="filters",
         action=session_address(request, row.id, "export"),
     )
-    yield element(
-        "p", "Redaction replaces what its rules find; look through the file before you share it.", class_="soft"
+    explained = (
+        ("Secrets replaced", "passwords, keys, e-mail addresses and names that the rules find"),
+        ("For other people", "the same, and no pictures and files, as with --share"),
+        ("None", "as recorded, including secrets"),
     )
+    for name, words in explained:
+        yield element("p", element("b", name), f": {words}.")
+    yield element("p", "Rules do not find everything: look through the file before you share it.", class_="soft")
 
 
 def _select(name: str, label: str, options: Iterable[Html]) -> Html:

@@ -20,7 +20,8 @@ from pollux.render.html.markup import Html, element, joined
 from pollux.text.numbers import count, dollars, plural
 from pollux.web.changes import mark_of
 from pollux.web.layout import QueryValue, address, document
-from pollux.web.lists import chart_table, project_choice
+from pollux.web.lists import chart_table, project_choice, select, visible
+from pollux.web.requests import choice, parameter
 from pollux.web.routing import page
 from pollux.web.rows import session_address
 
@@ -39,6 +40,8 @@ _KINDS = {
     "output": ("Output", "m2"),
     "thoughts": ("Thoughts", "m4"),
 }
+_LEAST_SAVED = 10**10
+"""Picodollars, a cent: savings below it are not worth a sentence."""
 _NOT_RECORDED = "Not recorded by the client, so not included: routing, titles, failed requests"
 _TABLE_ROWS = 100
 """Rows of the table beside the chart; the download has all."""
@@ -55,7 +58,7 @@ class _Choice(msgspec.Struct, frozen=True):
     measure: str
     project: str | None
     model: str | None
-    rows: str | None
+    rows: str
 
     def address(self, request: Request, path: str = "usage", **changes: QueryValue) -> str:
         """Return the address of this choice with some changes."""
@@ -73,39 +76,32 @@ class _Choice(msgspec.Struct, frozen=True):
 
 def usage(request: Request, library: Library) -> Response:
     """Return the page for the parameters of the address."""
-    choice = _choice(request)
+    chosen = _choice(request)
     query = summary_query(
-        last=choice.last,
-        since=choice.since,
-        until=choice.until,
-        by=choice.by,
-        project=choice.project,
-        model=choice.model,
+        last=chosen.last,
+        since=chosen.since,
+        until=chosen.until,
+        by=chosen.by,
+        project=chosen.project,
+        model=chosen.model,
         config=library.config,
     )
     mark = mark_of(library)
-    summary = library.usage_summary(query, n_rows=MANY_ROWS if choice.rows == "all" else ROWS)
-    return document(request, "Usage", _body(request, choice, summary), place="Usage", footer=[_NOT_RECORDED], mark=mark)
+    summary = library.usage_summary(query, n_rows=MANY_ROWS if chosen.rows == "all" else ROWS)
+    return document(request, "Usage", _body(request, chosen, summary), place="Usage", footer=[_NOT_RECORDED], mark=mark)
 
 
 ROUTES = (Route("/usage", page(usage)),)
 
 
 def _choice(request: Request) -> _Choice:
-    given = request.query_params
-    last = given.get("last") or None
-    if last is None and not given.get("since") and not given.get("until"):
-        last = "30d"
-    return _Choice(
-        last,
-        given.get("since") or None,
-        given.get("until") or None,
-        given.get("by") or "day",
-        "tokens" if given.get("measure") == "tokens" else "cost",
-        given.get("project") or None,
-        given.get("model") or None,
-        given.get("rows"),
+    last, since, until, project, model = (
+        parameter(request, name) or None for name in ("last", "since", "until", "project", "model")
     )
+    if last is None and not since and not until:
+        last = "30d"
+    by, measure = choice(request, "by", STEPS), choice(request, "measure", _MEASURES)
+    return _Choice(last, since, until, by, measure, project, model, choice(request, "rows", ("", "all")))
 
 
 class _Measure(msgspec.Struct, frozen=True):
@@ -132,10 +128,10 @@ def _tick(nanousd: int) -> str:
     return dollars(nanousd, 6)
 
 
-def _body(request: Request, choice: _Choice, summary: UsageSummary) -> Iterator[Html]:
-    measure = _measure(choice.measure)
-    yield element("section", *_lede(choice, summary), class_="lede")
-    yield _form(request, choice, summary)
+def _body(request: Request, chosen: _Choice, summary: UsageSummary) -> Iterator[Html]:
+    measure = _measure(chosen.measure)
+    yield element("section", *_lede(chosen, summary), class_="lede")
+    yield _form(request, chosen, summary)
     if not summary.billed.calls:
         yield element(
             "div",
@@ -149,7 +145,7 @@ def _body(request: Request, choice: _Choice, summary: UsageSummary) -> Iterator[
             class_="empty",
         )
         return
-    yield _chart(request, choice, summary, measure)
+    yield _chart(request, chosen, summary, measure)
     yield element(
         "div",
         _table("By model", "Model", summary.models, measure, lambda row: choice_link(request, "model", row)),
@@ -166,11 +162,11 @@ def _body(request: Request, choice: _Choice, summary: UsageSummary) -> Iterator[
     yield element(
         "div",
         _table("By tool", "Tool", summary.tools, measure, lambda row: choice_link(request, "tool", row),
-            _more(request, choice, summary.n_tools - len(summary.tools)),
+            _more(request, chosen, summary.n_tools - len(summary.tools)),
         ),
         _table("Most expensive sessions", "Session", summary.sessions, measure,
             lambda row: session_address(request, row.key or ""),
-            _more(request, choice, summary.n_sessions - len(summary.sessions)),
+            _more(request, chosen, summary.n_sessions - len(summary.sessions)),
         ),
         class_="pair",
     )  # fmt: skip
@@ -182,19 +178,20 @@ def choice_link(request: Request, name: str, row: UsageRow) -> str:
     return address(request, "sessions", **{name: row.key or row.name})
 
 
-def _lede(choice: _Choice, summary: UsageSummary) -> Iterator[Html]:
+def _lede(chosen: _Choice, summary: UsageSummary) -> Iterator[Html]:
     first, last = _bounds(summary)
-    if first and last:
+    if first and last and first <= last:
         same_year = first.year == last.year
         start = f"{first.day} {first:%B}" + ("" if same_year else f" {first.year}")
         yield element("p", f"{start} to {last.day} {last:%B} {last.year}", class_="label")
-    where = f" in {choice.project}" if choice.project else ""
-    where += f" with {choice.model}" if choice.model else ""
-    when = _SPAN_WORDS.get(choice.last or "", "in this time")
-    if choice.measure == "tokens":
-        amount = f"{count(summary.billed.tokens.total)} tokens"
-    else:
-        amount = dollars(summary.billed.cost_nanousd, 2)
+    names = summary.project_names
+    where = f" in {visible(names.get(chosen.project, chosen.project))}" if chosen.project else ""
+    where += f" with {visible(chosen.model)}" if chosen.model else ""
+    when = _SPAN_WORDS.get(chosen.last or "", "in this time")
+    amount = f"{count(summary.billed.tokens.total)} tokens"
+    if chosen.measure == "cost":
+        nanousd = summary.billed.cost_nanousd
+        amount = f"{amount} without a price" if nanousd is None else dollars(nanousd, 2)
     yield element("h1", f"{amount} {when}{where}." if summary.billed.calls else f"Nothing {when}{where}.")
     lost = summary.billed.cost.nanousd - summary.active.cost.nanousd
     if lost:
@@ -223,33 +220,33 @@ def _first_day(by: str, key: str) -> date:
     return date.fromisoformat(f"{key}-01" if by == "month" else key)
 
 
-def _form(request: Request, choice: _Choice, summary: UsageSummary) -> Html:
+def _form(request: Request, chosen: _Choice, summary: UsageSummary) -> Html:
     periods = (
         (
             _SPAN_NAMES[span],
-            choice.address(request, last=span if span != "30d" else None, since=None, until=None),
-            span == choice.last,
+            chosen.address(request, last=span if span != "30d" else None, since=None, until=None),
+            span == chosen.last,
         )
         for span in SPANS
     )
-    steps = ((step.capitalize(), choice.address(request, by=step), step == choice.by) for step in STEPS)
+    steps = ((step.capitalize(), chosen.address(request, by=step), step == chosen.by) for step in STEPS)
     measures = (
-        (name.capitalize(), choice.address(request, measure=name), name == choice.measure) for name in _MEASURES
+        (name.capitalize(), chosen.address(request, measure=name), name == chosen.measure) for name in _MEASURES
     )
     hidden = [
         element("input", type="hidden", name=name, value=value)
         for name, value in (
-            ("last", choice.last),
-            ("since", choice.since),
-            ("until", choice.until),
-            ("by", choice.by),
-            ("measure", choice.measure),
-            ("model", choice.model),
+            ("last", chosen.last),
+            ("since", chosen.since),
+            ("until", chosen.until),
+            ("by", chosen.by),
+            ("measure", chosen.measure),
         )
         if value
     ]
-    csv = choice.address(
-        request, "api/usage", measure=None, format="csv", last=choice.last if choice.last != "all" else None
+    models = dict.fromkeys(filter(None, (*summary.order, chosen.model)))
+    csv = chosen.address(
+        request, "api/usage", measure=None, format="csv", last=chosen.last if chosen.last != "all" else None
     )
     return element(
         "form",
@@ -257,7 +254,10 @@ def _form(request: Request, choice: _Choice, summary: UsageSummary) -> Html:
         _pick("Step", steps),
         _pick("Measure", measures),
         *hidden,
-        project_choice(request, summary.project_names),
+        project_choice(request, summary.project_names, everything="all projects"),
+        select(
+            request, "model", "Model", [("", "all models"), *((name, visible(name)) for name in models)], is_named=False
+        ),
         element("noscript", element("button", "Show", class_="button")),
         element("span", element("a", glyph("export"), "CSV", class_="button", href=csv), class_="away"),
         class_="ask noprint",
@@ -274,33 +274,33 @@ def _pick(label: str, links: Iterator[tuple[str, str, bool]]) -> Html:
     return element("span", *made, class_="pick", role="group", aria_label=label)
 
 
-def _chart(request: Request, choice: _Choice, summary: UsageSummary, measure: _Measure) -> Html:
+def _chart(request: Request, chosen: _Choice, summary: UsageSummary, measure: _Measure) -> Html:
     series = {row: colour(number) for number, row in enumerate(model or "no model" for model in summary.order)}
-    columns = _columns(request, choice, summary, measure)
+    columns = _columns(request, chosen, summary, measure)
     first, last = _bounds(summary)
     span = f", {first.day} {first:%B} to {last.day} {last:%B %Y}" if first and last else ""
     chart = bars(
         columns,
         series,
-        label=f"{'Billed' if choice.measure == 'cost' else 'Tokens'} by {choice.by} and model{span}",
+        label=f"{'Billed' if chosen.measure == 'cost' else 'Tokens'} by {chosen.by} and model{span}",
         show=measure.tick,
     )
     roll = element("div", chart, class_="roll", tabindex=0, role="group", aria_label="Chart")
     keys = []
     digits = 3
     for row in summary.models:
-        amount = dollars(row.billed.cost_nanousd, digits) if choice.measure == "cost" else count(measure.of(row.billed))
+        amount = dollars(row.billed.cost_nanousd, digits) if chosen.measure == "cost" else count(measure.of(row.billed))
         keys.append(element("li", swatch(series[row.name]), row.name, " ", element("span", amount, class_="num")))
     lost = measure.of(summary.billed) - measure.of(summary.active)
     if lost:
-        amount = dollars(lost, digits) if choice.measure == "cost" else count(lost)
+        amount = dollars(lost, digits) if chosen.measure == "cost" else count(lost)
         keys.append(element("li", swatch("gone"), "dropped ", element("span", amount, class_="num")))
-    return element("figure", roll, element("ul", *keys, class_="legend"), _period_table(choice, summary), class_="big")
+    return element("figure", roll, element("ul", *keys, class_="legend"), _period_table(chosen, summary), class_="big")
 
 
-def _columns(request: Request, choice: _Choice, summary: UsageSummary, measure: _Measure) -> list[StackedBar]:
-    by_day = {_first_day(choice.by, period.key): period for period in summary.periods if period.key}
-    days = list(_all_periods(choice.by, summary, by_day))
+def _columns(request: Request, chosen: _Choice, summary: UsageSummary, measure: _Measure) -> list[StackedBar]:
+    by_day = {_first_day(chosen.by, period.key): period for period in summary.periods if period.key}
+    days = list(_all_periods(chosen.by, summary, by_day))
     is_many = len(days) > MANY_BARS
     months = _month_labels(by_day, measure) if is_many else {}
     columns = []
@@ -309,9 +309,9 @@ def _columns(request: Request, choice: _Choice, summary: UsageSummary, measure: 
         values = {row.name: measure.of(row.active) for row in period.models} if period else {}
         dropped = measure.of(period.billed) - measure.of(period.active) if period else 0
         group = f"{day:%Y-%m}" if is_many else ""
-        label = months.get(group, f"{day:%B %Y}") if is_many else _label(choice.by, day, period, measure)
-        href = _sessions_of(request, choice, day, group)
-        columns.append(StackedBar(values, dropped, href, label, _tick_of(choice.by, day, number, len(days)), group))
+        label = months.get(group, f"{day:%B %Y}") if is_many else _label(chosen.by, day, period, measure)
+        href = _sessions_of(request, chosen, day, group)
+        columns.append(StackedBar(values, dropped, href, label, _tick_of(chosen.by, day, number, len(days)), group))
     return columns
 
 
@@ -360,16 +360,16 @@ def _month_labels(by_day: Mapping[date, PeriodUsage], measure: _Measure) -> dict
     return {key: f"{date.fromisoformat(f'{key}-01'):%B %Y}: {measure.show(total)}" for key, total in totals.items()}
 
 
-def _sessions_of(request: Request, choice: _Choice, day: date, month: str) -> str:
-    shared: dict[str, QueryValue] = {"project": choice.project, "model": choice.model}
+def _sessions_of(request: Request, chosen: _Choice, day: date, month: str) -> str:
+    shared: dict[str, QueryValue] = {"project": chosen.project, "model": chosen.model}
     if month:
         start = day.replace(day=1)
-        return choice.address(
+        return chosen.address(
             request, last=None, since=start.isoformat(), until=_next_period("month", start).isoformat()
         )
-    if choice.by == "day":
+    if chosen.by == "day":
         return address(request, "sessions", on=day.isoformat(), **shared)
-    until = _next_period(choice.by, day)
+    until = _next_period(chosen.by, day)
     return address(request, "sessions", since=day.isoformat(), until=until.isoformat(), **shared)
 
 
@@ -388,8 +388,8 @@ def _tick_of(by: str, day: date, number: int, n_all: int) -> str:
     return f"{day.day} {day:%b}" if by == "week" or day.weekday() == 0 or n_all <= 10 else ""  # noqa: PLR2004
 
 
-def _period_table(choice: _Choice, summary: UsageSummary) -> Html:
-    heads = (_STEP_HEADS[choice.by], "Calls", "Tokens", "Billed", "Active")
+def _period_table(chosen: _Choice, summary: UsageSummary) -> Html:
+    heads = (_STEP_HEADS[chosen.by], "Calls", "Tokens", "Billed", "Active")
     head = element(
         "tr",
         *(element("th", name, scope="col", class_="right" if number else None) for number, name in enumerate(heads)),
@@ -405,7 +405,7 @@ def _period_table(choice: _Choice, summary: UsageSummary) -> Html:
         rows.append(
             element(
                 "tr",
-                element("td", _row_name(choice.by, period.key)),
+                element("td", _row_name(chosen.by, period.key)),
                 *(element("td", cell, class_="right") for cell in cells),
             )
         )
@@ -473,12 +473,12 @@ def _table(
     return element("section", table, more or Html())
 
 
-def _more(request: Request, choice: _Choice, number: int) -> Html | None:
+def _more(request: Request, chosen: _Choice, number: int) -> Html | None:
     if number <= 0:
         return None
-    if choice.rows == "all":
+    if chosen.rows == "all":
         return element("p", f"{number:,} more in the download", class_="small soft")
-    return element("p", element("a", f"{number:,} more", href=choice.address(request, rows="all")), class_="small soft")
+    return element("p", element("a", f"{number:,} more", href=chosen.address(request, rows="all")), class_="small soft")
 
 
 def _flow(summary: UsageSummary) -> Html:
@@ -493,7 +493,7 @@ def _flow(summary: UsageSummary) -> Html:
             parts.append(FlowPart(name, class_, kind.tokens, count(kind.tokens), money, dollars(money, 3)))
     cached = next(kind for kind in split.kinds if kind.name == "cached")
     words = "Tokens above, dollars below."
-    if cached.tokens:
+    if cached.tokens and split.saved_picousd >= _LEAST_SAVED:
         of_tokens, of_bill = round(100 * cached.tokens / split.tokens), round(100 * cached.picousd / split.picousd)
         saved = dollars(split.saved_picousd // 1000, 2)
         words = (
