@@ -11,9 +11,10 @@ import pytest
 from tests.builders import SESSION, chats, gemini, header, log, put, user
 
 from pollux.library.config import configure
-from pollux.library.find_in_session import LAST_CASED, find_in_session
+from pollux.library.find_in_session import LAST_CASED, excerpt, find_in_session
 from pollux.library.library import Library
 from pollux.library.packed_timeline import BLOCK
+from pollux.model import Fate, Kind, Message, Origin, Text
 
 TEXTS = ("Die Straße ist nass", "STRASSE", "größer", "GRÖSSER", "東京 🔭", "ﬁne words", "\u212bngström", "plain words")
 N_OTHERS = 300
@@ -68,3 +69,20 @@ def test_words_are_found_however_they_are_written(
 def test_all_characters_with_another_case_are_known() -> None:
     cased = [char for char in map(chr, range(sys.maxunicode + 1)) if char.casefold() != char]
     assert ord(cased[-1]) <= LAST_CASED
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "marked"),
+    [
+        ("a plain needle, and a NEEDLE", "needle", ["needle", "NEEDLE"]),
+        ("Die Straße ist naß", "STRASSE", ["Straße"]),
+        ("ßßß: die Straße", "sse", ["ße"]),
+        ("ßa", "sa", ["ßa"]),
+        ("ﬁne", "n", ["n"]),
+        ("nothing", "else", []),
+    ],
+)
+def test_excerpt_marks_the_words_as_they_are_written(text: str, words: str, marked: list[str]) -> None:
+    message = Message("m", Kind.USER, Origin.HUMAN, Fate.ACTIVE, None, (Text(text),))
+    found = excerpt(message, words)
+    assert [found.text[span.start : span.end] for span in found.spans] == marked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from urllib.parse import parse_qs
 
 import pytest
 from tests.web.viewing import Viewed, links, viewing
@@ -19,6 +20,19 @@ def test_each_file_is_listed_once(viewed: Viewed) -> None:
     names = [tag for tag in links(page) if tag.startswith("files?path=")]
     assert len(names) == len({*names}) == 19
     assert "1–19 of 19" in page.text
+
+
+@pytest.mark.parametrize(
+    "path", ["files", "files?q=*.py", "files?q=src+*.rs", "files?project=skywatch", "files?limit=5"]
+)
+def test_list_as_json_has_the_same_files(viewed: Viewed, path: str) -> None:
+    page = viewed.page(path)
+    (link,) = [target for target in links(page) if target.startswith("api/files/used")]
+    document = viewed.json(link)
+    assert document["schema"] == "pollux.used_files/1"
+    targets = [target for target in links(page) if target.startswith("files?path=")]
+    assert [row["path"] for row in document["files"]] == [parse_qs(target)["files?path"][0] for target in targets]
+    assert f"of {document['total']}" in page.text
 
 
 def test_words_and_project_narrow_the_list(viewed: Viewed) -> None:

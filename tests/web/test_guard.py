@@ -43,12 +43,12 @@ def fail_late(_request: Request, _library: Library) -> Response:
     return StreamedResponse(piece for piece in pieces())
 
 
-def fail_in_the_middle(_request: Request, _library: Library) -> Response:
+def fail_in_the_middle(request: Request, _library: Library) -> Response:
     def pieces() -> Iterator[str]:
-        yield "half"
-        raise ValueError(PRIVATE)
+        yield "<main>half"
+        raise SessionNotFoundError("<abc>", 3) if "known" in request.query_params else ValueError(PRIVATE)
 
-    return StreamedResponse(pieces())
+    return StreamedResponse(pieces(), media_type=request.query_params.get("type", "text/html"))
 
 
 PROBES = (
@@ -392,9 +392,25 @@ def test_a_fault_outside_of_all_routes_says_as_little() -> None:
     check_headers(answer)
 
 
-def test_a_fault_in_the_middle_of_a_page_breaks_the_connection(probes: Site) -> None:
+def test_a_page_that_cannot_be_completed_ends_with_a_sentence(probes: Site) -> None:
+    answer = probes.get("half")
+    assert answer.text.startswith("<main>half<div")
+    assert "The rest of this page is missing." in answer.text
+    assert "This is a bug in Pollux." in answer.text
+    assert PRIVATE not in answer.text
+    assert [type(error) for error in probes.failures] == [ValueError]
+
+
+def test_a_page_that_ends_with_an_error_of_the_library_says_which(probes: Site) -> None:
+    answer = probes.get("half?known=1")
+    assert "The rest of this page is missing." in answer.text
+    assert "No session matches &#x27;&lt;abc&gt;&#x27;" in answer.text
+    assert not probes.failures
+
+
+def test_a_fault_in_the_middle_of_another_answer_breaks_the_connection(probes: Site) -> None:
     with pytest.raises(ValueError, match="secret"):
-        probes.get("half")
+        probes.get("half?type=application/json")
     assert len(probes.failures) == 1
 
 

@@ -142,6 +142,26 @@ def test_find_covers_the_whole_session(viewed: Viewed) -> None:
     assert f"s/{SESSION}/{4 * N_TURNS + 2}#m{4 * N_TURNS + 2}" in links(page)
 
 
+def test_found_messages_are_links_with_the_words_around_them(viewed: Viewed) -> None:
+    text = viewed.get(f"s/{SESSION}/find", q="NUMBER 299")
+    assert "prompt <mark>number 299</mark></p></a>" in text
+    assert len(Page(text).named("a", class_="snip")) == 1
+
+
+def test_found_messages_are_listed_in_pages(viewed: Viewed) -> None:
+    found = viewed.json(f"api/sessions/{SESSION}/find", q="number")["at"]
+    targets: list[str] = []
+    after = 0
+    while after < len(found):
+        page = viewed.page(f"s/{SESSION}/find", q="number", after=after)
+        assert f"of {len(found):,}" in page.text
+        targets += [target for target in links(page) if re.search(r"#m\d", target)]
+        assert len(targets) > after
+        after = len(targets)
+    assert targets == [f"s/{SESSION}/{number}#m{number}" for number in found]
+    assert not page.named("a", rel="next")
+
+
 def test_windows_begin_at_prompts_and_are_never_too_many() -> None:
     assert cut_windows([]) == ()
     assert cut_windows([0] * 50) == (Window(0, 50),)

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from unittest.mock import patch
 
@@ -102,6 +103,17 @@ def test_reasons_say_why_the_client_deletes_a_session(demo: str) -> None:
     assert any("stub left by --resume" in text for text in why)
     assert any("missing header" in text for text in why)
     assert any("unused for 30 days" in text for text in why)
+
+
+def test_sessions_that_are_due_at_once_are_so_on_a_clock_that_runs(tmp_path: Path) -> None:
+    times = (NOW + timedelta(milliseconds=number) for number in count())
+    config = configure(
+        named_homes=[DEMO_HOME], archive=tmp_path / "a.db", zone="UTC", environ={}, clock=lambda: next(times)
+    )
+    with Library(config) as library:
+        board = library.dashboard()
+    assert board.n_tomorrow == 0
+    assert all(session.due <= board.now for session in board.expiring)
 
 
 def test_the_page_is_light(demo: str) -> None:

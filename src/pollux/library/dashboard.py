@@ -91,8 +91,8 @@ def dashboard(
     """Return the first page's numbers."""
     config, database = snapshot.config, snapshot.database
     zone = config.zone()[0]
-    now = config.clock()
     general = overview_report(snapshot, report, n_newest=_NEWEST)
+    now = config.clock()  # after the forecast, whose "now" is when sessions are due at the next start
     start = start_of_day(now - _YEAR, zone)
     order, days = remembered.get(snapshot, prices, ("days", start), lambda: _days(snapshot, prices, start, zone))
     projects = remembered.get(

@@ -16,12 +16,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from pollux.model import Code, CodeResult, Json, Message, Text, ToolCall
+from pollux.search.highlight import snippet
+from pollux.search.values import Snippet, TextSpan
 from pollux.sessions.replay.reading import build_message
 
 if TYPE_CHECKING:
     from pollux.library.windows import OpenConversation
 
 MOST_FOUND = 5_000
+_MOST_MARKED = 20
+"""Occurrences of the words in a message that an excerpt is chosen from."""
 _PLAIN = re.compile(r"[A-Za-z0-9 .,:;_()=+*-]+")
 """Characters that no writer of JSON escapes."""
 LAST_CASED = 0x1E921
@@ -55,6 +59,30 @@ def find_in_session(conversation: OpenConversation, words: str, most: int = MOST
                 return FoundMessages(tuple(numbers), len(timeline), has_more=True)
             numbers.append(place + 1)
     return FoundMessages(tuple(numbers), len(timeline), has_more=False)
+
+
+def excerpt(message: Message, words: str) -> Snippet:
+    """Return the text around some words in a message that contains them."""
+    needle = words.strip().casefold()
+    for text in _texts(message):
+        if spans := _spans(text, needle):
+            return snippet(text, spans)
+    return Snippet("", ())
+
+
+def _spans(text: str, needle: str) -> list[TextSpan]:
+    """Return the first places of a casefolded needle in a text, as offsets in the text itself."""
+    folded = text.casefold()
+    places: Sequence[int] = range(len(text) + 1)
+    if len(folded) != len(text):  # a character such as ß became two
+        places = [place for place, char in enumerate(text) for _ in char.casefold()] + [len(text)]
+    spans: list[TextSpan] = []
+    at = folded.find(needle)
+    while at >= 0 and len(spans) < _MOST_MARKED:
+        end = at + len(needle)
+        spans.append(TextSpan(places[at], places[end - 1] + 1))
+        at = folded.find(needle, end)
+    return spans
 
 
 def _anchors(needle: str) -> list[bytes]:

@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from pollux.errors import MessageNotFoundError
 from pollux.library.config import UsageError
+from pollux.library.file_history import UsedFile
 from pollux.library.find_in_session import find_in_session
 from pollux.library.library import Library
 from pollux.library.usage import GROUPS, SORTS, UsageQuery
@@ -19,12 +20,12 @@ from pollux.model import Json
 from pollux.render.terminal.usage import usage_csv
 from pollux.text.encode import csv_row, encode, escape_formula
 from pollux.text.numbers import parse_integer
-from pollux.views.contracts import SESSION, listed_row, message_row, rfc3339, to_json
+from pollux.views.contracts import SESSION, listed_row, message_row, project_row, rfc3339, to_json
 from pollux.views.contracts.archive import ResumeDocument
 from pollux.views.contracts.sessions import MessageDocument
 from pollux.web.open_sessions import open_sessions
 from pollux.web.openapi import openapi_document
-from pollux.web.pages.files import file_page
+from pollux.web.pages import files as files_page
 from pollux.web.pages.search import hit_page, is_asked
 from pollux.web.pages.session_files import found_json
 from pollux.web.pages.sessions import session_list
@@ -33,6 +34,7 @@ from pollux.web.routing import page, viewer_of
 
 MOST_MESSAGES = 500
 """Messages that one answer contains."""
+USED_FILES = "pollux.used_files/1"
 _CSV = "text/csv"
 _BY = ("day", *(name for name in GROUPS if name != "day"))
 _COLUMNS = ("session", "used", "project", "title", "prompts", "tool_calls", "tokens", "cost_nanousd")
@@ -126,8 +128,29 @@ def _facets(facets: Facets | None) -> Json:
 
 def files(request: Request, library: Library) -> Response:
     """Return a page of the files that tool calls read or changed."""
-    page = file_page(request, library)
+    page = files_page.file_page(request, library)
     return _json({**to_json(page), "next": page.next})
+
+
+def used_files(request: Request, library: Library) -> Response:
+    """Return a page of files, each once, with how often sessions read and changed it."""
+    page = files_page.used_files(request, library)
+    rows = [_used_file(file) for file in page.rows]
+    return _json({"schema": USED_FILES, "files": rows, "total": page.total, "next": page.next})
+
+
+def _used_file(file: UsedFile) -> dict[str, Json]:
+    use = file.use
+    return {
+        "path": use.path,
+        "project": project_row(file.project),
+        "reads": use.n_reads,
+        "changes": use.n_changes,
+        "lines_added": use.lines_added,
+        "lines_removed": use.lines_removed,
+        "sessions": use.n_sessions,
+        "last": rfc3339(use.last),
+    }
 
 
 def usage(request: Request, library: Library) -> Response:
@@ -180,6 +203,7 @@ ROUTES = (
     Route("/api/sessions/{session}/find", page(find)),
     Route("/api/search", page(search)),
     Route("/api/files", page(files)),
+    Route("/api/files/used", page(used_files)),
     Route("/api/usage", page(usage)),
     Route("/api/status", page(status)),
     Route("/api/projects", page(projects)),

@@ -217,6 +217,23 @@ SCHEMAS: dict[str, Schema] = {
         problems=_PROBLEMS,
         next=_CURSOR,
     ),
+    "UsedFiles": _document(
+        "pollux.used_files/1",
+        files=_list(
+            _row(
+                path=TEXT,
+                project=_of("Project"),
+                reads=COUNT,
+                changes=COUNT,
+                lines_added=_maybe(COUNT),
+                lines_removed=_maybe(COUNT),
+                sessions=COUNT,
+                last=_TIME,
+            )
+        ),
+        total=COUNT,
+        next=_CURSOR,
+    ),
     "Usage": _document(
         "pollux.usage/1",
         by=TEXT,

@@ -112,6 +112,14 @@ PATHS: dict[str, Schema] = {
         _LIMIT,
         _AFTER,
     ),
+    "/api/files/used": _get(
+        "Files that sessions read or changed, each once, last touched first.",
+        "UsedFiles",
+        _query("q", "Words that the path contains; `*` and `?` stand for other characters."),
+        *_FILTERS,
+        _LIMIT,
+        _AFTER,
+    ),
     "/api/usage": _get(
         "Tokens and cost; every model call counts once.",
         "Usage",

@@ -21,6 +21,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from pollux.errors import PolluxError
 from pollux.library.library import Library
+from pollux.render.html.markup import Html, element
+from pollux.text.escape import make_visible
 
 Handler = Callable[[Request, Library], Response]
 _PIECE = 16_000
@@ -127,7 +129,8 @@ def page(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
 class StreamedResponse(Response):
     """An answer whose pieces are produced in one worker thread while they are sent.
 
-    Exceptions of the first piece become an error page; after that the status has been sent, and the connection breaks.
+    Exceptions of the first piece become an error page. Once the status has been sent, a page ends with a sentence about
+    the exception; another answer breaks the connection, so that half of it does not look whole.
     """
 
     def __init__(
@@ -139,6 +142,7 @@ class StreamedResponse(Response):
     ) -> None:
         """Store the pieces; none is produced yet."""
         self._pieces = pieces
+        self._is_started = False
         super().__init__(None, status, headers, media_type)
         del self.headers["content-length"]
 
@@ -160,6 +164,7 @@ class StreamedResponse(Response):
                 for number, piece in enumerate(pieces):
                     if not number:
                         anyio.from_thread.run(emit, start)
+                        self._is_started = True
                     if is_gone.is_set() or scope["method"] == "HEAD":
                         return
                     body = piece.encode("utf-8", "replace")
@@ -168,9 +173,25 @@ class StreamedResponse(Response):
         listener = asyncio.create_task(listen())
         try:
             await anyio.to_thread.run_sync(transmit, abandon_on_cancel=True)
+        except Exception as error:
+            if not self._is_started or self.media_type != "text/html":
+                raise
+            await send({"type": "http.response.body", "body": _last_words(error).encode("utf-8", "replace")})
+            if not isinstance(error, PolluxError):
+                raise  # the guard reports the bug
+        else:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             listener.cancel()
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _last_words(error: Exception) -> Html:
+    """Return the end of a page that cannot be completed; browsers close the elements that are still open."""
+    why = "This is a bug in Pollux. Please report what its terminal has printed."
+    if isinstance(error, PolluxError):
+        why = make_visible(str(error))
+    sentences = (element("p", "The rest of this page is missing."), element("p", why))
+    return element("div", *sentences, class_="empty", role="alert")
 
 
 def _collected(pieces: Iterable[str]) -> Generator[str, None, None]:

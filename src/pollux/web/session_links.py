@@ -17,9 +17,14 @@ from pollux.web.requests import path_id
 
 def session_address(request: Request, session_id: str, path: str = "", **query: str | int | bool | None) -> str:
     """Return the address of a session, or of a page below it."""
+    return address(request, session_path(request, session_id, path), **query)
+
+
+def session_path(request: Request, session_id: str, path: str = "") -> str:
+    """Return the path of a session, or of a page below it, without the label."""
     names: Mapping[str, str] = getattr(request.state, "names", {})
     name = names.get(session_id) or path_id(session_id, session_id[:8])
-    return address(request, f"s/{name}/{path}" if path else f"s/{name}", **query)
+    return f"s/{name}/{path}" if path else f"s/{name}"
 
 
 def message_address(request: Request, session_id: str, number: int) -> str:

@@ -44,13 +44,17 @@ def file_page(request: Request, library: Library) -> FilePage:
 
 def files(request: Request, library: Library) -> Response:
     """Return the page of all files, or with `path=` that of one file."""
-    chosen, path = wanted(request, library), parameter(request, "path")
+    path = parameter(request, "path")
     if path:
-        history = library.file_history(path, page_of(request, HISTORY_SIZE), wanted=chosen)
+        history = library.file_history(path, page_of(request, HISTORY_SIZE), wanted=wanted(request, library))
         body = _history(request, history)
         return document(request, f"{visible(path)} · Files", body, place="files", styles=("session.css",))
-    used = library.used_files(parameter(request, "q"), page_of(request, SIZE), wanted=chosen)
-    return document(request, "Files", _list(request, library, used), place="files")
+    return document(request, "Files", _list(request, library, used_files(request, library)), place="files")
+
+
+def used_files(request: Request, library: Library) -> UsedFiles:
+    """Return the files that a request asks for: `q=` are words of their paths."""
+    return library.used_files(parameter(request, "q"), page_of(request, SIZE), wanted=wanted(request, library))
 
 
 def _list(request: Request, library: Library, found: UsedFiles) -> Iterator[Html]:
@@ -74,6 +78,7 @@ def _list(request: Request, library: Library, found: UsedFiles) -> Iterator[Html
     now = library.config.clock().astimezone(library.config.zone()[0])
     yield table(head, [_file(request, row, now) for row in found.rows], frozenset({2, 3, 4, 5}))
     yield turn(request, "files", found.next, extent(request, len(found.rows), found.total), size=SIZE)
+    yield formats(request, "api/files/used", csv=False)
 
 
 def _file(request: Request, row: UsedFile, now: datetime) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from tempfile import SpooledTemporaryFile
 
 from starlette.concurrency import iterate_in_threadpool
@@ -13,10 +13,11 @@ from starlette.routing import Route
 from pollux.errors import MessageNotFoundError, PolluxError
 from pollux.library.config import UsageError
 from pollux.library.export_options import FORMATS, RedactionOptions, format_options
-from pollux.library.find_in_session import FoundMessages, find_in_session
+from pollux.library.find_in_session import FoundMessages, excerpt, find_in_session
 from pollux.library.library import Library
 from pollux.library.outputs import StreamSink
 from pollux.library.values import SessionRow
+from pollux.model import Message
 from pollux.render.html.markup import Html, closing, element, joined, opening, time_element
 from pollux.text.encode import encode
 from pollux.text.escape import make_visible
@@ -24,15 +25,19 @@ from pollux.text.numbers import parse_integer, plural, size
 from pollux.views import attachments, session_text
 from pollux.views.session_text import TITLE, describe_messages
 from pollux.web.layout import document
+from pollux.web.lists import extent, turn
 from pollux.web.open_sessions import open_sessions
-from pollux.web.requests import choice, number, parameter
+from pollux.web.pages.search import snippet_html
+from pollux.web.requests import choice, number, page_start, parameter
 from pollux.web.routing import page
-from pollux.web.session_links import file_header, message_address, session_address
+from pollux.web.session_links import file_header, message_address, session_address, session_path
 
 FOUND = "pollux.found/1"
 _SPOOLED = 8 << 20
 """Bytes of an export that are held in memory."""
 _BLOCK = 1 << 16
+_FOUND_ROWS = 50
+"""Messages on a page of the ones that contain some words."""
 _SANDBOX = {"Content-Security-Policy": "sandbox; default-src 'none'"}
 _MAGIC = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
 _SHOWN_RECORD = 200_000
@@ -53,20 +58,49 @@ def found_json(found: FoundMessages) -> bytes:
 
 
 def find(request: Request, library: Library) -> Response:
-    """Return the messages that contain some words: JSON for the script, a list of links for a browser without one."""
+    """Return the messages that contain some words: JSON for the script, a page with excerpts without one."""
     row = library.session(request.path_params["session"])
     words = parameter(request, "q")
+    start = page_start(request)
     with open_sessions(request).reading(row) as conversation:
         matches = find_in_session(conversation, words)
-    if "application/json" in request.headers.get("accept", ""):
-        return Response(found_json(matches), media_type="application/json")
-    items = []
-    for number_ in matches.at:
-        link = element("a", f"Message {number_:,}", href=message_address(request, row.id, number_))
-        items.append(element("li", link))
-    total = f"{plural(len(matches.at), 'message')} of {matches.n_messages:,} contain “{make_visible(words)}”."
-    body = (*_heading(request, row, "Find"), element("p", total), element("ol", *items, class_="rows"))
-    return document(request, f"{words} in a session", body, place="sessions")
+        if "application/json" in request.headers.get("accept", ""):
+            return Response(found_json(matches), media_type="application/json")
+        shown = [(place, conversation.message(place)) for place in matches.at[start : start + _FOUND_ROWS]]
+    items = [element("li", _found(request, row, place, message, words), class_="hit") for place, message in shown]
+    return document(
+        request, f"{make_visible(words)} in a session", _found_page(request, row, matches, items), place="sessions"
+    )
+
+
+def _found_page(request: Request, row: SessionRow, matches: FoundMessages, items: Sequence[Html]) -> Iterator[Html]:
+    yield from _heading(request, row, "Find")
+    words, n_found = parameter(request, "q"), len(matches.at)
+    yield _find_form(request, row, words)
+    if not words:
+        return
+    total = f"{n_found:,}{'+' if matches.has_more else ''} of {plural(matches.n_messages, 'message')}"
+    yield element("p", f"{total} contain “{make_visible(words)}”.")
+    yield element("ol", *items)
+    end = page_start(request) + len(items)
+    path = session_path(request, row.id, "find")
+    if n_found > _FOUND_ROWS:
+        next_ = str(end) if items and end < n_found else None
+        yield turn(request, path, next_, extent(request, len(items), n_found), size=_FOUND_ROWS)
+
+
+def _find_form(request: Request, row: SessionRow, words: str) -> Html:
+    field = element("input", type="search", name="q", value=words or None, aria_label="Find in this session")
+    button = element("button", "Find", class_="button", type="submit")
+    target = session_address(request, row.id, "find")
+    return element("form", field, button, class_="filters noprint", role="search", action=target)
+
+
+def _found(request: Request, row: SessionRow, place: int, message: Message, words: str) -> Html:
+    at = time_element(message.at, "full") if message.at else Html()
+    about = element("p", element("span", f"Message {place:,}"), at, class_="where")
+    text = element("p", snippet_html(excerpt(message, words)))
+    return element("a", about, text, class_="snip", href=message_address(request, row.id, place), data_stop="nearest")
 
 
 def _heading(request: Request, row: SessionRow, name: str) -> tuple[Html, Html]:
@@ -121,7 +155,7 @@ def raw_record(request: Request, library: Library) -> Response:
         element("pre", shown, class_="scroll", tabindex="0"),
         element("p", more, class_="soft") if more else Html(),
     )
-    return document(request, f"Record of message {value}", body, place="sessions")
+    return document(request, f"Record of message {value}", body, place="sessions", styles=("session.css",))
 
 
 def attachment(request: Request, library: Library) -> Response:
