@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import http.client
 import os
-import re
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
+from scripts.bench.server_process import ServerProcess
 from scripts.bench.trees import BUILD
 from scripts.bench.web_home import LONG_SESSIONS, N_SESSIONS, RARE, write_home
 
@@ -50,16 +50,14 @@ _PAGES = {
     "find in 50,000 messages": f"s/{_LONG}/find?q={RARE}",
 }
 _ROUNDS = 3
-_IDLE_MS = 10.0
-"""Processor time within a second below which a server has nothing left to do."""
 
 
-class MeasuredViewer:
-    """A running viewer whose processor time and memory can be read; on Linux only."""
+class MeasuredViewer(ServerProcess):
+    """A running viewer of which `folder` has the runtime files."""
 
     def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
         """Sign in."""
-        self._process = process
+        super().__init__(process.pid)
         (file,) = folder.glob("run/**/web-*.json")
         self._running = msgspec.json.decode(file.read_bytes(), type=RunningViewer)
         self._cookie = ""
@@ -72,22 +70,6 @@ class MeasuredViewer:
             connection.request("GET", f"/{self._running.label}/{path}", headers={"Cookie": self._cookie})
             answer = connection.getresponse()
             return answer.status, answer.getheader("set-cookie") or "", len(answer.read())
-
-    def processor_ms(self) -> float:
-        """Return the processor time of the process so far, in milliseconds."""
-        return time.clock_gettime(~self._process.pid << 3 | 2) * 1000  # the process's own clock, as Linux numbers them
-
-    def settle(self) -> None:
-        """Wait until the server has brought its archive up to date."""
-        before = -_IDLE_MS
-        while self.processor_ms() - before >= _IDLE_MS:
-            before = self.processor_ms()
-            time.sleep(1)
-
-    def memory_mb(self, name: str = "VmRSS") -> int:
-        """Return the memory that the process has, or with `VmHWM` the most that it had, in MB."""
-        match = re.search(rf"{name}:\s+(\d+) kB", Path(f"/proc/{self._process.pid}/status").read_text("ascii"))
-        return int(match[1]) * 1024 // 1_000_000 if match else 0
 
 
 @contextmanager
