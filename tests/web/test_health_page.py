@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +46,12 @@ def test_page_lists_what_the_client_deletes(viewed: Viewed) -> None:
     assert {name for name, number in numbers.items() if number} <= ids
     shown = {target.removeprefix("s/") for target in links(page) if target.startswith("s/")}
     assert {entry.session.id for entry in report.expiring} <= shown
+
+
+def test_sessions_without_a_date_are_due_at_once(viewed: Viewed) -> None:
+    text = viewed.get("health")
+    assert re.search(r">at once</td><td[^>]*>a stub left by <code>--resume</code>", text)
+    assert re.search(r"</time></td><td[^>]*>unused for 30 days", text)
 
 
 def test_long_lists_are_cut_and_say_so(viewed: Viewed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from tests.exports.reader import Page
 from tests.web.viewing import LABEL, Viewed, viewing
 
 from pollux.library import freshness
-from pollux.web.live import Watcher, event
+from pollux.web.live import Watcher, _next_change, event
 from pollux.web.pages.session import row_version
 
 PATIENCE = 60.0
@@ -44,6 +44,21 @@ def append(root: Path, *records: dict[str, Any]) -> None:
     with _file(root).open("ab") as stream:
         for record in records:
             stream.write(line(record) + b"\n")
+
+
+def test_a_tab_that_is_closed_leaves_nothing_waiting() -> None:
+    async def close_while_waiting() -> set[asyncio.Task[Any]]:
+        stopping = asyncio.create_task(asyncio.Event().wait())
+        waiting = asyncio.create_task(_next_change(asyncio.Queue(), stopping))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await asyncio.sleep(0)
+        rest = asyncio.all_tasks() - {asyncio.current_task(), stopping}
+        stopping.cancel()
+        return rest
+
+    assert asyncio.run(close_while_waiting()) == set()
 
 
 class Tab:

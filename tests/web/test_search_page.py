@@ -79,6 +79,14 @@ def test_the_reading_of_a_query(viewed: Viewed) -> None:
     assert "1 word, 1 phrase, without 1 other, in answer, in project skywatch" in text
 
 
+def test_examples_are_links_to_what_they_find(viewed: Viewed) -> None:
+    page = viewed.page("search")
+    examples = [target for target in links(page) if target.startswith("search?q=")]
+    assert len(examples) == 7
+    for target in examples:
+        assert viewed.answer(target).status_code == 200
+
+
 def test_orders_are_links(viewed: Viewed) -> None:
     page = viewed.page("search?q=the&sort=oldest&limit=2")
     sorts = {parse_qs(urlsplit(link).query).get("sort", ["relevance"])[0] for link in links(page) if "q=the" in link}

@@ -132,7 +132,7 @@ def test_the_guide_has_a_table(viewed: Viewed) -> None:
     assert len(rows) == 14
     assert "Can we just make QUIET two hours? rewound" in Page(table).text
     calls = [label for _, label in marks if " cached" in label]
-    amounts = [re.findall(r'class="right">([^<]+)<', row) for row in rows if "model call" in row]
+    amounts = [re.findall(r'class="right(?: w)?">([^<]+)<', row) for row in rows if "model call" in row]
     for label, (fresh, cached, _, _, cost) in zip(calls, amounts, strict=True):
         n_in = int(fresh.replace(",", "")) + int(cached.replace(",", ""))
         assert f"{cost}; {n_in:,} in, {cached} cached" in label

@@ -189,6 +189,7 @@ def test_models_without_a_price_are_named(tmp_path: Path) -> None:
     with opened(tmp_path, tmp_path / "archive.db") as client:
         page = usage(client)
     assert page.texts["h1"] == ["9.1k tokens without a price in thirty days."]
+    assert [text for text in page.texts["text"] if "$" in text] == ["$0"]
     assert "No price: gemini-99-secret (1 call)" in page.texts["span"]
 
 

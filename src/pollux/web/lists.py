@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from pollux.render.html.markup import Html, element, joined
 from pollux.text.escape import make_visible
+from pollux.web.door import with_commands
 from pollux.web.layout import address
 from pollux.web.requests import page_size, page_start
 
@@ -110,7 +111,7 @@ def nothing(request: Request, path: str, words: str, total: int, plural_noun: st
         link = element("a", "Go to its start", href=address(request, path, **kept(request)))
     else:
         link = element("a", f"Show all {path}", href=address(request, path))
-    sentences = (element("p", visible(note, 500)) for note in notes)
+    sentences = (element("p", with_commands(visible(note, 500))) for note in notes)
     return element("div", element("p", words), *sentences, element("p", link), class_="empty")
 
 

@@ -263,11 +263,11 @@ def _stream(
 async def _next_change(queue: asyncio.Queue[Changed], stopping: asyncio.Task[bool]) -> Changed | None:
     """Return the sessions that have changed; None when the server stops, and after a while without a change."""
     waiting = asyncio.create_task(queue.get())
-    await asyncio.wait({waiting, stopping}, timeout=KEEP_ALIVE, return_when=asyncio.FIRST_COMPLETED)
-    if waiting.done():
-        return waiting.result()
-    waiting.cancel()
-    return None
+    try:
+        await asyncio.wait({waiting, stopping}, timeout=KEEP_ALIVE, return_when=asyncio.FIRST_COMPLETED)
+        return waiting.result() if waiting.done() else None
+    finally:
+        waiting.cancel()  # also when the tab has been closed, which cancels this coroutine
 
 
 ROUTES = (Route("/events", all_events), Route("/s/{session}/events", session_events))

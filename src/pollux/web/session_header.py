@@ -21,7 +21,9 @@ from pollux.text.shell import quoted
 from pollux.views import session_text
 from pollux.views.session_text import TITLE, amount_text, count_messages
 from pollux.views.transcript import Detail, TranscriptOptions
+from pollux.web.door import with_commands
 from pollux.web.layout import address
+from pollux.web.lists import visible
 from pollux.web.open_sessions import open_sessions
 from pollux.web.requests import parameter
 from pollux.web.session_links import message_address, session_address
@@ -75,7 +77,7 @@ def session_facts(row: SessionRow, conversation: OpenConversation) -> Html:
     """Return models, messages, tokens and cost of a session."""
     facts = []
     if row.models:
-        facts.append(("Model" if len(row.models) == 1 else "Models", make_visible(", ".join(row.models))))
+        facts.append(("Model" if len(row.models) == 1 else "Models", visible(", ".join(row.models), 500)))
     n_dropped = sum(n_messages for fate, n_messages in row.fates.items() if fate != Fate.ACTIVE)
     dropped = element("span", f"{n_dropped:,} dropped", class_="c") if n_dropped else Html()
     facts.append(("Messages", joined((count_messages(conversation.session, conversation.family), " ", dropped))))
@@ -119,7 +121,7 @@ def session_actions(request: Request, library: Library, row: SessionRow, convers
     if len(row.files) and row.kind == "main":
         inside.append(_state(library, row))
     if notes:
-        inside.append(element("span", make_visible(" ".join(notes)), class_="soft small"))
+        inside.append(element("span", with_commands(make_visible(" ".join(notes))), class_="soft small"))
     return element("p", *inside, class_="acts")
 
 

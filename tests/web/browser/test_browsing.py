@@ -306,6 +306,17 @@ def test_pages_fit_a_phone(browser: Browser, served: Served, width: int) -> None
         assert not too_wide
 
 
+@pytest.mark.parametrize("path", ["", "files", "health", "s/602c50c2/12"])
+def test_the_word_of_the_page_is_in_sight_on_a_phone(browser: Browser, served: Served, path: str) -> None:
+    with served.tab(browser, width=390, height=800) as tab:
+        tab.go(path)
+        left, right = tab.tell(
+            "((box) => [box.left, box.right])(document.querySelector('.top [aria-current]').getBoundingClientRect())"
+        )
+        assert left >= 0
+        assert right <= 390
+
+
 WIDEST = (
     "[...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1)"
     ".slice(0, 3).map((e) => e.outerHTML.slice(0, 120))"

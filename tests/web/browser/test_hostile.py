@@ -63,6 +63,7 @@ def check_harmless(browser: Browser, served: Served, path: str, *, script: bool)
         assert tab.tell(UNKNOWN) == []
         starts = (served.root, "#", "http://", "https://", "mailto:", "data:image/png;base64,")
         assert [target for target in tab.tell(TARGETS) if not target.startswith(starts)] == []
+        assert tab.tell("document.documentElement.scrollWidth - innerWidth") <= 0
         assert tab.count("main") == 1
         assert tab.count("footer.foot") == 1
         tab.check_quiet()

@@ -129,6 +129,8 @@
 
   addEventListener("DOMContentLoaded", () => {
     localize(document);
+    const place = document.querySelector(".top [aria-current]");
+    if (place) place.parentElement.scrollLeft = place.offsetLeft - 60; // a phone is too narrow for all words
     new MutationObserver((changes) => {
       for (const change of changes) for (const node of change.addedNodes) if (node.nodeType === 1) localize(node);
     }).observe(document.body, { childList: true, subtree: true });

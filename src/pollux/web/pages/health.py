@@ -123,25 +123,27 @@ def _expiring(request: Request, report: HealthReport) -> Iterator[Html]:
     for name, number in numbers.items():
         if number:
             yield element("h2", f"{_HEADINGS[name]}: {plural(number, 'session')}", id=name)
-            rows = [_expiring_row(request, entry) for entry in by_time[name]]
+            rows = [_expiring_row(request, entry, report.now) for entry in by_time[name]]
             yield table(head, rows) if rows else Html()
             yield _rest(number - len(rows), "pollux status")
     if any(numbers.values()):
         words = f"Based on the clean-up rules of Gemini CLI {report.client}."
-        yield element("p", words, class_="soft small")
+        yield element("p", words, class_="soft small note")
 
 
 def _time_of(due: datetime, now: datetime) -> str:
     return "next" if due <= now else "soon" if due <= now + _SOON else "later"
 
 
-def _expiring_row(request: Request, entry: ExpiringSession) -> tuple[str, ...]:
+def _expiring_row(request: Request, entry: ExpiringSession, now: datetime) -> tuple[str, ...]:
     if entry.reason == "age":
         reason = f"unused for {entry.limit}" if entry.limit else "unused for too long"
     else:
         reason = with_commands(_REASONS.get(entry.reason, visible(entry.reason)))
     archived = "yes" if entry.is_archived else element("span", "no", class_="flag b")
-    return *_session(request, entry.session), stamp(request, entry.due), reason, archived
+    is_dated = entry.reason == "age" or entry.due > now
+    due = stamp(request, entry.due) if is_dated else "at once"
+    return *_session(request, entry.session), due, reason, archived
 
 
 def _session(request: Request, row: SessionRow) -> tuple[Html, str]:

@@ -19,8 +19,9 @@ from pollux.render.html.markup import Html, element, joined
 from pollux.text.numbers import count, dollars, number_word, plural
 from pollux.views.session_text import title
 from pollux.web.changes import mark_of
+from pollux.web.door import with_commands
 from pollux.web.layout import address, document
-from pollux.web.lists import chart_table
+from pollux.web.lists import chart_table, visible
 from pollux.web.routing import Reading, page, viewer_of
 from pollux.web.rows import project_address, session_address, session_list
 from pollux.web.skies import sky_figure
@@ -73,7 +74,7 @@ def _empty(board: Dashboard) -> Iterator[Html]:
     yield element(
         "div",
         element("p", "No Gemini CLI sessions yet."),
-        element("p", board.hint) if board.hint else Html(),
+        element("p", with_commands(board.hint)) if board.hint else Html(),
         element("p", "Pollux looked in:") if homes else Html(),
         element("ul", *homes) if homes else Html(),
         element("p", "Try the viewer on sample sessions: ", element("code", "pollux demo web")),
@@ -128,8 +129,8 @@ def _deletions(board: Dashboard) -> Html:
         more = f", and {number_word(board.n_tomorrow)} more tomorrow"
     elif numbers.due and n_later:
         more = f", and {number_word(n_later)} more within a week"
-    end = "Your archive keeps them." if not numbers.n_unarchived else "Run pollux sync to keep them."
-    return element("p", element("b", parts[0]), f"{more}. {end}", class_="more")
+    end = "Your archive keeps them." if not numbers.n_unarchived else "Run `pollux sync` to keep them."
+    return element("p", element("b", parts[0]), f"{more}. ", with_commands(end), class_="more")
 
 
 def _of_them(number: int) -> str:
@@ -223,8 +224,8 @@ def _cost(request: Request, board: Dashboard) -> Html:
     keys = []
     for name, nanousd in costs.most_common(6):
         amount = element("span", dollars(nanousd if name in priced else None, 3), class_="num")
-        keys.append(element("li", swatch(series[name]), element("span", name), amount))
-    total = element("b", dollars(sum(costs.values()), 2), class_="num")
+        keys.append(element("li", swatch(series[name]), element("span", visible(name)), amount))
+    total = element("b", dollars(sum(costs.values()) if priced or not costs else None, 2), class_="num")
     note = element("span", f"in {plural(n_calls, 'call')}, {count(n_tokens)} tokens", class_="soft small")
     link = element("a", "Usage", href=address(request, "usage"))
     return _section(

@@ -77,7 +77,7 @@ def hit_page(request: Request, library: Library) -> HitPage:
 def search(request: Request, library: Library) -> Response:
     """Return the search page."""
     if not is_asked(request):
-        return document(request, "Search", _start(), scripts=(LISTS,))
+        return document(request, "Search", _start(request), scripts=(LISTS,))
     try:
         hits = hit_page(request, library)
     except InvalidQueryError as error:
@@ -94,7 +94,7 @@ def _unfinished(error: InvalidQueryError) -> Iterator[Html]:
     yield element("p", make_visible(str(error)), class_="soft")
 
 
-def _start() -> Iterator[Html]:
+def _start(request: Request) -> Iterator[Html]:
     yield element("h1", "Search")
     examples = (
         ("alerts mail", "both words, in any order"),
@@ -105,7 +105,10 @@ def _start() -> Iterator[Html]:
         ("file:*.py cmd:pytest", "messages that touched a file, or ran a command"),
         ("last:7d cost:>0.50", "sessions by time and by cost in US dollars"),
     )
-    rows = [joined((element("dt", element("code", words)), element("dd", meaning))) for words, meaning in examples]
+    rows = []
+    for words, meaning in examples:
+        link = element("a", element("code", words), href=address(request, "search", q=words))
+        rows += [element("dt", link), element("dd", meaning)]
     yield element("dl", *rows, class_="facts")
 
 

@@ -26,6 +26,8 @@ from pollux.web.session_links import message_address, session_address, short_nam
 ROWS = 200
 """Rows on a page."""
 _COLUMNS = ("Time", "What", "Fresh input", "Cached", "Output", "Thoughts", "Cost", "Record")
+_WIDE_COLUMNS = range(2, 6)
+"""The tokens."""
 _NAMES = {"call": "model call", "error": "error"}
 
 
@@ -48,7 +50,7 @@ def _body(request: Request, row: SessionRow, moments: Sequence[Moment], start: i
         return
     head = []
     for place, name in enumerate(_COLUMNS):
-        head.append(element("th", name, scope="col", class_="right" if place > 1 else None))
+        head.append(element("th", name, scope="col", class_=_class(place)))
     rows = [_row(request, row, moment) for moment in moments[:ROWS]]
     table = element("table", element("thead", element("tr", *head)), element("tbody", *rows))
     yield element("div", table, class_="scroll", tabindex=0, role="region", aria_label="Model calls")
@@ -75,9 +77,16 @@ def _row(request: Request, row: SessionRow, moment: Moment) -> Html:
         tokens = moment.usage.tokens
         counts = (max(0, tokens.input - tokens.cached), tokens.cached, tokens.output, tokens.thoughts)
         amounts = (*(f"{count:,}" for count in counts), amount_text(moment.usage.cost_nanousd))
-    cells += [element("td", amount, class_="right") for amount in amounts]
+    cells += [element("td", amount, class_=_class(place)) for place, amount in enumerate(amounts, len(cells))]
     record = element("a", "raw", href=session_address(request, row.id, f"raw/{moment.number}"))
     return element("tr", *cells, element("td", record, class_="right"))
+
+
+def _class(place: int) -> str | None:
+    """Return the class of a column: numbers stand at the right, and a phone has no room for all of them."""
+    if place in _WIDE_COLUMNS:
+        return "right w"
+    return "right" if place > 1 else None
 
 
 ROUTES = (Route("/s/{session}/calls", page(calls)),)

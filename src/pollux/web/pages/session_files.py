@@ -123,7 +123,7 @@ def raw_files(request: Request, library: Library) -> Response:
         rows.append(element("tr", *(element("td", cell) for cell in (name, file.role, file.format, link))))
     head = element("tr", *(element("th", word, scope="col") for word in ("File", "Role", "Format", "")))
     table = element("table", element("thead", head), element("tbody", *rows), class_="rows")
-    commands = element("p", "Byte for byte: ", element("code", f"pollux raw {row.short_id}"), class_="soft")
+    commands = element("p", "Byte for byte: ", element("code", f"pollux raw {row.short_id}"), class_="soft small note")
     return document(request, "Raw files", (*_heading(request, row, "Raw files"), table, commands), place="sessions")
 
 

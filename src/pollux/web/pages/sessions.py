@@ -15,6 +15,7 @@ from pollux.render.html.markup import Html, element
 from pollux.text.numbers import plural
 from pollux.web import rows
 from pollux.web.changes import mark_of
+from pollux.web.door import with_commands
 from pollux.web.layout import address, document
 from pollux.web.lists import extent, field, formats, hidden, nothing, orders, project_choice, select, turn, visible
 from pollux.web.requests import choice, flag, page_of, parameter, wanted
@@ -105,7 +106,12 @@ def _heading(names: Mapping[str, str], project: str) -> Iterator[Html]:
 def _nothing(request: Request, found: SessionPage) -> Html:
     """Return what a page without sessions says, and what to do next."""
     if not found.listed:
-        return element("div", element("p", "No sessions yet."), element("p", visible(found.hint, 500)), class_="empty")
+        return element(
+            "div",
+            element("p", "No sessions yet."),
+            element("p", with_commands(visible(found.hint, 500))),
+            class_="empty",
+        )
     return nothing(request, "sessions", "No session matches these filters.", found.total, "sessions", found.notes)
 
 

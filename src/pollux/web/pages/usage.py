@@ -42,6 +42,8 @@ _KINDS = {
 }
 _LEAST_SAVED = 10**10
 """Picodollars, a cent: savings below it are not worth a sentence."""
+_LEAST_TICK = 1000
+"""Nanodollars; the scale of a chart without any cost ends at one."""
 _NOT_RECORDED = "Not recorded by the client, so not included: routing, titles, failed requests"
 _TABLE_ROWS = 100
 """Rows of the table beside the chart; the download has all."""
@@ -125,7 +127,7 @@ def _tick(nanousd: int) -> str:
     for digits in range(6):
         if nanousd % 10 ** (9 - digits) == 0:
             return dollars(nanousd, digits if digits != 1 else 2)
-    return dollars(nanousd, 6)
+    return dollars(nanousd, 6) if nanousd >= _LEAST_TICK else ""
 
 
 def _body(request: Request, chosen: _Choice, summary: UsageSummary) -> Iterator[Html]:
@@ -290,7 +292,9 @@ def _chart(request: Request, chosen: _Choice, summary: UsageSummary, measure: _M
     digits = 3
     for row in summary.models:
         amount = dollars(row.billed.cost_nanousd, digits) if chosen.measure == "cost" else count(measure.of(row.billed))
-        keys.append(element("li", swatch(series[row.name]), row.name, " ", element("span", amount, class_="num")))
+        keys.append(
+            element("li", swatch(series[row.name]), visible(row.name), " ", element("span", amount, class_="num"))
+        )
     lost = measure.of(summary.billed) - measure.of(summary.active)
     if lost:
         amount = dollars(lost, digits) if chosen.measure == "cost" else count(lost)
@@ -515,7 +519,10 @@ def _sources(summary: UsageSummary) -> Html:
     checked = date.fromisoformat(summary.date)
     notes = [f"Prices: {summary.table} of {checked.day} {checked:%B %Y}"]
     if summary.unpriced:
-        names = [f"{model or 'no model'} ({plural(usage.calls, 'call')})" for model, usage in summary.unpriced.items()]
+        names = [
+            f"{visible(model or 'no model')} ({plural(usage.calls, 'call')})"
+            for model, usage in summary.unpriced.items()
+        ]
         notes.append(f"No price: {', '.join(names[:8])}" + (f" and {len(names) - 8} more" if len(names) > 8 else ""))  # noqa: PLR2004
     else:
         notes.append("Every model has a price")
