@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from pollux.errors import PolluxError
+from pollux.errors import MissingArchiveError, PolluxError
 from pollux.library.library import Library
 from pollux.render.html.markup import Html, element
 from pollux.text.escape import make_visible
@@ -118,7 +118,12 @@ def page(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
     def answer(request: Request) -> Response:
         viewer = viewer_of(request)
         viewer.wait()
-        return handler(request, viewer.library)
+        try:
+            return handler(request, viewer.library)
+        except MissingArchiveError:  # somebody has removed it: archive the sessions again
+            with viewer.library.stale():
+                pass
+            return handler(request, viewer.library)
 
     async def endpoint(request: Request) -> Response:
         return await anyio.to_thread.run_sync(answer, request, abandon_on_cancel=True)
