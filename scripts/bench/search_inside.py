@@ -49,7 +49,7 @@ def _snippets(library: Library, queries: list[BenchQuery]) -> Times:
 
 def _hits(library: Library, queries: list[BenchQuery]) -> Times:
     """Leave out what reads texts: the best twenty sessions with their places."""
-    with mock.patch.object(Finder, "_match", _unread):
+    with mock.patch.object(Finder, "_match", _unread), mock.patch.object(Finder, "_prepared"):
         return _snippets(library, queries)
 
 

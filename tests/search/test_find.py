@@ -16,6 +16,7 @@ from tests.builders import asks, call, document, gemini, header, log, user
 from tests.library.searching import NOW, put_prompts, put_session, session_id
 
 from pollux.archive import store
+from pollux.archive.index_file import index_path
 from pollux.archive.refresh import refresh
 from pollux.search import candidates, deadline
 from pollux.search.build import build_index
@@ -25,7 +26,7 @@ from pollux.search.deadline import InterruptedSearchError
 from pollux.search.fact_tests import FactTests
 from pollux.search.facts import FactPlace
 from pollux.search.find import NO_LIMITS, Finder, MatchPage, SearchLimits
-from pollux.search.index import SearchIndex, open_index
+from pollux.search.index import NewestRows, SearchIndex, open_index
 from pollux.search.query import parse_query
 from pollux.sessions.grouping import OpenSession
 
@@ -49,10 +50,11 @@ class Home:
         query: str,
         clock: Callable[[], float] = lambda: 0.0,
         limits: SearchLimits = NO_LIMITS,
+        checked: dict[int, bytes] | None = None,
         **options: Any,  # noqa: ANN401  of a request
     ) -> Finder:
         facts = FactTests(self.database, FactPlace({}, Path("/"), Path("/")))
-        corpus = Corpus(self.database, self.index, self.open_session, facts)
+        corpus = Corpus(self.database, self.index, self.open_session, facts, checked=checked)
         return Finder(corpus, Request(parse_query(query, now=NOW), EVERYTHING, **options), clock, limits)
 
     def find(self, query: str, **options: Any) -> MatchPage:  # noqa: ANN401
@@ -118,10 +120,10 @@ def test_a_common_word_walks_the_newest_rows_only(tmp_path: Path, monkeypatch: p
         walks: list[tuple[int, bool]] = []
         newest_rows = home.index.newest_rows
 
-        def counted(*arguments: Any) -> tuple[list[int], bool]:  # noqa: ANN401
-            rows, is_complete = newest_rows(*arguments)
-            walks.append((len(rows), is_complete))
-            return rows, is_complete
+        def counted(*arguments: Any) -> NewestRows:  # noqa: ANN401
+            newest = newest_rows(*arguments)
+            walks.append((len(newest.rows), newest.is_complete))
+            return newest
 
         monkeypatch.setattr(home.index, "newest_rows", counted)
         assert ids(home.find("word", limit=5)) == [29, 28, 27, 26, 25]
@@ -133,8 +135,8 @@ def test_walk_for_rare_kinds_is_bounded(tmp_path: Path, monkeypatch: pytest.Monk
     for number in range(30):
         put_prompts(tmp_path, number, "a word")
     with searchable(tmp_path) as home:
-        rows, is_complete = home.index.newest_rows('"word"', None, 100, 100)
-        assert (len(rows), is_complete) == (12, False)
+        newest = home.index.newest_rows('"word"', None, 100, 100)
+        assert (len(newest.rows), newest.is_complete) == (12, False)
         assert ids(home.find("word", limit=30)) == [*range(29, -1, -1)]
 
 
@@ -215,6 +217,52 @@ def test_single_lines_are_enough_for_logs(tmp_path: Path) -> None:
             (3, "notice"),
         ]
         assert (finder.reader.n_opened, finder.reader.n_versions) == (0, 1)
+
+
+@pytest.mark.parametrize("is_document", [False, True])
+def test_digests_of_messages_replace_those_of_segments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_document: bool
+) -> None:
+    monkeypatch.setattr("pollux.archive.raw._BLOCK", 64)
+    messages = [user(f"u{number}", f"tapir {number} " + "filler " * 50, second=number) for number in range(20)]
+    path = builders.chats(tmp_path) / f"session-2026-11-15T19-30-{builders.SESSION[:8]}"
+    if is_document:
+        builders.put(path.with_suffix(".json"), document(*messages))
+    else:
+        builders.put(path.with_suffix(".jsonl"), log(header(), *messages))
+    with searchable(tmp_path) as home:
+        checked: dict[int, bytes] = {}
+        finder = home.finder("tapir 3", checked=checked)
+        (match,) = finder.find().matches
+        assert [hit.number for hit in match.hits] == [3]
+        (beginning,) = finder.reader._beginnings.values()
+        assert beginning._bytes.n < len(beginning._bytes.data) / 2, "only the beginning of the file is decompressed"
+        assert checked == {}, "no segment was compared with its SHA-256"
+
+
+def test_segments_are_checked_where_a_digest_differs(tmp_path: Path) -> None:
+    put_prompts(tmp_path, 1, "a tapir")
+    with searchable(tmp_path) as home:
+        before = home.find("tapir").matches
+        with sqlite3.connect(index_path(tmp_path / "archive.db")) as database:
+            database.execute("UPDATE signatures SET body = zeroblob(length(body))")
+        checked: dict[int, bytes] = {}
+        assert home.finder("tapir", checked=checked).find().matches == before
+        assert len(checked) == 1
+
+
+def test_damaged_bytes_are_a_problem(tmp_path: Path) -> None:
+    put_prompts(tmp_path, 1, "a tapir")
+    put_prompts(tmp_path, 2, "a tapir")
+    with searchable(tmp_path) as home:
+        home.database.execute(
+            "UPDATE segments SET data = zeroblob(length(data)) WHERE version_id = "
+            "(SELECT file_version_id FROM session_files WHERE session_id = ?)",
+            (session_id(1),),
+        )
+        finder = home.finder("tapir")
+        assert len(finder.find().matches) == 1
+        assert [problem.code for problem in finder.problems] == ["unreadable-session"]
 
 
 def test_a_session_is_opened_where_single_lines_are_not_enough(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ client rewrites `.json` sessions completely at every turn; such a version is com
 it costs little more than its new part.
 
 Every segment has a SHA-256. `content` checks it each time a segment is decompressed, so damaged bytes are never read,
-merged or copied; `prepare` checks it against the file on disk before a version may be continued. Only a search, which
-reads many segments for a few lines of each, checks a segment once as long as the archive is open.
+merged or copied; `prepare` checks it against the file on disk before a version may be continued. A search, which reads
+many segments for a few lines of each, checks the messages instead if their digests are in the index; else it checks a
+segment once as long as the archive is open.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import os
 import sqlite3
 import time
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -36,16 +37,9 @@ PROBE = 4096
 COMPARED_WHOLE = 16 << 20
 """Up to this length, all archived bytes are compared with the disk each time the file grew; of a longer file, this many
 bytes at a time, continuing where the last comparison stopped. SHA-256 takes 10 ms for them, 40 ms without SHA-NI."""
-UNPACKING = (
-    DamagedArchiveError,
-    zstandard.ZstdError,
-    sqlite3.DatabaseError,
-    TypeError,
-    ValueError,
-    LookupError,
-    OverflowError,
-    MemoryError,
-)
+UNDECODABLE = (zstandard.ZstdError, TypeError, ValueError, LookupError, OverflowError, MemoryError)
+"""What decoding damaged bytes may raise."""
+UNPACKING = (DamagedArchiveError, sqlite3.DatabaseError, *UNDECODABLE)
 """What reading a damaged segment may raise."""
 _PACKING = zstandard.ZstdCompressionParameters.from_level(
     3, hash_log=18, chain_log=17, enable_ldm=True, ldm_min_match=32, ldm_hash_rate_log=5
@@ -54,6 +48,8 @@ _PACKING = zstandard.ZstdCompressionParameters.from_level(
 _LEVEL = 3
 _MAX_DEPTH = 16
 """Number of versions that are compressed against each other before one is compressed by itself again."""
+_BLOCK = 64 << 10
+"""Bytes that are decompressed at a time where the rest may not be needed."""
 MAX_CHAIN = 64
 """A longer chain of base segments is a cycle."""
 _TRIES, _PAUSE = 5, 0.02
@@ -220,6 +216,61 @@ def reader(database: sqlite3.Connection, version_id: int, checked: CheckedSegmen
     if not all(isinstance(start, int) and isinstance(length, int) for start, length, _ in segments):
         raise damaged(database, version_id, "a row of its segments has no valid range")
     return VersionReader(database, version_id, segments, checked)
+
+
+class UncheckedBytes:
+    """The bytes of a version, decompressed from the beginning on as far as they are needed.
+
+    They are not compared with their SHA-256, so the reader has to compare what it uses with something else. Reading may
+    raise one of `UNPACKING`.
+    """
+
+    def __init__(self, database: sqlite3.Connection, segments: list[tuple[int, int]]) -> None:
+        """Open segments, given in order as ID and length, none of which is compressed against another."""
+        self._database, self._segments = database, segments[::-1]
+        self._stream: zstandard.ZstdDecompressionReader | None = None
+        self.data = bytearray(sum(length for _, length in segments))
+        self.n = 0
+        """How many bytes of `data` were read."""
+
+    def read_on(self) -> bool:
+        """Read another block; return whether there was one."""
+        while True:
+            if self._stream is not None:
+                n_read = self._stream.readinto(memoryview(self.data)[self.n : self.n + _BLOCK])
+                self.n += n_read
+                if n_read:
+                    return True
+            if not self._segments or self.n == len(self.data):
+                return False
+            segment_id, length = self._segments.pop()
+            (packed,) = self._database.execute("SELECT data FROM segments WHERE id = ?", (segment_id,)).fetchone()
+            if zstandard.frame_content_size(packed) > length:
+                raise zstandard.ZstdError("it is longer than it should be")
+            self._stream = zstandard.ZstdDecompressor().stream_reader(packed)
+
+
+def unchecked_bytes(database: sqlite3.Connection, version_ids: Collection[int]) -> dict[int, UncheckedBytes]:
+    """Return the bytes of some versions; those compressed against others, or with damaged rows, are left out."""
+    segments: dict[int, list[tuple[int, int]]] = {}
+    ends: dict[int, int] = {}
+    refused: set[int] = set()
+    rows = database.execute(
+        "SELECT version_id, start, length, id, base_id FROM segments "
+        "WHERE version_id IN (SELECT value FROM json_each(?)) ORDER BY version_id, start",
+        (msgspec.json.encode([*version_ids]).decode(),),
+    ).fetchall()
+    for version_id, start, length, segment_id, base_id in rows:
+        if base_id is not None or start != ends.get(version_id, 0) or not isinstance(length, int) or length > SEGMENT:
+            refused.add(version_id)
+            continue
+        ends[version_id] = start + length
+        segments.setdefault(version_id, []).append((segment_id, length))
+    return {
+        version_id: UncheckedBytes(database, own_segments)
+        for version_id, own_segments in segments.items()
+        if version_id not in refused
+    }
 
 
 class VersionReader:

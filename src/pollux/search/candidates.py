@@ -19,7 +19,7 @@ from pollux.search.corpus import RELEVANCE, Corpus, Request, SearchScope, Sessio
 from pollux.search.cursor import FIRST, REST, Position
 from pollux.search.fact_tests import NO_TESTS, Admitted, has_message_tests, is_about_sessions
 from pollux.search.hits import Candidate
-from pollux.search.index import KINDS, Place
+from pollux.search.index import KINDS, PREFIX, NewestRows, Place
 from pollux.search.parts import PartKind
 from pollux.search.plan import EVERY_KIND, Clause, conditions, match_expression
 from pollux.search.scan import ScannedSession
@@ -35,8 +35,6 @@ _SMALL_WINDOW = 25
 """The same for and after the newest rows, where no order depends on it."""
 _MOST_COUNTED = 1000
 """Matching parts of a session up to which they are counted."""
-_PREFIX = "*"
-"""In an expression of the index, where words contain only letters and digits."""
 _MOST_COLLECTED = 20_000
 _START_OF_REST = Position(REST, None, None)
 _ROWS_OF_SESSION = 200
@@ -91,6 +89,8 @@ class Proposals:
         """For expressions with a prefix: the parts that match by session, and whether these are all."""
         self._is_complete = True
         """Whether all matching rows were read, so that the candidates of a session are all that it has."""
+        self._newest: NewestRows | None = None
+        """The newest rows of the last clause."""
         self.n_parts: int | None = None
         """The number of parts that match, if the newest rows are all rows."""
 
@@ -134,15 +134,16 @@ class Proposals:
             expression = match_expression(clause.texts)
             assert expression is not None
             if clause.kinds == EVERY_KIND:
-                rows, are_all = self._index.newest_rows(expression, self.top, WORD_ROWS, OUTPUT_ROWS)
+                newest = self._index.newest_rows(expression, self.top, WORD_ROWS, OUTPUT_ROWS)
             else:
                 rows = self._index.rows(expression, kinds=clause.kinds, below=self.top, limit=WORD_ROWS)
-                are_all = len(rows) < WORD_ROWS
-            is_complete = is_complete and are_all
-            newest_row = max(newest_row, max(rows, default=-1))
-            by_session = self._index.rows_by_session(rows)
+                newest = NewestRows(rows, len(rows) < WORD_ROWS, self.top, rows[::-1])
+            is_complete = is_complete and newest.is_complete
+            newest_row = max(newest_row, max(newest.rows, default=-1))
+            by_session = self._index.rows_by_session(newest.rows)
             for session_id in self._scope.allowed_among(number, by_session):
-                window.setdefault(session_id, []).extend((row, seq, number) for row, seq in by_session[session_id])
+                window.setdefault(session_id, []).extend([(row, seq, number) for row, seq in by_session[session_id]])
+            self._newest = newest
         if self.top is None:
             self.top = newest_row + 1
         self._is_complete = is_complete
@@ -152,16 +153,21 @@ class Proposals:
     def _candidates(self, rows: Iterable[_RankedRow]) -> list[Candidate]:
         return [Candidate(seq, PartKind(row % KINDS), self._clauses[number].texts, number) for row, seq, number in rows]
 
-    def count_in(self, entry: Entry) -> int:
-        """Return the number of parts of a session that may match, also behind the newest rows."""
-        if self._is_complete or self._index is None or entry.position.tier == REST or len(self._clauses) > 1:
-            return 0
+    def counts_in(self, entries: Sequence[Entry]) -> dict[str, int]:
+        """Return the number of parts of some sessions that may match, also behind the newest rows."""
+        if self._is_complete or self._index is None or self._newest is None or len(self._clauses) > 1:
+            return {}
         (clause,) = self._clauses
         expression = match_expression(clause.texts)
-        if expression is None or _PREFIX in expression or has_message_tests(clause):
-            return 0
-        rows = self._index.rows_within(expression, entry.session_id, _MOST_COUNTED)
-        return sum(row % KINDS in clause.kinds for row in rows)
+        ids = [entry.session_id for entry in entries if entry.candidates and entry.position.tier != REST]
+        if not ids or expression is None or PREFIX in expression or has_message_tests(clause):
+            return {}
+        counts = self._index.counts_within(self._newest, ids)
+        for session_id in ids:
+            if session_id not in counts:
+                rows = self._index.rows_within(expression, session_id, _MOST_COUNTED)
+                counts[session_id] = sum(row % KINDS in clause.kinds for row in rows)
+        return {session_id: min(number, _MOST_COUNTED) for session_id, number in counts.items()}
 
     def _ranked(self, window: Mapping[str, list[_RankedRow]], after: Position) -> Iterator[Entry]:
         """Yield the sessions of the newest rows and those that were scanned, best first."""
@@ -367,7 +373,7 @@ class Proposals:
         less time than one for each.
         """
         assert self._index is not None
-        if _PREFIX in expression:
+        if PREFIX in expression:
             if expression not in self._collected:
                 rows = self._index.rows(expression, limit=_MOST_COLLECTED)
                 by_session: dict[str, list[Place]] = {}

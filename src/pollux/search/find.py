@@ -6,12 +6,14 @@ time is over. What the index cannot find, regular expressions above all, is scan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 
+from pollux.archive.load_sessions import AMONG, ids_as_json
 from pollux.errors import PolluxError
 from pollux.model import Problem
 from pollux.search import typos
@@ -22,7 +24,7 @@ from pollux.search.corpus import RELEVANCE, Corpus, Request, SearchScope
 from pollux.search.cursor import REST, START, Position
 from pollux.search.deadline import Deadline, InterruptedSearchError, OutOfTimeError, interruptible
 from pollux.search.fact_tests import NO_TESTS, has_content_tests, has_message_tests
-from pollux.search.hits import confirm, hits_of
+from pollux.search.hits import best_first, confirm, hits_of
 from pollux.search.index import Place
 from pollux.search.parts import PartKind
 from pollux.search.plan import EVERY_KIND, Clause, clauses, is_exact, is_one_token, match_expression
@@ -36,6 +38,8 @@ from pollux.sessions.reader import Progress
 _COUNTED_AT_ONCE = 20_000
 _COUNTING = 0.01
 """Seconds for the number of all hits of a page that does not show all of them; `count` takes its time."""
+_AT_ONCE = 50
+"""Sessions whose messages are looked up together."""
 _MOST_LEFT_OUT = 3
 _LOOKED_UP = 8
 """Rows among which to look for one that is not dead."""
@@ -70,6 +74,14 @@ class SearchLimits(NamedTuple):
     """Statements on the index and the facts, together."""
     whole: float | None = 0.8
     """The whole search: statements, the texts of the page, and sessions that have to be scanned."""
+
+
+class _Prepared(NamedTuple):
+    """What was looked up for several sessions."""
+
+    titles: Mapping[str, str]
+    n_parts: Mapping[str, int]
+    """The number of parts that may match, of sessions for which that is known."""
 
 
 NO_LIMITS = SearchLimits(None, None)
@@ -110,7 +122,11 @@ class Finder:
         self.scanned: dict[str, ScannedSession | None] = {}
         """The sessions that were scanned because they are not indexed."""
         self.reader = TextReader(
-            corpus.database, corpus.open_session, has_bytes=corpus.has_bytes, checked=corpus.checked
+            corpus.database,
+            corpus.open_session,
+            has_bytes=corpus.has_bytes,
+            checked=corpus.checked,
+            digests=self.index.digests if self.index else None,
         )
         self._corpus, self._request, self._clock = corpus, request, clock
         self._progress = progress
@@ -172,38 +188,61 @@ class Finder:
             yield entry
 
     def _fill(self, page: MatchPage, entries: Iterator[Entry], deadline: Deadline) -> None:
-        """Read the texts of entries until the page is full."""
-        for entry in entries:
-            if len(page.matches) == self._request.limit:
-                return
-            if page.next and deadline.is_over():
+        """Read the texts of entries until the page is full; those that it needs at least are looked up together."""
+        limit = self._request.limit
+        while limit is None or len(page.matches) < limit:
+            n_missing = _AT_ONCE if limit is None else min(_AT_ONCE, limit - len(page.matches))
+            group, is_over = _taken(entries, n_missing)
+            prepared = self._prepared(group)
+            for entry in group:
+                if page.next and deadline.is_over():
+                    raise OutOfTimeError
+                match = self._match(entry, deadline, prepared)
+                if match:
+                    page.matches.append(match)
+                page.next = entry.position
+            if is_over:
                 raise OutOfTimeError
-            match = self._match(entry, deadline)
-            if match:
-                page.matches.append(match)
-            page.next = entry.position
-        page.next = None
+            if len(group) < n_missing:
+                page.next = None
+                return
+        if next(entries, None) is None:
+            page.next = None
 
-    def _match(self, entry: Entry, deadline: Deadline) -> SessionMatch | None:
+    def _prepared(self, entries: Sequence[Entry]) -> _Prepared:
+        """Return what is needed to read the best parts of several sessions, looked up together."""
+        wanted: dict[str, set[int]] = {}
+        for entry in entries:
+            if entry.candidates and not (entry.scanned and entry.scanned.matches):
+                best = best_first(entry.candidates)[: self._n_wanted(entry)]
+                wanted.setdefault(entry.session_id, set()).update(candidate.seq for candidate in best)
+        ids = ids_as_json([entry.session_id for entry in entries])
+        self.reader.prepare(wanted)
+        titles = self._corpus.database.execute(f"SELECT session_id, title FROM sessions WHERE {AMONG}", (ids,))  # noqa: S608
+        return _Prepared(dict(titles.fetchall()), self._proposals.counts_in(entries))
+
+    def _n_wanted(self, entry: Entry) -> int:
+        return self._request.hits_per_session if entry.scope == MESSAGE_SCOPE else len(entry.candidates)
+
+    def _match(self, entry: Entry, deadline: Deadline, prepared: _Prepared) -> SessionMatch | None:
         """Read the texts of a session; None if the index was wrong about all of them, or if it cannot be read."""
         session_id, most = entry.session_id, self._request.hits_per_session
         if entry.scanned and entry.scanned.matches:
             matches, n_hits = entry.scanned.matches, len(entry.scanned.matches)
         elif entry.candidates:
-            n_wanted = most if entry.scope == MESSAGE_SCOPE else len(entry.candidates)
             try:
                 matches, n_hits = confirm(
                     self.reader,
                     session_id,
                     entry.candidates,
-                    n_wanted,
+                    self._n_wanted(entry),
                     deadline.is_over,
                     are_apart=entry.scope == SESSION_SCOPE,
                 )
             except PolluxError as error:
                 self.problems.append(_unreadable(error))
                 return None
-            n_hits = max(n_hits, self._proposals.count_in(entry)) if matches else 0
+            n_hits = max(n_hits, prepared.n_parts.get(session_id, 0)) if matches else 0
         else:
             score = self._scope.score(session_id, [PartKind.PROMPT]) if entry.scope == TITLE_SCOPE else 0.0
             return SessionMatch(session_id, (), 0, entry.scope, round(score, 4))
@@ -211,8 +250,7 @@ class Finder:
             matches = one_of_each(matches, {candidate.conditions for candidate in entry.candidates})
         if not matches:
             return None
-        row = self._corpus.database.execute("SELECT title FROM sessions WHERE session_id = ?", (session_id,)).fetchone()
-        hits = hits_of(session_id, row[0] if row else "", self._scope.place(session_id), matches)
+        hits = hits_of(session_id, prepared.titles.get(session_id, ""), self._scope.place(session_id), matches)
         kinds = kinds_of(entry.candidates) if entry.candidates else [match.kind for match in matches]
         score = self._scope.score(session_id, kinds) * max(hit.factor for hit in hits)
         return SessionMatch(session_id, tuple(hit.hit for hit in hits[:most]), n_hits, entry.scope, round(score, 4))
@@ -255,7 +293,8 @@ class Finder:
             self._progress(page.n_scanned, page.n_to_scan)
             scope = result.scope if result else TITLE_SCOPE
             if result or key.session_id in self._proposals.titled:
-                match = self._match(Entry(key.session_id, page.next, scope, scanned=result), deadline)
+                entry = Entry(key.session_id, page.next, scope, scanned=result)
+                match = self._match(entry, deadline, self._prepared([entry]))
                 if match:
                     page.matches.append(match)
             if page.is_stopped:
@@ -422,6 +461,16 @@ class Finder:
                 return typos.suggestions(self._request.query, count_rows)
         except OutOfTimeError:
             return ()
+
+
+def _taken(entries: Iterator[Entry], most: int) -> tuple[list[Entry], bool]:
+    """Return the next entries, and whether the time was over before there were enough of them."""
+    group: list[Entry] = []
+    try:
+        group.extend(islice(entries, most))
+    except OutOfTimeError:
+        return group, True
+    return group, False
 
 
 def one_of_each(matches: Sequence[PartMatch], conditions: Collection[tuple[Node, ...]]) -> list[PartMatch]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pollux.model import Fate
@@ -12,7 +12,7 @@ from pollux.search.highlight import Needle, find_spans, snippet
 from pollux.search.parts import PART_NAMES, PartKind
 from pollux.search.plan import EVERY_KIND, needles
 from pollux.search.terms import Node
-from pollux.search.texts import MessageHead, PartMatch, TextReader, message_rows
+from pollux.search.texts import MessageHead, PartMatch, TextReader
 from pollux.search.values import Hit, Snippet, TextSpan
 
 _GROWTH = 4
@@ -54,6 +54,11 @@ class Confirmed(NamedTuple):
     """If not all texts were read, with those that the index proposes."""
 
 
+def best_first(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return candidates in the order in which their texts are read."""
+    return sorted(candidates, key=lambda candidate: (-candidate.weight, candidate.seq))
+
+
 def confirm(
     reader: TextReader,
     session_id: str,
@@ -68,7 +73,7 @@ def confirm(
     If the time is over before that, what was found so far is returned. With `are_apart`, a part that satisfies several
     conditions is returned for each of them.
     """
-    ordered = sorted(candidates, key=lambda candidate: (-candidate.weight, candidate.seq))
+    ordered = best_first(candidates)
     matches: dict[tuple[MessageHead, PartKind, tuple[Node, ...]], PartMatch] = {}
     start, size = 0, most
     while start < len(ordered) and len(matches) < most and not (start and is_over()):
@@ -82,7 +87,7 @@ def confirm(
 
 def _confirmed(reader: TextReader, session_id: str, candidates: Sequence[Candidate]) -> list[PartMatch]:
     matches = []
-    rows = message_rows(reader.database, session_id, {candidate.seq for candidate in candidates})
+    rows = reader.rows(session_id, {candidate.seq for candidate in candidates})
     quick = reader.quick(session_id, rows)
     for candidate in candidates:
         if candidate.seq not in rows:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import sqlite3
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,10 +23,11 @@ import msgspec
 
 from pollux.archive import schema
 from pollux.archive.index_file import index_path
+from pollux.archive.load_sessions import AMONG, ids_as_json
 from pollux.archive.store import check_size, has_journal
 from pollux.search import tokenizer
 from pollux.search.changes import IndexState, compare, newest_first
-from pollux.search.parts import LIMITS, PartKind
+from pollux.search.parts import DIGEST, LIMITS, PartKind
 from pollux.search.values import IndexCoverage
 
 APPLICATION = 0x504C5853
@@ -61,7 +62,12 @@ KINDS = 8
 """Rows of a message; a power of two that is larger than the number of kinds."""
 _MOST_WALKED = 12_000
 """Rows that are looked at for the newest ones of two groups, one of which may be rare."""
+PREFIX = "*"
+"""In an expression, where words contain only letters and digits."""
 _KINDS = tuple(PartKind)
+_OUTPUT = int(PartKind.OUTPUT)
+_decode_rows = msgspec.json.Decoder(list[int]).decode
+_NO_BLOCK = (0, 0, "", 0)
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"(\s*\*)?')
 _TOKEN = re.compile(r"[0-9A-Za-z\x80-\U0010ffff]+")
 _JOINED = re.compile(r"\s*\+\s*")
@@ -74,6 +80,18 @@ class Place(NamedTuple):
     seq: int
     """Position of the message in the session's timeline, as in `messages.seq`."""
     kind: PartKind
+
+
+class NewestRows(NamedTuple):
+    """The newest rows that match."""
+
+    rows: list[int]
+    is_complete: bool
+    """Whether there are no others."""
+    below: int | None
+    """Only rows below this one were looked at; None for all."""
+    walked: list[int]
+    """All rows that match from the first of them on, in ascending order."""
 
 
 class DamagedIndexError(Exception):
@@ -197,33 +215,47 @@ class SearchIndex:
             ).fetchall()
         return [row for (row,) in rows]
 
-    def newest_rows(self, match: str, below: int | None, n_words: int, n_output: int) -> tuple[list[int], bool]:
-        """Return the newest rows of output and of all other kinds that match, and whether there are no others.
+    def newest_rows(self, match: str, below: int | None, n_words: int, n_output: int) -> NewestRows:
+        """Return the newest rows of output and of all other kinds that match.
 
         One walk for both: for a prefix or a phrase, most of the time passes before the first row.
         """
+        walked: list[int] = []
+        words, output = walked, walked
+        is_prefix = PREFIX in match  # SQLite collects all its rows before it returns the first
+        for most in (_MOST_WALKED + 1,) if is_prefix else (n_words + n_output + 1, _MOST_WALKED + 1):
+            limit = min(most, _MOST_WALKED + 1) - len(walked)
+            walked += self._walked(match, walked[-1] if walked else below, limit)
+            words = [row for row in walked[:_MOST_WALKED] if row % KINDS != _OUTPUT][:n_words]
+            output = [row for row in walked[:_MOST_WALKED] if row % KINDS == _OUTPUT][:n_output]
+            if len(walked) < most or (len(words) == n_words and len(output) == n_output):
+                break
+        return NewestRows([*words, *output], len(words) + len(output) == len(walked), below, walked[::-1])
+
+    def _walked(self, match: str, below: int | None, limit: int) -> list[int]:
+        """Return the newest rows that match; SQLite makes one text of them, which is quicker than to fetch them."""
         which, values = (
             ("parts MATCH ?", (match,)) if below is None else ("parts MATCH ? AND rowid < ?", (match, below))
         )
-        words: list[int] = []
-        output: list[int] = []
-        is_complete = True
+        newest = f"SELECT rowid FROM parts WHERE {which} ORDER BY rowid DESC LIMIT ?"  # noqa: S608  ours
         with _explained():
-            walk = self.database.execute(
-                f"SELECT rowid FROM parts WHERE {which} ORDER BY rowid DESC LIMIT {_MOST_WALKED + 1}",  # noqa: S608  ours
-                values,
-            )
-            for number, (row,) in enumerate(walk):
-                if number == _MOST_WALKED or (len(words) == n_words and len(output) == n_output):
-                    is_complete = False
-                    break
-                rows, limit = (output, n_output) if row % KINDS == PartKind.OUTPUT else (words, n_words)
-                if len(rows) < limit:
-                    rows.append(row)
-                else:
-                    is_complete = False
-            walk.close()
-        return [*words, *output], is_complete
+            query = f"SELECT json_group_array(rowid) FROM ({newest})"  # noqa: S608  ours
+            (rows,) = self.database.execute(query, (*values, limit)).fetchone()
+            return _decode_rows(rows)
+
+    def counts_within(self, newest: NewestRows, session_ids: Collection[str]) -> dict[str, int]:
+        """Return the number of matching rows of those sessions all of whose messages are among the newest rows."""
+        with _explained():
+            blocks = self.database.execute(_BLOCKS.format(which=AMONG), (ids_as_json(session_ids),)).fetchall()
+        counts: dict[str, int] = {}
+        others: set[str] = set()
+        for first, n, session_id, _ in blocks:
+            low, high = first * KINDS, (first + n) * KINDS
+            if low < newest.walked[0] or (newest.below is not None and high > newest.below):
+                others.add(session_id)
+            n_rows = bisect_left(newest.walked, high) - bisect_left(newest.walked, low)
+            counts[session_id] = counts.get(session_id, 0) + n_rows
+        return {session_id: n_rows for session_id, n_rows in counts.items() if session_id not in others}
 
     def rows_within(self, match: str, session_id: str, limit: int) -> list[int]:
         """Return the rows of a session that match, its last message first."""
@@ -298,19 +330,56 @@ class SearchIndex:
                 places[row] = Place(session_id, seq, _KINDS[row % KINDS])
         return places
 
-    def rows_by_session(self, rows: Sequence[int]) -> dict[str, list[tuple[int, int]]]:
+    def rows_by_session(self, rows: Collection[int]) -> dict[str, list[tuple[int, int]]]:
         """Return rows with the positions of their messages by session, without rows that are dead."""
         by_session: dict[str, list[tuple[int, int]]] = {}
-        for row, session_id, seq in self._placed(rows):
-            by_session.setdefault(session_id, []).append((row, seq))
-        for session_id in self._left_out:
-            by_session.pop(session_id, None)
+        ordered = sorted(rows)
+        blocks = self._blocks_with(ordered)
+        firsts = [first for first, _, _, _ in blocks]
+        start = 0
+        while start < len(ordered):
+            at = bisect_right(firsts, ordered[start] // KINDS) - 1
+            first, n, session_id, seq = blocks[at] if at >= 0 else _NO_BLOCK
+            end = bisect_left(ordered, (first + n) * KINDS, start)
+            if end > start and session_id not in self._left_out:
+                placed = [(row, row // KINDS + seq - first) for row in ordered[start:end]]
+                by_session.setdefault(session_id, []).extend(placed)
+            start = max(end, start + 1)
         return by_session
 
-    def _placed(self, rows: Sequence[int]) -> list[tuple[int, str, int]]:
+    def _blocks_with(self, rows: Sequence[int]) -> list[tuple[int, int, str, int]]:
+        """Return the blocks that contain ascending rows, and perhaps others between them, in order."""
+        if not rows:
+            return []
+        low, high = rows[0] // KINDS, rows[-1] // KINDS
+        with _explained():
+            (first,) = self.database.execute("SELECT max(first) FROM blocks WHERE first <= ?", (low,)).fetchone()
+            ends = (first if first is not None else low, high)
+            between = "first BETWEEN ? AND ?"
+            (n_blocks,) = self.database.execute(f"SELECT count(*) FROM blocks WHERE {between}", ends).fetchone()  # noqa: S608
+            if n_blocks <= 2 * len(rows):
+                return self.database.execute(f"{_BLOCKS.format(which=between)} ORDER BY first", ends).fetchall()
+            of_row = "SELECT (SELECT max(first) FROM blocks WHERE first <= value) FROM json_each(?)"
+            ordinals = _as_json(dict.fromkeys([row // KINDS for row in rows]))
+            which = _BLOCKS.format(which=f"first IN ({of_row})")
+            return self.database.execute(f"{which} ORDER BY first", (ordinals,)).fetchall()
+
+    def _placed(self, rows: Collection[int]) -> list[tuple[int, str, int]]:
         """Return each row that is in a block with its session and the position of its message."""
         with _explained():
-            return self.database.execute(_PLACES, (msgspec.json.encode(list(rows)).decode(),)).fetchall()
+            return self.database.execute(_PLACES, (_as_json(rows),)).fetchall()
+
+    def digests(self, wanted: Mapping[str, Collection[int]]) -> dict[tuple[str, int], bytes]:
+        """Return the digests of the texts of some messages, given by the positions in each session."""
+        messages: dict[tuple[int, int], tuple[str, int]] = {}
+        with _explained():
+            blocks = self.database.execute(_BLOCKS.format(which=AMONG), (ids_as_json(wanted),)).fetchall()
+            for first, n, session_id, start in blocks:
+                for seq in wanted[session_id]:
+                    if start <= seq < start + n:
+                        messages[first, seq - start] = session_id, seq
+            rows = self.database.execute(_DIGESTS, (msgspec.json.encode([*messages]).decode(),)).fetchall()
+        return {messages[first, at]: digest for first, at, digest in rows}
 
     def cut_parts(self) -> list[Place]:
         """Return the parts that are indexed without their middle or without encoded data."""
@@ -324,11 +393,21 @@ class SearchIndex:
             yield from self.database.execute("SELECT first, n FROM blocks WHERE session_id = ?", (session_id,))
 
 
+_BLOCKS = "SELECT first, n, session_id, seq FROM blocks WHERE {which}"
+_DIGESTS = f"""
+    SELECT first, message.value ->> 1, substr(body, (message.value ->> 1) * {2 * DIGEST} + {DIGEST + 1}, {DIGEST})
+    FROM json_each(?) AS message JOIN signatures ON first = message.value ->> 0
+"""  # noqa: S608  ours
+"""The second half of each signature (`prepare.py`)."""
 _PLACES = f"""
     SELECT row.value, session_id, seq + row.value / {KINDS} - first FROM json_each(?) AS row
     JOIN blocks ON first = (SELECT max(first) FROM blocks WHERE first <= row.value / {KINDS})
     WHERE row.value / {KINDS} < first + n
 """  # noqa: S608  ours
+
+
+def _as_json(numbers: Collection[int]) -> str:
+    return msgspec.json.encode([*numbers]).decode()
 
 
 def _coverage(index: sqlite3.Connection, database: sqlite3.Connection, state: IndexState) -> IndexCoverage:

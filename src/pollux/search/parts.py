@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
+from hashlib import blake2b
 from typing import NamedTuple, assert_never
 
 from pollux.formats.short import LEFT_OUT
@@ -65,6 +66,8 @@ class PartText(NamedTuple):
     text: str
 
 
+DIGEST = 8
+"""Bytes of a digest of the texts of a message."""
 SEPARATOR = "\n\x1e\n"
 """Between the texts of two tool calls of a message, each of which has limits of its own."""
 _PROMPTS = frozenset({Origin.HUMAN, Origin.LOADED, Origin.SHELL_MODE, Origin.AGENT_PROMPT})
@@ -102,6 +105,16 @@ def message_parts(message: Message) -> list[PartText]:
     texts[PartKind.ARGS] = SEPARATOR.join(filter(None, arguments))
     texts[PartKind.OUTPUT] = SEPARATOR.join(filter(None, outputs))
     return [PartText(kind, text) for kind, text in sorted(texts.items()) if text and not text.isspace()]
+
+
+def digest_of(parts: Iterable[PartText]) -> bytes:
+    """Return a digest of the texts of a message."""
+    digest = blake2b(digest_size=DIGEST)
+    for kind, text in parts:
+        data = text.encode("utf-8", "surrogatepass")
+        digest.update(b"%d %d\n" % (kind, len(data)))
+        digest.update(data)
+    return digest.digest()
 
 
 def limited(part: PartText) -> tuple[str, bool]:

@@ -7,7 +7,7 @@ grew, the messages before the first different signature stay as they are.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from pollux.archive.open_session import open_session
 from pollux.errors import PolluxError
 from pollux.model import Message, Project, Session
 from pollux.search import tokenizer
-from pollux.search.parts import PartText, limited, message_parts
+from pollux.search.parts import DIGEST, PartText, digest_of, limited, message_parts
 from pollux.sessions.replay.reading import build_message, reason_of
 
 if TYPE_CHECKING:
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 BATCH = 8 << 20
 """Bytes of text that are inserted in one transaction."""
-MARK, SIGNATURE = 8, 16
-"""Bytes of a digest of the records of a message, and of a whole signature."""
+MARK = 8
+"""Bytes of a digest of the records of a message."""
+SIGNATURE = MARK + DIGEST
+"""Bytes of a whole signature."""
 
 
 class IndexJob(msgspec.Struct, frozen=True):
@@ -141,7 +143,7 @@ class _Collector:
         self._cuts: list[tuple[int, int]] = []
 
     def add(self, mark: bytes, parts: Sequence[PartText]) -> None:
-        self.signatures += mark + _digest(parts)
+        self.signatures += mark + digest_of(parts)
         for part in parts:
             text, is_cut = limited(part)
             if is_cut:
@@ -174,7 +176,7 @@ def _same_messages(
         mark, digest = old[start : start + MARK], old[start + MARK : start + SIGNATURE]
         if not job.is_comparable or mark != marks[n_same]:
             parts = message_parts(_message(timeline[n_same]))
-            if _digest(parts) != digest:
+            if digest_of(parts) != digest:
                 break
             parts = None
         signatures += marks[n_same] + digest
@@ -193,12 +195,3 @@ def _mark(placed: LocatedReading, entry: TimelineEntry) -> bytes:
     calls = [call.id for call in entry.calls]
     key = (entry.id, entry.kind, entry.origin, placed.version_id, records, calls, placed.reading.calls_line(entry))
     return blake2b(repr(key).encode("utf-8", "backslashreplace"), digest_size=MARK).digest()
-
-
-def _digest(parts: Iterable[PartText]) -> bytes:
-    digest = blake2b(digest_size=SIGNATURE - MARK)
-    for kind, text in parts:
-        data = text.encode("utf-8", "surrogatepass")
-        digest.update(b"%d %d\n" % (kind, len(data)))
-        digest.update(data)
-    return digest.digest()
