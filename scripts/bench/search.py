@@ -65,8 +65,8 @@ class Bench:
         times: Mapping[str, Times] | None = None,
         missing: Mapping[str, str] | None = None,
     ) -> None:
-        """Replace the numbers of a step and write them to disk."""
-        numbers = self.numbers
+        """Replace the numbers of a step and write them to disk; another step may have stored its own meanwhile."""
+        numbers = self._stored(self.numbers.n_messages)
         self.numbers = msgspec.structs.replace(
             numbers,
             built=numbers.built | dict(built or {}),
