@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import threading
 from collections.abc import AsyncIterator
@@ -47,6 +48,7 @@ def wait(_request: Request, _library: Library) -> Response:
 
 
 async def stuck(_request: Request) -> Response:
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # as if a signal came just before the call
     sys.stdout.write("stuck\n")
     sys.stdout.flush()
     threading.Event().wait()  # in the thread of the event loop

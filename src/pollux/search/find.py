@@ -192,7 +192,7 @@ class Finder:
         limit = self._request.limit
         while limit is None or len(page.matches) < limit:
             n_missing = _AT_ONCE if limit is None else min(_AT_ONCE, limit - len(page.matches))
-            group, is_over = _taken(entries, n_missing)
+            group, is_over = _taken(entries, n_missing, deadline)
             prepared = self._prepared(group)
             for entry in group:
                 if page.next and deadline.is_over():
@@ -463,11 +463,14 @@ class Finder:
             return ()
 
 
-def _taken(entries: Iterator[Entry], most: int) -> tuple[list[Entry], bool]:
+def _taken(entries: Iterator[Entry], most: int, deadline: Deadline) -> tuple[list[Entry], bool]:
     """Return the next entries, and whether the time was over before there were enough of them."""
     group: list[Entry] = []
     try:
-        group.extend(islice(entries, most))
+        for entry in islice(entries, most):
+            group.append(entry)
+            if deadline.is_over():
+                return group, True
     except OutOfTimeError:
         return group, True
     return group, False

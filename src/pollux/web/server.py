@@ -19,7 +19,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from urllib.parse import quote
@@ -285,20 +285,33 @@ class LocalServer(uvicorn.Server):
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        loop = asyncio.get_running_loop()
-
-        def stop(*_: object) -> None:
-            net = threading.Timer(_NET, self._exit)
-            net.daemon = True
-            net.start()
-            loop.call_soon_threadsafe(self.stop)
-
-        before = [(number, signal.signal(number, stop)) for number in _SIGNALS]
+        signals, sender = socket.socketpair()
+        sender.setblocking(False)
+        threading.Thread(target=self._obey, args=(signals, asyncio.get_running_loop()), daemon=True).start()
+        before = [(number, signal.signal(number, lambda *_: None)) for number in _SIGNALS]
+        before_sender = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
         try:
             yield
         finally:
+            signal.set_wakeup_fd(before_sender)
             for number, handler in before:
                 signal.signal(number, handler)
+            sender.close()
+
+    def _obey(self, signals: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
+        """Call `stop` at each signal, and end the process soon after it.
+
+        Python sends the number of a signal through a socket at once. Its handlers would run in the main thread, which
+        may be in a call that does not end.
+        """
+        with signals:
+            while number := signals.recv(1):
+                if number[0] in _SIGNALS:
+                    net = threading.Timer(_NET, self._exit)
+                    net.daemon = True
+                    net.start()
+                    with suppress(RuntimeError):  # the loop has ended meanwhile
+                        loop.call_soon_threadsafe(self.stop)
 
     def _exit(self) -> None:
         """End the process, which should have ended long ago; SQLite undoes what was not committed."""
