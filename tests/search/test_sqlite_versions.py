@@ -1,6 +1,6 @@
 """The same queries have the same hits, scores and snippets on the SQLite of Python and on a newer one.
 
-Runs where `pysqlite3` is installed (`pip install pysqlite3-binary`), which brings its own SQLite.
+Runs where `pysqlite3` is installed, which contains its own SQLite: `make test-sqlite` installs it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 _ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.skipif(importlib.util.find_spec("pysqlite3") is None, reason="pysqlite3 is not installed")
+@pytest.mark.skipif(importlib.util.find_spec("pysqlite3") is None, reason="`make test-sqlite` installs pysqlite3")
 def test_newer_sqlite_gives_the_same_answers(tmp_path: Path) -> None:
     own = answers_of(tmp_path / "own")
     newer = answers_of(tmp_path / "newer", "pysqlite3")

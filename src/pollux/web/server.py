@@ -286,8 +286,9 @@ class LocalServer(uvicorn.Server):
             yield
             return
         signals, sender = socket.socketpair()
-        sender.setblocking(False)
+        sender.settimeout(0)
         threading.Thread(target=self._obey, args=(signals, asyncio.get_running_loop()), daemon=True).start()
+        # Python sends the number only of signals that have a handler.
         before = [(number, signal.signal(number, lambda *_: None)) for number in _SIGNALS]
         before_sender = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
         try:
