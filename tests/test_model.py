@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import pickle
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
-from pollux.model import Project, Session
+from pollux.model import Fate, FileRef, ModelCall, Project, Role, Session, Tokens
 
 STARTED, UPDATED, ENDED = (datetime(2026, 11, day, tzinfo=UTC) for day in (1, 2, 3))
 
@@ -45,3 +47,29 @@ def test_list_shows_neither_subagents_nor_stubs(kind: str, is_stub: int, is_list
 )
 def test_key_of_a_project_is_its_path_else_its_hash_else_its_slug(project: Project, key: str, name: str) -> None:
     assert (project.key, project.name) == (key, name)
+
+
+@pytest.mark.parametrize("id_", ["g1", "\ud800"])
+@pytest.mark.parametrize(
+    "at",
+    [
+        None,
+        datetime.min.replace(tzinfo=UTC),
+        datetime(2026, 11, 1, 10, 0, 0, 123456, tzinfo=UTC),
+        datetime(2026, 11, 1, 10, tzinfo=timezone(timedelta(hours=2))),
+        datetime.max.replace(tzinfo=UTC),
+    ],
+)
+def test_worker_sends_a_session_with_all_its_calls(id_: str, at: datetime | None) -> None:
+    call = ModelCall("a", id_, at, "gemini-2.5-pro", Fate.REWOUND, Tokens(1, 2, -3, 4, 5, (1 << 31) - 1), "a.json", 7)
+    session = Session(
+        id="a",
+        kind="main",
+        project=Project(),
+        calls=(call, ModelCall("a", "b", None, None, Fate.ACTIVE, Tokens())),
+        files=(FileRef(Path("a.json"), Role.MAIN, "document"),),
+        extra={"tag": "\udfff", "large": 1 << 90},
+    )
+    received = pickle.loads(pickle.dumps(session))  # noqa: S301  our own
+    assert received == session
+    assert type(received.calls[0].fate) is Fate

@@ -6,13 +6,15 @@ itself would load), the *timeline* (every original message once, with its fate) 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
+from msgspec.structs import astuple
 
 if TYPE_CHECKING:
     Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -486,3 +488,19 @@ class Session(msgspec.Struct, frozen=True):
     def is_listed(self) -> bool:
         """Whether lists show it: it is neither a subagent nor a stub."""
         return self.kind == "main" and not self.is_stub
+
+    def __reduce__(self) -> tuple[Callable[..., Session], tuple[object, ...]]:
+        """Return what a worker sends: the calls packed together, since pickling each of them takes much longer."""
+        calls: object = self.calls
+        with suppress(UnicodeEncodeError):  # an unpaired surrogate
+            calls = _pack_calls(self.calls)
+        return _with_calls, (calls, *astuple(msgspec.structs.replace(self, calls=())))
+
+
+_pack_calls = msgspec.msgpack.Encoder().encode
+_unpack_calls = msgspec.msgpack.Decoder(tuple[ModelCall, ...]).decode
+
+
+def _with_calls(calls: bytes | tuple[ModelCall, ...], *values: Any) -> Session:  # noqa: ANN401  fields of any type
+    session = Session(*values)
+    return msgspec.structs.replace(session, calls=_unpack_calls(calls) if isinstance(calls, bytes) else calls)
