@@ -29,12 +29,8 @@ _pack = msgspec.msgpack.Encoder(enc_hook=str).encode
 
 def write(database: sqlite3.Connection, group: OpenSession, session: Session, bundle: str) -> None:
     """Write all rows of one session."""
-    files = [
-        (placed.version_id, placed.role, placed.reading.format, len(placed.reading.replay.problems))
-        for placed in group.files
-    ]
     database.execute("DELETE FROM session_files WHERE session_id = ?", (session.id,))
-    copy(database, session_rows(session, files, bundle))
+    copy(database, session_rows(session, files_of(group), bundle))
     _write_messages(database, group)
     versions = {id_: placed.version_id for placed in reversed(group.files) for id_ in placed.reading.replay.calls}
     _write_calls(database, session, versions)
@@ -57,6 +53,14 @@ def write_problems(database: sqlite3.Connection, version_id: int, problems: Iter
         for n, problem in enumerate(problems)
     ]
     _insert(database, "problems", rows)
+
+
+def files_of(group: OpenSession) -> list[Row]:
+    """Return the version, role, format and number of problems of each file of a session."""
+    return [
+        (placed.version_id, placed.role, placed.reading.format, len(placed.reading.replay.problems))
+        for placed in group.files
+    ]
 
 
 def session_rows(session: Session, files: Iterable[Row], bundle: str) -> dict[str, list[Row]]:
@@ -119,6 +123,14 @@ def _write_projects(database: sqlite3.Connection, rows: list[Row]) -> None:
 def _worth(row: Row) -> Row:
     project_hash, path, slug, source, proven, _ = row
     return certainty(Project(project_hash, slug, path, source, proven))
+
+
+def rows_of_messages(group: OpenSession) -> dict[str, list[Row]]:
+    """Return the rows of all messages of a session and of their tool calls, by table."""
+    rows: dict[str, list[Row]] = {table: [] for table in OF_MESSAGES}
+    for seq, (placed, entry) in enumerate(group.timeline):
+        _add_message(rows, group.id, placed, entry, seq)
+    return rows
 
 
 def _write_messages(database: sqlite3.Connection, group: OpenSession) -> None:

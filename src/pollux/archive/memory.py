@@ -5,11 +5,9 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from pollux.archive import dependents, fact_rows, pricing, schema
 from pollux.archive.dependents import assign_owners
@@ -26,6 +24,9 @@ if TYPE_CHECKING:
     from pollux.sessions.reader import RepeatedCall
 
 
+_SessionRows = dict[str, list[schema.Row]]
+"""The rows of a session by table."""
+_ARGS = schema.TABLES["tool_calls"].names.index("args_json")
 _PIECE = 50
 """Sessions that one process opens at a time."""
 _WORTH_PROCESSES = 4
@@ -56,7 +57,7 @@ def in_memory(
     if opened:
         _write_opened(database, files, sessions, problems, opened, prices)
     else:
-        _write(database, files, sessions, problems, repeated, prices)
+        _write_unopened(database, files, sessions, problems, repeated, prices)
     files.write(database)
     schema.make_indexes(database)
     if opened:
@@ -104,7 +105,7 @@ _INSERT_VERSION = """
 """
 
 
-def _write(
+def _write_unopened(
     database: sqlite3.Connection,
     files: _Files,
     sessions: Sequence[Session],
@@ -112,50 +113,15 @@ def _write(
     repeated: Iterable[RepeatedCall],
     prices: Prices | None,
 ) -> None:
-    """Write what the sessions themselves hold, without opening them.
-
-    One insert for all is fast. If SQLite refuses a value, each session is written separately and only one is missing.
-    """
-    rows: list[tuple[Session, dict[str, list[schema.Row]]]] = []
-    together: dict[str, list[schema.Row]] = {}
+    """Write what the sessions themselves hold, without opening them."""
     copies = defaultdict(list)
     for copy in repeated:
         copies[copy.session_id].append(copy)
+    rows = []
     for session in sessions:
         with _as_problems(session, problems):
-            own = _rows(files, session, copies[session.id], prices)
-            rows.append((session, own))
-            for table, new in own.items():
-                together.setdefault(table, []).extend(new)
-    try:
-        with savepoint(database):
-            fact_rows.copy(database, together)
-    except Exception as error:
-        if concerns_database(error):
-            raise
-    else:
-        return
-    for session, own in rows:
-        with _as_problems(session, problems), savepoint(database):
-            fact_rows.copy(database, own)
-
-
-def _rows(
-    files: _Files, session: Session, copies: Iterable[RepeatedCall], prices: Prices | None
-) -> dict[str, list[schema.Row]]:
-    n_problems = Counter(problem.file for problem in session.problems)
-    of_files = []
-    for ref in session.files:
-        path = str(ref.path)
-        of_files.append((files.number(path), ref.role, ref.format, n_problems[path]))
-    owned: list[tuple[ModelCall, str | None]] = [(call, None) for call in session.calls]
-    owned += [(copy.call, copy.owner_id) for copy in copies]
-    calls = []
-    for call, owner in owned:
-        price = pricing.priced(prices, call.model, call.at, call.tokens) if prices else (None, None)
-        version_id = files.number(str(call.file))
-        calls.append(fact_rows.row_of_call(session.id, call, version_id, price=price, owner=owner))
-    return {**fact_rows.session_rows(session, of_files, ""), "model_calls": calls}
+            rows.append((session, _rows(files, session, copies[session.id], prices)))
+    _write(database, rows, problems)
 
 
 def _write_opened(
@@ -172,31 +138,75 @@ def _write_opened(
             files.number(str(ref.path))
     work = partial(_opened_rows, files, opened, prices)
     pieces = [sessions[start : start + _PIECE] for start in range(0, len(sessions), _PIECE)]
-    for rows, new_problems in map_in_processes(work, pieces, is_worth_it=len(pieces) > _WORTH_PROCESSES):
-        fact_rows.copy(database, rows)
+    results = map_in_processes(work, pieces, is_worth_it=len(pieces) > _WORTH_PROCESSES)
+    for piece, (rows, new_problems) in zip(pieces, results, strict=True):
         problems += new_problems
+        _write(database, [(session, rows[session.id]) for session in piece if session.id in rows], problems)
+
+
+def _write(database: sqlite3.Connection, rows: Sequence[tuple[Session, _SessionRows]], problems: list[Problem]) -> None:
+    """Write the rows of sessions.
+
+    One insert for all is fast. If SQLite refuses a value, each session is written separately and only one is missing.
+    """
+    together: _SessionRows = {}
+    for _, own in rows:
+        for table, new in own.items():
+            together.setdefault(table, []).extend(new)
+    try:
+        with savepoint(database):
+            fact_rows.copy(database, together)
+    except Exception as error:
+        if concerns_database(error):
+            raise
+    else:
+        return
+    for session, own in rows:
+        with _as_problems(session, problems), savepoint(database):
+            fact_rows.copy(database, own)
+
+
+def _rows(files: _Files, session: Session, copies: Iterable[RepeatedCall], prices: Prices | None) -> _SessionRows:
+    n_problems = Counter(problem.file for problem in session.problems)
+    of_files = []
+    for ref in session.files:
+        path = str(ref.path)
+        of_files.append((files.number(path), ref.role, ref.format, n_problems[path]))
+    calls = _call_rows(files, session.id, [(call, None) for call in session.calls], prices)
+    calls += _call_rows(files, session.id, [(copy.call, copy.owner_id) for copy in copies], prices)
+    return {**fact_rows.session_rows(session, of_files, ""), "model_calls": calls}
+
+
+def _call_rows(
+    files: _Files, session_id: str, calls: Iterable[tuple[ModelCall, str | None]], prices: Prices | None
+) -> list[schema.Row]:
+    """Return the rows of model calls, each given with the session that counts it, if that is another one."""
+    rows = []
+    for call, owner in calls:
+        price = pricing.priced(prices, call.model, call.at, call.tokens) if prices else (None, None)
+        version_id = files.number(str(call.file))
+        rows.append(fact_rows.row_of_call(session_id, call, version_id, price=price, owner=owner))
+    return rows
 
 
 def _opened_rows(
     files: _Files, opened: Callable[[Session], OpenSession], prices: Prices | None, sessions: Sequence[Session]
-) -> tuple[dict[str, list[schema.Row]], list[Problem]]:
-    """Return the rows of all facts of some sessions, and their problems.
+) -> tuple[dict[str, _SessionRows], list[Problem]]:
+    """Return the rows of all facts of some sessions by session, and their problems.
 
     Arguments of tool calls are left out: they may be whole files, and no report needs them.
     """
     problems: list[Problem] = []
-    with closing(_empty_tables()) as database:
-        database.execute("BEGIN")
-        for session in sessions:
-            with _as_problems(session, problems), savepoint(database):
-                group = opened(session)
-                for placed in group.files:
-                    placed.version_id = files.number(str(placed.reading.path))
-                fact_rows.write(database, group, msgspec.structs.replace(session, calls=group.usage()), "")
-                database.execute("UPDATE tool_calls SET args_json = '' WHERE session_id = ?", (session.id,))
-        if prices:
-            pricing.price_in_place(database, prices)
-        rows = {table: list(schema.rows(database, table)) for table in schema.TABLES}
+    rows: dict[str, _SessionRows] = {}
+    for session in sessions:
+        with _as_problems(session, problems):
+            group = opened(session)
+            for placed in group.files:
+                placed.version_id = files.number(str(placed.reading.path))
+            own = fact_rows.rows_of_messages(group)
+            own["tool_calls"] = [(*row[:_ARGS], "", *row[_ARGS + 1 :]) for row in own["tool_calls"]]
+            own["model_calls"] = _call_rows(files, session.id, [(call, None) for call in group.usage()], prices)
+            rows[session.id] = {**fact_rows.session_rows(session, fact_rows.files_of(group), ""), **own}
     return rows, problems
 
 
