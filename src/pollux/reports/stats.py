@@ -271,7 +271,10 @@ def _file_rows(counts: StatsCounts, projects: Mapping[str, Project]) -> tuple[St
         file = _file(touch.session_id, touch.path, projects)
         suffix = _suffix(file[1])
         files[suffix].add(file)
-        sums[suffix] += Counter({touch.op: touch.touches, "added": touch.added, "removed": touch.removed})
+        of_suffix = sums[suffix]
+        of_suffix[touch.op] += touch.touches
+        of_suffix["added"] += touch.added
+        of_suffix["removed"] += touch.removed
     names = ("read", "create", "edit", "delete", "added", "removed")
     rows = [StatsRow(key, key, (len(files[key]), *(columns[name] for name in names))) for key, columns in sums.items()]
     return tuple(sorted(rows, key=lambda row: (-sum(row.numbers[1:5]), row.name)))
