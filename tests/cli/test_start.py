@@ -49,6 +49,13 @@ def test_interrupt_during_imports_is_silent(n_modules: int) -> None:
     assert (ended.stdout, ended.stderr.strip()) == (b"", b"")
 
 
+def test_command_loads_only_the_modules_of_its_own_answer() -> None:
+    ended = start("usage", "--json", PYTHONPROFILEIMPORTTIME="1")
+    loaded = {line.rpartition("|")[2].strip() for line in ended.stderr.decode().splitlines()}
+    assert "pollux.reports.usage" in loaded
+    assert not loaded & {"pollux.reports.audit", "pollux.reports.stats", "tempfile"}
+
+
 @pytest.mark.parametrize("name", ["COLUMNS", "LINES"])
 @pytest.mark.parametrize("said", ["9" * 5000, "9" * 30, "100000000", "\u00b2", "-1", "x", ""])
 def test_impossible_screen_size_is_ignored(name: str, said: str) -> None:

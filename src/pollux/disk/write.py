@@ -7,13 +7,13 @@ writes several new files, or none, and never touches an existing one.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path, PureWindowsPath
 from typing import IO
+
+import msgspec
 
 from pollux.errors import PolluxError
 from pollux.text.escape import printable
@@ -62,19 +62,17 @@ class CollisionError(RestoreError):
     """A file already has the name; another session ID would avoid that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Writing:
+class Writing(msgspec.Struct, frozen=True):
     """One file to write."""
 
     place: Path
     pieces: Callable[[], Iterable[bytes]]
 
 
-@dataclass(slots=True)
-class _Undo:
+class _Undo(msgspec.Struct):
     """The files and folders created so far, to be removed on an error."""
 
-    created: list[Path] = field(default_factory=list)
+    created: list[Path] = []
 
     def run(self) -> None:
         for path in reversed(self.created):
@@ -121,6 +119,8 @@ def below(folder: Path, *names: str) -> Path:
 
 def _stage(writing: Writing, undo: _Undo) -> Path:
     """Write a file next to its final place, under a name that the client ignores."""
+    import tempfile  # noqa: PLC0415  as above
+
     missing = [folder for folder in writing.place.parents if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700)

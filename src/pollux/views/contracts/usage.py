@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pollux.model import Json, Usage
-from pollux.prices import Price, Tier
-from pollux.reports.audit import AuditedCall, AuditReport
-from pollux.reports.stats import SECTIONS, Statistics, StatsTable, StatsTotals
-from pollux.reports.usage import UsageReport, UsageRow
 from pollux.views.contracts import problem_row, rfc3339, tokens_row
+
+if TYPE_CHECKING:  # each document needs only the module of its own values
+    from pollux.prices import Price, Tier
+    from pollux.reports.audit import AuditedCall, AuditReport
+    from pollux.reports.stats import Statistics, StatsTable, StatsTotals
+    from pollux.reports.usage import UsageReport, UsageRow
 
 
 def usage_json(report: UsageReport) -> dict[str, Json]:
@@ -29,6 +33,8 @@ def usage_json(report: UsageReport) -> dict[str, Json]:
 
 def stats_json(statistics: Statistics) -> dict[str, Json]:
     """Return the keys of `pollux stats --json`."""
+    from pollux.reports.stats import SECTIONS  # noqa: PLC0415  as above
+
     return {
         "timezone": statistics.timezone,
         **(_summary(statistics.summary) if statistics.summary else {}),
