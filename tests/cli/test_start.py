@@ -49,11 +49,22 @@ def test_interrupt_during_imports_is_silent(n_modules: int) -> None:
     assert (ended.stdout, ended.stderr.strip()) == (b"", b"")
 
 
-def test_command_loads_only_the_modules_of_its_own_answer() -> None:
-    ended = start("usage", "--json", PYTHONPROFILEIMPORTTIME="1")
+@pytest.mark.parametrize(
+    ("args", "needed", "needless"),
+    [
+        (("usage", "--json"), "pollux.reports.usage", {"pollux.reports.audit", "pollux.reports.stats", "tempfile"}),
+        (("stats", "--json"), "pollux.reports.stats", {"pollux.reports.audit", "rich"}),
+        (("ls",), "rich", set[str]()),
+        *((args, "json", {"rich"}) for args in (("ls", "--json"), ("ls", "--saved", "--json"), ("doctor", "--json"))),
+        *((args, "json", {"rich"}) for args in (("audit", "latest", "--json"), ("status", "--json"))),
+        (("projects", "--json"), "json", {"rich"}),
+    ],
+)
+def test_command_loads_only_modules_that_it_needs(args: tuple[str, ...], needed: str, needless: set[str]) -> None:
+    ended = start(*args, PYTHONPROFILEIMPORTTIME="1")
     loaded = {line.rpartition("|")[2].strip() for line in ended.stderr.decode().splitlines()}
-    assert "pollux.reports.usage" in loaded
-    assert not loaded & {"pollux.reports.audit", "pollux.reports.stats", "tempfile"}
+    assert needed in loaded
+    assert not loaded & needless
 
 
 @pytest.mark.parametrize("name", ["COLUMNS", "LINES"])

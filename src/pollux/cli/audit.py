@@ -25,12 +25,12 @@ def command(scope: Context, session: str, *, pager: bool) -> None:
       pollux audit latest
       pollux audit a82545c4 --json | jq '.calls[] | [.file, .line, .cost_nanousd]'
     """
-    from pollux.render.terminal.usage import audit_lines
-
     report = scope.library.audit(reference_from_argument(scope, session), scope.wanted)
     if scope.as_json:
         output.print_json(report)
         scope.finish(asked=report.problems)
+    from pollux.render.terminal.usage import audit_lines
+
     with output.paged(pager=pager) as console:
         for text in audit_lines(report):
             console.print(text, soft_wrap=True)

@@ -22,17 +22,18 @@ def command(scope: Context, *, pager: bool) -> None:
       pollux doctor --home /mnt/backup/alice
       pollux doctor --json | jq '.problems[]'
     """
-    from pollux.render.terminal.doctor import findings, fitted, plain
-
     diagnosis = scope.library.doctor()
     scope.note_freshness()
     if scope.as_json:
         output.print_json(diagnosis)
-    elif output.is_terminal():
-        screen = [fitted(label, text, output.width()) for label, text in findings(diagnosis, output.short)]
-        output.print_screen(screen, pager=pager)
     else:
-        for label, text in findings(diagnosis, output.short):
-            click.echo(plain(label, text))
+        from pollux.render.terminal.doctor import findings, fitted, plain
+
+        if output.is_terminal():
+            screen = [fitted(label, text, output.width()) for label, text in findings(diagnosis, output.short)]
+            output.print_screen(screen, pager=pager)
+        else:
+            for label, text in findings(diagnosis, output.short):
+                click.echo(plain(label, text))
     is_healthy = diagnosis.history.sessions and not diagnosis.problems
     click.get_current_context().exit(0 if is_healthy else 1)

@@ -45,8 +45,6 @@ def command(
       pollux ls --no-header | cut -f 1
       pollux ls --json | jq '.sessions[].title'
     """
-    from pollux.render.terminal import sessions
-
     if saved and link:
         raise click.UsageError("Saved conversations have no page in the viewer: leave out --link.")
     address = scope.link(is_wanted=link)
@@ -62,6 +60,8 @@ def command(
     if scope.as_json:
         output.print_json(page)
     else:
+        from pollux.render.terminal import sessions
+
         output.print_table(
             page.rows,
             lambda: [
@@ -84,12 +84,12 @@ def command(
 
 
 def _list_saved(scope: Context, limit: int | None, table: output.TableOptions) -> None:
-    from pollux.render.terminal import sessions
-
     page = scope.library.saved(scope.wanted, limit)
     if scope.as_json:
         output.print_json(page)
     else:
+        from pollux.render.terminal import sessions
+
         output.print_table(
             page.rows,
             lambda: [sessions.saved_table(page.rows, now=output.now())],

@@ -30,8 +30,6 @@ def command(scope: Context, *, scan: bool, limit: int | None, table: output.Tabl
       pollux projects
       pollux projects --scan
     """
-    from pollux.render.terminal.sessions import project_lines, project_table
-
     projects = scope.library.projects(scope.wanted, scan=scan)
     projects = msgspec.structs.replace(projects, rows=projects.rows[:limit])
     scope.note_freshness()
@@ -41,6 +39,8 @@ def command(scope: Context, *, scan: bool, limit: int | None, table: output.Tabl
     if scope.as_json:
         output.print_json(projects)
     else:
+        from pollux.render.terminal.sessions import project_lines, project_table
+
         output.print_table(
             projects.rows,
             lambda: [project_table(projects.rows, now=output.now())],

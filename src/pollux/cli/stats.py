@@ -43,7 +43,10 @@ def command(
     has_tables = scope.as_json or output.is_terminal()  # a pipe gets only the totals
     statistics = scope.library.stats(StatsQuery(by, scope.wanted, has_tables, sort, top))
     scope.note_freshness()
-    _print(statistics, scope, table, as_csv=as_csv)
+    if scope.as_json:
+        output.print_json(statistics)
+    else:
+        _print(statistics, scope, table, as_csv=as_csv)
     if not scope.as_json and statistics.is_empty:
         output.note("Nothing matches. `pollux ls` lists the sessions.")
     scope.finish(statistics.problems, found=not statistics.is_empty)
@@ -52,9 +55,7 @@ def command(
 def _print(statistics: Statistics, scope: Context, table: output.TableOptions, *, as_csv: bool) -> None:
     from pollux.render.terminal import stats
 
-    if scope.as_json:
-        output.print_json(statistics)
-    elif as_csv:
+    if as_csv:
         output.print_lines(stats.stats_csv(statistics.sections[0], header=table.header))
     elif not output.is_terminal():
         output.print_lines(stats.stats_lines(statistics, header=table.header))

@@ -33,13 +33,13 @@ def command(scope: Context, *, everything: bool, limit: int | None, table: outpu
       pollux status --project . --all
       pollux status --json | jq '.sessions[] | select(.at_risk)'
     """
-    from pollux.render.terminal.status import status_lines, status_summary, status_table
-
     report = scope.library.status(scope.wanted)
     scope.note_freshness()
     if scope.as_json:
         output.print_json(msgspec.structs.replace(report, rows=report.rows[:limit]))
     else:
+        from pollux.render.terminal.status import status_lines, status_summary, status_table
+
         rows = [row for row in report.rows if everything or _is_urgent(row)][:limit]
         summary = status_summary(report.rows)
         if output.is_terminal():
