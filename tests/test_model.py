@@ -73,3 +73,9 @@ def test_worker_sends_a_session_with_all_its_calls(id_: str, at: datetime | None
     received = pickle.loads(pickle.dumps(session))  # noqa: S301  our own
     assert received == session
     assert type(received.calls[0].fate) is Fate
+
+
+def test_worker_sends_counts_beyond_64_bits() -> None:
+    call = ModelCall("a", "g1", None, None, Fate.ACTIVE, Tokens(1 << 80))
+    session = Session(id="a", kind="main", project=Project(), calls=(call,))
+    assert pickle.loads(pickle.dumps(session)) == session  # noqa: S301  our own

@@ -492,7 +492,7 @@ class Session(msgspec.Struct, frozen=True):
     def __reduce__(self) -> tuple[Callable[..., Session], tuple[object, ...]]:
         """Return what a worker sends: the calls packed together, since pickling each of them takes much longer."""
         calls: object = self.calls
-        with suppress(UnicodeEncodeError):  # an unpaired surrogate
+        with suppress(UnicodeEncodeError, OverflowError):  # an unpaired surrogate, a number beyond 64 bits
             calls = _pack_calls(self.calls)
         return _with_calls, (calls, *astuple(msgspec.structs.replace(self, calls=())))
 
