@@ -355,3 +355,16 @@ def test_each_section_names_its_columns() -> None:
             assert table.columns == SECTIONS[by].columns
             assert all(len(row.numbers) == len(table.columns) for row in table.rows)
         assert [section.by for section in counted(database).sections] == list(USUAL)
+
+
+def test_negative_line_counts_of_damaged_files_are_added_like_in_the_totals(tmp_path: Path) -> None:
+    display = {"fileDiff": "", "fileName": "a.py", "diffStat": {"model_added_lines": -3, "model_removed_lines": 2}}
+    edit = call("c1", "replace", args={"file_path": "a.py"}, resultDisplay=display)
+    records = header(), preamble(), user("u1", "edit"), gemini("g1", toolCalls=[edit])
+    put(builders.chats(tmp_path / "home") / f"{builders.NAME}.jsonl", log(*records))
+    with closing(archived(tmp_path, builders.home(tmp_path / "home"))) as database:
+        files = section(database, "filetype")
+        summary = counted(database).summary
+    assert [(row["lines_added"], row["lines_removed"]) for row in files.values()] == [(-3, 2)]
+    assert summary is not None
+    assert (summary.totals["lines_added"], summary.totals["lines_removed"]) == (-3, 2)
