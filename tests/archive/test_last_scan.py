@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,6 +16,8 @@ from pollux.archive.refresh import RefreshResult, refresh
 from pollux.archive.store import Archive, open_archive
 from pollux.library.config import utc_now
 
+MOST_BYTES_OF_A_FILE = 1_100
+"""Of its entry, its path and its status; the folder of the test is part of each path."""
 NAMES = ("session-2026-11-15T19-30-6ece72aa.jsonl", "session-2026-11-15T19-31-7ece72aa.jsonl")
 
 
@@ -117,3 +120,17 @@ def test_path_that_is_not_unicode_is_compared(home: Path, monkeypatch: pytest.Mo
         for _ in range(3):
             refreshed(archive, home)
         assert is_compared(archive, home, monkeypatch)
+
+
+def test_refresh_needs_little_memory_for_each_file(home: Path) -> None:
+    peaks = []
+    with open_archive(home / "archive.db") as archive:
+        for n_files in (100, 600):
+            for number in range(n_files):
+                put(builders.chats(home) / f"session-2026-11-15T19-30-{number:08x}.jsonl", log(header(f"{number:08x}")))
+            refreshed(archive, home)
+            tracemalloc.start()
+            refreshed(archive, home)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert (peaks[1] - peaks[0]) / 500 <= MOST_BYTES_OF_A_FILE

@@ -104,7 +104,9 @@ class _Walk(NamedTuple):
 
     def add(self, folder: str, path: str) -> None:
         """Add all files in a folder."""
-        for entry in entries(folder, self.look):
+        listed = entries(folder, self.look)
+        del self.look.listings[folder]  # those of many files take as much memory as the items
+        for entry in listed:
             name = f"{path}/{entry.name}"
             try:
                 if file := self.known.get(entry.path):

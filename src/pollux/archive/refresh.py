@@ -6,7 +6,7 @@ If nothing changed, that is all a refresh does; `ingest`, which archives and der
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -147,7 +147,7 @@ def _differences(archive: Archive, items: list[DiskFile]) -> tuple[set[_Known], 
     """
     digest = None
     if len(items) >= _WORTH_STORING:
-        digest = _digest((archive.machine, schema.generation(archive.database), items))
+        digest = _digest(archive.machine, schema.generation(archive.database), items)
     if digest is not None and schema.stored_result(archive.database, _LAST_SCAN) == digest:
         return set(), []
     missing, changed = compared(archive.database, items, archive.machine)
@@ -156,14 +156,17 @@ def _differences(archive: Archive, items: list[DiskFile]) -> tuple[set[_Known], 
     return missing, changed
 
 
-def _digest(state: object) -> bytes | None:
-    """Return a digest of a value; None if it has a path that is not Unicode."""
+def _digest(machine: str, generation: int, items: list[DiskFile]) -> bytes | None:
+    """Return a digest of the files on disk and of an archive; None if a path is not Unicode."""
     import hashlib  # noqa: PLC0415  takes milliseconds
 
+    digest = hashlib.sha256(msgspec.msgpack.encode((machine, generation)))
     try:
-        return hashlib.sha256(msgspec.msgpack.encode(state)).digest()
+        for start in range(0, len(items), _WORTH_STORING):  # all at once would take as much memory as the items
+            digest.update(msgspec.msgpack.encode(items[start : start + _WORTH_STORING]))
     except UnicodeEncodeError:
         return None
+    return digest.digest()
 
 
 def bytes_done(database: sqlite3.Connection) -> int:
@@ -218,19 +221,24 @@ The ctime reveals a file that was edited and given its old mtime back; any chang
 
 def compared(database: sqlite3.Connection, items: list[DiskFile], machine: str) -> tuple[set[_Known], list[DiskFile]]:
     """Return the known files that changed or disappeared, and the files on disk that are to be read."""
-    archived = _known(database, machine)
-    on_disk: dict[_Known, DiskFile] = {file[:2] + file[3:]: file for file in items}
-    missing = {status for status in archived if status not in on_disk}
-    if not missing and len(archived) == len(on_disk):
-        return missing, []
-    unchanged = set(archived) - missing
-    changed = [file for status, file in on_disk.items() if status not in unchanged]
+    on_disk: dict[str, dict[str, DiskFile]] = {}
+    for file in items:
+        on_disk.setdefault(file.home, {})[file.path] = file
+    missing = set()
+    for status in _known(database, machine):
+        files = on_disk.get(status[0], {})
+        file = files.get(status[1])
+        if file is not None and file[3:] == status[2:]:
+            del files[file.path]
+        else:
+            missing.add(status)
+    changed = [file for files in on_disk.values() for file in files.values()]
     return missing, _without_forgotten(database, changed, machine)
 
 
-def _known(database: sqlite3.Connection, machine: str) -> list[_Known]:
-    """Return the files that existed last time; the size is -1 for one that must be read again."""
-    rows = database.execute(
+def _known(database: sqlite3.Connection, machine: str) -> Iterator[_Known]:
+    """Yield the files that existed last time; the size is -1 for one that must be read again."""
+    yield from database.execute(
         f"""
         SELECT home, path, CASE WHEN {_MAY_BE_OLDER} THEN -1 ELSE size END, mtime_ns, inode, ctime_ns
         FROM files NOT INDEXED
@@ -238,7 +246,6 @@ def _known(database: sqlite3.Connection, machine: str) -> list[_Known]:
         """,  # noqa: S608  ours
         (machine,),
     )
-    return rows.fetchall()
 
 
 def _without_forgotten(database: sqlite3.Connection, changed: list[DiskFile], machine: str) -> list[DiskFile]:
