@@ -88,6 +88,13 @@ def test_each_bar_is_a_link_with_a_label() -> None:
     assert [link["href"] for link in links] == [f"/x?on={number}" for number in range(30)]
 
 
+def stairs(drawing: str, class_: str) -> list[float]:
+    """Return the heights of the steps of an area, above the floor of the chart."""
+    (area,) = MarkupReader(drawing).all("path", class_)
+    floor_y = float(area["d"].rpartition("V")[2].removesuffix("z"))
+    return [round(floor_y - float(y), 1) for y in re.findall(r"V([\d.]+)h", area["d"])]
+
+
 def test_a_year_of_days_is_a_path_per_model() -> None:
     columns = []
     for number in range(365):
@@ -100,18 +107,23 @@ def test_a_year_of_days_is_a_path_per_model() -> None:
     drawing = chart(columns)
     page = MarkupReader(drawing)
     assert len(page.elements) <= 60
-    assert len(drawing) <= 60_000
-    assert len(boxes(drawing, "m1")) == len(boxes(drawing, "m2")) == len(boxes(drawing, "gone")) == 365
+    assert len(drawing) <= 25_000
+    assert len(stairs(drawing, "m1")) == len(stairs(drawing, "m2")) == len(boxes(drawing, "gone")) == 365
     assert len(page.all("a")) == len({column.group for column in columns}) == 13
-    tall = [box[3] for box in boxes(drawing, "m1")]
+    tall = stairs(drawing, "m1")
     assert tall[-1] / tall[99] == pytest.approx(365 / 100, rel=0.02)
+    classes = [path["class"] for path in page.all("path")]
+    assert classes == ["m2", "m1", "gone"]  # the lower areas hide what is behind them
 
 
 def test_both_ways_to_draw_show_the_same_amounts() -> None:
     few = [StackedBar({"flash": 2 * number + 1, "pro": number}, number % 3) for number in range(MANY_BARS)]
     many = [*few, StackedBar({})]
-    single = [(box["class"], box["height"]) for box in MarkupReader(chart(few)).all("rect") if box["class"] == "m1"]
-    assert [float(height) for _, height in single] == [box[3] for box in boxes(chart(many), "m1")]
+    single = [float(box["height"]) for box in MarkupReader(chart(few)).all("rect") if box["class"] == "m1"]
+    assert [*single, 0] == pytest.approx(stairs(chart(many), "m1"), abs=0.11)
+    above = [float(box["height"]) for box in MarkupReader(chart(few)).all("rect") if box["class"] == "m2"]
+    pairs = zip(stairs(chart(many), "m1"), stairs(chart(many), "m2"), strict=True)
+    assert [0, *above, 0] == pytest.approx([high - low for low, high in pairs], abs=0.21)  # the first bar has no part
 
 
 @pytest.mark.parametrize("columns", [[], [StackedBar({})], [StackedBar({})] * 400])

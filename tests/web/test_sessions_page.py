@@ -15,7 +15,6 @@ from tests.exports.reader import Page
 from tests.web.viewing import NOW, Viewed, links, viewing
 
 from pollux.library.filters import parse_filter
-from pollux.library.library import Library
 from pollux.library.usage import UsageQuery
 from pollux.library.values import SessionRow
 from pollux.search.fields import field_named
@@ -156,24 +155,6 @@ def test_the_form_the_api_and_queries_know_the_same_traits(viewed: Viewed) -> No
     assert sorted(HAS) == sorted(SESSION_TRAITS) == sorted(field.choices)
     offered = [option.attributes["value"] for option in viewed.page("sessions").named("option")]
     assert {*HAS} <= {*offered}
-
-
-def test_an_order_by_cost_is_computed_once(viewed: Viewed, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pollux.reports import session_orders  # noqa: PLC0415
-
-    assert isinstance(viewed.library, Library)
-    calls: list[str] = []
-    original = session_orders.ids_by_sum
-
-    def counted(*values: Any) -> tuple[str, ...]:  # noqa: ANN401
-        calls.append(values[2])
-        return original(*values)
-
-    monkeypatch.setattr(session_orders, "ids_by_sum", counted)
-    viewed.library._remembered._kept = (None, {})
-    for path in ("sessions?sort=cost", "sessions?sort=cost&limit=3&after=3", "sessions?sort=cost&project=skywatch"):
-        viewed.get(path)
-    assert calls == ["cost"]
 
 
 @pytest.mark.parametrize("path", ["sessions", "files", "usage"])

@@ -202,7 +202,7 @@ def test_a_year_of_days_stays_within_the_budget(tmp_path: Path) -> None:
         page = usage(client, "?last=1y")
         assert len(text.encode()) <= 60_000
         assert len(page.elements) <= 1500
-        assert "The 100 newest; the download has all 360." in text
+        assert "The 62 newest; the download has all 360." in text
         months = usage(client, "?last=1y&by=month")
         assert len(months.tables[0]) == len(bars_of(months)) + 1 == 14
 

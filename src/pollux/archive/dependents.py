@@ -68,9 +68,13 @@ CALL_SUMS = ", ".join(
     ]
 )
 """The columns of `session_usage`, computed from `model_calls`."""
-_SPANS = """
-    SELECT session_id, min(at_us), max(at_us), sum(at_us IS NULL) FROM model_calls WHERE owner_session_id IS NULL
-"""
+_SPANS = f"""
+    SELECT session_id, min(at_us), max(at_us), sum(at_us IS NULL),
+        (SELECT project_hash FROM sessions WHERE sessions.session_id = model_calls.session_id),
+        count(*), sum({_TOKENS[COUNTS.index("total")]}), sum(coalesce({_COST}, 0)), sum(cost_nanousd IS NULL)
+    FROM model_calls WHERE owner_session_id IS NULL
+"""  # noqa: S608  ours
+"""The columns of `session_spans`, computed from `model_calls`."""
 _SHARED = "SELECT message_id FROM model_calls {which} GROUP BY message_id HAVING count(*) > 1"
 _OF_SESSIONS = """
     WHERE message_id IN (SELECT message_id FROM model_calls WHERE session_id IN (SELECT value FROM json_each(?)))

@@ -241,11 +241,17 @@ def _places(database: sqlite3.Connection, which: str, values: tuple[str, ...]) -
     )
 
 
-def session_projects(database: sqlite3.Connection, memory: Mapping[str, str]) -> dict[str, Project]:
-    """Return the project of each session, with the paths that were proven since the facts were written."""
+def session_projects(
+    database: sqlite3.Connection, memory: Mapping[str, str], ids: Collection[str] | None = None
+) -> dict[str, Project]:
+    """Return the project of each session, or of some, with the paths that were proven since the facts were written."""
     projects = projects_by_hash(database, memory)
     by_session = lone_projects(database, memory)
-    rows = database.execute("SELECT session_id, project_hash FROM sessions WHERE project_hash NOTNULL").fetchall()
+    which, values = ("1", ()) if ids is None else (AMONG, (ids_as_json(ids),))
+    rows = database.execute(
+        f"SELECT session_id, project_hash FROM sessions WHERE project_hash NOTNULL AND {which}",  # noqa: S608  ours
+        values,
+    ).fetchall()
     for session_id, digest in rows:
         project = projects.get(digest)
         if project is None:

@@ -227,9 +227,9 @@ def compared(database: sqlite3.Connection, items: list[DiskFile], machine: str) 
     missing = set()
     for status in _known(database, machine):
         files = on_disk.get(status[0], {})
-        file = files.get(status[1])
-        if file is not None and file[3:] == status[2:]:
-            del files[file.path]
+        known = files.get(status[1])
+        if known is not None and known[3:] == status[2:]:
+            del files[known.path]
         else:
             missing.add(status)
     changed = [file for files in on_disk.values() for file in files.values()]

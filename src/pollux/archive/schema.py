@@ -18,7 +18,7 @@ from pollux.model import Tokens
 from pollux.text.escape import escape_surrogates
 from pollux.text.times import microseconds
 
-READER = "11"
+READER = "12"
 """Increase this whenever the same bytes would give other facts."""
 
 
@@ -218,11 +218,20 @@ _AUXILIARY = (
     WHERE kind = 'main' AND is_stub = 0
     """,
     """
-    CREATE INDEX sessions_by_project ON sessions (project_hash, last_used_us DESC, session_id, n_user)
+    CREATE INDEX sessions_by_project
+    ON sessions (project_hash, last_used_us DESC, session_id, n_user, root_session_id)
     WHERE kind = 'main' AND is_stub = 0
     """,
+    """
+    CREATE INDEX deleted_sessions ON sessions (last_used_us DESC, session_id)
+    WHERE kind = 'main' AND is_stub = 0 AND is_deleted = 1
+    """,
+    """
+    CREATE INDEX long_sessions ON sessions (last_used_us, started_us, ended_us)
+    WHERE kind = 'main' AND is_stub = 0 AND ended_us - started_us > 3600000000
+    """,
     "CREATE INDEX places_of_sessions ON sessions (session_id, root_session_id, project_hash)",
-    "CREATE INDEX sessions_without_project ON sessions (session_id) WHERE project_hash IS NULL",
+    "CREATE INDEX sessions_by_hash ON sessions (project_hash, session_id)",
     "CREATE INDEX summarized_sessions ON sessions (session_id, title) WHERE title_from = 'summary'",
     "CREATE INDEX empty_sessions ON sessions (session_id) WHERE is_stub = 1",
     "CREATE INDEX subagent_sessions ON sessions (session_id) WHERE kind = 'subagent'",
@@ -246,8 +255,15 @@ _AUXILIARY = (
     "DROP TABLE IF EXISTS main.session_spans",
     """
     CREATE TABLE main.session_spans (
-        session_id TEXT PRIMARY KEY, first_us INTEGER, last_us INTEGER, n_timeless INTEGER NOT NULL
+        session_id TEXT PRIMARY KEY, first_us INTEGER, last_us INTEGER, n_timeless INTEGER NOT NULL, project_hash TEXT,
+        calls INTEGER NOT NULL, tok_total INTEGER NOT NULL, cost_nanousd INTEGER NOT NULL,
+        unpriced_calls INTEGER NOT NULL
     ) WITHOUT ROWID
+    """,
+    "CREATE INDEX dearest_sessions ON session_spans (cost_nanousd DESC)",
+    "CREATE INDEX largest_sessions ON session_spans (tok_total DESC)",
+    """
+    CREATE INDEX spans_by_project ON session_spans (project_hash, calls, tok_total, cost_nanousd, unpriced_calls)
     """,
     "DROP TABLE IF EXISTS main.generation",
     "CREATE TABLE main.generation (number INTEGER NOT NULL)",
@@ -441,6 +457,11 @@ def call_row(
     file version and the line that recorded the call. `owner` is the session that counts the call, if that is another.
     """
     return (*key, microseconds(at), model, fate, *astuple(tokens), tokens.is_consistent, *price, *place, owner)
+
+
+def has_other_prices(database: sqlite3.Connection) -> bool:
+    """Return whether a connection sees other costs than the stored sums have (`pricing.priced_view`)."""
+    return database.execute("SELECT 1 FROM temp.sqlite_schema WHERE name = 'model_calls'").fetchone() is not None
 
 
 def generation(database: sqlite3.Connection) -> int:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from pollux.library.expiry import folder_policies
 from pollux.library.filters import sessions_of_project
 from pollux.library.projects import project_list
-from pollux.library.status import StoredForecast, overview_report, stored_forecast
+from pollux.library.status import overview_report, stored_forecast
+from pollux.library.stored_forecast import StoredForecast
 from pollux.library.usage_summary import all_days
 from pollux.model import Usage
 from pollux.reports import sessions
@@ -23,6 +24,8 @@ from pollux.reports.periods import start_of_day
 from pollux.reports.projects import ProjectRow
 from pollux.reports.recent_calls import CallTokens, DailyUse, active_days, continued_sessions, newest_calls
 from pollux.reports.sessions import SessionRow
+from pollux.reports.status import SOON
+from pollux.reports.usage import billed_and_active
 from pollux.reports.usage_split import PeriodUsage, by_period_and_model, models_by_cost
 from pollux.sessions.client_settings import span_words
 from pollux.sessions.retention import CLIENT
@@ -35,12 +38,13 @@ if TYPE_CHECKING:
     from pollux.library.remembered import RememberedResults
     from pollux.library.snapshot import Snapshot
     from pollux.prices import Prices
-    from pollux.reports.status import FolderPolicy
+    from pollux.sessions.client_settings import RetentionPolicy
 
 _NEWEST, _EXPIRING = 9, 6
 DRAWN_CALLS = 11
 """Model calls of a session that a list draws."""
 _YEAR = timedelta(weeks=53)
+_MOMENT = timedelta(microseconds=1)
 
 
 class ExpiringSession(msgspec.Struct, frozen=True):
@@ -91,10 +95,10 @@ def dashboard(
     """Return the first page's numbers."""
     config, database = snapshot.config, snapshot.database
     zone = config.zone()[0]
-    general = overview_report(snapshot, report, n_newest=_NEWEST)
+    start = start_of_day(config.clock() - _YEAR, zone)
+    used = remembered.get(snapshot, prices, ("days", start), lambda: _days(snapshot, prices, start, zone))
+    general = overview_report(snapshot, report, n_newest=_NEWEST, usage=used.billed)
     now = config.clock()  # after the forecast, whose "now" is when sessions are due at the next start
-    start = start_of_day(now - _YEAR, zone)
-    order, days = remembered.get(snapshot, prices, ("days", start), lambda: _days(snapshot, prices, start, zone))
     projects = remembered.get(
         snapshot, prices, "projects", lambda: project_list(snapshot, ALL, announce, scan=False).rows
     )
@@ -106,17 +110,15 @@ def dashboard(
     return Dashboard(
         now=now.astimezone(zone),
         overview=general.overview,
-        active=remembered.get(
-            snapshot, prices, "active", lambda: sessions.total_usage(database, snapshot.ids, only_active=True)
-        ),
+        active=used.active,
         newest=general.newest,
         calls=newest_calls(database, [row.id for row in general.newest], DRAWN_CALLS, snapshot.ids),
         projects=projects,
-        days=days,
+        days=used.days,
         continued=continued,
-        order=order,
-        expiring=expiring_sessions(snapshot, forecast, general.deletions, _EXPIRING),
-        n_tomorrow=sum(now < due < day_after_tomorrow for due in forecast.times.values()),
+        order=used.order,
+        expiring=expiring_sessions(snapshot, forecast, _EXPIRING, SOON),
+        n_tomorrow=max(0, forecast.n_until(day_after_tomorrow - _MOMENT) - forecast.n_until(now)),
         client=CLIENT,
         homes=general.homes,
         freshness=general.freshness,
@@ -141,40 +143,47 @@ def activity(
     return remembered.get(snapshot, prices, ("activity", project, start), make)
 
 
-def _days(
-    snapshot: Snapshot, prices: Prices, start: datetime, zone: tzinfo | None
-) -> tuple[tuple[str | None, ...], tuple[PeriodUsage, ...]]:
+class _Use(NamedTuple):
+    """All calls, and those of the last year by day."""
+
+    billed: Usage
+    active: Usage
+    order: tuple[str | None, ...]
+    days: tuple[PeriodUsage, ...]
+
+
+def _days(snapshot: Snapshot, prices: Prices, start: datetime, zone: tzinfo | None) -> _Use:
     """Return all models in their order, and the days since a start."""
     sums = all_days(snapshot, prices)
     order = models_by_cost(sums)
     start_us = microseconds(start) or 0
     recent = [part for part in sums if part.quarter_us is not None and part.quarter_us >= start_us]
-    return order, by_period_and_model("day", recent, order, zone)
+    return _Use(*billed_and_active(sums), order, by_period_and_model("day", recent, order, zone))
 
 
 def expiring_sessions(
-    snapshot: Snapshot, forecast: StoredForecast, soon: Iterable[str], n_most: int
+    snapshot: Snapshot, forecast: StoredForecast, n_most: int, span: timedelta | None = None
 ) -> tuple[ExpiringSession, ...]:
-    """Return the sessions that are deleted first; of those deleted at the same start, the last used ones."""
-    ids = sessions.among(snapshot.database, soon, sessions.SessionQuery(snapshot.ids))
+    """Return the sessions that are deleted first, or within a span; of those deleted at once, the last used ones."""
     now = snapshot.config.clock()
-    ids.sort(key=lambda session_id: max(forecast.times[session_id], now))  # stable: the last used first
-    loaded = snapshot.sessions.load(ids[:n_most], with_calls=False)
+    due = {entry.id: entry for entry in forecast.first(snapshot, now, n_most, *([now + span] if span else []))}
+    loaded = snapshot.sessions.load([*due], with_calls=False)
     rows = sessions.rows(snapshot.database, loaded, snapshot.ids)
-    policies = folder_policies(snapshot) if rows else []
+    policies = {policy.folder: policy.policy for policy in folder_policies(snapshot)} if rows else {}
     unarchived = frozenset(forecast.unarchived)
     expiring = []
     for row in rows:
-        reason = forecast.reasons[row.id]
-        limit = _limit(row, policies) if reason == "age" else ""
+        entry = due[row.id]
+        limit = _limit(row, policies) if entry.reason == "age" else ""
         places = {escape_surrogates(str(ref.path)) for ref in row.files}
         is_archived = snapshot.is_archived and places.isdisjoint(unarchived)
-        expiring.append(ExpiringSession(row, forecast.times[row.id], reason, limit, is_archived))
+        expiring.append(ExpiringSession(row, entry.due, entry.reason, limit, is_archived))
     return tuple(expiring)
 
 
-def _limit(row: SessionRow, policies: Iterable[FolderPolicy]) -> str:
-    for policy in policies:
-        if policy.policy.max_age and any(ref.path.is_relative_to(policy.folder) for ref in row.files):
-            return span_words(policy.policy.max_age)
+def _limit(row: SessionRow, policies: Mapping[Path, RetentionPolicy]) -> str:
+    folders = {folder for ref in row.files for folder in ref.path.parents}
+    for folder in sorted(folders & policies.keys()):
+        if max_age := policies[folder].max_age:
+            return span_words(max_age)
     return ""

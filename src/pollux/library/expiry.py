@@ -42,8 +42,13 @@ def folder_policies(snapshot: Snapshot, scan: HomeScan | None = None) -> list[Fo
     """Return what the client's settings say about deletion, for each project folder of a snapshot, or of a scan."""
     from pollux.reports.status import FolderPolicy
 
+    if scan is None and snapshot.policies is not None:
+        return snapshot.policies
     settings = _SettingsReader(snapshot.config.environ)
-    return [FolderPolicy(folder.path, *settings.policy(folder)) for folder in (scan or snapshot.scan).folders]
+    policies = [FolderPolicy(folder.path, *settings.policy(folder)) for folder in (scan or snapshot.scan).folders]
+    if scan is None:
+        snapshot.policies = policies
+    return policies
 
 
 def forecast(

@@ -85,7 +85,7 @@ def used_files(
         uses = tuple(use for use in uses if _matches(use.path.casefold(), tests))
     offset = page_offset(page)
     shown = uses[offset : None if page.limit is None else offset + page.limit]
-    projects = snapshot.projects() if shown else {}
+    projects = snapshot.projects_of([use.session_id for use in shown])
     rows = tuple(UsedFile(use, projects.get(use.session_id, Project())) for use in shown)
     return UsedFiles(rows, _next(offset, len(rows), len(uses)), len(uses))
 
@@ -119,7 +119,7 @@ def _touched_files(snapshot: Snapshot, touches: Sequence[FileTouch]) -> tuple[To
     """Return touches with the titles and projects of their sessions."""
     ids = [*dict.fromkeys(touch.session_id for touch in touches)]
     titles = {session.id: session.title for session in snapshot.sessions.load(ids, with_calls=False)}
-    projects = snapshot.projects() if touches else {}
+    projects = snapshot.projects_of(ids)
     return tuple(
         TouchedFile(
             touch.path,

@@ -108,18 +108,15 @@ def health_report(
     config, database = snapshot.config, snapshot.database
     now = config.clock()
     forecast = stored_forecast(snapshot, now, report)
-    due = {}
-    for session_id in sessions.among(database, forecast.times, sessions.SessionQuery(snapshot.ids)):
-        due[session_id] = forecast.times[session_id]
     ids, total = deleted_sessions(database, snapshot.ids, limit=n_deleted)
     archive = config.archive if snapshot.is_archived else None
     return HealthReport(
         now=now,
         client=CLIENT,
-        expiring=expiring_sessions(snapshot, forecast, due, n_expiring),
-        n_next=sum(at <= now for at in due.values()),
-        n_soon=sum(now < at <= now + SOON for at in due.values()),
-        n_later=sum(at > now + SOON for at in due.values()),
+        expiring=expiring_sessions(snapshot, forecast, n_expiring),
+        n_next=forecast.n_listed(None, now),
+        n_soon=forecast.n_listed(now, now + SOON),
+        n_later=forecast.n_listed(now + SOON, None),
         n_unarchived=forecast.n_unarchived,
         deleted=sessions.rows(database, snapshot.sessions.load(ids), snapshot.ids),
         n_deleted=total,
@@ -127,7 +124,7 @@ def health_report(
         problems=tuple(snapshot.problems()),
         archive=archive,
         n_bytes=_size(archive),
-        last_change=last_change(database) if archive else None,
+        last_change=snapshot.once("last change", lambda: last_change(database)) if archive else None,
         freshness=snapshot.freshness,
         seal=_seal(snapshot) if archive else None,
         verified=last_verification(config) if archive else None,
@@ -135,7 +132,9 @@ def health_report(
 
 
 def _lost(snapshot: Snapshot) -> tuple[LostSession, ...]:
-    prompts, _ = logged_prompts(snapshot.located)
+    prompts, _ = logged_prompts(snapshot.scan)
+    if not prompts:
+        return ()
     session_ids = known_sessions(snapshot.database, {prompt.session_id for prompt in prompts})
     by_id = logged_without_session(prompts, session_ids, snapshot.located.files)
     return tuple(_lost_session(session_id, own) for session_id, own in by_id.items())

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -159,9 +159,11 @@ class Library:
         `sort` is `newest` or `oldest` (by their last use), `begun` (the last begun first), `prompts`, `cost` or
         `tokens` (the largest first).
         """
-        from pollux.library.listing import list_order, session_page
+        from pollux.library.listing import check_order, session_page
 
-        order = list_order(sort, self.prices, self._remembered) if sort != "newest" else None
+        order = None if sort == "newest" else sort
+        if order:
+            check_order(order)
         if not query.strip():
             with self.snapshot() as snapshot:
                 return session_page(snapshot, wanted, page, self._announce, order=order)
@@ -370,12 +372,12 @@ class Library:
         with self.snapshot(tools=True) as snapshot:
             return usage_summary(snapshot, query, self.prices, self._remembered, self._announce, n_rows=n_rows)
 
-    def deletions(self) -> dict[str, str]:
-        """Return a short label (`due`, `2d left`) for each session that the client will delete within a week."""
+    def deletions(self, of: Collection[str] | None = None) -> dict[str, str]:
+        """Return a short label (`due`, `2d left`) for each session, or some, that the client deletes within a week."""
         from pollux.library.status import soon_deleted
 
         with self.snapshot() as snapshot:
-            return soon_deleted(snapshot, self._report)
+            return soon_deleted(snapshot, self._report, of)
 
     @contextmanager
     def transcript(

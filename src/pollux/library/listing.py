@@ -14,31 +14,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pollux.library.filters import Announce
-    from pollux.library.remembered import RememberedResults
     from pollux.library.search import MatchingSessions
     from pollux.library.snapshot import Snapshot
     from pollux.model import Problem, Project, Session
-    from pollux.prices import Prices
     from pollux.reports.filters import Filter
     from pollux.reports.sessions import SessionQuery, SessionRow
 
 
-class ListOrder(msgspec.Struct, frozen=True):
-    """The order of a list, and what orders by cost and tokens need: prices, and where to keep the order."""
-
-    name: str
-    prices: Prices
-    remembered: RememberedResults
-
-
-def list_order(name: str, prices: Prices, remembered: RememberedResults) -> ListOrder:
-    """Return an order of `session_orders.ORDERS`. Raises `UsageError` for another name."""
+def check_order(name: str) -> None:
+    """Raise `UsageError` for a name that is none of `session_orders.ORDERS`."""
     from pollux.library.config import UsageError  # noqa: PLC0415
     from pollux.reports.session_orders import ORDERS  # noqa: PLC0415
 
     if name not in ORDERS:
         raise UsageError(f"There is no order '{name}'. Use {', '.join(ORDERS[:-1])} or {ORDERS[-1]}.")
-    return ListOrder(name, prices, remembered)
 
 
 def session_page(
@@ -47,7 +36,7 @@ def session_page(
     page: Page,
     announce: Announce,
     matching: MatchingSessions | None = None,
-    order: ListOrder | None = None,
+    order: str | None = None,
 ) -> SessionPage:
     """Return a page of the sessions that match a filter and, if there is one, a query; last used first by default."""
     from pollux.library import select  # noqa: PLC0415  not needed to parse arguments
@@ -87,28 +76,17 @@ def session_page(
     )
 
 
-def _page_ids(
-    snapshot: Snapshot, query: SessionQuery, limit: int | None, offset: int, order: ListOrder | None
-) -> list[str]:
-    """Return the IDs of a page; an order by cost or tokens is computed once and kept until the archive changes."""
+def _page_ids(snapshot: Snapshot, query: SessionQuery, limit: int | None, offset: int, order: str | None) -> list[str]:
+    """Return the IDs of a page; None is the usual order."""
     from pollux.reports import session_orders, sessions  # noqa: PLC0415
 
     database = snapshot.database
     if order is None:
         return sessions.page(database, query, limit=limit, offset=offset)
-    if not session_orders.is_sum(order.name):
-        return session_orders.page_in_order(database, query, order.name, limit=limit, offset=offset)
-    every = sessions.SessionQuery(snapshot.ids, subagents=query.subagents, empty=query.empty)
-    ordered = order.remembered.get(
-        snapshot,
-        order.prices,
-        ("order", order.name, query.subagents, query.empty),
-        lambda: session_orders.ids_by_sum(database, every, order.name, snapshot.ids),
-    )
-    if query != every:
-        matching = set(sessions.page(database, query))
-        ordered = tuple(session_id for session_id in ordered if session_id in matching)
-    return list(ordered[offset : None if limit is None else offset + limit])
+    if not session_orders.is_sum(order):
+        return session_orders.page_in_order(database, query, order, limit=limit, offset=offset)
+    families = snapshot.once(("families", order), lambda: session_orders.family_sums(database, order, snapshot.ids))
+    return session_orders.page_by_sum(database, query, order, families, limit=limit, offset=offset)
 
 
 def saved_page(snapshot: Snapshot, wanted: Filter, limit: int | None) -> SavedPage:

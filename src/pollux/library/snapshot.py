@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pollux.library.freshness import Refresh
     from pollux.reports.freshness import Freshness
     from pollux.reports.projects import KnownProjects
+    from pollux.reports.status import FolderPolicy
     from pollux.sessions.grouping import OpenSession
     from pollux.sessions.locate import HomeScan
     from pollux.sessions.reader import History
@@ -168,6 +169,8 @@ class Snapshot(msgspec.Struct):
     """Changes whenever the archive does; None until it is needed."""
     files_left_out: int | None = None
     """The number of session files, if `scan` leaves them out."""
+    policies: list[FolderPolicy] | None = None
+    """What the client's settings say about deletion; None until it is needed."""
     _projects: dict[str, Project] | None = None
     _located: HomeScan | None = None
 
@@ -206,6 +209,12 @@ class Snapshot(msgspec.Struct):
         if self._projects is None:
             self._projects = session_projects(self.database, self.memory)
         return self._projects
+
+    def projects_of(self, ids: Collection[str]) -> dict[str, Project]:
+        """Return the projects of some sessions."""
+        from pollux.archive.load_sessions import session_projects
+
+        return session_projects(self.database, self.memory, ids)
 
     def known_projects(self) -> KnownProjects:
         """Return the projects of all sessions, without reading these one by one."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +12,10 @@ import msgspec
 
 from pollux.library.expiry import deletion_times, folder_policies, forecast
 from pollux.library.freshness import Reporter
+from pollux.library.stored_forecast import DueSession, StoredForecast, packed_forecast
 from pollux.reports.filters import Filter
 from pollux.reports.freshness import FreshnessState
+from pollux.reports.status import SOON, deletion_word
 from pollux.text.escape import escape_surrogates
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from pollux.library.filters import Announce
     from pollux.library.snapshot import Snapshot
-    from pollux.model import Session
+    from pollux.model import Session, Usage
     from pollux.reports.freshness import Freshness
     from pollux.reports.overview import Overview
     from pollux.reports.sessions import SessionRow
@@ -34,7 +36,7 @@ class OverviewReport(msgspec.Struct, frozen=True):
     overview: Overview
     newest: tuple[SessionRow, ...]
     deletions: dict[str, str]
-    """A label (`due`, `2d left`) for each session that the client will delete soon."""
+    """A label (`due`, `2d left`) for each of the newest sessions that the client will delete soon."""
     homes: tuple[Path, ...]
     freshness: Freshness
     hint: str = ""
@@ -65,8 +67,10 @@ def status_report(snapshot: Snapshot, wanted: Filter, report: Reporter, announce
     )
 
 
-def overview_report(snapshot: Snapshot, report: Reporter, *, n_newest: int = 8) -> OverviewReport:
-    """Return the overview of all sessions."""
+def overview_report(
+    snapshot: Snapshot, report: Reporter, *, n_newest: int = 8, usage: Usage | None = None
+) -> OverviewReport:
+    """Return the overview of all sessions; `usage` is that of all calls, if it is known."""
     from pollux.library import select
     from pollux.reports import sessions
     from pollux.reports.overview import overview
@@ -75,13 +79,12 @@ def overview_report(snapshot: Snapshot, report: Reporter, *, n_newest: int = 8) 
     config, database = snapshot.config, snapshot.database
     now = config.clock()
     forecasted = stored_forecast(snapshot, now, report)
-    deletions = _deletion_words(forecasted.times, now)
-    n_due = sum(word == "due" for word in deletions.values())
+    n_due = forecasted.n_until(now)
     n_projects = forecasted.n_projects if snapshot.ids is None else None
     zone = config.zone()[0]
     look = snapshot.once(
         ("overview", now.astimezone(zone).date()),
-        lambda: overview(database, snapshot.ids, now=now, zone=zone, n_projects=n_projects),
+        lambda: overview(database, snapshot.ids, now=now, zone=zone, n_projects=n_projects, usage=usage),
     )
     ids = sessions.page(database, SessionQuery(snapshot.ids), limit=n_newest)
     newest = snapshot.sessions.load(ids, with_calls=False)
@@ -89,32 +92,31 @@ def overview_report(snapshot: Snapshot, report: Reporter, *, n_newest: int = 8) 
         msgspec.structs.replace(
             look,
             due=n_due,
-            soon=len(deletions) - n_due,
+            soon=forecasted.n_until(now + SOON) - n_due,
             n_problems=len(snapshot.problems()),
             n_files=snapshot.n_files,
             n_unarchived=forecasted.n_unarchived,
         ),
         sessions.rows(database, newest, snapshot.ids),
-        deletions,
+        _deletion_words(forecasted.among(ids).values(), now),
         tuple(home.root for home in snapshot.scan.homes),
         snapshot.freshness,
         "" if look.n_sessions else select.nothing_here(snapshot),
     )
 
 
-def soon_deleted(snapshot: Snapshot, report: Reporter) -> dict[str, str]:
-    """Return a label (`due`, `2d left`) for each session that the client will delete within a week."""
+def soon_deleted(snapshot: Snapshot, report: Reporter, of: Collection[str] | None = None) -> dict[str, str]:
+    """Return a label (`due`, `2d left`) for each session that the client will delete within a week, or for some."""
     now = snapshot.config.clock()
-    return _deletion_words(stored_forecast(snapshot, now, report).times, now)
+    made = stored_forecast(snapshot, now, report)
+    return _deletion_words(made.until(now + SOON) if of is None else made.among(of).values(), now)
 
 
-def _deletion_words(times: Mapping[str, datetime], now: datetime) -> dict[str, str]:
-    from pollux.reports.status import deletion_word
-
+def _deletion_words(due: Iterable[DueSession], now: datetime) -> dict[str, str]:
     words = {}
-    for session_id, due in times.items():
-        if word := deletion_word(due, now):
-            words[session_id] = word
+    for session in due:
+        if word := deletion_word(session.due, now):
+            words[session.id] = word
     return words
 
 
@@ -140,11 +142,9 @@ def stored_forecast(snapshot: Snapshot, now: datetime, report: Reporter) -> Stor
     def make() -> StoredForecast:
         made = forecast(snapshot, now, report, policies)
         fates = deletion_times(snapshot, made)
-        times = {session_id: fate.due for session_id, fate in fates.items()}
-        reasons = {session_id: str(fate.reason) for session_id, fate in fates.items()}
         unarchived = [escape_surrogates(str(path)) for path, is_archived in made.archived.items() if not is_archived]
         generation = schema.generation(snapshot.database) if is_current else 0
-        result = StoredForecast(generation, key, times, reasons, unarchived)
+        result = packed_forecast(snapshot, fates, unarchived, generation, key)
         if is_current and made.is_stable:
             _store(snapshot, msgspec.structs.replace(result, n_projects=count_projects(snapshot.database, None)))
         return result
@@ -155,30 +155,12 @@ def stored_forecast(snapshot: Snapshot, now: datetime, report: Reporter) -> Stor
     return snapshot.once(("forecast of a minute", key, minute), make)
 
 
-class StoredForecast(msgspec.Struct):
-    """When and why the client deletes each session, as the archive stores it."""
-
-    generation: int
-    key: str
-    times: dict[str, datetime]
-    reasons: dict[str, str]
-    unarchived: list[str]
-    """Session files on the disk that the archive does not have completely."""
-    n_projects: int | None = None
-    """The projects of all sessions, which take long to count in a large archive; None if they were not counted."""
-
-    @property
-    def n_unarchived(self) -> int:
-        """The number of these files."""
-        return len(self.unarchived)
-
-
 def _store(snapshot: Snapshot, result: StoredForecast) -> None:
     """Store a forecast for the next start; not where another process is writing."""
     from pollux.archive import store
     from pollux.reports.status import store_forecast
 
-    if snapshot.config.archive is not None and len(result.times) >= _WORTH_STORING:
+    if snapshot.config.archive is not None and len(result.listed) >= _WORTH_STORING:
         with store.open_archive(snapshot.config.archive) as archive:
             if archive.is_writable:
                 store_forecast(archive.database, result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -86,7 +87,7 @@ def logged_without_session(
     prompts: Sequence[LoggedPrompt], ids: Collection[str], files: Iterable[SessionFile] = ()
 ) -> dict[str, list[LoggedPrompt]]:
     """Return the same as `sessions_only_in_log`, given the IDs of the sessions."""
-    file_ids = {id8_in(file.path.name) for file in files}  # also of unreadable files
+    file_ids = {id8_in(file.place.rpartition(os.sep)[2]) for file in files}  # also of unreadable files
     logged: dict[str, list[LoggedPrompt]] = {}
     for prompt in prompts:
         if prompt.session_id not in ids and prompt.session_id[:8] not in file_ids:

@@ -16,7 +16,7 @@ def deleted_sessions(
     """Return the last used sessions that the client has deleted, and the number of all of them."""
     among = "" if scope is None else f"AND {AMONG}"
     values = [] if scope is None else [ids_as_json(scope)]
-    where = f"FROM sessions WHERE kind = 'main' AND is_stub = 0 AND is_deleted {among}"
+    where = f"FROM sessions WHERE kind = 'main' AND is_stub = 0 AND is_deleted = 1 {among}"
     (total,) = database.execute(f"SELECT count(*) {where}", values).fetchone()
     order = "ORDER BY last_used_us DESC, session_id LIMIT ?"
     rows = database.execute(f"SELECT session_id {where} {order}", [*values, limit])

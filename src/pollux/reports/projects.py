@@ -10,6 +10,7 @@ from datetime import datetime
 import msgspec
 
 from pollux.archive.load_sessions import ids_as_json
+from pollux.archive.schema import has_other_prices
 from pollux.model import Cost, Problem, Project, Tokens, Usage
 from pollux.reports.freshness import Freshness
 from pollux.reports.sessions import SessionQuery
@@ -66,12 +67,63 @@ class _Part(msgspec.Struct, frozen=True):
     last_used_us: int | None
 
 
+_EVERY = SessionQuery(subagents=True, empty=True)
 _ROOT_HASH = """
     CASE WHEN root_session_id = session_id THEN project_hash ELSE (
         SELECT root.project_hash FROM sessions AS root WHERE root.session_id = sessions.root_session_id
     ) END
 """
 _ROOT_WITHOUT = f"CASE WHEN {_ROOT_HASH} IS NULL THEN root_session_id END"
+
+
+_PARTS = f"""
+    SELECT {_ROOT_HASH}, {_ROOT_WITHOUT}, project_hash, CASE WHEN project_hash IS NULL THEN session_id END,
+        kind = 'main' AND NOT is_stub, count(*), sum(n_user), max(last_used_us)
+    FROM sessions WHERE {{where}} GROUP BY 1, 2, 3, 4, 5
+"""  # noqa: S608  ours
+_IS_USUAL = "kind = 'main' AND is_stub = 0 AND root_session_id = session_id AND project_hash NOTNULL"
+_USUAL_PARTS = f"""
+    SELECT project_hash, NULL, project_hash, NULL, 1, count(*), sum(n_user), max(last_used_us)
+    FROM sessions INDEXED BY sessions_by_project WHERE {_IS_USUAL} GROUP BY project_hash
+"""  # noqa: S608  ours
+_UNUSUAL = f"""
+    session_id IN (
+        SELECT session_id FROM sessions WHERE kind = 'subagent'
+        UNION SELECT session_id FROM sessions WHERE parent_session_id NOTNULL
+        UNION SELECT session_id FROM sessions WHERE is_stub = 1
+        UNION SELECT session_id FROM sessions WHERE project_hash IS NULL
+    ) AND NOT ({_IS_USUAL})
+"""  # noqa: S608  ours
+"""The sessions that are not in the index of the usual ones; each kind of them has an index of its own."""
+_SUMS = f"""
+    SELECT {_ROOT_HASH}, {_ROOT_WITHOUT}, sum(tok_total), sum(cost_nanousd), sum(calls), sum(unpriced_calls)
+    FROM {{tables}} USING (session_id) WHERE {{where}} GROUP BY 1, 2
+"""  # noqa: S608  ours
+_SUMS_BY_HASH = """
+    SELECT project_hash, NULL, sum(tok_total), sum(cost_nanousd), sum(calls), sum(unpriced_calls)
+    FROM session_spans INDEXED BY spans_by_project WHERE project_hash NOTNULL GROUP BY project_hash
+"""
+_MOVED_SUMS = """
+    SELECT project_hash, NULL, -tok_total, -cost_nanousd, -calls, -unpriced_calls FROM session_spans
+    WHERE project_hash NOTNULL AND session_id IN (
+        SELECT session_id FROM sessions WHERE parent_session_id NOTNULL AND root_session_id <> session_id
+    )
+"""
+"""The sums of subagents, which belong to the project of their root session."""
+_OF_ROOTS = _SUMS.format(
+    tables="""
+        sessions CROSS JOIN (
+            SELECT session_id, tok_total, cost_nanousd, calls, unpriced_calls FROM session_spans
+        )
+    """,
+    where="""
+        session_id IN (
+            SELECT session_id FROM sessions WHERE parent_session_id NOTNULL AND root_session_id <> session_id
+            UNION SELECT session_id FROM sessions WHERE project_hash IS NULL
+        )
+    """,
+)
+"""The same, by the project of the root session, and the sums of sessions without a hash."""
 
 
 def project_rows(database: sqlite3.Connection, known: KnownProjects, query: SessionQuery) -> tuple[ProjectRow, ...]:
@@ -81,14 +133,10 @@ def project_rows(database: sqlite3.Connection, known: KnownProjects, query: Sess
     own path, and adds only its tokens. Sessions without messages only add their time of last use.
     """
     where, values = query.where()
-    rows = database.execute(
-        f"""
-        SELECT {_ROOT_HASH}, {_ROOT_WITHOUT}, project_hash, CASE WHEN project_hash IS NULL THEN session_id END,
-            kind = 'main' AND NOT is_stub, count(*), sum(n_user), max(last_used_us)
-        FROM sessions WHERE {where} GROUP BY 1, 2, 3, 4, 5
-        """,  # noqa: S608  ours
-        values,
-    )
+    if query == _EVERY:
+        rows = [*database.execute(_USUAL_PARTS), *database.execute(_PARTS.format(where=_UNUSUAL))]
+    else:
+        rows = database.execute(_PARTS.format(where=where), values).fetchall()
     parts: dict[str, list[_Part]] = defaultdict(list)
     for root_hash, root_id, project_hash, session_id, is_listed, n_sessions, n_prompts, last_used_us in rows:
         if not isinstance(n_prompts, int):
@@ -102,16 +150,14 @@ def project_rows(database: sqlite3.Connection, known: KnownProjects, query: Sess
 
 
 def _sums(database: sqlite3.Connection, known: KnownProjects, query: SessionQuery) -> Mapping[str, Usage]:
-    """Return the usage of each project, by its key."""
-    where, values = query.where()
-    rows = database.execute(
-        f"""
-        SELECT {_ROOT_HASH}, {_ROOT_WITHOUT}, sum(tok_total), sum(cost_nanousd), sum(calls),
-            sum(unpriced_calls)
-        FROM session_usage CROSS JOIN sessions USING (session_id) WHERE {where} GROUP BY 1, 2
-        """,  # noqa: S608  ours
-        values,
-    )
+    """Return the usage of each project, by its key; that of all sessions from an index of their sums."""
+    if query == _EVERY and not has_other_prices(database):
+        rows = [row for sql in (_SUMS_BY_HASH, _MOVED_SUMS, _OF_ROOTS) for row in database.execute(sql)]
+    else:
+        where, values = query.where()
+        rows = database.execute(
+            _SUMS.format(tables="session_usage CROSS JOIN sessions", where=where), values
+        ).fetchall()
     sums: dict[str, Usage] = defaultdict(Usage)
     for root_hash, root_id, n_tokens, nanousd, n_calls, n_unpriced in rows:
         key = known.of(root_hash, root_id).key
@@ -134,10 +180,16 @@ def _row(parts: list[_Part], usage: Usage) -> ProjectRow:
 
 
 def used_hashes(database: sqlite3.Connection) -> list[str]:
-    """Return the hashes of the projects of all sessions."""
+    """Return the hashes of the projects of all sessions, each found by a step in an index."""
     rows = database.execute(
         """
-        SELECT DISTINCT project_hash FROM sessions INDEXED BY places_of_sessions WHERE project_hash NOTNULL
+        WITH RECURSIVE used(hash) AS (
+            SELECT min(project_hash) FROM sessions
+            UNION ALL
+            SELECT (SELECT min(project_hash) FROM sessions WHERE project_hash > used.hash) FROM used
+            WHERE used.hash NOTNULL
+        )
+        SELECT hash FROM used WHERE hash NOTNULL
         """
     )
     return [row[0] for row in rows]
@@ -146,8 +198,7 @@ def used_hashes(database: sqlite3.Connection) -> list[str]:
 def sessions_with_hashes(database: sqlite3.Connection, hashes: Iterable[str]) -> list[str]:
     """Return the sessions of some projects."""
     rows = database.execute(
-        "SELECT session_id FROM sessions INDEXED BY places_of_sessions"
-        " WHERE project_hash IN (SELECT value FROM json_each(?))",
+        "SELECT session_id FROM sessions WHERE project_hash IN (SELECT value FROM json_each(?))",
         (ids_as_json(hashes),),
     )
     return [row[0] for row in rows]

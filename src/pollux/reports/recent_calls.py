@@ -104,8 +104,8 @@ def continued_sessions(
     where, values = SessionQuery(scope).where()
     rows = database.execute(
         f"SELECT started_us, ended_us FROM sessions WHERE {where}"  # noqa: S608  ours
-        " AND last_used_us >= ? AND ended_us - started_us > ?",
-        [*values, microseconds(since), _LONGER_THAN_US],
+        f" AND last_used_us >= ? AND ended_us - started_us > {_LONGER_THAN_US}",  # as the index says
+        [*values, microseconds(since)],
     )
     pairs = set()
     for started_us, ended_us in rows:

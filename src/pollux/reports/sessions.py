@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 
 import msgspec
@@ -162,6 +162,13 @@ def page(database: sqlite3.Connection, query: SessionQuery, *, limit: int | None
         [*values, -1 if limit is None else limit, offset],
     )
     return [row[0] for row in rows]
+
+
+def in_order(database: sqlite3.Connection, query: SessionQuery) -> Iterator[str]:
+    """Yield the IDs of the sessions that match a query, the last used first; those that are not taken cost nothing."""
+    where, values = query.where()
+    for row in database.execute(f"SELECT session_id FROM sessions WHERE {where} {_ORDER}", values):  # noqa: S608  ours
+        yield row[0]
 
 
 def numbers(database: sqlite3.Connection, ids: Collection[str], scope: Collection[str] | None) -> dict[str, int]:

@@ -15,7 +15,7 @@ import msgspec
 
 from pollux.archive.dependents import CALL_SUMS, tool_sums
 from pollux.archive.load_sessions import AMONG, ids_as_json
-from pollux.archive.schema import TABLES, TOOL_SUMS
+from pollux.archive.schema import TABLES, TOOL_SUMS, has_other_prices
 from pollux.model import Usage
 from pollux.reports.projects import KnownProjects
 from pollux.reports.sessions import usage_of_sums
@@ -204,7 +204,7 @@ def tools_in_window(database: sqlite3.Connection, window: UsageWindow) -> tuple[
 
 def _with_other_tool_calls(database: sqlite3.Connection, window: UsageWindow) -> list[str]:
     """Return the sessions whose stored sums of tools are not those of the window."""
-    if database.execute("SELECT 1 FROM temp.sqlite_schema WHERE name = 'model_calls'").fetchone():
+    if has_other_prices(database):
         edges = ["1"]  # the stored sums have other prices than this connection sees
         edge_values = list[object]()
     else:

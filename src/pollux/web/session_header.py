@@ -137,7 +137,7 @@ def _state(library: Library, row: SessionRow) -> Html:
         return element("span", "Not archived: this viewer reads the session files.", class_="state")
     if row.deleted:
         return element("span", star(), "Archived. Gemini CLI has deleted its copy.", class_="state")
-    label = library.deletions().get(row.id, "")
+    label = library.deletions([row.id]).get(row.id, "")
     words = "Archived."
     if label == "due":
         words += " Gemini CLI deletes its copy at its next start in this project."

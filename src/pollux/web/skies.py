@@ -24,16 +24,22 @@ _MOST_ROWS = 31
 """Days of a table; with more, its rows are months."""
 _MOST_LINKS = 6000
 """Bytes of links to days beside a list; with more, there is a link for each week."""
+_MOST_BYTES = 38_000
+"""Bytes of a chart with a link for each day; a larger one has a link for each week."""
 
 
 def sky_figure(request: Request, activity: DailyUse, project: str = "") -> Html:
     """Return a year as a chart whose days lead to their sessions; of one project, it stands above a list."""
     days = [_linked_day(request, day, project, is_short=len(activity.days) > _MANY_DAYS) for day in activity.days]
-    links: list[SkyDay] = []
-    if project and sum(len(day.href) for day in days) > _MOST_LINKS:
+    bonds = sorted(activity.continued)
+    chart = Html()
+    is_long = bool(project) and sum(len(day.href) for day in days) > _MOST_LINKS
+    if not is_long:
+        chart = sky(days, bonds, activity.today)
+    if is_long or len(chart) > _MOST_BYTES:
         weeks = groupby(activity.days, lambda day: _monday(day.day))
         links = [_linked_week(request, monday, list(members), project) for monday, members in weeks]
-    chart = sky(days, sorted(activity.continued), activity.today, links)
+        chart = sky(days, bonds, activity.today, links)
     caption = element("figcaption", sky_legend(), id="sky-c")
     return element("figure", chart, caption, _table(activity.days), class_="sky", aria_labelledby="sky-c")
 
@@ -49,7 +55,7 @@ def _linked_day(request: Request, day: ActiveDay, project: str, *, is_short: boo
 def _linked_week(request: Request, first: date, days: Sequence[ActiveDay], project: str) -> SkyDay:
     end = first + timedelta(weeks=1)
     n_tokens, nanousd = _sums(days)
-    target = address(request, "sessions", project=project, since=first.isoformat(), until=end.isoformat())
+    target = address(request, "sessions", project=project or None, since=first.isoformat(), until=end.isoformat())
     label = f"Week from {first.day} {first:%b}; {count(n_tokens)} tokens, {dollars(nanousd, 3)}"
     return SkyDay(first, n_tokens, target, label)
 

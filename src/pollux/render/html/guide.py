@@ -103,14 +103,14 @@ def _add_call(
 # The guide: a whole session in one line.
 
 _GUIDE_WIDTH, _GUIDE_HEIGHT, _GUIDE_FLOOR, _GUIDE_MARKS = 1000, 62, 48, 57
-_WIDEST_BAR, _MANY_MARKS = 22, 200
+_WIDEST_BAR, _MANY_MARKS = 22, 150
 
 
 def guide(marks: Sequence[GuideMark], notes: Iterable[str] = (), *, has_titles: bool = False) -> Html:
     """Return a session at a glance: a bar for each model call, a star for each prompt, a cross for each error.
 
     Args:
-        marks: in the order of the session. With more than 200, neighbours share a place, where the largest call is
+        marks: in the order of the session. With more than 150, neighbours share a place, where the largest call is
             shown.
         notes: the end of the caption, such as a link to the table.
         has_titles: show the labels as tips of the browser, for a page whose script shows none.

@@ -45,7 +45,7 @@ _LEAST_SAVED = 10**10
 _LEAST_TICK = 1000
 """Nanodollars; the scale of a chart without any cost ends at one."""
 _NOT_RECORDED = "Not recorded by the client, so not included: routing, titles, failed requests"
-_TABLE_ROWS = 100
+_TABLE_ROWS = 62
 """Rows of the table beside the chart; the download has all."""
 _STEP_HEADS = {"day": "Day", "week": "Week", "month": "Month"}
 
