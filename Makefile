@@ -199,7 +199,7 @@ bench: install ## Measure against other tools and our limits; BENCHFLAGS=--quick
 	$(BIN)/python -m scripts.bench $(BENCHFLAGS)
 
 bench-web: install ## Measure the viewer on 100,000 sessions; takes some minutes
-	$(BIN)/python -m scripts.bench.web
+	$(BIN)/python -m scripts.bench.web --page
 
 docs: install ## Generate the reference, the tools and the redaction rules in docs/
 	$(BIN)/python scripts/docs.py

@@ -1,10 +1,10 @@
-"""Measure the viewer on a home of many sessions: time to the first page, weight, memory and processor time.
+"""Measure the budget of the viewer on a home of many sessions: time to the first page, weight, memory, processor time.
 
-    python -m scripts.bench.web [--sessions 100000] [--first]
+    python -m scripts.bench.web [--sessions 100000] [--page]
 
-Prints a table in Markdown. The archive is filled first. Processor time is that of the server for one request,
-the least of three after a first one. With `--first`, every page gets a server of its own, and is also asked for after
-another process has archived a change of one session. Other viewers are not measured here.
+Prints a section in Markdown, which `--page` puts into BENCHMARKS.md. The archive is filled first. Every page is asked
+for first after the start of a server of its own, then after another process has archived a change of one session, and
+then again. Other viewers are measured by `web_peers`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
+from scripts.bench import tables
+from scripts.bench.sections import write_section
 from scripts.bench.server_process import ServerProcess
 from scripts.bench.trees import BUILD
 from scripts.bench.web_home import LONG_SESSIONS, N_SESSIONS, RARE, write_home
@@ -28,28 +32,51 @@ from pollux.library.viewer_files import HOST, RunningViewer
 from pollux.web.server import ask_for_ticket
 
 _MEDIUM, _LONG = LONG_SESSIONS
+
+
+class _Page(NamedTuple):
+    """A page, and its limits; None for none."""
+
+    path: str
+    ms: int | None = None
+    """Processor time of the server."""
+    kilobytes: int | None = None
+    opened: str = ""
+    """What is asked for first, because the limit is that of an open session."""
+
+
 _PAGES = {
-    "overview": "",
-    "sessions": "sessions",
-    "sessions of a project": "sessions?project=project-07",
-    "sessions by cost": "sessions?sort=cost",
-    "search, a common word": "search?q=parser",
-    "search, a rare word": f"search?q={RARE}",
-    "usage": "usage",
-    "usage of a year": "usage?last=1y",
-    "usage of all time": "usage?last=all",
-    "projects": "projects",
-    "files": "files",
-    "health": "health",
-    "API: sessions": "api/sessions",
-    "API: usage": "api/usage",
-    "API: projects": "api/projects",
-    "session of 50,000 messages": f"s/{_LONG}",
-    "a window of it": f"s/{_LONG}/part?from=1",
-    "find in 5,000 messages": f"s/{_MEDIUM}/find?q={RARE}",
-    "find in 50,000 messages": f"s/{_LONG}/find?q={RARE}",
+    "overview": _Page("", None, 60),
+    "sessions": _Page("sessions", 50, 60),
+    "sessions of a project": _Page("sessions?project=project-07", 50, 60),
+    "sessions by cost": _Page("sessions?sort=cost", 50, 60),
+    "search, a common word": _Page("search?q=parser", 50, 60),
+    "search, a word of every session": _Page(f"search?q={RARE}", 50, 60),
+    "usage": _Page("usage", 50, 60),
+    "usage of a year": _Page("usage?last=1y", 50, 60),
+    "usage of all time": _Page("usage?last=all", 50, 60),
+    "projects": _Page("projects", None, 60),
+    "files": _Page("files", None, 60),
+    "health": _Page("health", None, 60),
+    "API: sessions": _Page("api/sessions"),
+    "API: usage": _Page("api/usage"),
+    "API: projects": _Page("api/projects"),
+    "session of 50,000 messages": _Page(f"s/{_LONG}", None, 150),
+    "a window of it": _Page(f"s/{_LONG}/part?from=125", 80, None, f"s/{_LONG}"),
+    "find in 5,000 messages": _Page(f"s/{_MEDIUM}/find?q={RARE}", 60, None, f"s/{_MEDIUM}"),
+    "find in 50,000 messages": _Page(f"s/{_LONG}/find?q={RARE}", 500, None, f"s/{_LONG}"),
 }
 _ROUNDS = 3
+_MOST_SECONDS, _MOST_MEMORY = 0.5, 150
+
+
+class _Cost(NamedTuple):
+    """What a page takes: bytes, and milliseconds of processor time."""
+
+    n_bytes: int
+    first: float
+    changed: float
+    again: float
 
 
 class MeasuredViewer(ServerProcess):
@@ -96,41 +123,84 @@ def main() -> None:
     """Write the home, fill the archive, and print what was measured."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--sessions", type=int, default=N_SESSIONS)
-    options.add_argument("--first", action="store_true", help="a server for each page")
+    options.add_argument("--page", action="store_true", help="put the section into BENCHMARKS.md")
     arguments = options.parse_args()
     n_sessions = arguments.sessions
     home = write_home(BUILD / f"home-web-{n_sessions}", n_sessions)
     folder = BUILD / "web" / str(n_sessions)
     sync = ["sync", "--home", str(home), "--archive", str(folder / "archive.db")]
     folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run([sys.executable, "-m", "pollux", *sync], check=True, stdout=subprocess.DEVNULL)
-    if arguments.first:
-        _print_first_requests(home, folder, sync)
-        return
+    for command in (sync, ["usage", *sync[1:]]):
+        subprocess.run([sys.executable, "-m", "pollux", *command], check=True, stdout=subprocess.DEVNULL)
+    costs = {}
+    for name, page in _PAGES.items():
+        print(f"{name} …", file=sys.stderr)
+        costs[name] = _cost(home, folder, sync, page)
+    lines = [*_section(n_sessions + len(LONG_SESSIONS), costs, *_whole_run(home, folder))]
+    if arguments.page:
+        write_section(lines)
+    else:
+        print("\n".join(lines))
+
+
+def _cost(home: Path, folder: Path, sync: Sequence[str], page: _Page) -> _Cost:
+    """Measure a page with a server of its own."""
+    with serving(home, folder) as viewer:
+        viewer.settle()
+        viewer.get("sessions?after=1000000")  # imports modules, opens a connection
+        if page.opened:
+            viewer.get(page.opened)
+            viewer.settle()
+        first, n_bytes = _cpu_ms(viewer, page.path)
+        _touch_a_session(home)
+        for command in (sync, ["usage", *sync[1:]]):
+            subprocess.run([sys.executable, "-m", "pollux", *command], check=True, stdout=subprocess.DEVNULL)
+        changed, _ = _cpu_ms(viewer, page.path)
+        return _Cost(n_bytes, first, changed, min(_cpu_ms(viewer, page.path)[0] for _ in range(_ROUNDS)))
+
+
+def _whole_run(home: Path, folder: Path) -> tuple[float, int, int]:
+    """Return the seconds until the first list, the memory of a server after all pages, and the most that it had."""
     start = time.perf_counter()
     with serving(home, folder) as viewer:
         viewer.get("sessions")
-        first = time.perf_counter() - start
-        print(f"{n_sessions:,} sessions, load {os.getloadavg()[0]:.1f}; first list after {first:.2f} s\n")
-        print("| page | bytes | CPU ms, first | CPU ms, again |\n| --- | ---: | ---: | ---: |")
-        for name, path in _PAGES.items():
-            print(_row(viewer, name, path), flush=True)
-        print(f"\nServer memory: {viewer.memory_mb()} MB, at most {viewer.memory_mb('VmHWM')} MB.")
+        seconds = time.perf_counter() - start
+        for page in _PAGES.values():
+            viewer.get(page.path)
+        viewer.settle()
+        return seconds, viewer.memory_mb(), viewer.memory_mb("VmHWM")
 
 
-def _print_first_requests(home: Path, folder: Path, sync: Sequence[str]) -> None:
-    """Print the processor time of the first request of each page after start, after a change, and of the same again."""
-    print("| page | CPU ms, after start | after a change | again |\n| --- | ---: | ---: | ---: |")
-    for name, path in _PAGES.items():
-        with serving(home, folder) as viewer:
-            viewer.settle()
-            viewer.get("sessions?after=1000000")  # imports modules, opens a connection
-            first = _cpu_ms(viewer, path)
-            _touch_a_session(home)
-            for command in (sync, ["usage", *sync[1:]]):
-                subprocess.run([sys.executable, "-m", "pollux", *command], check=True, stdout=subprocess.DEVNULL)
-            changed = _cpu_ms(viewer, path)
-            print(f"| {name} | {first:.0f} | {changed:.0f} | {_cpu_ms(viewer, path):.0f} |", flush=True)
+def _section(n_sessions: int, costs: dict[str, _Cost], seconds: float, memory: int, peak: int) -> Iterator[str]:
+    yield "## Web viewer: the budget"
+    yield ""
+    yield (
+        f"{n_sessions:,} sessions, {datetime.now(UTC):%Y-%m-%d}, load {os.getloadavg()[0]:.1f}. Milliseconds are "
+        "processor time of the server for one request: the first after its start, the first after another process has "
+        "archived a change of one session, and the least of three after that. Bytes are not compressed."
+    )
+    yield ""
+    rows = []
+    for name, cost in costs.items():
+        page, size = _PAGES[name], cost.n_bytes / 1000
+        is_met = (page.ms is None or max(cost[1:]) <= page.ms) and (page.kilobytes is None or size <= page.kilobytes)
+        verdict = _verdict(is_met=is_met) if page.ms or page.kilobytes else ""
+        times = (f"{milliseconds:.0f}" for milliseconds in cost[1:])
+        limits = (f"{page.ms} ms" if page.ms else "–", f"{page.kilobytes} KB" if page.kilobytes else "–")
+        rows.append((name, limits[0], *times, limits[1], f"{size:.0f}", verdict))
+    yield from tables.table(("page", "limit", "after start", "after a change", "again", "limit", "KB", ""), rows)
+    is_quick = seconds <= _MOST_SECONDS
+    others = (
+        ("start to the first list", f"{_MOST_SECONDS} s", f"{seconds:.2f} s", _verdict(is_met=is_quick)),
+        ("server memory after all pages, 55,000 messages open", f"{_MOST_MEMORY} MB", f"{memory} MB",
+         _verdict(is_met=memory <= _MOST_MEMORY)),
+        ("most memory of the server", "–", f"{peak} MB", ""),
+    )  # fmt: skip
+    yield from tables.table(("server", "limit", "measured", ""), others)
+
+
+def _verdict(*, is_met: bool) -> str:
+    return "met" if is_met else "**missed**"
 
 
 def _touch_a_session(home: Path) -> None:
@@ -141,23 +211,12 @@ def _touch_a_session(home: Path) -> None:
         file.write(msgspec.json.encode(prompt) + b"\n")
 
 
-def _cpu_ms(viewer: MeasuredViewer, path: str) -> float:
+def _cpu_ms(viewer: MeasuredViewer, path: str) -> tuple[float, int]:
     before = viewer.processor_ms()
-    status, _, _ = viewer.get(path)
+    status, _, n_bytes = viewer.get(path)
     if status != http.client.OK:
         sys.exit(f"{path} was answered with status {status}")
-    return viewer.processor_ms() - before
-
-
-def _row(viewer: MeasuredViewer, name: str, path: str) -> str:
-    times, n_bytes = [], 0
-    for _ in range(_ROUNDS + 1):
-        before = viewer.processor_ms()
-        status, _, n_bytes = viewer.get(path)
-        times.append(viewer.processor_ms() - before)
-        if status != http.client.OK:
-            sys.exit(f"{path} was answered with status {status}")
-    return f"| {name} | {n_bytes:,} | {times[0]:.0f} | {min(times[1:]):.0f} |"
+    return viewer.processor_ms() - before, n_bytes
 
 
 if __name__ == "__main__":
