@@ -52,9 +52,17 @@ def folder_policies(snapshot: Snapshot, scan: HomeScan | None = None) -> list[Fo
 
 
 def forecast(
-    snapshot: Snapshot, now: datetime, report: Reporter, policies: list[FolderPolicy] | None = None
+    snapshot: Snapshot,
+    now: datetime,
+    report: Reporter,
+    policies: list[FolderPolicy] | None = None,
+    *,
+    by_path: bool = True,
 ) -> Forecast:
     """Apply the client's clean-up rules to each project folder.
+
+    Without `by_path`, `deletions` is empty and `archived` has only the files that are not archived completely: a
+    server has no room for a path of each file.
 
     While another process fills the archive, files that it has not read are left out: if they were read here, too, the
     first pages of the viewer would wait for as long as that process runs.
@@ -66,17 +74,18 @@ def forecast(
     if policies is None or located is not snapshot.scan:  # which may have other folders
         policies = folder_policies(snapshot, located)
     made = Forecast(policies=policies)
-    archived = _archived_files(snapshot)
     n_bytes, done = sum(file.size for file in located.files), 0
     with report("examining") as progress:
         for folder, folder_policy in zip(located.folders, made.policies, strict=True):
             policy = folder_policy.policy
+            archived = _archived_files(snapshot, folder)
             chats, keys = [], {}
             for file in folder.files:
                 path, key = file.path, archive_key(file)
                 copy = archived.get(key)
                 copy = copy if copy and copy.is_complete(file) else None
-                made.archived[path] = copy is not None
+                if by_path or copy is None:
+                    made.archived[path] = copy is not None
                 if snapshot.freshness.is_filling and not (copy and copy.cleanup_traits):
                     made.is_stable = False
                 elif file.what != "leftover":
@@ -88,25 +97,26 @@ def forecast(
                 done += file.size
                 progress(done, n_bytes)
             deletions = forecast_deletions(chats, policy, now=now)
-            made.deletions.update(deletions)
+            if by_path:
+                made.deletions.update(deletions)
             for path, fate in deletions.items():
                 made.by_key[keys[path]] = fate
     return made
 
 
-def _archived_files(snapshot: Snapshot) -> dict[tuple[str, str], ArchivedState]:
-    """Return the archived files, even if sessions are read from session files."""
+def _archived_files(snapshot: Snapshot, folder: ProjectFolder) -> dict[tuple[str, str], ArchivedState]:
+    """Return the archived files of a project folder, even if sessions are read from session files."""
     from pollux.errors import PolluxError
     from pollux.reports.status import archived_files
 
     config = snapshot.config
     if snapshot.is_archived and snapshot.freshness.state != FreshnessState.COMBINED:
-        return archived_files(snapshot.database, config.machine)
+        return archived_files(snapshot.database, config.machine, folder)
     if config.archive is None:
         return {}
     try:
         with read_only(config.archive) as archive:
-            return archived_files(archive.database, config.machine)
+            return archived_files(archive.database, config.machine, folder)
     except (PolluxError, OSError):  # there is none yet, or it may not be read
         return {}
 

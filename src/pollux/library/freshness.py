@@ -51,16 +51,25 @@ class Refresh(msgspec.Struct, frozen=True):
     n_files: int | None = None
     """The number of session files, if `located` leaves them out."""
 
-    def without_files(self) -> Refresh:
-        """Return the same for a long-running process, which locates session files again if it needs them.
+    def packed(self) -> bytes:
+        """Return the same without its files, for `unpacked`.
 
-        Every string is copied: one that stays among those of the files keeps a megabyte of them from being released.
+        A long-running process locates session files again if it needs them. It has to drop this value before it unpacks
+        the other: each string of a path that both share keeps a megabyte of the files from being released.
         """
         import pickle
 
         n_files = sum(len(folder.files) for folder in self.located.folders) if self.n_files is None else self.n_files
-        located = pickle.loads(pickle.dumps(self.located.without_files()))  # noqa: S301  of this process
-        return msgspec.structs.replace(self, located=located, n_files=n_files)
+        return pickle.dumps(msgspec.structs.replace(self, located=self.located.without_files(), n_files=n_files))
+
+
+def unpacked(packed: bytes) -> Refresh:
+    """Return what `Refresh.packed` has packed in this process."""
+    import pickle
+
+    state = pickle.loads(packed)  # noqa: S301  of this process
+    assert isinstance(state, Refresh)
+    return state
 
 
 class Scratch:

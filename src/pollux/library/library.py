@@ -147,8 +147,10 @@ class Library:
         state = freshness.as_it_is(self.config)
         if state is None:
             return False
+        packed = state.packed()
+        state = None  # before it is unpacked
         with self._refreshing:
-            self._state = self._state or state.without_files()
+            self._state = self._state or freshness.unpacked(packed)
         return True
 
     def sessions(
@@ -619,10 +621,13 @@ class Library:
     def _refresh(self, report: Reporter, *, add_up: bool = False) -> Refresh:
         with self._refreshing, freshness.explained_damage(self.config.archive):
             self._adds_up = add_up = add_up or self._adds_up
-            state = self._state = freshness.refresh(self.config, self.prices, self._scratch, report, add_up=add_up)
-            self._files.clear()
+            state = freshness.refresh(self.config, self.prices, self._scratch, report, add_up=add_up)
             if self._adds_up:
-                self._state = state.without_files()
+                packed = state.packed()
+                del state  # before it is unpacked
+                state = freshness.unpacked(packed)
+            self._state = state
+            self._files.clear()
             return state
 
     def snapshot_for(self, reference: Ref) -> AbstractContextManager[Snapshot | None]:

@@ -140,7 +140,7 @@ def stored_forecast(snapshot: Snapshot, now: datetime, report: Reporter) -> Stor
             return stored
 
     def make() -> StoredForecast:
-        made = forecast(snapshot, now, report, policies)
+        made = forecast(snapshot, now, report, policies, by_path=False)
         fates = deletion_times(snapshot, made)
         unarchived = [escape_surrogates(str(path)) for path, is_archived in made.archived.items() if not is_archived]
         generation = schema.generation(snapshot.database) if is_current else 0

@@ -17,8 +17,9 @@ from pollux.archive import schema
 from pollux.model import FileRef, Problem, Role, Session
 from pollux.sessions.client_settings import RetentionPolicy
 from pollux.sessions.family import find_roots, with_subagents
-from pollux.sessions.locate import SessionFile
+from pollux.sessions.locate import ProjectFolder, SessionFile
 from pollux.sessions.retention import CLIENT, CleanupTraits, Deletion
+from pollux.text.escape import escape_surrogates
 
 _UNREADABLE = frozenset({"unreadable-file", "unreadable-folder"})
 SOON = timedelta(days=7)
@@ -110,8 +111,15 @@ class StatusReport(msgspec.Struct, frozen=True):
         return bool(self.unreadable) or any(row.is_at_risk for row in self.rows)
 
 
-def archived_files(database: sqlite3.Connection, machine: str) -> dict[tuple[str, str], ArchivedState]:
-    """Return the archived state of the existing session files of a machine, by home and path."""
+def archived_files(
+    database: sqlite3.Connection, machine: str, folder: ProjectFolder | None = None
+) -> dict[tuple[str, str], ArchivedState]:
+    """Return the archived state of the existing session files of a machine, or of a folder there, by home and path."""
+    place, values = "", list[str]()
+    if folder is not None:
+        name = escape_surrogates(folder.name)
+        place = "AND files.home = ? AND files.path > ? AND files.path < ?"
+        values = [escape_surrogates(str(folder.home.root)), f"tmp/{name}/", f"tmp/{name}0"]
     has_readings = schema.are_current(database)
     traits = (
         "CASE WHEN readings.n_bytes = versions.archived_bytes THEN readings.cleanup_traits END"
@@ -124,9 +132,9 @@ def archived_files(database: sqlite3.Connection, machine: str) -> dict[tuple[str
         SELECT files.home, files.path, versions.id, versions.archived_bytes, files.mtime_ns, {traits}
         FROM files JOIN versions ON versions.id = files.version_id {join}
         WHERE files.machine = ? AND files.path LIKE 'tmp/%/chats/%' AND files.size = versions.archived_bytes
-            AND files.deleted_us IS NULL AND files.forgotten_us IS NULL
+            AND files.deleted_us IS NULL AND files.forgotten_us IS NULL {place}
         """,  # noqa: S608  ours
-        (machine,),
+        [machine, *values],
     )
     return {
         (home, path): ArchivedState(version_id, size, mtime_ns, _decode_traits(packed) if packed else None)

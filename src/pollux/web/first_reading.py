@@ -6,6 +6,7 @@ sync` does it in a process of its own. Meanwhile pages show what it has written.
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
@@ -67,6 +68,7 @@ class FirstReading:
         finally:
             self._viewer.reading = None
             self._viewer.settled.set()
+            gc.collect()  # what a list of all files leaves behind
 
     def _is_other_process_busy(self) -> bool:
         return self._process is not None and self._process.poll() is None
