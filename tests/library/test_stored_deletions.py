@@ -47,9 +47,9 @@ def is_stored(home: Path, monkeypatch: pytest.MonkeyPatch, now: datetime = NOW) 
     calls = []
     real = expiry.forecast
 
-    def counted(*args: object) -> object:
+    def counted(*args: object, **options: object) -> object:
         calls.append(args)
-        return real(*args)  # type: ignore[arg-type]
+        return real(*args, **options)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
         patch.setattr(status, "forecast", counted)
@@ -107,9 +107,9 @@ def test_unstable_forecast_is_computed_once_a_minute_by_one_library(
     now, calls = [NOW], []
     real = expiry.forecast
 
-    def counted(*args: object) -> object:
+    def counted(*args: object, **options: object) -> object:
         calls.append(args)
-        made = real(*args)  # type: ignore[arg-type]
+        made = real(*args, **options)  # type: ignore[arg-type]
         made.is_stable = False
         return made
 
