@@ -99,6 +99,18 @@ class MeasuredViewer(ServerProcess):
             return answer.status, answer.getheader("set-cookie") or "", len(answer.read())
 
 
+def _environment(folder: Path) -> dict[str, str]:
+    """Return the same for all programs: stored sums are those of a time zone."""
+    return {"PATH": os.environ["PATH"], "HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / "run"), "TZ": "UTC"}
+
+
+def _archive(folder: Path, sync: Sequence[str]) -> None:
+    """Archive what is new, and add it up, in other processes."""
+    for command in (sync, ["usage", *sync[1:]]):
+        words = [sys.executable, "-m", "pollux", *command]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, env=_environment(folder))
+
+
 @contextmanager
 def serving(home: Path, folder: Path) -> Iterator[MeasuredViewer]:
     """Run a viewer with a private home and runtime folder."""
@@ -109,7 +121,7 @@ def serving(home: Path, folder: Path) -> Iterator[MeasuredViewer]:
         stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
         text=True,
-        env={"PATH": os.environ["PATH"], "HOME": str(folder), "XDG_RUNTIME_DIR": str(folder / "run"), "TZ": "UTC"},
+        env=_environment(folder),
     ) as process:
         try:
             assert process.stderr is not None
@@ -130,8 +142,7 @@ def main() -> None:
     folder = BUILD / "web" / str(n_sessions)
     sync = ["sync", "--home", str(home), "--archive", str(folder / "archive.db")]
     folder.mkdir(parents=True, exist_ok=True)
-    for command in (sync, ["usage", *sync[1:]]):
-        subprocess.run([sys.executable, "-m", "pollux", *command], check=True, stdout=subprocess.DEVNULL)
+    _archive(folder, sync)
     costs = {}
     for name, page in _PAGES.items():
         print(f"{name} …", file=sys.stderr)
@@ -153,8 +164,7 @@ def _cost(home: Path, folder: Path, sync: Sequence[str], page: _Page) -> _Cost:
             viewer.settle()
         first, n_bytes = _cpu_ms(viewer, page.path)
         _touch_a_session(home)
-        for command in (sync, ["usage", *sync[1:]]):
-            subprocess.run([sys.executable, "-m", "pollux", *command], check=True, stdout=subprocess.DEVNULL)
+        _archive(folder, sync)
         changed, _ = _cpu_ms(viewer, page.path)
         return _Cost(n_bytes, first, changed, min(_cpu_ms(viewer, page.path)[0] for _ in range(_ROUNDS)))
 

@@ -179,6 +179,14 @@ def bytes_done(database: sqlite3.Connection) -> int:
 _SESSION_FILES = "files.path LIKE 'tmp/%/chats/%' AND files.forgotten_us IS NULL"
 
 
+def count_session_files(database: sqlite3.Connection) -> int:
+    """Return the number of session files that existed at the last scan."""
+    (number,) = database.execute(
+        f"SELECT count(*) FROM files WHERE {_SESSION_FILES} AND deleted_us IS NULL"  # noqa: S608  ours
+    ).fetchone()
+    return int(number)
+
+
 def has_deleted_files(database: sqlite3.Connection) -> bool:
     """Return whether an archive has a session file that the client has deleted."""
     query = f"SELECT 1 FROM files WHERE deleted_us IS NOT NULL AND {_SESSION_FILES} LIMIT 1"  # noqa: S608

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from pollux.library.freshness import Reporter, read_only
 from pollux.reports.freshness import FreshnessState
@@ -58,11 +60,12 @@ def forecast(
     policies: list[FolderPolicy] | None = None,
     *,
     by_path: bool = True,
+    of_folders: Collection[Path] | None = None,
 ) -> Forecast:
     """Apply the client's clean-up rules to each project folder.
 
     Without `by_path`, `deletions` is empty and `archived` has only the files that are not archived completely: a
-    server has no room for a path of each file.
+    server has no room for a path of each file. `of_folders` limits the forecast to some project folders.
 
     While another process fills the archive, files that it has not read are left out: if they were read here, too, the
     first pages of the viewer would wait for as long as that process runs.
@@ -70,7 +73,7 @@ def forecast(
     from pollux.reports.status import archive_key
     from pollux.sessions.retention import forecast_deletions
 
-    located = snapshot.located
+    located = snapshot.located if of_folders is None else _located_in(snapshot, of_folders)
     if policies is None or located is not snapshot.scan:  # which may have other folders
         policies = folder_policies(snapshot, located)
     made = Forecast(policies=policies)
@@ -102,6 +105,15 @@ def forecast(
             for path, fate in deletions.items():
                 made.by_key[keys[path]] = fate
     return made
+
+
+def _located_in(snapshot: Snapshot, folders: Collection[Path]) -> HomeScan:
+    """Return the session files of some project folders."""
+    from pollux.sessions.locate import locate
+
+    chosen = {str(folder) for folder in folders}
+    scan = locate(snapshot.config.homes, of_folders=lambda path: path in chosen)
+    return msgspec.structs.replace(scan, folders=tuple(folder for folder in scan.folders if folder.path in folders))
 
 
 def _archived_files(snapshot: Snapshot, folder: ProjectFolder) -> dict[tuple[str, str], ArchivedState]:

@@ -129,6 +129,7 @@ def refresh(
 def as_it_is(config: Config) -> Refresh | None:
     """Return the archive without a refresh; None if there is none with sessions that this version can read."""
     from pollux.archive import schema
+    from pollux.archive.refresh import count_session_files
     from pollux.sessions.locate import locate
 
     if config.archive is None:
@@ -137,11 +138,13 @@ def as_it_is(config: Config) -> Refresh | None:
         with read_only(config.archive) as archive:
             if not schema.are_current(archive.database) or schema.are_empty(archive.database):
                 return None
+            n_files = count_session_files(archive.database)
     except (PolluxError, OSError):
         return None  # the refresh reports it
     reason = "new session files are still being read"
     freshness = Freshness(FreshnessState.BEHIND, reason, is_locked=True, is_filling=True)
-    return Refresh(locate(config.homes), freshness, config.archive)
+    folders = locate(config.homes, of_folders=lambda _path: False)  # all files of a large home take a second
+    return Refresh(folders, freshness, config.archive, n_files)
 
 
 def bytes_on_disk(config: Config) -> int:

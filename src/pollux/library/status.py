@@ -108,8 +108,23 @@ def overview_report(
 def soon_deleted(snapshot: Snapshot, report: Reporter, of: Collection[str] | None = None) -> dict[str, str]:
     """Return a label (`due`, `2d left`) for each session that the client will delete within a week, or for some."""
     now = snapshot.config.clock()
-    made = stored_forecast(snapshot, now, report)
-    return _deletion_words(made.until(now + SOON) if of is None else made.among(of).values(), now)
+    if of is None:
+        return _deletion_words(stored_forecast(snapshot, now, report).until(now + SOON), now)
+    stored = current_forecast(snapshot)
+    if stored is not None:
+        return _deletion_words(stored.among(of).values(), now)
+    made = forecast(snapshot, now, report, by_path=False, of_folders=_folders_of(snapshot, of))
+    fates = deletion_times(snapshot, made)
+    return _deletion_words((DueSession(id_, fates[id_].due, str(fates[id_].reason)) for id_ in of if id_ in fates), now)
+
+
+def _folders_of(snapshot: Snapshot, ids: Collection[str]) -> set[Path]:
+    """Return the project folders that have files of some sessions."""
+    places = {str(folder.path): folder.path for folder in snapshot.scan.folders}
+    parents: set[Path] = set()
+    for session in snapshot.sessions.load(ids, with_calls=False):
+        parents.update(parent for ref in session.files for parent in ref.path.parents)
+    return {places[str(parent)] for parent in parents if str(parent) in places}
 
 
 def _deletion_words(due: Iterable[DueSession], now: datetime) -> dict[str, str]:
@@ -120,36 +135,50 @@ def _deletion_words(due: Iterable[DueSession], now: datetime) -> dict[str, str]:
     return words
 
 
+def current_forecast(snapshot: Snapshot) -> StoredForecast | None:
+    """Return the forecast that the archive stores; None if something has changed since, or if there is none."""
+    from pollux.archive import schema
+    from pollux.reports.status import load_forecast
+
+    key = _rules_key(snapshot)
+    if not key:
+        return None
+    stored = snapshot.once(("forecast", key), lambda: load_forecast(snapshot.database, StoredForecast))
+    is_same = stored and (stored.generation, stored.key) == (schema.generation(snapshot.database), key)
+    return stored if stored and is_same and stored.n_projects is not None else None  # older releases did not count them
+
+
+def _rules_key(snapshot: Snapshot) -> str:
+    """Return the rules of all folders as a text; empty if the archive may lack something, so that it cannot answer."""
+    freshness = snapshot.freshness
+    if not snapshot.is_archived or freshness.state != FreshnessState.CURRENT or freshness.is_locked:
+        return ""
+    policies = folder_policies(snapshot)
+    rules = [(str(rule.folder), rule.policy.max_age, rule.policy.max_count, rule.policy.off) for rule in policies]
+    return repr((snapshot.config.machine, rules))
+
+
 def stored_forecast(snapshot: Snapshot, now: datetime, report: Reporter) -> StoredForecast:
     """Return when the client deletes each session; the archive stores the answer until something changes."""
     from pollux.archive import schema
     from pollux.reports.overview import count_projects
-    from pollux.reports.status import load_forecast
 
-    policies = folder_policies(snapshot)
-    is_current = (
-        snapshot.is_archived and snapshot.freshness.state == FreshnessState.CURRENT and not snapshot.freshness.is_locked
-    )
-    key = ""
-    if is_current:
-        rules = [(str(rule.folder), rule.policy.max_age, rule.policy.max_count, rule.policy.off) for rule in policies]
-        key = repr((snapshot.config.machine, rules))
-        stored = snapshot.once(("forecast", key), lambda: load_forecast(snapshot.database, StoredForecast))
-        is_same = stored and (stored.generation, stored.key) == (schema.generation(snapshot.database), key)
-        if stored and is_same and stored.n_projects is not None:  # older releases did not count them
-            return stored
+    stored = current_forecast(snapshot)
+    if stored is not None:
+        return stored
+    key, policies = _rules_key(snapshot), folder_policies(snapshot)
 
     def make() -> StoredForecast:
         made = forecast(snapshot, now, report, policies, by_path=False)
         fates = deletion_times(snapshot, made)
         unarchived = [escape_surrogates(str(path)) for path, is_archived in made.archived.items() if not is_archived]
-        generation = schema.generation(snapshot.database) if is_current else 0
+        generation = schema.generation(snapshot.database) if key else 0
         result = packed_forecast(snapshot, fates, unarchived, generation, key)
-        if is_current and made.is_stable:
+        if key and made.is_stable:
             _store(snapshot, msgspec.structs.replace(result, n_projects=count_projects(snapshot.database, None)))
         return result
 
-    if not is_current:
+    if not key:
         return make()
     minute = now.replace(second=0, microsecond=0)  # a running session is always due at a time from now
     return snapshot.once(("forecast of a minute", key, minute), make)

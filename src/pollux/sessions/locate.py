@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from pathlib import Path
@@ -166,10 +166,12 @@ _FILES = {".project_root": "marker", "logs.json": "logs", "shell_history": "shel
 _NOT_PROJECTS = frozenset({"bin", "background-processes"})
 
 
-def locate(homes: Iterable[Home], look: ScanCache | None = None) -> HomeScan:
-    """Return the project folders of the homes, with their session files."""
+def locate(
+    homes: Iterable[Home], look: ScanCache | None = None, *, of_folders: Callable[[str], bool] = lambda _path: True
+) -> HomeScan:
+    """Return the project folders of the homes, with the session files of all, or of those whose paths are chosen."""
     homes, look = tuple(homes), look or ScanCache()
-    drafts = [draft for home in homes for draft in _drafts(home, look.inside(home))]
+    drafts = [draft for home in homes for draft in _drafts(home, look.inside(home), of_folders)]
     return HomeScan(homes, tuple(_without_doubles(drafts)), tuple(look.problems))
 
 
@@ -236,19 +238,19 @@ def vanished(entry: _Entry, error: OSError) -> Problem:
     return Problem("vanished-file", f"was listed but cannot be reached: {error.strerror}", entry.path)
 
 
-def _drafts(home: Home, look: ScanCache) -> Iterator[_Draft]:
+def _drafts(home: Home, look: ScanCache, of_folders: Callable[[str], bool]) -> Iterator[_Draft]:
     tmp = str(home.tmp)
     if not os.path.lexists(tmp):  # an unused home is not a problem
         return
     place = _Place(tmp, os.path.realpath(tmp), is_linked=False)
     for entry in entries(tmp, look):
         if _leads_to_folder(entry, look):
-            draft = _draft(home, entry.name, place.below(entry), look)
+            draft = _draft(home, entry.name, place.below(entry), look, has_files=of_folders(entry.path))
             if draft is not None:
                 yield draft
 
 
-def _draft(home: Home, name: str, place: _Place, look: ScanCache) -> _Draft | None:
+def _draft(home: Home, name: str, place: _Place, look: ScanCache, *, has_files: bool) -> _Draft | None:
     """Sort the entries of a folder below `tmp` by role; return None if it is not a project's folder."""
     by_role: dict[str, list[_Entry]] = {}
     for entry in entries(place.path, look):
@@ -271,7 +273,7 @@ def _draft(home: Home, name: str, place: _Place, look: ScanCache) -> _Draft | No
     )
     files: list[SessionFile] = []
     links: dict[str, str] = {}
-    for chats in by_role.get("chats", ()):
+    for chats in by_role.get("chats", ()) if has_files else ():
         files += _session_files(home, name, place.below(chats), look, links)
     return _Draft(place.real, place.is_linked, folder, files, links)
 

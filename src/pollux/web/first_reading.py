@@ -18,7 +18,7 @@ from pollux.web.routing import Reading, Viewer
 
 MANY_BYTES = 64 << 20
 """New archives of at least this size are filled by another process; `archive.ingest` forks workers from here on."""
-_PATIENCE = 1.0
+_PATIENCE = 0.25
 """Seconds after which pages do not wait any longer."""
 _POLL = 0.25
 """Seconds between two looks at what the other process has done."""
