@@ -133,11 +133,11 @@ def _archived_files(snapshot: Snapshot, folder: ProjectFolder) -> dict[tuple[str
         return {}
 
 
-def deletion_times(snapshot: Snapshot, made: Forecast) -> dict[str, Deletion]:
-    """Return when and why the client will delete each session with messages, if it will."""
+def deletion_times(snapshot: Snapshot, made: Forecast, of: Collection[str] | None = None) -> dict[str, Deletion]:
+    """Return when and why the client will delete each session with messages, or some, if it will."""
     from pollux.reports.status import first_deletions
 
-    times = first_deletions(snapshot.database, made.by_key)
+    times = first_deletions(snapshot.database, made.by_key, of)
     return times if snapshot.ids is None else {key: fate for key, fate in times.items() if key in snapshot.ids}
 
 

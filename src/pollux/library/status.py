@@ -113,9 +113,14 @@ def soon_deleted(snapshot: Snapshot, report: Reporter, of: Collection[str] | Non
     stored = current_forecast(snapshot)
     if stored is not None:
         return _deletion_words(stored.among(of).values(), now)
-    made = forecast(snapshot, now, report, by_path=False, of_folders=_folders_of(snapshot, of))
-    fates = deletion_times(snapshot, made)
-    return _deletion_words((DueSession(id_, fates[id_].due, str(fates[id_].reason)) for id_ in of if id_ in fates), now)
+
+    def make() -> tuple[DueSession, ...]:
+        made = forecast(snapshot, now, report, by_path=False, of_folders=_folders_of(snapshot, of))
+        fates = deletion_times(snapshot, made, of)
+        return tuple(DueSession(session_id, fate.due, str(fate.reason)) for session_id, fate in fates.items())
+
+    minute = now.replace(second=0, microsecond=0)  # as of all sessions
+    return _deletion_words(snapshot.once(("forecast of", _rules_key(snapshot), minute, tuple(of)), make), now)
 
 
 def _folders_of(snapshot: Snapshot, ids: Collection[str]) -> set[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -14,6 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from pollux.archive import schema
+from pollux.archive.load_sessions import AMONG, ids_as_json
 from pollux.model import FileRef, Problem, Role, Session
 from pollux.sessions.client_settings import RetentionPolicy
 from pollux.sessions.family import find_roots, with_subagents
@@ -173,22 +174,27 @@ def status_rows(
     return sorted(rows, key=_soonest_first)
 
 
-def first_deletions(database: sqlite3.Connection, deletions: Mapping[tuple[str, str], Deletion]) -> dict[str, Deletion]:
+def first_deletions(
+    database: sqlite3.Connection, deletions: Mapping[tuple[str, str], Deletion], ids: Collection[str] | None = None
+) -> dict[str, Deletion]:
     """Return the earliest deletion of each session with messages whose files the client will delete.
 
     Args:
         database: an archive, or fact tables in memory.
         deletions: by home and path of a file.
+        ids: the sessions to look at, or None for all.
 
     """
+    among, values = ("1", ()) if ids is None else (f"sessions.{AMONG}", (ids_as_json(ids),))
     rows = database.execute(
-        """
+        f"""
         SELECT sessions.session_id, files.home, files.path
         FROM sessions JOIN session_files ON session_files.session_id = sessions.session_id
         JOIN versions ON versions.id = session_files.file_version_id JOIN files ON files.id = versions.file_id
         WHERE sessions.root_session_id = sessions.session_id AND NOT sessions.is_stub
-            AND session_files.role <> 'stub' AND files.deleted_us IS NULL
-        """
+            AND session_files.role <> 'stub' AND files.deleted_us IS NULL AND {among}
+        """,  # noqa: S608  ours
+        values,
     )
     times: dict[str, Deletion] = {}
     for session_id, home, path in rows:
