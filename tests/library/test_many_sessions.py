@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.builders import gemini, header, log, put, tokens, user
 
-from pollux.library import status, stored_forecast
+from pollux.library import freshness, status, stored_forecast
 from pollux.library.config import DEMO_HOME, configure
 from pollux.library.library import Library
 from pollux.reports.filters import ALL, Filter
@@ -131,3 +132,21 @@ def test_first_pages_hardly_depend_on_the_number_of_sessions(
             opened_library._remembered._kept = (None, {})
             counts.append(n_steps(opened_library, partial(ask, opened_library)))
     assert (counts[1] - counts[0]) / (MANY - FEW) <= most, counts
+
+
+def test_sync_without_changes_needs_no_second_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = write_home(tmp_path / "home", 3)
+    with opened(home, tmp_path) as library:
+        n_refreshes = []
+        real = freshness.refresh
+
+        def counted(*values: Any, **options: Any) -> object:  # noqa: ANN401
+            n_refreshes.append(1)
+            return real(*values, **options)
+
+        monkeypatch.setattr(freshness, "refresh", counted)
+        library.sync()
+        assert (library.sessions().total, len(n_refreshes)) == (3, 0)
+        write_home(home, 4)
+        library.sync()
+        assert (library.sessions().total, len(n_refreshes)) == (4, 1)

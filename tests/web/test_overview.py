@@ -193,6 +193,16 @@ def test_a_busy_year_stays_within_the_budget(tmp_path: Path) -> None:
     assert len(MarkupReader(text).elements) <= 1500
 
 
+def test_a_year_of_bright_days_has_a_link_for_each_week(tmp_path: Path) -> None:
+    counts = {"input": 200_000, "output": 40, "cached": 4000, "thoughts": 10, "tool": 0, "total": 200_050}
+    for number in range(360):
+        write_session(tmp_path, number, NOW - timedelta(days=number), f"Question {number}", tokens=counts)
+    text = overview(tmp_path, tmp_path / "archive.db")
+    assert len(text.encode()) <= 60_000
+    weeks = [link for link in MarkupReader(text).all("a") if "sessions?since=" in link["href"]]
+    assert len(weeks) == 53
+
+
 def test_the_number_of_statements_does_not_grow_with_the_sessions(tmp_path: Path) -> None:
     counts = []
     for n_sessions in (12, 60):

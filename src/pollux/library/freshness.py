@@ -51,6 +51,17 @@ class Refresh(msgspec.Struct, frozen=True):
     n_files: int | None = None
     """The number of session files, if `located` leaves them out."""
 
+    def is_confirmed_by(self, synced: SyncReport) -> bool:
+        """Return whether a later sync of an archive that was up to date has found nothing new."""
+        return (
+            self.freshness.state == FreshnessState.CURRENT
+            and not self.freshness.is_locked
+            and not (synced.n_files or synced.n_deleted or synced.sessions)
+            and synced.problems == self.freshness.problems
+            and synced.homes == tuple(str(home.root) for home in self.located.homes)
+            and synced.n_projects == len(self.located.folders)
+        )
+
     def packed(self) -> bytes:
         """Return the same without its files, for `unpacked`.
 

@@ -525,8 +525,12 @@ class Library:
         archived: Callable[[], None] = lambda: None,
     ) -> SyncReport:
         with freshness.explained_damage(self.config.archive):
+            before = self._state
             with self.stale():
                 synced = freshness.sync(self.config, self._report, waiting, derive=derive)
+            if self._adds_up and before is not None and before.is_confirmed_by(synced):
+                with self._refreshing:
+                    self._state = self._state or before  # a second list of all files would say the same
             archived()
             if not derive:
                 return synced
