@@ -229,19 +229,19 @@ class UncheckedBytes:
         """Open segments, given in order as ID and length, none of which is compressed against another."""
         self._database, self._segments = database, segments[::-1]
         self._stream: zstandard.ZstdDecompressionReader | None = None
-        self.data = bytearray(sum(length for _, length in segments))
-        self.n = 0
-        """How many bytes of `data` were read."""
+        self.data = bytearray()
+        """What was read."""
+        self._most = sum(length for _, length in segments)
 
     def read_on(self) -> bool:
         """Read another block; return whether there was one."""
         while True:
             if self._stream is not None:
-                n_read = self._stream.readinto(memoryview(self.data)[self.n : self.n + _BLOCK])
-                self.n += n_read
-                if n_read:
+                block = self._stream.read(min(_BLOCK, self._most - len(self.data)))
+                self.data += block
+                if block:
                     return True
-            if not self._segments or self.n == len(self.data):
+            if not self._segments or len(self.data) == self._most:
                 return False
             segment_id, length = self._segments.pop()
             (packed,) = self._database.execute("SELECT data FROM segments WHERE id = ?", (segment_id,)).fetchone()

@@ -236,13 +236,13 @@ class _Beginning:
             start = self._start_of_line(number)
             if start is not None:
                 end = self._find(b"\n", start)
-                yield number, Span(start, end if end >= 0 else self._bytes.n)
+                yield number, Span(start, end if end >= 0 else len(self._data))
 
     def _start_of_line(self, number: int) -> int | None:
         """Return the offset of a line, the first of which is 1; None if there are fewer."""
-        while self._line_numbers[-1] < number and (self._offsets[-1] < self._bytes.n or self._bytes.read_on()):
-            n_ends = self._data.count(b"\n", self._offsets[-1], self._bytes.n)
-            self._offsets.append(self._bytes.n)
+        while self._line_numbers[-1] < number and (self._offsets[-1] < len(self._data) or self._bytes.read_on()):
+            n_ends = self._data.count(b"\n", self._offsets[-1])
+            self._offsets.append(len(self._data))
             self._line_numbers.append(self._line_numbers[-1] + n_ends)
         if self._line_numbers[-1] < number:
             return None
@@ -261,8 +261,8 @@ class _Beginning:
 
     def _find(self, text: bytes, start: int) -> int:
         """Return the offset of a text from an offset on, or -1 if it is not there."""
-        while (at := self._data.find(text, start, self._bytes.n)) < 0:
-            start = max(start, self._bytes.n - len(text) + 1)
+        while (at := self._data.find(text, start)) < 0:
+            start = max(start, len(self._data) - len(text) + 1)
             if not self._bytes.read_on():
                 return -1
         return at
