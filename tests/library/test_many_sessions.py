@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
@@ -18,6 +18,9 @@ from pollux.library.library import Library
 from pollux.reports.filters import ALL, Filter
 from pollux.reports.projects import project_rows
 from pollux.reports.sessions import Page, SessionQuery, SessionRow
+from pollux.search import candidates, corpus, facets
+from pollux.search.candidates import Proposals
+from pollux.search.index import SearchIndex
 
 NOW = datetime(2026, 12, 20, 12, tzinfo=UTC)
 EVERY = SessionQuery(subagents=True, empty=True)
@@ -132,6 +135,49 @@ def test_first_pages_hardly_depend_on_the_number_of_sessions(
             opened_library._remembered._kept = (None, {})
             counts.append(n_steps(opened_library, partial(ask, opened_library)))
     assert (counts[1] - counts[0]) / (MANY - FEW) <= most, counts
+
+
+@pytest.mark.parametrize("query", ["ask", "answer", "the", "answer model:gemini", "ask -answer"])
+@pytest.mark.parametrize("sort", ["relevance", "newest", "oldest"])
+def test_sessions_of_a_common_word_are_those_of_all_sessions_with_it(
+    library: Library, monkeypatch: pytest.MonkeyPatch, query: str, sort: str
+) -> None:
+    monkeypatch.setattr(candidates, "WORD_ROWS", 7)
+    monkeypatch.setattr(corpus, "_FIRST_WALKED", 5)
+    monkeypatch.setattr(facets, "MOST_SESSIONS", 15)
+
+    def pages() -> Iterator[tuple[list[str], object]]:
+        after: str | None = None
+        while after is not None or not page_numbers:
+            page_numbers.append(1)
+            found = library.search(query, Page(9, after), sort=sort, facets=True)
+            yield [hits.row.id for hits in found.sessions], found.facets
+            after = found.next
+
+    page_numbers: list[int] = []
+    walked = list(pages())
+    monkeypatch.setattr(Proposals, "common_word", None)
+    page_numbers.clear()
+    assert walked == list(pages())
+
+
+def test_a_common_word_names_few_of_the_sessions_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "_FIRST_WALKED", 10)
+    monkeypatch.setattr(facets, "MOST_SESSIONS", 10)
+    monkeypatch.setattr(SearchIndex, "sessions_with", None)
+    n_named: list[int] = []
+    among = SearchIndex.sessions_among
+
+    def counting(index: SearchIndex, match: str, ids: Collection[str]) -> set[str]:
+        n_named.append(len(ids))
+        return among(index, match, ids)
+
+    monkeypatch.setattr(SearchIndex, "sessions_among", counting)
+    with opened(write_home(tmp_path / "home", MANY), tmp_path) as library:
+        found = library.search("ask", Page(5), facets=True)
+        assert found.facets is not None
+        assert (found.facets.n_counted, found.facets.is_complete) == (10, False)
+        assert sum(n_named) <= 40
 
 
 def test_sync_without_changes_needs_no_second_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

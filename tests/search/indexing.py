@@ -111,11 +111,14 @@ def check(root: Path, rng: random.Random | None = None, n_tokens: int = 60) -> N
         sample = sorted(tokens)
         if rng is not None:
             sample = rng.sample(sample, min(n_tokens, len(sample)))
+        ids = [id_ for (id_,) in archive.database.execute("SELECT session_id FROM sessions")]
         for token in sample:
             match = f'"{token}"'
             assert matches(index, match) == tokens[token], token
             sessions = {entry[0] for entry in tokens[token]}
             assert index.sessions_with(match) == sessions, token
+            some = {id_ for number, id_ in enumerate(sorted(ids)) if number % 2}
+            assert index.sessions_among(match, some) == sessions & some, token
             for id_ in sessions:
                 rows = index.rows_within(match, id_, 1_000_000)
                 assert {place.seq for place in index.places(rows).values()} == {

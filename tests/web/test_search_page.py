@@ -101,7 +101,7 @@ def test_orders_are_links(viewed: Viewed) -> None:
 
 
 def test_many_sessions_say_what_the_numbers_count(viewed: Viewed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting.newest_of, "__defaults__", (5,))
+    monkeypatch.setattr(counting, "MOST_SESSIONS", 5)
     text = viewed.get("search?q=the&limit=2")
     assert "Numbers count the 5 newest sessions that match." in text
     assert "2 sessions of more" in text

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pollux.reports.filters import Filter
     from pollux.reports.freshness import Freshness
     from pollux.reports.sessions import Page, SessionQuery
+    from pollux.search.corpus import NewestSessions
     from pollux.search.cursor import Cursor
     from pollux.search.facts import FactPlace
     from pollux.search.find import Finder, MatchPage, SearchLimits
@@ -125,6 +126,7 @@ def _search_page(
     report: Reporter,
     announce: Announce,
 ) -> HitPage:
+    from pollux.search.corpus import NewestSessions
     from pollux.search.cursor import Cursor, decode_cursor, encode_cursor, search_digest
     from pollux.search.find import MatchPage
     from pollux.search.reading import reading
@@ -152,8 +154,9 @@ def _search_page(
         facets = None
         if options.facets and not is_empty:
             is_whole = cursor is None and matched.next is None and not matched.is_stopped and finder.is_exhaustive
-            ids = {match.session_id for match in matched.matches} if is_whole else None
-            facets = _facets(snapshot, index, query, scope, options, progress, ids or finder.known_sessions())
+            whole = NewestSessions([match.session_id for match in matched.matches], is_complete=True)
+            newest = whole if is_whole else _newest(snapshot, index, query, scope, options, progress, finder)
+            facets = _facets(snapshot, index, query, options, progress, newest)
         return HitPage(
             query=query.text,
             sessions=_with_rows(snapshot, matched),
@@ -170,30 +173,48 @@ def _search_page(
         )
 
 
-def _facets(
+def _newest(
     snapshot: Snapshot,
     index: SearchIndex | None,
     query: Query,
     scope: SessionQuery,
     options: SearchOptions,
     progress: Progress,
-    ids: set[str] | None,
+    finder: Finder,
+) -> NewestSessions | None:
+    """Return the newest sessions that match, which the finder of a page may know; None if they take too long."""
+    from pollux.reports.sessions import Page
+    from pollux.search import facets
+    from pollux.search.find import SearchLimits
+
+    if not finder.knows_sessions:
+        options = msgspec.structs.replace(options, hits_per_session=1)
+        limits = SearchLimits(_FACET_SECONDS, _FACET_SECONDS)
+        finder = _finder(snapshot, index, query, scope, Page(None), options, progress, limits=limits)
+    return finder.newest_sessions(facets.MOST_SESSIONS)
+
+
+def _facets(
+    snapshot: Snapshot,
+    index: SearchIndex | None,
+    query: Query,
+    options: SearchOptions,
+    progress: Progress,
+    newest: NewestSessions | None,
 ) -> Facets | None:
-    """Return the facets of the sessions that match, which a page may know; None if they cannot be found in time."""
+    """Return the facets of the newest sessions that match; None without any."""
     from pollux.archive.load_sessions import with_known_path
     from pollux.reports.sessions import Page, SessionQuery
     from pollux.search.deadline import Deadline
     from pollux.search.facets import FacetSource, count_facets
     from pollux.search.find import SearchLimits
 
-    options = msgspec.structs.replace(options, hits_per_session=1)
-    limits = SearchLimits(_FACET_SECONDS, _FACET_SECONDS)
-    if ids is None:
-        ids = _finder(snapshot, index, query, scope, Page(None), options, progress, limits=limits).all_sessions()
-    if not ids:
+    if not newest or not newest.ids:
         return None
+    limits = SearchLimits(_FACET_SECONDS, _FACET_SECONDS)
+    options = msgspec.structs.replace(options, hits_per_session=1)
     deadline = Deadline(options.seconds, _FACET_SECONDS)
-    among = SessionQuery(ids, subagents=True, empty=True)
+    among = SessionQuery(newest.ids, subagents=True, empty=True)
 
     def count(narrower: Query) -> int | None:
         if deadline.is_over():
@@ -205,7 +226,7 @@ def _facets(
     source = FacetSource(
         snapshot.database, snapshot.config.zone()[0], lambda project: with_known_path(project, snapshot.memory)
     )
-    return count_facets(source, query, ids, count)
+    return count_facets(source, query, newest, count)
 
 
 class MatchingSessions(msgspec.Struct, frozen=True):

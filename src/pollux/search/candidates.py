@@ -15,15 +15,15 @@ from itertools import groupby, islice
 from typing import NamedTuple, TypeAlias
 
 from pollux.search import rank
-from pollux.search.corpus import RELEVANCE, Corpus, Request, SearchScope, SessionKey
+from pollux.search.corpus import NEWEST, RELEVANCE, Corpus, Request, SearchScope, SessionKey
 from pollux.search.cursor import FIRST, REST, Position
 from pollux.search.fact_tests import NO_TESTS, Admitted, has_message_tests, is_about_sessions
 from pollux.search.hits import Candidate
 from pollux.search.index import KINDS, PREFIX, NewestRows, Place
 from pollux.search.parts import PartKind
-from pollux.search.plan import EVERY_KIND, Clause, conditions, match_expression
+from pollux.search.plan import EVERY_KIND, Clause, conditions, is_one_token, match_expression
 from pollux.search.scan import ScannedSession
-from pollux.search.terms import AllOf, AnyOf, FieldTest, Node, Not
+from pollux.search.terms import AllOf, AnyOf, FieldTest, Node, Not, Word
 from pollux.search.titles import sessions_with_title
 from pollux.search.values import MESSAGE_SCOPE, SESSION_SCOPE, TITLE_SCOPE
 
@@ -97,16 +97,17 @@ class Proposals:
     def entries(self, after: Position) -> Iterator[Entry]:
         """Yield the sessions after a position that may match, in order."""
         if not self._is_ranked:
-            yield from self._visits(self.sessions, after, _WINDOW)
+            yield from self._visits(self.ordered(), after, _WINDOW)
             return
         window, is_complete = self._newest_rows()
         if after.tier == FIRST:
             yield from self._ranked(window, after)
         if is_complete and not any(clause.may_be_spread for clause in self._clauses):
             return
-        others = self.sessions - self._scanned.keys() - self.titled
+        seen = self._scanned.keys() | self.titled
         if not any(has_message_tests(clause) for clause in self._clauses):
-            others -= window.keys()
+            seen |= window.keys()
+        others = self.ordered(seen)
         for entry in self._visits(others, after if after.tier == REST else _START_OF_REST, _SMALL_WINDOW):
             ranked = self._candidates(window.get(entry.session_id, ()))
             if entry.scope != MESSAGE_SCOPE or not set(entry.candidates) & set(ranked):
@@ -258,8 +259,36 @@ class Proposals:
 
     @property
     def has_sessions(self) -> bool:
-        """Whether `sessions` was computed already."""
-        return "sessions" in self.__dict__
+        """Whether `sessions` was computed already, or need not be."""
+        return "sessions" in self.__dict__ or self.common_word is not None
+
+    @cached_property
+    def common_word(self) -> str | None:
+        """The expression of the only condition if it is a word of so many sessions that only the newest are named."""
+        if self._index is None or len(self._clauses) > 1 or self._scope.is_limited or not self._scope.can_be_walked:
+            return None
+        match conditions(self._clauses[0]):
+            case [Word() as word] if is_one_token(word):
+                expression = match_expression([word])
+                return expression if expression and self._index.is_common(expression) else None
+        return None
+
+    def ordered(self, seen: AbstractSet[str] = frozenset()) -> Iterator[SessionKey]:
+        """Yield `sessions` in the order of the request, without some of them; they are named only if that is quick."""
+        if self.common_word is None:
+            return self._scope.ordered(self.sessions - seen)
+        return self._scope.walked(lambda ids: self._common_among(ids) - seen)
+
+    def newest_first(self) -> Iterator[SessionKey]:
+        """Yield `sessions` newest first, for a common word."""
+        return self._scope.walked(self._common_among, sort=NEWEST)
+
+    def _common_among(self, ids: Collection[str]) -> set[str]:
+        """Return those of some sessions that are in `sessions`, for a common word."""
+        assert self._index is not None
+        assert self.common_word is not None
+        others = self.titled | {session_id for session_id, result in self._scanned.items() if result}
+        return self._index.sessions_among(self.common_word, ids) | others.intersection(ids)
 
     @cached_property
     def sessions(self) -> set[str]:
@@ -301,9 +330,8 @@ class Proposals:
         expression = match_expression([node])
         return self._index.sessions_with(expression) if expression else None
 
-    def _visits(self, ids: AbstractSet[str], after: Position, size: int) -> Iterator[Entry]:
-        """Yield the sessions among some IDs that match, window by window; those of a window are ranked together."""
-        ordered = self._scope.ordered(ids)
+    def _visits(self, ordered: Iterator[SessionKey], after: Position, size: int) -> Iterator[Entry]:
+        """Yield those of some sessions that match, window by window; those of a window are ranked together."""
         before, key = after.window, after.key
         if before is not None:
             last_window = before

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
@@ -66,6 +68,14 @@ class Request(msgspec.Struct, frozen=True):
     hits_per_session: int = 3
     is_scan: bool = False
     """Whether to test all texts instead of using the index."""
+
+
+class NewestSessions(NamedTuple):
+    """The sessions that were used last."""
+
+    ids: list[str]
+    is_complete: bool
+    """Whether there are no others."""
 
 
 class SessionKey(NamedTuple):
@@ -153,24 +163,37 @@ class SearchScope:
         """Return the score of a session, given the kinds of its matching parts."""
         return rank.session_score(map(_weight, kinds)) * rank.time_factor(self.place(session_id))
 
-    def ordered(self, ids: AbstractSet[str]) -> Iterator[SessionKey]:
+    def ordered(self, ids: set[str]) -> Iterator[SessionKey]:
         """Yield sessions in the order of the request; by relevance, the newest first."""
         if self._request.sort == COST:
             costs = family_costs(self._database)
             yield from sorted(SessionKey(-costs.get(session_id, 0), session_id) for session_id in ids)
-        elif len(ids) > _FEW and time_range(self._database).oldest > 0:
-            yield from self._walked(ids)
+        elif len(ids) > _FEW and self.can_be_walked:
+            yield from self.walked(ids.intersection, len(ids))
         else:
             self.load(ids)
             yield from sorted(self._time_key(session_id) for session_id in ids)
 
-    def _walked(self, ids: AbstractSet[str]) -> Iterator[SessionKey]:
+    @cached_property
+    def can_be_walked(self) -> bool:
+        """Whether the index of the archive has the order of the request. Sessions without a time are the oldest."""
+        return self._request.sort != COST and time_range(self._database).oldest > 0
+
+    def walked(
+        self, among: Callable[[list[str]], AbstractSet[str]], n_missing: float = math.inf, *, sort: str = ""
+    ) -> Iterator[SessionKey]:
         """Yield many sessions in the order of their times as the index of the archive has them.
 
-        A page needs only the first of them. Sessions without a time are the oldest, for SQLite as well.
+        A page needs only the first of them.
+
+        Args:
+            among: returns those of some sessions that are wanted.
+            n_missing: the number of all that are wanted, if it is known.
+            sort: another order than that of the request.
+
         """
-        direction = "ASC" if self._request.sort == OLDEST else "DESC"
-        start, limit, n_missing = 0, _FIRST_WALKED, len(ids)
+        direction = "ASC" if (sort or self._request.sort) == OLDEST else "DESC"
+        start, limit = 0, _FIRST_WALKED
         while n_missing:
             rows = self._database.execute(
                 f"SELECT session_id, last_used_us FROM sessions ORDER BY last_used_us {direction}, session_id "  # noqa: S608  ours
@@ -180,11 +203,12 @@ class SearchScope:
             if not rows:
                 return
             self._used.update(rows)
+            wanted = among([session_id for session_id, _ in rows])
             for session_id, _ in rows:
-                if session_id in ids:
+                if session_id in wanted:
                     n_missing -= 1
                     yield self._time_key(session_id)
-            start, limit = start + limit, limit * 4
+            start, limit = start + limit, limit * 2
 
     def _time_key(self, session_id: str) -> SessionKey:
         sign = 1 if self._request.sort == OLDEST else -1
@@ -203,6 +227,15 @@ class SearchScope:
                 (ids_as_json(missing),),
             )
         self._used.update(rows.fetchall())
+
+
+def newest_of(database: sqlite3.Connection, ids: Collection[str], most: int) -> NewestSessions:
+    """Return those of some sessions that were used last."""
+    if len(ids) <= most:
+        return NewestSessions(list(ids), is_complete=True)
+    rows = database.execute("SELECT session_id FROM sessions ORDER BY last_used_us DESC, session_id")
+    newest = (session_id for (session_id,) in rows if session_id in ids)
+    return NewestSessions(list(islice(newest, most)), is_complete=False)
 
 
 def time_range(database: sqlite3.Connection) -> TimeRange:

@@ -17,6 +17,7 @@ import msgspec
 from pollux.archive.load_sessions import AMONG, ids_as_json, project_of
 from pollux.formats.tools import TOOLS
 from pollux.model import Fate, Project
+from pollux.search.corpus import NewestSessions
 from pollux.search.facts import is_tool_named
 from pollux.search.fields import PARTS
 from pollux.search.plan import clauses, conditions
@@ -59,23 +60,10 @@ def narrowed(query: Query, *fields: Node) -> Query:
     return msgspec.structs.replace(query, node=AllOf((*query.node.nodes, *fields)))
 
 
-def newest_of(database: sqlite3.Connection, ids: Collection[str], most: int = MOST_SESSIONS) -> list[str]:
-    """Return the sessions that were used last; all of them, if there are not more."""
-    if len(ids) <= most:
-        return list(ids)
-    newest: list[str] = []
-    for (session_id,) in database.execute("SELECT session_id FROM sessions ORDER BY last_used_us DESC, session_id"):
-        if session_id in ids:
-            newest.append(session_id)
-            if len(newest) == most:
-                break
-    return newest
-
-
-def count_facets(source: FacetSource, query: Query, ids: Collection[str], count: CountSessions) -> Facets:
-    """Return the facets of the sessions that match a query."""
-    counted = newest_of(source.database, ids)
-    if len(counted) > MOST_SEARCHED or len(counted) < len(ids):
+def count_facets(source: FacetSource, query: Query, newest: NewestSessions, count: CountSessions) -> Facets:
+    """Return the facets of the newest sessions that match a query."""
+    counted, is_complete = newest
+    if len(counted) > MOST_SEARCHED or not is_complete:
 
         def count(_query: Query) -> int | None:
             return None
@@ -89,7 +77,7 @@ def count_facets(source: FacetSource, query: Query, ids: Collection[str], count:
     ).fetchall()
     return Facets(
         len(counted),
-        len(counted) == len(ids),
+        is_complete,
         tuple(_narrowing(query, "in", {part: part for part in PARTS}, count)),
         _projects(source, [(hash_, extra) for hash_, extra, *_ in rows]),
         _models([models for _, _, models, *_ in rows]),

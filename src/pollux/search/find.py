@@ -20,7 +20,7 @@ from pollux.search import typos
 from pollux.search.build import ignore_progress
 from pollux.search.candidates import Entry, Proposals, kinds_of
 from pollux.search.confirm import SlowRegexError
-from pollux.search.corpus import RELEVANCE, Corpus, Request, SearchScope
+from pollux.search.corpus import RELEVANCE, Corpus, NewestSessions, Request, SearchScope, newest_of
 from pollux.search.cursor import REST, START, Position
 from pollux.search.deadline import Deadline, InterruptedSearchError, OutOfTimeError, interruptible
 from pollux.search.fact_tests import NO_TESTS, has_content_tests, has_message_tests
@@ -426,10 +426,27 @@ class Finder:
             return None
         return ids if self.is_exhaustive else None
 
-    def known_sessions(self) -> set[str] | None:
-        """Return all sessions that match if the page had to find them anyway, else None."""
-        is_known = self.is_known_by_index and all(_is_known_by_sessions(clause) for clause in self.clauses)
-        return self.all_sessions() if is_known and self._proposals.has_sessions else None
+    def newest_sessions(self, most: int) -> NewestSessions | None:
+        """Return the newest sessions that match; None if the time is over before they are known."""
+        if not self._are_known_by_sessions or self._proposals.common_word is None:
+            ids = self.all_sessions()
+            return None if ids is None else newest_of(self._corpus.database, ids, most)
+        self._scan_missing()
+        try:
+            with Deadline(self._clock, self.limits.statements).limits(*self._corpus.connections):
+                newest = [key.session_id for key in islice(self._proposals.newest_first(), most + 1)]
+        except OutOfTimeError:
+            return None
+        return NewestSessions(newest[:most], len(newest) <= most) if self.is_exhaustive else None
+
+    @property
+    def knows_sessions(self) -> bool:
+        """Whether the page had to find all sessions that match anyway, or need not."""
+        return self._are_known_by_sessions and self._proposals.has_sessions
+
+    @property
+    def _are_known_by_sessions(self) -> bool:
+        return self.is_known_by_index and all(_is_known_by_sessions(clause) for clause in self.clauses)
 
     @property
     def is_known_by_index(self) -> bool:

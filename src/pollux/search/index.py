@@ -62,6 +62,8 @@ KINDS = 8
 """Rows of a message; a power of two that is larger than the number of kinds."""
 _MOST_WALKED = 12_000
 """Rows that are looked at for the newest ones of two groups, one of which may be rare."""
+_COMMON = 5
+"""A word in one of so many sessions is common."""
 PREFIX = "*"
 """In an expression, where words contain only letters and digits."""
 _KINDS = tuple(PartKind)
@@ -293,6 +295,29 @@ class SearchIndex:
                     sessions.add(session_id)
         return sessions - self._left_out
 
+    def is_common(self, match: str) -> bool:
+        """Return whether so many blocks match an expression that naming all sessions takes longer than testing some."""
+        with _explained():
+            rows = self.database.execute(_IS_COMMON, (loosened(match), self.coverage.n_indexed // _COMMON)).fetchall()
+        return bool(rows)
+
+    def sessions_among(self, match: str, ids: Collection[str]) -> set[str]:
+        """Return those of some sessions that `sessions_with` returns."""
+        loose = loosened(match)
+        with _explained():
+            blocks = self.database.execute(_BLOCKS_OF.format(which=AMONG), (ids_as_json(ids),)).fetchall()
+            firsts = [first for first, *_ in blocks]
+            ends = (min(firsts, default=0), max(firsts, default=0))
+            (matching,) = self.database.execute(_WHOLES_BETWEEN, (loose, *ends)).fetchone()
+            rows = set(_decode_rows(matching))
+            return {
+                session_id
+                for first, n, n_all, session_id in blocks
+                if first in rows
+                and session_id not in self._left_out
+                and (n == n_all or self._contains(loose, first, n))
+            }
+
     def _contains(self, match: str, first: int, n: int) -> bool:
         """Return whether a message of a shortened block matches; its row in `wholes` still has the words of all."""
         row = self.database.execute(
@@ -399,7 +424,10 @@ _SESSIONS_WITH = f"""
 
 In JSON, SQLite ends a text at NUL; only IDs in ASCII without it have a byte for each character.
 """
-_BLOCKS_FROM = "SELECT first, n, n_all, session_id FROM blocks WHERE first IN (SELECT value FROM json_each(?))"
+_BLOCKS_OF = "SELECT first, n, n_all, session_id FROM blocks WHERE {which}"
+_BLOCKS_FROM = _BLOCKS_OF.format(which="first IN (SELECT value FROM json_each(?))")
+_WHOLES_BETWEEN = "SELECT json_group_array(rowid) FROM wholes WHERE wholes MATCH ? AND rowid BETWEEN ? AND ?"
+_IS_COMMON = "SELECT 1 FROM wholes WHERE wholes MATCH ? LIMIT 1 OFFSET ?"
 _decode_ids = msgspec.json.Decoder(set[str]).decode
 _BLOCKS = "SELECT first, n, session_id, seq FROM blocks WHERE {which}"
 _DIGESTS = f"""
