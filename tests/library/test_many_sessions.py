@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.builders import gemini, header, log, put, tokens, user
 
-from pollux.library import freshness, status, stored_forecast
+from pollux.library import freshness, search, status, stored_forecast
 from pollux.library.config import DEMO_HOME, configure
 from pollux.library.library import Library
 from pollux.reports.filters import ALL, Filter
@@ -20,7 +20,11 @@ from pollux.reports.projects import project_rows
 from pollux.reports.sessions import Page, SessionQuery, SessionRow
 from pollux.search import candidates, corpus, facets
 from pollux.search.candidates import Proposals
+from pollux.search.corpus import NewestSessions
+from pollux.search.facets import CountSessions, FacetSource
 from pollux.search.index import SearchIndex
+from pollux.search.terms import Query
+from pollux.search.values import Facets
 
 NOW = datetime(2026, 12, 20, 12, tzinfo=UTC)
 EVERY = SessionQuery(subagents=True, empty=True)
@@ -145,6 +149,7 @@ def test_sessions_of_a_common_word_are_those_of_all_sessions_with_it(
     monkeypatch.setattr(candidates, "WORD_ROWS", 7)
     monkeypatch.setattr(corpus, "_FIRST_WALKED", 5)
     monkeypatch.setattr(facets, "MOST_SESSIONS", 15)
+    monkeypatch.setattr(search, "_FACET_SECONDS", 600)
 
     def pages() -> Iterator[tuple[list[str], object]]:
         after: str | None = None
@@ -178,6 +183,46 @@ def test_a_common_word_names_few_of_the_sessions_with_it(tmp_path: Path, monkeyp
         assert found.facets is not None
         assert (found.facets.n_counted, found.facets.is_complete) == (10, False)
         assert sum(n_named) <= 40
+
+
+def test_facets_of_many_sessions_are_counted_once_until_the_archive_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_counted: list[int] = []
+    count = facets.count_facets
+
+    def counting(source: FacetSource, query: Query, newest: NewestSessions, count_: CountSessions) -> Facets:
+        n_counted.append(len(newest.ids))
+        return count(source, query, newest, count_)
+
+    monkeypatch.setattr(facets, "count_facets", counting)
+    home = write_home(tmp_path / "home", MANY)
+    with opened(home, tmp_path) as library:
+        first = library.search("ask", Page(5), facets=True)
+        second = library.search("ask", Page(5, first.next), facets=True)
+        assert first.facets == second.facets
+        assert n_counted == [MANY]
+        library.search("ask", Page(5), facets=True, wanted=Filter(project="project-1"))
+        assert n_counted == [MANY, MANY // 2]
+        write_home(home, MANY + 1)
+        library.refresh()
+        changed = library.search("ask", Page(5), facets=True).facets
+        assert changed is not None
+        assert changed.n_counted == MANY + 1
+
+
+def test_facets_without_some_numbers_for_lack_of_time_are_counted_again(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def numbers() -> set[int | None]:
+        found = library.search("ask OR alerts", Page(500), wanted=Filter(since=NOW - timedelta(days=60)), facets=True)
+        assert found.facets is not None
+        return {value.n_sessions for value in found.facets.parts}
+
+    monkeypatch.setattr(search, "_FACET_SECONDS", 0)
+    assert None in numbers()
+    monkeypatch.undo()
+    assert None not in numbers()
 
 
 def test_sync_without_changes_needs_no_second_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

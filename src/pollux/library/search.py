@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -155,8 +155,12 @@ def _search_page(
         if options.facets and not is_empty:
             is_whole = cursor is None and matched.next is None and not matched.is_stopped and finder.is_exhaustive
             whole = NewestSessions([match.session_id for match in matched.matches], is_complete=True)
-            newest = whole if is_whole else _newest(snapshot, index, query, scope, options, progress, finder)
-            facets = _facets(snapshot, index, query, options, progress, newest)
+
+            def count() -> Facets | None:
+                newest = whole if is_whole else _newest(snapshot, index, query, scope, options, progress, finder)
+                return _facets(snapshot, index, query, options, progress, newest)
+
+            facets = _remembered_facets(snapshot, (query, wanted, index.coverage if index else None), count)
         return HitPage(
             query=query.text,
             sessions=_with_rows(snapshot, matched),
@@ -171,6 +175,20 @@ def _search_page(
             facets=facets,
             reading=reading(query),
         )
+
+
+def _remembered_facets(snapshot: Snapshot, key: Hashable, count: Callable[[], Facets | None]) -> Facets | None:
+    """Return facets; those of many sessions are counted once. With few, some numbers may be absent for lack of time."""
+    from pollux.search.facets import MOST_SEARCHED
+
+    facets: Facets | None = None
+
+    def count_many() -> Facets | None:
+        nonlocal facets
+        facets = count()
+        return facets if facets and facets.n_counted > MOST_SEARCHED else None
+
+    return snapshot.once(("facets", key), count_many) or facets
 
 
 def _newest(
