@@ -33,7 +33,7 @@ _LATER = 1e6
 """Added to the sort key of sessions whose words are in several messages: they follow all others."""
 _FEW = 2000
 """Up to this many sessions are looked up one by one."""
-_FIRST_WALKED = 1000
+_FIRST_WALKED = 250
 """Sessions that are read first, in the order of their times."""
 
 

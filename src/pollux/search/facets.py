@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 
 import msgspec
 
@@ -31,6 +31,10 @@ MOST_SEARCHED = 100
 """With more sessions, parts, tools and fates have no numbers."""
 _MOST_VALUES = 10
 _MOST_MONTHS = 1200
+_DAY = 86_400_000_000
+"""Microseconds of a day."""
+_FIRST_SAFE_DAY, _LAST_SAFE_DAY = 2, 27
+"""Days of a month that are in the same month in every time zone."""
 _TOOLS_OF_SESSIONS = f"""
     WITH RECURSIVE names(name) AS (
         SELECT min(raw_name) FROM tool_calls
@@ -147,20 +151,40 @@ def _tools(source: FacetSource, ids: Collection[str], *, has_numbers: bool) -> t
 
 def _months(sessions: Iterable[tuple[int | None, int | None]], zone: tzinfo | None) -> tuple[FacetValue, ...]:
     """Return the months in which sessions were in use; one that lasted longer counts in each of its months."""
-    counts: Counter[tuple[int, int]] = Counter()
+    month_of = _MonthNumbers(zone)
+    counts: Counter[int] = Counter()
     for started_us, ended_us in sessions:
-        first = from_microseconds(started_us if started_us is not None else ended_us)
-        last = from_microseconds(ended_us if ended_us is not None else started_us)
-        if first and last:
-            counts.update(_months_between(first.astimezone(zone), last.astimezone(zone)))
+        first = month_of(started_us if started_us is not None else ended_us)
+        last = month_of(ended_us if ended_us is not None else started_us)
+        if first is not None and last is not None:
+            for month in range(first, min(last, first + _MOST_MONTHS) + 1):
+                counts[month] += 1
     values = []
-    for (year, month), n_sessions in sorted(counts.items(), reverse=True)[: 2 * _MOST_VALUES]:
-        key = f"{year:04}-{month:02}"
+    for number, n_sessions in sorted(counts.items(), reverse=True)[: 2 * _MOST_VALUES]:
+        key = f"{number // 12:04}-{number % 12 + 1:02}"
         values.append(FacetValue(key, key, n_sessions))
     return tuple(values)
 
 
-def _months_between(first: datetime, last: datetime) -> Iterator[tuple[int, int]]:
-    start, end = 12 * first.year + first.month - 1, 12 * last.year + last.month - 1
-    for number in range(start, min(end, start + _MOST_MONTHS) + 1):
-        yield number // 12, number % 12 + 1
+class _MonthNumbers:
+    """Returns the number of the month of a time; of the many times on a day, most are converted once."""
+
+    def __init__(self, zone: tzinfo | None) -> None:
+        self._zone = zone
+        self._of_days: dict[int, int] = {}
+        """By day since 1970 in UTC, of days on which all zones have the same month."""
+
+    def __call__(self, microseconds: int | None) -> int | None:
+        if microseconds is None:
+            return None
+        day = microseconds // _DAY
+        if day in self._of_days:
+            return self._of_days[day]
+        at = from_microseconds(microseconds)
+        if at is None:
+            return None
+        local = at.astimezone(self._zone)
+        number = 12 * local.year + local.month - 1
+        if _FIRST_SAFE_DAY <= at.day <= _LAST_SAFE_DAY:
+            self._of_days[day] = number
+        return number
