@@ -27,6 +27,7 @@ from pollux.search.fact_tests import FactTests
 from pollux.search.facts import FactPlace
 from pollux.search.find import NO_LIMITS, Finder, MatchPage, SearchLimits
 from pollux.search.index import NewestRows, SearchIndex, open_index
+from pollux.search.parts import PartKind
 from pollux.search.query import parse_query
 from pollux.sessions.grouping import OpenSession
 
@@ -238,6 +239,25 @@ def test_digests_of_messages_replace_those_of_segments(
         (beginning,) = finder.reader._beginnings.values()
         assert len(beginning._bytes.data) < beginning._bytes._most / 2, "only the beginning of the file is decompressed"
         assert checked == {}, "no segment was compared with its SHA-256"
+
+
+def test_bytes_before_the_first_line_that_is_wanted_are_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pollux.archive.raw._BLOCK", 64)
+    messages = [user(f"u{number}", f"tapir {number} " + "filler " * 50, second=number) for number in range(20)]
+    builders.put(builders.chats(tmp_path) / "session-2026-11-15T19-30-1b671a64.jsonl", log(header(), *messages))
+    with searchable(tmp_path) as home:
+        reader = home.finder("tapir").reader
+        (id_,) = (row[0] for row in home.database.execute("SELECT session_id FROM sessions"))
+        reader.prepare({id_: [3, 16, 18]})
+        for seqs in ([16, 18], [3]):
+            parts = reader.quick(id_, reader.rows(id_, seqs))
+            words = {seq: parts[seq][PartKind.PROMPT].split()[1] for seq in parts}
+            assert words == {seq: str(seq) for seq in seqs}
+            (beginning,) = reader._beginnings.values()
+            assert beginning._bytes.start > beginning._bytes._most / 2
+            assert beginning._start_of_line(5) is None
 
 
 def test_segments_are_checked_where_a_digest_differs(tmp_path: Path) -> None:

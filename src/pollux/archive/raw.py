@@ -230,18 +230,30 @@ class UncheckedBytes:
         self._database, self._segments = database, segments[::-1]
         self._stream: zstandard.ZstdDecompressionReader | None = None
         self.data = bytearray()
-        """What was read."""
+        """What was read last."""
+        self.start = 0
+        """Where `data` begins; what is before it was read and dropped."""
         self._most = sum(length for _, length in segments)
+
+    @property
+    def end(self) -> int:
+        """How many bytes were read."""
+        return self.start + len(self.data)
+
+    def drop(self) -> None:
+        """Drop what was read."""
+        self.start = self.end
+        self.data.clear()
 
     def read_on(self) -> bool:
         """Read another block; return whether there was one."""
         while True:
             if self._stream is not None:
-                block = self._stream.read(min(_BLOCK, self._most - len(self.data)))
+                block = self._stream.read(min(_BLOCK, self._most - self.end))
                 self.data += block
                 if block:
                     return True
-            if not self._segments or len(self.data) == self._most:
+            if not self._segments or self.end == self._most:
                 return False
             segment_id, length = self._segments.pop()
             (packed,) = self._database.execute("SELECT data FROM segments WHERE id = ?", (segment_id,)).fetchone()

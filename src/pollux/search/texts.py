@@ -220,7 +220,10 @@ class TextReader:
 
 
 class _Beginning:
-    """The bytes of a file from its beginning on, read as far as its messages need them."""
+    """The bytes of a file from its beginning on, read as far as its messages need them.
+
+    Bytes before the first line that is wanted are only counted: to keep them takes longer than to decompress them.
+    """
 
     def __init__(self, bytes_: UncheckedBytes) -> None:
         self._bytes, self._data = bytes_, bytes_.data
@@ -228,27 +231,37 @@ class _Beginning:
         """Where each block ends."""
         self._line_numbers = [1]
         """The number of the line that each block ends in."""
-        self.source = Source(Path(), read=lambda start, end: bytes(self._data[start:end]))
+        self._has_lines = False
+        self.source = Source(Path(), read=self._read)
+
+    def _read(self, start: int, end: int) -> bytes:
+        first = self._bytes.start
+        return bytes(self._data[start - first : end - first]) if start >= first else b""
 
     def lines(self, rows: Iterable[MessageRow]) -> Iterator[tuple[int, Span]]:
         """Yield the number and position of the lines on which some messages are recorded."""
         for number in sorted({number for row in rows for number in row.lines}):
             start = self._start_of_line(number)
             if start is not None:
+                self._has_lines = True
                 end = self._find(b"\n", start)
-                yield number, Span(start, end if end >= 0 else len(self._data))
+                yield number, Span(start, end if end >= 0 else self._bytes.end)
 
     def _start_of_line(self, number: int) -> int | None:
-        """Return the offset of a line, the first of which is 1; None if there are fewer."""
-        while self._line_numbers[-1] < number and (self._offsets[-1] < len(self._data) or self._bytes.read_on()):
-            n_ends = self._data.count(b"\n", self._offsets[-1])
-            self._offsets.append(len(self._data))
+        """Return the offset of a line, the first of which is 1; None if there are fewer, or if it was dropped."""
+        while self._line_numbers[-1] < number and (self._offsets[-1] < self._bytes.end or self._bytes.read_on()):
+            n_ends = self._data.count(b"\n", self._offsets[-1] - self._bytes.start)
+            self._offsets.append(self._bytes.end)
             self._line_numbers.append(self._line_numbers[-1] + n_ends)
+            if self._line_numbers[-1] < number and not self._has_lines:
+                self._bytes.drop()
         if self._line_numbers[-1] < number:
             return None
         block = max(bisect_left(self._line_numbers, number) - 1, 0)
-        offset = self._offsets[block]
-        return _after_lines(self._data, offset, number - self._line_numbers[block])
+        first, offset = self._bytes.start, self._offsets[block]
+        if offset < first:
+            return None
+        return first + _after_lines(self._data, offset - first, number - self._line_numbers[block])
 
     def elements(self, rows: Iterable[MessageRow]) -> Iterator[tuple[int, Span]]:
         """Yield the line and position of what may be the elements of a document in which some messages are recorded."""
@@ -261,11 +274,11 @@ class _Beginning:
 
     def _find(self, text: bytes, start: int) -> int:
         """Return the offset of a text from an offset on, or -1 if it is not there."""
-        while (at := self._data.find(text, start)) < 0:
-            start = max(start, len(self._data) - len(text) + 1)
+        while (at := self._data.find(text, max(start - self._bytes.start, 0))) < 0:
+            start = max(start, self._bytes.end - len(text) + 1)
             if not self._bytes.read_on():
                 return -1
-        return at
+        return self._bytes.start + at
 
 
 def _by_version(rows: Mapping[int, MessageRow]) -> dict[int, list[MessageRow]]:
