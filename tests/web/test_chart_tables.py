@@ -55,7 +55,7 @@ def test_the_days_of_a_sky_are_a_table(viewed: Viewed, path: str, n_days: int) -
 
 def test_where_the_money_goes_is_a_table(viewed: Viewed) -> None:
     periods, kinds = tables(viewed.get("usage?last=all"))
-    assert periods[0][:2] == ["Day", "Calls"]
+    assert periods[0][:2] == ["Month", "Calls"]
     assert kinds[0] == ["Kind", "Tokens", "Billed"]
     assert [row[0] for row in kinds[1:]] == ["Fresh input", "Cached input", "Output", "Thoughts"]
     assert all(len(row) == 3 and row[2].startswith("$") for row in kinds[1:])

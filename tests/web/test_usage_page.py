@@ -222,6 +222,21 @@ def test_hostile_names_stay_words(tmp_path: Path) -> None:
 
 
 def test_the_download_has_the_same_choice(demo: TestClient) -> None:
-    page = usage(demo, "?last=90d&by=week")
-    [link] = [link["href"] for link in page.all("a", "button") if "format=csv" in link["href"]]
-    assert re.search(r"api/usage\?.*last=90d.*by=week", link)
+    for query, chosen in (
+        ("?last=90d&by=week", "last=90d.*by=week"),
+        ("?last=90d", "by=day"),
+        ("?last=all", "by=month"),
+    ):
+        page = usage(demo, query)
+        [link] = [link["href"] for link in page.all("a", "button") if "format=csv" in link["href"]]
+        assert re.search(rf"api/usage\?.*{chosen}", link)
+
+
+def test_all_time_is_by_month_unless_the_reader_chooses_a_step(demo: TestClient) -> None:
+    steps = {"": "day", "?last=1y": "day", "?last=all": "month", "?last=all&by=week": "week", "?last=all&by=day": "day"}
+    for query, step in steps.items():
+        assert f"Billed by {step} and model" in demo.get(f"/label12345/usage{query}").text
+    links = [link["href"] for link in usage(demo, "?last=all&by=day").all("a") if "last=1y" in link.get("href", "")]
+    assert links
+    assert all("by=day" in href for href in links)
+    assert not any("by=" in link["href"] for link in usage(demo, "?last=all").all("a") if "last=1y" in link["href"])

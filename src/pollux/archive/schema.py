@@ -260,7 +260,7 @@ _AUXILIARY = (
         unpriced_calls INTEGER NOT NULL
     ) WITHOUT ROWID
     """,
-    "CREATE INDEX dearest_sessions ON session_spans (cost_nanousd DESC)",
+    "CREATE INDEX expensive_sessions ON session_spans (cost_nanousd DESC)",
     "CREATE INDEX largest_sessions ON session_spans (tok_total DESC)",
     """
     CREATE INDEX spans_by_project ON session_spans (project_hash, calls, tok_total, cost_nanousd, unpriced_calls)

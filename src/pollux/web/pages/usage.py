@@ -56,11 +56,17 @@ class _Choice(msgspec.Struct, frozen=True):
     last: str | None
     since: str | None
     until: str | None
-    by: str
+    step: str | None
+    """Only if the reader chose one."""
     measure: str
     project: str | None
     model: str | None
     rows: str
+
+    @property
+    def by(self) -> str:
+        """The step of the chart; all time has too many days to look at."""
+        return self.step or ("month" if self.last == "all" else "day")
 
     def address(self, request: Request, path: str = "usage", **changes: QueryValue) -> str:
         """Return the address of this choice with some changes."""
@@ -68,7 +74,7 @@ class _Choice(msgspec.Struct, frozen=True):
             "last": self.last if self.last != "30d" else None,
             "since": self.since,
             "until": self.until,
-            "by": self.by if self.by != "day" else None,
+            "by": self.step,
             "measure": self.measure if self.measure != "cost" else None,
             "project": self.project,
             "model": self.model,
@@ -102,8 +108,8 @@ def _choice(request: Request) -> _Choice:
     )
     if last is None and not since and not until:
         last = "30d"
-    by, measure = choice(request, "by", STEPS), choice(request, "measure", _MEASURES)
-    return _Choice(last, since, until, by, measure, project, model, choice(request, "rows", ("", "all")))
+    step, measure = choice(request, "by", ("", *STEPS)) or None, choice(request, "measure", _MEASURES)
+    return _Choice(last, since, until, step, measure, project, model, choice(request, "rows", ("", "all")))
 
 
 class _Measure(msgspec.Struct, frozen=True):
@@ -241,15 +247,14 @@ def _form(request: Request, chosen: _Choice, summary: UsageSummary) -> Html:
             ("last", chosen.last),
             ("since", chosen.since),
             ("until", chosen.until),
-            ("by", chosen.by),
+            ("by", chosen.step),
             ("measure", chosen.measure),
         )
         if value
     ]
     models = dict.fromkeys(filter(None, (*summary.order, chosen.model)))
-    csv = chosen.address(
-        request, "api/usage", measure=None, format="csv", last=chosen.last if chosen.last != "all" else None
-    )
+    last = chosen.last if chosen.last != "all" else None
+    csv = chosen.address(request, "api/usage", measure=None, format="csv", last=last, by=chosen.by)
     return element(
         "form",
         _pick("Period", periods),
