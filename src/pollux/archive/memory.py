@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pollux.archive import dependents, fact_rows, pricing, schema
 from pollux.archive.dependents import assign_owners
@@ -40,6 +40,8 @@ def in_memory(
     *,
     prices: Prices | None = None,
     repeated: Iterable[RepeatedCall] = (),
+    files: Files | None = None,
+    derived: Mapping[str, OpenedRows | None] = {},
 ) -> sqlite3.Connection:
     """Return a database with the tables of an archive, filled from sessions that were read from files.
 
@@ -49,13 +51,17 @@ def in_memory(
         opened: opens a session, so that its messages, its tool calls and all calls in its files are written too.
         prices: gives every model call its cost.
         repeated: calls that sessions hold besides their own; used only without `opened`, which finds them itself.
+        files: numbers of files that were used before.
+        derived: results of `opened_rows` for some sessions, which are then not opened.
 
     """
     database = _empty_tables()
-    files = _Files()
+    files = files or Files()
     database.execute("BEGIN")
     if opened:
-        _write_opened(database, files, sessions, problems, opened, prices)
+        _write_derived(database, sessions, problems, derived)
+        others = [session for session in sessions if derived.get(session.id) is None]
+        _write_opened(database, files, others, problems, opened, prices)
     else:
         _write_unopened(database, files, sessions, problems, repeated, prices)
     files.write(database)
@@ -79,17 +85,27 @@ def _empty_tables() -> sqlite3.Connection:
     return database
 
 
-class _Files:
+class OpenedRows(NamedTuple):
+    """The rows of an open session that do not depend on other sessions."""
+
+    files: list[schema.Row]
+    """The result of `fact_rows.files_of`."""
+    rows: _SessionRows
+
+
+class Files:
     """Rows of `files` and `versions` for files on disk."""
 
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
+    def __init__(self, paths: Iterable[str] = ()) -> None:
+        """Store the numbers of some paths; other files get the numbers after them."""
+        self._numbers = {path: number for number, path in enumerate(dict.fromkeys(paths), 1)}
 
     def number(self, path: str) -> int:
         """Return the ID of a file, which is also that of its only version."""
         return self._numbers.setdefault(path, len(self._numbers) + 1)
 
     def write(self, database: sqlite3.Connection) -> None:
+        """Write the rows of all files."""
         rows = [(escape_surrogates(path), number) for path, number in self._numbers.items()]
         database.executemany(_INSERT_FILE, rows)
         database.executemany(_INSERT_VERSION, rows)
@@ -107,7 +123,7 @@ _INSERT_VERSION = """
 
 def _write_unopened(
     database: sqlite3.Connection,
-    files: _Files,
+    files: Files,
     sessions: Sequence[Session],
     problems: list[Problem],
     repeated: Iterable[RepeatedCall],
@@ -126,7 +142,7 @@ def _write_unopened(
 
 def _write_opened(
     database: sqlite3.Connection,
-    files: _Files,
+    files: Files,
     sessions: Sequence[Session],
     problems: list[Problem],
     opened: Callable[[Session], OpenSession],
@@ -136,12 +152,27 @@ def _write_opened(
     for session in sessions:
         for ref in session.files:
             files.number(str(ref.path))
-    work = partial(_opened_rows, files, opened, prices)
+    work = partial(_session_rows, files, opened, prices)
     pieces = [sessions[start : start + _PIECE] for start in range(0, len(sessions), _PIECE)]
     results = map_in_processes(work, pieces, is_worth_it=len(pieces) > _WORTH_PROCESSES)
     for piece, (rows, new_problems) in zip(pieces, results, strict=True):
         problems += new_problems
         _write(database, [(session, rows[session.id]) for session in piece if session.id in rows], problems)
+
+
+def _write_derived(
+    database: sqlite3.Connection,
+    sessions: Sequence[Session],
+    problems: list[Problem],
+    derived: Mapping[str, OpenedRows | None],
+) -> None:
+    """Write the facts of sessions whose rows were derived while they were read."""
+    rows = []
+    for session in sessions:
+        if opened := derived.get(session.id):
+            with _as_problems(session, problems):
+                rows.append((session, _all_rows(session, opened)))
+    _write(database, rows, problems)
 
 
 def _write(database: sqlite3.Connection, rows: Sequence[tuple[Session, _SessionRows]], problems: list[Problem]) -> None:
@@ -166,7 +197,7 @@ def _write(database: sqlite3.Connection, rows: Sequence[tuple[Session, _SessionR
             fact_rows.copy(database, own)
 
 
-def _rows(files: _Files, session: Session, copies: Iterable[RepeatedCall], prices: Prices | None) -> _SessionRows:
+def _rows(files: Files, session: Session, copies: Iterable[RepeatedCall], prices: Prices | None) -> _SessionRows:
     n_problems = Counter(problem.file for problem in session.problems)
     of_files = []
     for ref in session.files:
@@ -178,7 +209,7 @@ def _rows(files: _Files, session: Session, copies: Iterable[RepeatedCall], price
 
 
 def _call_rows(
-    files: _Files, session_id: str, calls: Iterable[tuple[ModelCall, str | None]], prices: Prices | None
+    files: Files, session_id: str, calls: Iterable[tuple[ModelCall, str | None]], prices: Prices | None
 ) -> list[schema.Row]:
     """Return the rows of model calls, each given with the session that counts it, if that is another one."""
     rows = []
@@ -189,25 +220,38 @@ def _call_rows(
     return rows
 
 
-def _opened_rows(
-    files: _Files, opened: Callable[[Session], OpenSession], prices: Prices | None, sessions: Sequence[Session]
+def _session_rows(
+    files: Files, opened: Callable[[Session], OpenSession], prices: Prices | None, sessions: Sequence[Session]
 ) -> tuple[dict[str, _SessionRows], list[Problem]]:
-    """Return the rows of all facts of some sessions by session, and their problems.
-
-    Arguments of tool calls are left out: they may be whole files, and no report needs them.
-    """
+    """Return the rows of all facts of some sessions by session, and their problems."""
     problems: list[Problem] = []
     rows: dict[str, _SessionRows] = {}
     for session in sessions:
         with _as_problems(session, problems):
-            group = opened(session)
-            for placed in group.files:
-                placed.version_id = files.number(str(placed.reading.path))
-            own = fact_rows.rows_of_messages(group)
-            own["tool_calls"] = [(*row[:_ARGS], "", *row[_ARGS + 1 :]) for row in own["tool_calls"]]
-            own["model_calls"] = _call_rows(files, session.id, [(call, None) for call in group.usage()], prices)
-            rows[session.id] = {**fact_rows.session_rows(session, fact_rows.files_of(group), ""), **own}
+            rows[session.id] = _all_rows(session, _rows_of_open(files, prices, opened(session)))
     return rows, problems
+
+
+def opened_rows(files: Files, prices: Prices | None, group: OpenSession) -> OpenedRows | None:
+    """Return the rows of an open session; None if they cannot be derived, which opening it again reports."""
+    try:
+        return _rows_of_open(files, prices, group)
+    except Exception:  # noqa: BLE001  as above
+        return None
+
+
+def _rows_of_open(files: Files, prices: Prices | None, group: OpenSession) -> OpenedRows:
+    """Return the rows without the arguments of tool calls: they may be whole files, and no report needs them."""
+    for placed in group.files:
+        placed.version_id = files.number(str(placed.reading.path))
+    own = fact_rows.rows_of_messages(group)
+    own["tool_calls"] = [(*row[:_ARGS], "", *row[_ARGS + 1 :]) for row in own["tool_calls"]]
+    own["model_calls"] = _call_rows(files, group.id, [(call, None) for call in group.usage()], prices)
+    return OpenedRows(fact_rows.files_of(group), own)
+
+
+def _all_rows(session: Session, opened: OpenedRows) -> _SessionRows:
+    return {**fact_rows.session_rows(session, opened.files, ""), **opened.rows}
 
 
 @contextmanager

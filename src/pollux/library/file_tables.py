@@ -6,7 +6,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from pollux.library import project_memory
 from pollux.library.snapshot import SessionFiles, Snapshot
@@ -14,6 +17,7 @@ from pollux.library.snapshot import SessionFiles, Snapshot
 if TYPE_CHECKING:
     import sqlite3
 
+    from pollux.archive.memory import Files
     from pollux.library.config import Config
     from pollux.library.freshness import Reporter
     from pollux.model import Problem
@@ -29,6 +33,7 @@ class FileTables:
         """Store the settings, and a callback for progress bars."""
         self._config, self._report = config, report
         self._history: History | None = None
+        self._numbers: Files | None = None
         self._tables: dict[bool, tuple[sqlite3.Connection, list[Problem]]] = {}
         self._lock = threading.RLock()
 
@@ -37,7 +42,7 @@ class FileTables:
         """Open a snapshot of the tables; with `tools`, also of those that need every message."""
         with self._lock:
             memory = project_memory.with_current_folder(self._config)
-            history = self._read(memory)
+            history = self._read(memory, prices, tools=tools)
             database, failures = self._write(history, prices, tools=tools)
             yield Snapshot(self._config, database, SessionFiles(history, failures), history.located, freshness, memory)
 
@@ -49,12 +54,17 @@ class FileTables:
                 database.close()
             self._tables.clear()
 
-    def _read(self, memory: dict[str, str]) -> History:
-        from pollux.sessions.reader import history
+    def _read(self, memory: dict[str, str], prices: Prices, *, tools: bool) -> History:
+        from pollux.archive.memory import Files, opened_rows
+        from pollux.sessions.locate import locate
+        from pollux.sessions.reader import located_history
 
         if self._history is None:
+            located = locate(self._config.homes)
+            self._numbers = Files(str(file.path) for file in located.files) if tools else None
+            derive = partial(opened_rows, self._numbers, prices) if self._numbers else None
             with self._report("reading") as progress:
-                self._history = history(self._config.homes, memory=memory, progress=progress)
+                self._history = located_history(located, memory=memory, progress=progress, derive=derive)
         return self._history
 
     def _write(self, history: History, prices: Prices, *, tools: bool) -> tuple[sqlite3.Connection, list[Problem]]:
@@ -69,6 +79,9 @@ class FileTables:
                 opened if tools else None,
                 prices=prices,
                 repeated=history.repeated,
+                files=self._numbers,
+                derived=history.derived,
             )
             self._tables[tools] = database, failures
+            self._history = msgspec.structs.replace(history, derived={})
         return self._tables[tools]

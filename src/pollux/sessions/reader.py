@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -61,6 +61,8 @@ class History(msgspec.Struct, frozen=True):
     """Those that belong to no session."""
     repeated: tuple[RepeatedCall, ...] = ()
     """The model calls that sessions hold besides their own."""
+    derived: Mapping[str, Any] = {}
+    """What `derive` returned, by session ID; without sessions that have to be opened again."""
 
     @property
     def main(self) -> tuple[Session, ...]:
@@ -80,18 +82,35 @@ def history(
     progress: Progress = lambda _done, _all: None,
 ) -> History:
     """Read all sessions of some homes; the memory needed grows with their number, not with their size."""
-    located = locate.locate(homes)
+    return located_history(locate.locate(homes), memory=memory, progress=progress)
+
+
+def located_history(
+    located: HomeScan,
+    *,
+    memory: Mapping[str, str] | None = None,
+    progress: Progress = lambda _done, _all: None,
+    derive: Callable[[OpenSession], object] | None = None,
+) -> History:
+    """Read all sessions of some homes whose files were located.
+
+    `derive` is called with each session while its files are open, so that they need not be read twice.
+    """
     sessions: list[Session] = []
     problems = list(located.problems)
-    for result in in_chunks(located, partial(_read_bundles, SessionReader(memory or {})), progress):
+    derived: dict[str, Any] = {}
+    for result in in_chunks(located, partial(_read_bundles, SessionReader(memory or {}), derive), progress):
         sessions += result.sessions
         problems += result.problems
+        derived |= result.derived
+    split = {id_ for id_, count in Counter(session.id for session in sessions).items() if count > 1}
     reader = SessionReader(memory or {})
-    sessions = _merge_split_sessions(located, sessions, reader)
+    sessions = _merge_split_sessions(located, sessions, split, reader)
     problems += reader.problems
     owned, repeated = _with_own_calls(sessions)
     sessions = resolve.agreed_projects(owned)
-    return History(located, sort_sessions(sessions), tuple(dict.fromkeys(problems)), tuple(repeated))
+    whole = {id_: value for id_, value in derived.items() if id_ not in split}
+    return History(located, sort_sessions(sessions), tuple(dict.fromkeys(problems)), tuple(repeated), whole)
 
 
 def saved(located: HomeScan, *, memory: Mapping[str, str] | None = None) -> History:
@@ -111,17 +130,17 @@ def saved(located: HomeScan, *, memory: Mapping[str, str] | None = None) -> Hist
     return History(located, sort_sessions(sessions), tuple(dict.fromkeys([*problems, *reader.problems])))
 
 
-def _merge_split_sessions(located: HomeScan, sessions: list[Session], reader: SessionReader) -> list[Session]:
+def _merge_split_sessions(
+    located: HomeScan, sessions: list[Session], split: set[str], reader: SessionReader
+) -> list[Session]:
     """Merge sessions with the same ID, whose files were in different bundles because of their names."""
-    counts = Counter(session.id for session in sessions)
-    split = {id_ for id_, count in counts.items() if count > 1}
     if not split:
         return sessions
     paths = {ref.path for session in sessions if session.id in split for ref in session.files}
     merged = reader.sessions([file for file in located.files if file.path in paths])
-    split &= {session.id for session in merged}  # sessions that cannot be read together stay as they were
-    others = [session for session in sessions if session.id not in split]
-    return others + [session for session in merged if session.id in split]
+    joined = split & {session.id for session in merged}  # sessions that cannot be read together stay as they were
+    others = [session for session in sessions if session.id not in joined]
+    return others + [session for session in merged if session.id in joined]
 
 
 def in_chunks(
@@ -141,10 +160,25 @@ def in_chunks(
 class _ChunkResult(NamedTuple):
     sessions: list[Session]
     problems: list[Problem]
+    derived: dict[str, Any]
 
 
-def _read_bundles(reader: SessionReader, chunk: Sequence[Sequence[SessionFile]]) -> _ChunkResult:
-    return _ChunkResult([session for bundle in chunk for session in reader.sessions(bundle)], reader.problems)
+def _read_bundles(
+    reader: SessionReader, derive: Callable[[OpenSession], object] | None, chunk: Sequence[Sequence[SessionFile]]
+) -> _ChunkResult:
+    sessions: list[Session] = []
+    derived: dict[str, Any] = {}
+    for bundle in chunk:
+        opened = reader.opened(bundle)
+        sessions += [session for _, session in opened]
+        if derive and not any(_shares_files(group) for group, _ in opened):
+            derived |= {group.id: derive(group) for group, _ in opened}
+    return _ChunkResult(sessions, reader.problems, derived)
+
+
+def _shares_files(group: OpenSession) -> bool:
+    """Return whether a file holds several sessions, which `opened` assigns by their IDs only."""
+    return any(located.reading.replay.earlier for located in group.files)
 
 
 def _chunks(bundled: Iterable[list[SessionFile]], n_least: int) -> Iterator[list[list[SessionFile]]]:
@@ -292,14 +326,18 @@ class SessionReader:
 
     def sessions(self, bundle: Sequence[SessionFile]) -> list[Session]:
         """Read the sessions of a bundle of files; an error becomes a problem of each file."""
+        return [session for _, session in self.opened(bundle)]
+
+    def opened(self, bundle: Sequence[SessionFile]) -> list[tuple[OpenSession, Session]]:
+        """Read the sessions of a bundle of files as `sessions` does, and return each with its open files."""
         try:
-            opened, problems = open_bundle(bundle, self.full_id)
-            summarized = self.summarize(opened)
+            groups, problems = open_bundle(bundle, self.full_id)
+            summarized = self.summarize(groups)
         except Exception as error:  # noqa: BLE001  reported; the other bundles must be read
             self.problems += [cannot_derive(file.path, reason_of(error)) for file in bundle]
             return []
         self.problems += problems
-        return [session for _, session in summarized]
+        return summarized
 
     def summarize(self, opened: list[OpenSession]) -> list[tuple[OpenSession, Session]]:
         """Link the subagents of a bundle, and summarize each session."""
