@@ -50,12 +50,13 @@ def operations(line: Line | LongLine, path: Path) -> list[Operation]:
     """Return the operations of one line: none for a blank line, several if records were recovered from a broken one."""
     if isinstance(line, LongLine):
         return _in_file([*_long_line(line), *_split_by_newer_node(line)], path)
-    if touch := TOUCH.fullmatch(line.data):
+    data = line.data
+    if touch := TOUCH.fullmatch(data):
         return [Update(line.number, {"lastUpdated": touch[1].decode()})]
-    if not line.data or line.data.isspace():
+    if not data or data.isspace():
         return []
     result = _line(line)
-    if not line.data.isascii():
+    if has_separator(data):
         result += _split_by_newer_node(line)
     if len(result) == 1 and type(result[0]) is not Problem:
         return result
@@ -68,12 +69,8 @@ def has_separator(data: bytes) -> bool:
 
 
 def _split_by_newer_node(line: Line | LongLine) -> list[Operation]:
-    """Return a problem for a line that the client reads on one release of Node.js and loses on another."""
-    if isinstance(line, LongLine):
-        is_split = any(line.source.contains(separator, line.span) for separator in SEPARATORS)
-    else:
-        is_split = has_separator(line.data)
-    if not is_split:
+    """Return a problem for a long line with a separator, and for any other line, in which the caller has found one."""
+    if isinstance(line, LongLine) and not any(line.source.contains(separator, line.span) for separator in SEPARATORS):
         return []
     text = "contains U+2028 or U+2029, at which Gemini CLI on Node.js 24 and later splits the line and so loses it"
     return [Problem("split-by-newer-node", text, line=line.number)]
@@ -143,8 +140,10 @@ def _exact(operation: Operation, data: bytes) -> Operation:
 
 
 def _span(line: Line | _ShortLine, start: int, end: int) -> Span:
+    if isinstance(line, Line):
+        return Span(line.start + start, line.start + end)
     _refuse_list(line)
-    return line.short.span(start, end) if isinstance(line, _ShortLine) else Span(line.start + start, line.start + end)
+    return line.short.span(start, end)
 
 
 def _refuse_list(line: Line | _ShortLine) -> None:
@@ -167,10 +166,8 @@ def _parse(data: bytes, line: Line | _ShortLine, *, salvaged: bool = False, star
     if decoded.id is not msgspec.UNSET:
         if salvaged and not decoded.is_message:
             return []  # part of a broken message
-        return [
-            *problems,
-            Put(record(decoded, data, _span(line, start, start + len(data)), line.number, _short(line)), salvaged),
-        ]
+        message = record(decoded, data, _span(line, start, start + len(data)), line.number, _short(line))
+        return [*problems, Put(message, salvaged)]
     if (update := bytes(decoded.set))[:1] in (b"{", b"["):
         raw = fields(update) if update[:1] == b"{" else {}
         records, more = _records(raw.get("messages", b""), line)

@@ -126,40 +126,48 @@ def wire(data: bytes) -> tuple[Wire, str | None]:
 def record(wire: Wire, data: bytes, span: Span, line: int, short: Short | None = None) -> Record:
     """Return the light record of a message; if it was decoded from a short text, with the lengths of the long one."""
     kind = wire.type or Kind.UNKNOWN
-    tokens = wire.tokens
+    tokens, content = wire.tokens, bytes(wire.content)
+    prompt = sent = ""
+    responses: tuple[str, ...] = ()
     if kind == Kind.USER:
-        text, responses, asked, has_media = _head(wire.content)
-        display = _head(wire.display_content)[0] if wire.display_content else None
+        text, responses, asked, has_media = _head(content)
+        display = _head(bytes(wire.display_content))[0] if wire.display_content else None
+        is_string = content.startswith(b'"')
         origin, prompt, sent = user_words(
-            text,
-            display,
-            n_responses=len(responses),
-            has_media=has_media,
-            is_string=bytes(memoryview(wire.content)[:1]) == b'"',
+            text, display, n_responses=len(responses), has_media=has_media, is_string=is_string
         )
     else:
-        text, _, asked, _ = _head(wire.content) if memoryview(wire.content).nbytes > _QUOTES else _NOTHING
-        prompt, sent, responses = "", "", ()
-        origin = origin_of(kind, text, is_counted=bool(wire.model or wire.tokens))
-    return Record(
-        id=str(wire.id),
-        kind=kind,
-        at=wire.timestamp,
-        model=wire.model,
-        tokens=counts(tokens) if tokens else None,
-        calls=_calls(wire, data),
-        has_thoughts=_holds_something(wire.thoughts),
-        origin=origin,
-        prompt=(short.plain(prompt) if short else prompt)[:PROMPT_LENGTH],
-        span=span,
-        line=line,
-        checksum=_checksum(prompt, short) if (short.n_chars(prompt) if short else len(prompt)) > PROMPT_LENGTH else 0,
-        n_chars=short.n_chars(text) if short else len(text),
-        responses=responses,
-        is_masked=bool(wire.tool_calls) and (MASKED in data or (short is not None and short.has_cut_out(MASKED, data))),
-        sent=(short.plain(sent) if short else sent)[:PROMPT_LENGTH],
-        is_bare=kind == Kind.GEMINI and not (wire.model or wire.tokens or wire.tool_calls) and _is_list(wire.content),
-        asked=() if wire.tool_calls else asked,
+        text, _, asked, _ = _head(content) if len(content) > _QUOTES else _NOTHING
+        origin = origin_of(kind, text, is_counted=bool(wire.model or tokens))
+    n_chars, is_masked, checksum = len(text), False, 0
+    if wire.tool_calls:
+        is_masked = MASKED in data or (short is not None and short.has_cut_out(MASKED, data))
+    if short:
+        n_chars = short.n_chars(text)
+        checksum = _checksum(short.exact(prompt)) if short.n_chars(prompt) > PROMPT_LENGTH else 0
+        prompt, sent = short.plain(prompt), short.plain(sent)
+    elif len(prompt) > PROMPT_LENGTH:
+        checksum = _checksum(prompt)
+    is_bare = kind == Kind.GEMINI and not (wire.model or tokens or wire.tool_calls) and _is_list(content)
+    return Record(  # by position, which is faster, in the order of the fields
+        str(wire.id),
+        kind,
+        wire.timestamp,
+        wire.model,
+        counts(tokens) if tokens else None,
+        _calls(wire, data) if wire.tool_calls else (),
+        _holds_something(wire.thoughts),
+        origin,
+        prompt[:PROMPT_LENGTH],
+        span,
+        line,
+        checksum,
+        n_chars,
+        responses,
+        is_masked,
+        is_bare,
+        sent[:PROMPT_LENGTH],
+        () if wire.tool_calls else asked,
     )
 
 
@@ -185,8 +193,8 @@ def counts(tokens: _Tokens) -> Tokens:
     return Tokens(prompt, tokens.cached or 0, output, thoughts, tool, total)
 
 
-def _checksum(prompt: str, short: Short | None) -> int:
-    return crc32((short.exact(prompt) if short else prompt).encode("utf-8", "replace"))
+def _checksum(prompt: str) -> int:
+    return crc32(prompt.encode("utf-8", "replace"))
 
 
 def fields(data: bytes) -> dict[str, bytes]:
@@ -238,25 +246,34 @@ def _holds_something(raw: msgspec.Raw) -> bool:
     return memoryview(raw).nbytes > len(b"null") or bytes(raw) not in _EMPTY
 
 
-def _is_list(content: msgspec.Raw) -> bool:
-    data = bytes(content)
+def _is_list(data: bytes) -> bool:
     return data[:1] == b"[" and data != b"[]"
 
 
-def _head(content: msgspec.Raw) -> _Head:
+def _head(data: bytes) -> _Head:
     """Return the text of a content, the IDs of its function responses, its function calls, and whether it has media."""
-    data = bytes(content)
     if data[:1] == b'"':
         return lenient.decode(data), (), (), False
     try:
         parts = _decode_parts(data) if data[:1] == b"[" else [_decode_part(data)] if data[:1] == b"{" else []
     except (msgspec.DecodeError, UnicodeDecodeError):
         parts = _decode_parts(lenient.encode(_good_parts(lenient.decode(data))))
-    text = "".join(part if isinstance(part, str) else part.text or "" for part in parts)
-    structs = [part for part in parts if isinstance(part, _Part)]
-    responses = tuple(part.function_response.id or "" for part in structs if part.function_response)
-    asked = tuple(CallHead(call.id, call.name or "") for part in structs if (call := part.function_call))
-    return text, responses, asked, any(part.inline_data or part.file_data for part in structs)
+    texts: list[str] = []
+    responses: list[str] = []
+    asked: list[CallHead] = []
+    has_media = False
+    for part in parts:  # one loop, because most contents have one part
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        if part.text:
+            texts.append(part.text)
+        if part.function_response:
+            responses.append(part.function_response.id or "")
+        if call := part.function_call:
+            asked.append(CallHead(call.id, call.name or ""))
+        has_media = has_media or bool(part.inline_data or part.file_data)
+    return "".join(texts), tuple(responses), tuple(asked), has_media
 
 
 def _drop_bad_values(value: dict[str, Any]) -> str | None:

@@ -160,12 +160,13 @@ class Source:
                 continue
             data = b"".join([*partial, block[:last]])
             partial, n_partial = [block[last:]], len(block) - last
+            has_returns = b"\r" in data
             at = 0
             while at < len(data):
                 end = data.index(b"\n", at)
                 number += 1
                 line = Line(number, start + at, data[at:end])
-                if b"\r" in line.data:
+                if has_returns and b"\r" in line.data:
                     yield from _cut(line)
                 else:
                     yield line

@@ -249,16 +249,17 @@ def _assemble(kind: str, id_: str, files: list[LocatedReading]) -> OpenSession:
                 timeline.append((located, entry))
             else:
                 timeline[position] = _better(timeline[position], (located, entry))
-    owners = {entry.id: located for located, entry in timeline}
+    entries = session.entries
     partial = {id_ for located in files for id_ in _first_chunks(located.reading.replay)}
     calls = [(located, call) for located in files for call in located.reading.replay.calls.values()]
     for _, call in calls:
         if call.id in partial:
             call.entry.tokens = None
-    _share_fates(session.entries)
-    fates = {entry.id: entry.fate for entry in session.entries}
+    _share_fates(entries)
+    fates = {entry.id: entry.fate for entry in entries}
+    owners = {entry.id: located for located, entry in timeline} if any(located.is_import for located in files) else {}
     for located, call in calls:
-        if located.is_import and not owners.get(call.entry.id, located).is_import:
+        if owners and located.is_import and not owners.get(call.entry.id, located).is_import:
             continue  # our own file decides about a message, even if it says that nothing was billed
         if call.id not in partial:
             fate = fates.get(call.entry.id, call.entry.fate)

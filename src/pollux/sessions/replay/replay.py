@@ -89,21 +89,22 @@ class Replayer:
         """Apply one operation to state and timeline."""
         result, timeline = self.result, self.timeline
         match operation:
-            case Problem():
-                result.problems.append(operation)
-            case Put(record, salvaged):
+            case Put(record, salvaged):  # by far the most frequent, therefore first
                 if not salvaged:
                     result.state[record.id] = record
-                    _note_first_words(result, record, self._words)
+                    if not result.first_words:
+                        _note_first_words(result, record, self._words)
                     _note_stale(result)
                 timeline.put(record, is_new_only=salvaged)
+            case Update(_, fields, records, salvaged):
+                self._update(fields, records, salvaged=salvaged)
+            case Problem():
+                result.problems.append(operation)
             case Rewind(line, target, salvaged):
                 if not salvaged:
                     drop_from(result.state, target)
                     _note_stale(result)
                 timeline.rewind(target, line)
-            case Update(_, fields, records, salvaged):
-                self._update(fields, records, salvaged=salvaged)
             case Header(_, fields, records, salvaged):
                 if not salvaged and _is_other_id(result.seen.get(SESSION_ID), fields.get(SESSION_ID)):
                     self._start_session()

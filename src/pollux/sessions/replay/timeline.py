@@ -276,7 +276,8 @@ class Timeline:
             self._last_prompt = entry
         self.entries.append(entry)
         self.index.changed.append(entry)
-        self._responses.update(filter(None, record.responses))
+        if record.responses:
+            self._responses.update(filter(None, record.responses))
         return entry
 
     def _is_from_hook(self, record: Record) -> bool:
