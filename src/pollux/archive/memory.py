@@ -198,11 +198,11 @@ def _write(database: sqlite3.Connection, rows: Sequence[tuple[Session, _SessionR
 
 
 def _rows(files: Files, session: Session, copies: Iterable[RepeatedCall], prices: Prices | None) -> _SessionRows:
-    n_problems = Counter(problem.file for problem in session.problems)
+    n_problems = Counter(problem.file for problem in session.problems) if session.problems else {}
     of_files = []
     for ref in session.files:
         path = str(ref.path)
-        of_files.append((files.number(path), ref.role, ref.format, n_problems[path]))
+        of_files.append((files.number(path), ref.role, ref.format, n_problems.get(path, 0)))
     calls = _call_rows(files, session.id, [(call, None) for call in session.calls], prices)
     calls += _call_rows(files, session.id, [(copy.call, copy.owner_id) for copy in copies], prices)
     return {**fact_rows.session_rows(session, of_files, ""), "model_calls": calls}

@@ -156,7 +156,7 @@ def record(wire: Wire, data: bytes, span: Span, line: int, short: Short | None =
         wire.model,
         counts(tokens) if tokens else None,
         _calls(wire, data) if wire.tool_calls else (),
-        _holds_something(wire.thoughts),
+        bool(wire.thoughts) and _holds_something(wire.thoughts),
         origin,
         prompt[:PROMPT_LENGTH],
         span,

@@ -345,8 +345,8 @@ def _assign_roles(files: list[LocatedReading]) -> None:
     has_own = any(not located.is_import for located in files)
     compared = [located for located in files if not (has_own and located.is_import)]
     paths = {(located.reading.path, located.version_id) for located in compared}  # one file may have several parts
-    names = Counter(path.name for path, _ in paths)
-    stems = Counter(path.stem for path, _ in paths)
+    names = Counter([path.name for path, _ in paths])
+    stems = Counter([path.stem for path, _ in paths])
     for located in files:
         path = located.reading.path
         located.is_main = located is main

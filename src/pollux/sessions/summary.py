@@ -25,7 +25,8 @@ def summarize(group: OpenSession, project: Project) -> Session:
     entries = group.entries
     human = [entry for entry in entries if entry.origin == Origin.HUMAN]
     prompts = human or [entry for entry in entries if entry.origin in (Origin.AGENT_PROMPT, Origin.LOADED)]
-    counts = Counter(entry.kind for entry in entries)
+    counts = Counter([entry.kind for entry in entries])
+    fates = Counter([entry.fate for entry in entries])
     title, title_from = _title(group, [entry.prompt for entry in prompts])
     return Session(
         id=group.id,
@@ -38,10 +39,10 @@ def summarize(group: OpenSession, project: Project) -> Session:
         parent=group.parent,
         parent_call=group.parent_call,
         started=min(filter(None, (located.started for located in group.primary_files)), default=None),
-        ended=max(filter(None, (parse_time(entry.at) for entry in entries)), default=None),
+        ended=max(filter(None, [parse_time(entry.at) for entry in entries]), default=None),
         updated=max(filter(None, (located.updated for located in group.primary_files)), default=None),
         counts={"user": len(human), **{str(kind): counts[kind] for kind in (Kind.GEMINI, *_NOTICES)}},
-        fates=dict(Counter(str(entry.fate) for entry in entries)),
+        fates={str(fate): count for fate, count in fates.items()},
         tool_calls=sum(len(entry.own_calls) for entry in entries),
         models=tuple(dict.fromkeys(call.model for call in group.calls.values() if call.model)),
         calls=tuple(group.calls.values()),
