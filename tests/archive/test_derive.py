@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests import builders
-from tests.archive.growing import CHILD
+from tests.archive.growing import CHILD, content, rebuild
 from tests.refreshing import refresh
 
 from pollux.archive import derive, ingest, open_session, raw, schema, store
@@ -164,3 +164,22 @@ def test_session_continued_after_another_in_one_file_is_complete(tmp_path: Path,
             group = open_session.open_session(archive.database, session) if is_archived else sessions.opened(session)
             shown[session.id] = [message.id for message in group.messages()]
     assert shown == {builders.SESSION: ["u1", "g1", "u3", "g3"], other: ["u2", "g2"]}
+
+
+def test_version_stays_contained_when_another_session_begins_in_its_file(tmp_path: Path) -> None:
+    """A newer version of a log has all messages of the older one, also after a header that ends their session."""
+    home, path = builders.home(tmp_path), builders.chats(tmp_path) / f"{builders.NAME}.jsonl"
+    first = [builders.header(), builders.user("u1", "one"), builders.gemini("g1")]
+    with store.open_archive(tmp_path / "archive.db") as archive:
+        builders.put(path, builders.log(*first))
+        refresh(archive, [home])
+        longer = builders.log(builders.header(lastUpdated=builders.at(50)), *first[1:], builders.user("u2", "two"))
+        builders.put(path, longer)
+        refresh(archive, [home])
+        builders.put(path, longer + builders.log(builders.header(builders.OTHER), builders.user("u3", "three")))
+        refresh(archive, [home])
+        grown = content(archive)
+        rebuild(archive, [home])
+        assert content(archive) == grown
+        assert len({row[0] for row in grown["session_files"]}) == 2
+        assert [row[0] for row in archive.database.execute("SELECT is_superseded FROM readings ORDER BY 1")] == [0, 1]

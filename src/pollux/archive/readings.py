@@ -156,7 +156,7 @@ def compare_versions(versions: Sequence[FileReading]) -> list[bool]:
     version lacks gets the fate `rewound`. Versions that this machine has read itself are compared only with each other:
     an import neither supersedes them nor rewinds their messages.
     """
-    ids = [{entry.id for entry in reading.replay.timeline} for reading in versions]
+    ids = [{entry.id for part in reading.parts() for entry in part.replay.timeline} for reading in versions]
     is_import = [reading.original.is_import for reading in versions]
     is_superseded = []
     for number, reading in enumerate(versions):
