@@ -42,6 +42,7 @@ _SETTINGS = {
     "tools": {"useRipgrep": False},
 }
 _SECONDS = 180
+_STARTS = 4
 
 
 def why_not() -> str | None:
@@ -111,6 +112,17 @@ class ReleasedClient:
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    def clean_up(self, release: str | None = None) -> list[Path]:
+        """Start the client until it has deleted all its sessions, and return those that are left.
+
+        It does not wait for its clean-up when it exits, so one start on a busy machine may delete nothing.
+        """
+        for _ in range(_STARTS):
+            self("--list-sessions", release=release)
+            if not self.chats():
+                break
+        return self.chats()
 
     def _environment(self, user: Path) -> dict[str, str]:
         return {

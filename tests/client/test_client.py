@@ -51,8 +51,7 @@ def test_expired_session_is_restored_and_not_deleted_again(gemini: ReleasedClien
     companions = put_companions(gemini, id_, main)
     kept = {path: path.read_bytes() for path in (main, *companions)}
     gemini.sync()
-    gemini("--list-sessions")
-    assert gemini.chats() == []
+    assert gemini.clean_up() == []
     main = gemini.restore(id_).main
     assert {path: path.read_bytes() for path in companions} == {path: kept[path] for path in companions}
     for _ in range(2):
@@ -83,8 +82,7 @@ def test_session_deleted_after_a_resume_is_restored(gemini: ReleasedClient) -> N
 def test_restored_session_survives_repeated_resumes(gemini: ReleasedClient) -> None:
     id_, _ = gemini.recorded(FIRST, days_ago=OLD)
     gemini.sync()
-    gemini("--list-sessions")
-    assert gemini.chats() == []
+    assert gemini.clean_up() == []
     main = gemini.restore(id_).main
     prompts = [FIRST]
     for words in (SECOND, THIRD):
@@ -129,8 +127,7 @@ def test_restored_log_without_a_header_can_be_resumed(gemini: ReleasedClient) ->
     id_, main = gemini.recorded(FIRST, days_ago=YESTERDAY)
     main.write_bytes(main.read_bytes().split(b"\n", 1)[1])
     gemini.sync()
-    gemini("--list-sessions")
-    assert gemini.chats() == []
+    assert gemini.clean_up() == []
     plan = gemini.restore(id_[:8])
     assert plan.id in gemini("--list-sessions")
     assert any(FIRST in text for text in gemini.say(SECOND, "--resume", plan.id))
@@ -142,8 +139,7 @@ def test_restored_document_of_an_old_release_is_resumed_by_newer_ones(gemini: Re
     id_, main = gemini.recorded(FIRST, days_ago=OLD)
     assert main.suffix == ".json"
     gemini.sync()
-    gemini("--list-sessions", release=release)
-    assert gemini.chats() == []
+    assert gemini.clean_up(release) == []
     main = gemini.restore(id_).main
     for _ in range(2):
         assert id_ in gemini("--list-sessions", release=release)
