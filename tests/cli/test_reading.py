@@ -96,8 +96,8 @@ def test_unreadable_file_of_a_session_is_reported(run: Runner, monkeypatch: pyte
     said = "cannot be read: Permission denied"
     torn = Problem("unreadable-file", said, f"/a/{builders.NAME}.jsonl")
     other = Problem("unreadable-file", said, "/a/session-2026-11-15T19-30-0363a0b0.jsonl")
-    whole = reader.history
-    monkeypatch.setattr(reader, "history", lambda *args, **more: _with(whole(*args, **more), torn, other))
+    whole = reader.located_history
+    monkeypatch.setattr(reader, "located_history", lambda *args, **more: _with(whole(*args, **more), torn, other))
     ended = run("show", "0363a0b0", "--no-archive")
     assert (ended.status, ended.err) == (1, f"{other.file}: cannot be read: Permission denied\n")
 

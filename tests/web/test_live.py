@@ -16,6 +16,7 @@ from tests.builders import NAME, SESSION, chats, gemini, header, line, log, put,
 from tests.exports.reader import Page
 from tests.web.viewing import LABEL, Viewed, viewing
 
+from pollux.archive.watch import SyncReport
 from pollux.library import freshness
 from pollux.web.live import Watcher, _next_change, event
 from pollux.web.pages.session import row_version
@@ -219,6 +220,28 @@ def test_tab_hears_what_another_call_has_archived(viewed: Viewed, home: Path) ->
         assert (await tab.heard("sessions"))["ids"] == [SESSION]
 
     listening(viewed, "events", "", talk)
+
+
+def test_tab_hears_of_a_deletion_that_another_call_has_noticed(
+    viewed: Viewed, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_listening = threading.Event()
+
+    def watch(*, stop: threading.Event, archived: Callable[[], None]) -> Iterator[SyncReport]:
+        is_listening.wait(PATIENCE)
+        _file(home).unlink()
+        viewed.library.sync()
+        archived()
+        yield viewed.library.sync()  # finds nothing new
+        stop.wait(PATIENCE)
+
+    async def talk(tab: Tab) -> None:
+        await tab.heard("hello")
+        is_listening.set()
+        assert "Gemini CLI has deleted its copy." in Page((await tab.heard("grown"))["acts"]).text
+
+    monkeypatch.setattr(viewed.library, "watch", watch)
+    listening(viewed, f"s/{SESSION}/events", state(viewed), talk)
 
 
 def test_nothing_watches_without_a_tab(viewed: Viewed) -> None:

@@ -135,6 +135,13 @@ class Library:
                 return NO_CHANGE, frozenset()
             return changes_after(snapshot.database, after or NO_CHANGE)
 
+    def count_deleted(self) -> int:
+        """Return the number of sessions that the client has deleted and the archive still has."""
+        from pollux.reports.health import deleted_sessions
+
+        with self.snapshot() as snapshot:
+            return deleted_sessions(snapshot.database, snapshot.ids, limit=0)[1]
+
     def last_change(self) -> ChangeMark:
         """Return a mark for the archive's newest change, which `changes` takes."""
         from pollux.archive.schema import NO_CHANGE, newest_change

@@ -89,18 +89,23 @@ class Watcher:
         with suppress(PolluxError):  # pages report what is wrong with the archive
             try:
                 mark, _ = self._library.changes()
+                n_deleted = self._library.count_deleted()
             finally:
                 has_begun.set()
 
             def announce() -> None:
-                nonlocal mark
+                nonlocal mark, n_deleted
                 mark, changed = self._library.changes(mark)  # a page may have archived them before this sync
+                before, n_deleted = n_deleted, self._library.count_deleted()  # or noticed that they are gone
+                if n_deleted != before:
+                    self.announce(frozenset())
                 if changed:
                     self.announce(changed)
+                if changed or n_deleted != before:
                     self.wait_for_tabs()  # they would share the processor and the memory with the index
 
             for report in self._library.watch(stop=stop, archived=announce):
-                if report.n_deleted:
+                if report.n_deleted:  # some of a session's files
                     self.announce(frozenset())
 
     def announce(self, changed: Changed) -> None:
